@@ -1,0 +1,58 @@
+"""Deterministic, provable robustness for tabular models.
+
+Public names are imported on first use, so that `import derand` is quick and loads no heavy library.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Noise": "noise",
+    "Gaussian": "noise",
+    "Uniform": "noise",
+    "Laplace": "noise",
+    "parse_noise": "noise",
+    "StepFunction": "ensemble",
+    "CategoryTable": "ensemble",
+    "AdditiveEnsemble": "ensemble",
+    "WeightedVote": "ensemble",
+    "Certificates": "certificates",
+    "Distribution": "certificates",
+    "certify": "certificates",
+    "distribution": "certificates",
+    "certified_accuracy": "metrics",
+    "average_certified_radius": "metrics",
+}
+
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - the names are the keys above
+
+if TYPE_CHECKING:
+    from derand.certificates import Certificates as Certificates
+    from derand.certificates import Distribution as Distribution
+    from derand.certificates import certify as certify
+    from derand.certificates import distribution as distribution
+    from derand.ensemble import AdditiveEnsemble as AdditiveEnsemble
+    from derand.ensemble import CategoryTable as CategoryTable
+    from derand.ensemble import StepFunction as StepFunction
+    from derand.ensemble import WeightedVote as WeightedVote
+    from derand.metrics import average_certified_radius as average_certified_radius
+    from derand.metrics import certified_accuracy as certified_accuracy
+    from derand.noise import Gaussian as Gaussian
+    from derand.noise import Laplace as Laplace
+    from derand.noise import Noise as Noise
+    from derand.noise import Uniform as Uniform
+    from derand.noise import parse_noise as parse_noise
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'derand' has no attribute {name!r}")
+    return getattr(import_module(f"derand.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

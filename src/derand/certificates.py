@@ -1,0 +1,490 @@
+"""Certificates: a pure function of (model, rows, noise).
+
+Owns `certify` (label, failure mass and radius of each row), `distribution` (the exact law of the score), the worst
+case over categorical changes, and the weighted vote. Must not know training, true labels or files.
+The failure mass is summed on the failing side alone; `kernels/README.md` shows that a radius is a lower bound.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from derand.ensemble import AdditiveEnsemble, Model, StepFunction, WeightedVote
+from derand.kernels import Backend, load_backend, rounding_bound
+from derand.noise import EPSILON, TAIL_ERROR, Noise, as_noise
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+MAX_SUPPORT = 2**23
+"""Largest number of grid levels between the lowest and the highest score: the tables of two threads take 400 MB."""
+_BLOCK_NUMBERS = 2**19  # numbers in a block's probability table
+_BLOCK_ROWS = 2**13
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Certificates:
+    """What is proven about each row: no change of l0 categorical features and within the radius flips the label.
+
+    Attributes
+    ----------
+    label : array of shape (n_rows,)
+        Smoothed label, one of `classes`.
+    failure : array of shape (n_rows,)
+        Upper bound of the probability that a noisy copy of the row, after the worst categorical change, gets another
+        label; NaN for a weighted vote, which has none.
+    log_failure : array of shape (n_rows,)
+        Natural logarithm of `failure`.
+    radius : array of shape (n_rows,)
+        Lower bound of the radius; the ball is open. 0 where nothing is certified.
+    norm : int
+        1 or 2: the norm of the ball, after division by the noise's units.
+    l0 : int
+        How many categorical features may change at the same time.
+    """
+
+    label: NDArray[Any]
+    failure: FloatArray
+    log_failure: FloatArray
+    radius: FloatArray
+    norm: int
+    l0: int = 0
+    classes: NDArray[Any] = field(default_factory=lambda: np.array([0, 1]))
+
+    def __len__(self) -> int:
+        return int(self.radius.size)
+
+    def __getitem__(self, rows: Any) -> Certificates:
+        at = np.atleast_1d(np.arange(len(self))[rows])
+        return Certificates(
+            self.label[at],
+            self.failure[at],
+            self.log_failure[at],
+            self.radius[at],
+            self.norm,
+            self.l0,
+            self.classes,
+        )
+
+    def __repr__(self) -> str:
+        certified = int((self.radius > 0).sum())
+        return f"<Certificates: {len(self)} rows, {certified} certified, l{self.norm} ball, l0 = {self.l0}>"
+
+    def to_pandas(self) -> Any:
+        """A pandas frame with the columns label, failure, log_failure and radius."""
+        import pandas as pd
+
+        columns = ("label", "failure", "log_failure", "radius")
+        return pd.DataFrame({name: getattr(self, name) for name in columns})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distribution:
+    """Exact law of the score of each row under noise.
+
+    Attributes
+    ----------
+    support : array of integers, shape (n_levels,)
+        Scores in grid units, increasing.
+    pmf : array of shape (n_rows, n_levels)
+    """
+
+    support: IntArray
+    pmf: FloatArray
+
+    def cdf(self, score: ArrayLike) -> FloatArray:
+        """P(S <= score): shape (n_rows,) for a number, (n_rows, k) for k of them."""
+        levels = np.asarray(score, dtype=np.float64)
+        sums = np.concatenate([np.zeros((len(self.pmf), 1)), np.cumsum(self.pmf, axis=1)], axis=1)
+        return np.asarray(sums[:, np.searchsorted(self.support, levels, side="right")])
+
+    def quantile(self, z: ArrayLike) -> IntArray:
+        """Smallest score whose cdf is at least z: shape (n_rows,) for a number, (n_rows, k) for k of them."""
+        sums = np.cumsum(self.pmf, axis=1)
+        wanted = np.atleast_1d(np.asarray(z, dtype=np.float64))
+        if not ((wanted >= 0) & (wanted <= 1)).all():
+            raise ValueError(f"`z` must lie in [0, 1], got {z!r}.")
+        at = np.stack([np.searchsorted(row, wanted * min(row[-1], 1.0)) for row in sums])
+        scores = self.support[np.minimum(at, self.support.size - 1)]
+        return np.asarray(scores if np.ndim(z) else scores[:, 0])
+
+    @property
+    def median(self) -> IntArray:
+        """Smallest score whose cdf is at least 1/2: the smoothed label is 1 iff it exceeds the threshold."""
+        return self.quantile(0.5)
+
+
+@overload
+def certify(
+    model: Model,
+    X: ArrayLike,
+    noise: Noise | str,
+    l0: int = 0,
+    unseen: bool = True,
+    backend: str | None = None,
+    n_jobs: int | None = None,
+) -> Certificates: ...
+
+
+@overload
+def certify(
+    model: Model,
+    X: ArrayLike,
+    noise: Noise | str,
+    l0: Sequence[int],
+    unseen: bool = True,
+    backend: str | None = None,
+    n_jobs: int | None = None,
+) -> list[Certificates]: ...
+
+
+def certify(
+    model: Model,
+    X: ArrayLike,
+    noise: Noise | str,
+    l0: int | Sequence[int] = 0,
+    unseen: bool = True,
+    backend: str | None = None,
+    n_jobs: int | None = None,
+) -> Certificates | list[Certificates]:
+    """Smoothed label of each row and the radius within which no change can flip it.
+
+    Parameters
+    ----------
+    model : AdditiveEnsemble or WeightedVote
+    X : array-like of shape (n_rows, n_features)
+        Category columns hold codes; NaN is a missing category and an error in any other column.
+    noise : Noise or str
+        Such as `Gaussian(0.25)` or "gaussian:0.25".
+    l0 : int or sequence of int
+        How many categorical features may change at the same time; more than the model has counts as all of them.
+    unseen : bool
+        Whether a categorical feature may change to a value that is not in its table.
+    backend : {"numba", "numpy"} or None
+    n_jobs : int or None
+        Threads; None or -1 uses all cores.
+
+    Returns
+    -------
+    Certificates, or a list of them where `l0` is a sequence
+
+    Examples
+    --------
+    >>> from derand import AdditiveEnsemble, Gaussian, certify
+    >>> model = AdditiveEnsemble.from_stumps([0], [0.5], [0.1], [0.9], n_features=1)
+    >>> c = certify(model, [[0.0], [2.0]], Gaussian(0.25))
+    >>> c.label.tolist(), c.radius.round(6).tolist()
+    ([0, 1], [0.5, 1.5])
+    """
+    noise = as_noise(noise)
+    rows = _as_rows(model, X, noise)
+    budgets, single = _as_budgets(l0)
+    kernels, jobs = load_backend(backend), _as_jobs(n_jobs)
+    if isinstance(model, WeightedVote):
+        results = _certify_vote(model, rows, noise, budgets, unseen, kernels, jobs)
+    else:
+        results = _certify_ensemble(model, rows, noise, budgets, unseen, kernels, jobs)
+    return results[0] if single else results
+
+
+def distribution(model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str, backend: str | None = None) -> Distribution:
+    """Exact law of each row's score under noise (paper, Algorithm 1 and Theorem 3.1).
+
+    Parameters
+    ----------
+    model : AdditiveEnsemble
+    X : array-like of shape (n_rows, n_features)
+    noise : Noise or str
+    backend : {"numba", "numpy"} or None
+
+    Returns
+    -------
+    Distribution
+
+    Examples
+    --------
+    >>> from derand import AdditiveEnsemble, Uniform, distribution
+    >>> model = AdditiveEnsemble.from_stumps([0], [0.5], [0.1], [0.9], n_features=1)
+    >>> d = distribution(model, [[0.0]], Uniform(2.0))
+    >>> d.support[[0, -1]].tolist(), d.pmf[0, [0, -1]].round(3).tolist(), d.median.tolist()
+    ([10, 90], [0.625, 0.375], [10])
+    """
+    noise = as_noise(noise)
+    if isinstance(model, WeightedVote):
+        raise TypeError(
+            "`distribution` takes an AdditiveEnsemble: the members of a WeightedVote have laws, the vote has none."
+        )
+    rows = np.asarray(_as_rows(model, X, noise), dtype=np.float64)
+    packed = _pack(model)
+    shift = packed.base + _category_scores(model, rows)
+    spread = shift - shift.min(initial=packed.base)
+    step = math.gcd(packed.step, int(np.gcd.reduce(spread))) or 1
+    stride = packed.step // step
+    n_levels = packed.largest * stride + 1 + int(spread.max(initial=0)) // step
+    if rows.shape[0] * n_levels > 2**28:
+        raise ValueError(f"The laws of {rows.shape[0]} rows take {n_levels} levels each: pass fewer rows at a time.")
+    laws = load_backend(backend).laws(packed.table(rows, noise), packed.starts, packed.scores)
+    pmf = np.zeros((rows.shape[0], n_levels))
+    for row, start in enumerate(spread // step):
+        pmf[row, start : start + packed.largest * stride + 1 : stride] = laws[row]
+    return Distribution(int(shift.min(initial=packed.base)) + step * np.arange(n_levels), pmf)
+
+
+@dataclass(frozen=True, slots=True)
+class _PackedTerms:
+    """The step functions as the kernels see them: reduced scores, 0 at the lowest and without a common divisor."""
+
+    edges: FloatArray
+    edge_features: IntArray
+    edge_terms: IntArray
+    starts: IntArray
+    scores: IntArray
+    base: int
+    step: int
+    largest: int
+
+    @property
+    def n_terms(self) -> int:
+        return self.starts.size - 1
+
+    def table(self, rows: FloatArray, noise: Noise) -> FloatArray:
+        """Upper bounds of all cell probabilities, shape (n_rows, n_cells)."""
+        return noise.cell_table(
+            rows[:, self.edge_features], self.edges, self.edge_features, self.edge_terms, self.n_terms
+        )
+
+    def relative_error(self) -> float:
+        """By how much, relative to the truth, a failure mass near 1/2 can be overestimated."""
+        return 8 * TAIL_ERROR * self.n_terms + 2 * rounding_bound(self.scores.size)
+
+
+def _pack(model: AdditiveEnsemble) -> _PackedTerms:
+    terms = _in_two_halves(model.step_functions)
+    reduced = [term.scores[:, 0] - term.scores.min() for term in terms]
+    step = int(np.gcd.reduce(np.concatenate(reduced))) if terms else 1
+    step = step or 1
+    largest = sum(int(scores.max()) for scores in reduced) // step
+    if largest >= MAX_SUPPORT:
+        raise ValueError(
+            f"The scores of this model span {largest + 1} levels, more than {MAX_SUPPORT}: "
+            "use fewer levels or coarser leaves."
+        )
+    counts = [term.edges.size for term in terms]
+    nothing: list[Any] = [np.empty(0)]
+    return _PackedTerms(
+        edges=np.concatenate([term.edges for term in terms] or nothing),
+        edge_features=np.repeat(np.array([term.feature for term in terms], dtype=np.int64), counts),
+        edge_terms=np.repeat(np.arange(len(terms), dtype=np.int64), counts),
+        starts=np.cumsum([0, *(count + 1 for count in counts)], dtype=np.int64),
+        scores=np.concatenate(reduced or nothing).astype(np.int64) // step,
+        base=sum(int(term.scores.min()) for term in terms),
+        step=step,
+        largest=largest,
+    )
+
+
+def _in_two_halves(terms: Sequence[StepFunction]) -> list[StepFunction]:
+    """Order for kernels that meet in the middle: two halves of like range, each from narrow to wide."""
+    by_range = sorted(terms, key=lambda term: int(term.scores.max() - term.scores.min()))
+    return by_range[1::2] + by_range[0::2]
+
+
+def _category_scores(model: AdditiveEnsemble, rows: FloatArray) -> IntArray:
+    total = np.zeros(rows.shape[0], dtype=np.int64)
+    for table in model.category_tables:
+        total += table.evaluate(rows[:, table.feature])
+    return total
+
+
+def _category_shifts(
+    model: AdditiveEnsemble, rows: FloatArray, budgets: IntArray, unseen: bool
+) -> tuple[IntArray, IntArray]:
+    """Largest fall and rise of the score by changing at most k categorical features, each (n_rows, n_budgets).
+
+    The features' effects add up, so the k largest ones are the worst choice (docs/theory.md).
+    """
+    tables = model.category_tables
+    falls, rises = (np.zeros((rows.shape[0], len(tables)), dtype=np.int64) for _ in range(2))
+    for column, table in enumerate(tables):
+        scores = table.evaluate(rows[:, table.feature])
+        lowest, highest = table.score_range(unseen)
+        falls[:, column] = np.maximum(scores - lowest, 0)
+        rises[:, column] = np.maximum(highest - scores, 0)
+    at = np.minimum(budgets, len(tables))
+
+    def of_the_largest(effects: IntArray) -> IntArray:
+        sums = np.cumsum(-np.sort(-effects, axis=1), axis=1)
+        return np.concatenate([np.zeros((rows.shape[0], 1), dtype=np.int64), sums], axis=1)[:, at]
+
+    return of_the_largest(falls), of_the_largest(rises)
+
+
+def _certify_ensemble(
+    model: AdditiveEnsemble,
+    rows: NDArray[Any],
+    noise: Noise,
+    budgets: Sequence[int],
+    unseen: bool,
+    kernels: Backend,
+    jobs: int,
+) -> list[Certificates]:
+    if model.threshold is None:
+        raise ValueError(
+            "`model` has no threshold and so makes no decision to certify: give AdditiveEnsemble a `threshold`."
+        )
+    packed, threshold = _pack(model), model.threshold
+    asked = np.array([0, *budgets])  # the label is that of the unchanged row
+    label = np.empty(rows.shape[0], dtype=np.int64)
+    failure = np.empty((rows.shape[0], asked.size))
+    radius = np.empty_like(failure)
+    widening = 1 + packed.relative_error()
+    slack = 4 * packed.relative_error() * noise.magnitude
+
+    def certify_block(block: slice) -> None:
+        x = np.asarray(rows[block], dtype=np.float64)
+        falls, rises = _category_shifts(model, x, asked, unseen)
+        room = (threshold - packed.base - _category_scores(model, x))[:, None]
+        low, high = (room + falls) // packed.step, (room - rises) // packed.step
+        masses = kernels.tails(packed.table(x, noise), packed.starts, packed.scores, low, high)
+        low_mass, high_mass = (np.minimum(mass * widening, 1.0) for mass in masses)
+        is_one = low_mass[:, :1] < 0.5  # class 1 must be proven: a tie is class 0
+        failing = np.where(is_one, low_mass, high_mass)
+        constant = np.where(is_one, low < 0, high >= packed.largest)
+        label[block] = is_one[:, 0]
+        failure[block] = failing
+        radius[block] = np.where(constant, np.inf, np.maximum(noise.radius(failing) - slack * (failing > 0), 0.0))
+
+    _run_blocks(certify_block, rows.shape[0], _block_rows(packed, kernels), jobs)
+    with np.errstate(divide="ignore"):
+        log_failure = np.log(failure) * (1 - 4 * EPSILON)
+    return [
+        Certificates(label, failure[:, k], log_failure[:, k], radius[:, k], noise.norm, int(asked[k]))
+        for k in range(1, asked.size)
+    ]
+
+
+def _certify_vote(
+    model: WeightedVote,
+    rows: NDArray[Any],
+    noise: Noise,
+    budgets: Sequence[int],
+    unseen: bool,
+    kernels: Backend,
+    jobs: int,
+) -> list[Certificates]:
+    """Certificate of a vote: the label holds while the members that are sure to hold outweigh all others.
+
+    Sums of weights are compared with a margin above their rounding error, so that any order of adding decides alike.
+    """
+    by_member = [_certify_ensemble(member, rows, noise, budgets, unseen, kernels, jobs) for member in model.members]
+    weights = np.abs(model.weights)
+    margin = 4 * EPSILON * weights.size * weights.sum()
+    reverse = (model.weights < 0).astype(np.int64)[:, None]
+    nothing = np.full(rows.shape[0], np.nan)
+    results = []
+    for k, budget in enumerate(budgets):
+        votes = np.stack([certificates[k].label for certificates in by_member]) ^ reverse
+        radii = np.stack([certificates[k].radius for certificates in by_member])
+        label = (vote_share(votes, weights) > 0.5).astype(np.int64)
+        held = np.where(votes == label, radii, 0.0)
+        order = np.argsort(-held, axis=0, kind="stable")
+        ahead = 2 * np.cumsum(weights[order], axis=0) - weights.sum() > margin
+        best = np.where(ahead, np.take_along_axis(held, order, axis=0), 0.0).max(axis=0)
+        results.append(Certificates(label, nothing, nothing, best, noise.norm, int(budget)))
+    return results
+
+
+def vote_share(votes: IntArray, weights: FloatArray) -> FloatArray:
+    """Share of the weight that votes for class 1, for votes of shape (n_members, n_rows); 1/2 without any weight."""
+    total = weights.sum()
+    return np.asarray(weights @ votes / total) if total > 0 else np.full(votes.shape[1], 0.5)
+
+
+def _block_rows(packed: _PackedTerms, kernels: Backend) -> int:
+    """Rows per block, so that a block's arrays stay small whatever the model."""
+    widest = packed.scores.size
+    if not hasattr(kernels.tails, "py_func"):  # the plain backend holds the laws of all rows of a block
+        widest = max(widest, 4 * packed.largest)
+    return max(1, min(_BLOCK_ROWS, _BLOCK_NUMBERS // max(widest, 1)))
+
+
+def _run_blocks(work: Callable[[slice], None], n_rows: int, block: int, jobs: int) -> None:
+    """Call `work` for blocks of rows, in threads; every core gets several blocks where there are rows enough."""
+    block = max(1, min(block, -(-n_rows // (4 * jobs))))
+    blocks = [slice(start, min(start + block, n_rows)) for start in range(0, n_rows, block)]
+    if jobs == 1 or len(blocks) == 1:
+        for one in blocks:
+            work(one)
+        return
+    with ThreadPoolExecutor(jobs) as pool:
+        for _ in pool.map(work, blocks):
+            pass
+
+
+def _as_jobs(n_jobs: int | None) -> int:
+    if n_jobs is None or n_jobs == -1:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs < 1:
+        raise ValueError(f"`n_jobs` must be a positive number of threads, -1 or None, got {n_jobs!r}.")
+    return int(n_jobs)
+
+
+def _as_budgets(l0: int | Iterable[int]) -> tuple[list[int], bool]:
+    single = np.ndim(l0) == 0  # type: ignore[arg-type]
+    budgets: list[Any] = [l0] if single else list(l0)  # type: ignore[arg-type]
+    for budget in budgets:
+        if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 0:
+            raise ValueError(
+                f"`l0` must be a number of categorical features that may change, 0 or larger, got {budget!r}."
+            )
+    return [int(budget) for budget in budgets], single
+
+
+def _as_rows(model: Model, X: ArrayLike, noise: Noise) -> NDArray[Any]:
+    """X as a numeric table that fits the model, its numerical columns finite. Keeps the dtype: blocks convert."""
+    if not isinstance(model, AdditiveEnsemble | WeightedVote):
+        raise TypeError(f"`model` must be an AdditiveEnsemble or a WeightedVote, got {type(model).__name__}.")
+    rows = np.asarray(X)
+    if rows.dtype.kind not in "biuf":
+        try:
+            rows = np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"`X` must hold numbers, got dtype {rows.dtype}: encode text columns first (StumpClassifier does so)."
+            ) from None
+    if rows.ndim != 2 or rows.shape[1] != model.n_features:
+        raise ValueError(
+            f"`X` must have shape (n_rows, {model.n_features}), one column per feature of the model, got {rows.shape}."
+        )
+    if noise.units is not None and len(noise.units) != model.n_features:
+        raise ValueError(
+            f"`units` of the noise must have one entry per feature, {model.n_features} in all, got {len(noise.units)}."
+        )
+    _check_finite(model, rows)
+    return rows
+
+
+def _check_finite(model: Model, rows: NDArray[Any]) -> None:
+    members = model.members if isinstance(model, WeightedVote) else (model,)
+    categorical = {table.feature for member in members for table in member.category_tables}
+    numerical = [column for column in range(model.n_features) if column not in categorical]
+    bad = np.zeros(rows.shape[1], dtype=np.int64)
+    if rows.dtype.kind == "f":
+        block = max(1, 2**22 // max(rows.shape[1], 1))
+        for start in range(0, rows.shape[0], block):
+            bad += (~np.isfinite(rows[start : start + block])).sum(axis=0)
+    wrong = [column for column in numerical if bad[column]]
+    if wrong:
+        listed = ", ".join(f"{column} ({bad[column]} rows)" for column in wrong[:10])
+        more = f" and {len(wrong) - 10} more" if len(wrong) > 10 else ""
+        raise ValueError(
+            f"`X` must be finite, got NaN or infinity in column {listed}{more}: drop those rows or fill the gaps first."
+        )

@@ -1,0 +1,51 @@
+"""Kernels: sums over all outcomes of independent terms, on arrays alone.
+
+README.md beside this file holds the contract and the rounding argument. A backend is one module with the two
+functions `tails` and `laws`, named in BACKENDS. Kernels trust their input; they must not import anything of derand.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+EPSILON = 2.0**-52
+NEGLIGIBLE = 1e-307
+"""A state of less mass may be dropped: as many as a support can have (2**23) weigh less than FLOOR."""
+FLOOR = 1e-300
+"""Added to each mass that is not impossible: more than dropping and underflow can have lost (README.md, step 3)."""
+
+
+class Backend(Protocol):
+    """What a backend offers; README.md says what the arrays hold."""
+
+    def tails(
+        self, table: FloatArray, starts: IntArray, scores: IntArray, low: IntArray, high: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """P(S <= low) and P(S > high) for each row and each of its thresholds."""
+
+    def laws(self, table: FloatArray, starts: IntArray, scores: IntArray) -> FloatArray:
+        """P(S = s) for each row and s = 0, 1, ..., largest score."""
+
+
+BACKENDS = {"numba": "derand.kernels._numba", "numpy": "derand.kernels._numpy"}
+DEFAULT_BACKEND = "numba"
+
+
+def load_backend(name: str | None) -> Backend:
+    """The backend of that name, imported on first use; None is the default one."""
+    chosen = DEFAULT_BACKEND if name is None else name
+    if chosen not in BACKENDS:
+        raise ValueError(f"`backend` must be one of {', '.join(BACKENDS)} or None, got {name!r}.")
+    return cast(Backend, import_module(BACKENDS[chosen]))
+
+
+def rounding_bound(n_cells: int) -> float:
+    """Relative error of every mass that a backend returns, for a model of this many cells (README.md, step 2)."""
+    return (n_cells + 64) * EPSILON

@@ -1,0 +1,90 @@
+"""Metrics: numbers about certificates and the true labels. Must not know models or noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from derand.certificates import Certificates
+
+FloatArray = NDArray[np.float64]
+
+
+def certified_accuracy(
+    y: ArrayLike, certificates: Certificates, radii: ArrayLike, balanced: bool = False
+) -> FloatArray:
+    """Share of the rows that are labelled correctly and certified, at each radius.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        True labels, each one of the certificates' classes.
+    certificates : Certificates
+    radii : array-like of shape (n_radii,)
+        A row counts at radius r where its certified radius is r or larger; at r = 0, where it is positive.
+    balanced : bool
+        Mean of the shares within each class that occurs in y, instead of the share of all rows.
+
+    Returns
+    -------
+    array of shape (n_radii,)
+
+    Examples
+    --------
+    >>> from derand import AdditiveEnsemble, Gaussian, certified_accuracy, certify
+    >>> model = AdditiveEnsemble.from_stumps([0], [0.5], [0.1], [0.9], n_features=1)
+    >>> c = certify(model, [[0.0], [2.0], [3.0]], Gaussian(0.25))
+    >>> certified_accuracy([0, 1, 0], c, [0.0, 1.0]).round(3).tolist()
+    [0.667, 0.333]
+    """
+    labels = _as_labels(y, certificates)
+    wanted = np.atleast_1d(np.asarray(radii, dtype=np.float64))
+    if wanted.ndim != 1 or not (wanted >= 0).all():
+        raise ValueError(f"`radii` must be a list of numbers, 0 or larger, got {radii!r}.")
+    correct = labels == certificates.label
+    held = correct[:, None] & (certificates.radius[:, None] >= wanted) & (certificates.radius[:, None] > 0)
+    if not balanced:
+        return np.asarray(held.mean(axis=0))
+    return np.asarray(np.mean([held[labels == name].mean(axis=0) for name in np.unique(labels)], axis=0))
+
+
+def average_certified_radius(y: ArrayLike, certificates: Certificates) -> float:
+    """Mean of the certified radii; a row with a wrong label counts 0.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+    certificates : Certificates
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from derand import AdditiveEnsemble, Gaussian, average_certified_radius, certify
+    >>> model = AdditiveEnsemble.from_stumps([0], [0.5], [0.1], [0.9], n_features=1)
+    >>> c = certify(model, [[0.0], [2.0]], Gaussian(0.25))
+    >>> round(average_certified_radius([0, 0], c), 6)
+    0.25
+    """
+    correct = _as_labels(y, certificates) == certificates.label
+    return float(np.where(correct, certificates.radius, 0.0).mean())
+
+
+def _as_labels(y: ArrayLike, certificates: Certificates) -> NDArray[Any]:
+    labels = np.asarray(y)
+    if labels.shape != (len(certificates),):
+        raise ValueError(
+            f"`y` must hold one label per certificate, {len(certificates)} in all, got shape {labels.shape}."
+        )
+    if not len(labels):
+        raise ValueError("`y` must hold at least one label, got none.")
+    strange = labels[~np.isin(labels, certificates.classes)]
+    if strange.size:
+        raise ValueError(
+            f"`y` must hold labels among {certificates.classes.tolist()}, got {strange[:1].tolist()[0]!r}."
+        )
+    return labels

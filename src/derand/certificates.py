@@ -261,9 +261,9 @@ class _PackedTerms:
             rows[:, self.edge_features], self.edges, self.edge_features, self.edge_terms, self.n_terms
         )
 
-    def relative_error(self) -> float:
-        """By how much, relative to the truth, a failure mass near 1/2 can be overestimated."""
-        return 8 * TAIL_ERROR * self.n_terms + 2 * rounding_bound(self.scores.size)
+    def tie_band(self) -> float:
+        """By how much a computed failure mass can exceed the true one (kernels/README.md, step 5)."""
+        return 3 * TAIL_ERROR * self.scores.size + rounding_bound(self.scores.size)
 
 
 def _pack(model: AdditiveEnsemble) -> _PackedTerms:
@@ -345,8 +345,8 @@ def _certify_ensemble(
     label = np.empty(rows.shape[0], dtype=np.int64)
     failure = np.empty((rows.shape[0], asked.size))
     radius = np.empty_like(failure)
-    widening = 1 + packed.relative_error()
-    slack = 4 * packed.relative_error() * noise.magnitude
+    widening = 1 + rounding_bound(packed.scores.size)
+    slack = 4 * packed.tie_band() * noise.magnitude  # so that the computed label, too, holds throughout the ball
 
     def certify_block(block: slice) -> None:
         x = np.asarray(rows[block], dtype=np.float64)

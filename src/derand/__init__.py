@@ -26,6 +26,8 @@ _HOMES = {
     "distribution": "certificates",
     "certified_accuracy": "metrics",
     "average_certified_radius": "metrics",
+    "save": "storage",
+    "load": "storage",
 }
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - the names are the keys above
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
     from derand.noise import Noise as Noise
     from derand.noise import Uniform as Uniform
     from derand.noise import parse_noise as parse_noise
+    from derand.storage import load as load
+    from derand.storage import save as save
 
 
 def __getattr__(name: str) -> Any:

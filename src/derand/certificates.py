@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from derand.ensemble import AdditiveEnsemble, Model, StepFunction, WeightedVote
 from derand.kernels import Backend, load_backend, rounding_bound
-from derand.noise import EPSILON, TAIL_ERROR, Noise, as_noise
+from derand.noise import EPSILON, TAIL_ERROR, Noise, as_noise, exp_upward
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -262,8 +262,9 @@ class _PackedTerms:
         )
 
     def tie_band(self) -> float:
-        """By how much a computed failure mass can exceed the true one (kernels/README.md, step 5)."""
-        return 3 * TAIL_ERROR * self.scores.size + rounding_bound(self.scores.size)
+        """By how much a computed failure mass near 1/2 can exceed the true one (kernels/README.md, step 5)."""
+        roundings = 2 * self.scores.size + 8 * self.n_terms + self.largest + 2048
+        return 3 * TAIL_ERROR * self.edges.size + roundings * EPSILON
 
 
 def _pack(model: AdditiveEnsemble) -> _PackedTerms:
@@ -341,34 +342,55 @@ def _certify_ensemble(
             "`model` has no threshold and so makes no decision to certify: give AdditiveEnsemble a `threshold`."
         )
     packed, threshold = _pack(model), model.threshold
-    asked = np.array([0, *budgets])  # the label is that of the unchanged row
+    changes = [min(budget, len(model.category_tables)) for budget in budgets]
+    asked = np.unique([0, *changes])  # the label is that of the unchanged row
     label = np.empty(rows.shape[0], dtype=np.int64)
-    failure = np.empty((rows.shape[0], asked.size))
-    radius = np.empty_like(failure)
-    widening = 1 + rounding_bound(packed.scores.size)
-    slack = 4 * packed.tie_band() * noise.magnitude  # so that the computed label, too, holds throughout the ball
+    log_failure = np.empty((rows.shape[0], asked.size))
+    radius = np.empty_like(log_failure)
+    slack = 3 * packed.tie_band() * noise.magnitude  # so that the computed label, too, holds throughout the ball
 
     def certify_block(block: slice) -> None:
         x = np.asarray(rows[block], dtype=np.float64)
         falls, rises = _category_shifts(model, x, asked, unseen)
         room = (threshold - packed.base - _category_scores(model, x))[:, None]
         low, high = (room + falls) // packed.step, (room - rises) // packed.step
-        masses = kernels.tails(packed.table(x, noise), packed.starts, packed.scores, low, high)
-        low_mass, high_mass = (np.minimum(mass * widening, 1.0) for mass in masses)
-        is_one = low_mass[:, :1] < 0.5  # class 1 must be proven: a tie is class 0
-        failing = np.where(is_one, low_mass, high_mass)
-        constant = np.where(is_one, low < 0, high >= packed.largest)
-        label[block] = is_one[:, 0]
-        failure[block] = failing
-        radius[block] = np.where(constant, np.inf, np.maximum(noise.radius(failing) - slack * (failing > 0), 0.0))
+        is_one, failing = _failing_masses(kernels, packed, packed.table(x, noise), low, high)
+        constant = np.where(is_one[:, None], low < 0, high >= packed.largest)
+        reduced = noise.radius_of_log(failing) - slack * (failing > -np.inf)
+        label[block] = is_one
+        log_failure[block] = failing
+        radius[block] = np.where(constant, np.inf, np.maximum(reduced, 0.0))
 
     _run_blocks(certify_block, rows.shape[0], _block_rows(packed, kernels), jobs)
-    with np.errstate(divide="ignore"):
-        log_failure = np.log(failure) * (1 - 4 * EPSILON)
+    failure = exp_upward(log_failure)
     return [
-        Certificates(label, failure[:, k], log_failure[:, k], radius[:, k], noise.norm, int(asked[k]))
-        for k in range(1, asked.size)
+        Certificates(label, failure[:, at], log_failure[:, at], radius[:, at], noise.norm, budget)
+        for budget, at in zip(budgets, np.searchsorted(asked, changes), strict=True)
     ]
+
+
+def _failing_masses(
+    kernels: Backend, packed: _PackedTerms, table: FloatArray, low: IntArray, high: IntArray
+) -> tuple[NDArray[np.bool_], FloatArray]:
+    """Whether label 1 is proven at the first threshold, and the logarithm of the failing mass at each threshold."""
+    if low.shape[1] == 1:
+        is_one, log_mass = kernels.failures(table, packed.starts, packed.scores, low[:, 0])
+        return is_one, log_mass[:, None]
+    widening = 1 + rounding_bound(packed.scores.size)
+    low_mass, high_mass = (
+        np.minimum(mass * widening, 1.0) for mass in kernels.tails(table, packed.starts, packed.scores, low, high)
+    )
+    is_one = low_mass[:, 0] < 0.5  # class 1 must be proven: a tie is class 0
+    mass = np.where(is_one[:, None], low_mass, high_mass)
+    with np.errstate(divide="ignore"):
+        log_mass = np.log(mass)
+    log_mass += 4 * EPSILON * np.abs(np.maximum(log_mass, -1000.0))
+    faint = (mass > 0) & (mass < 1e-280)  # near FLOOR: the logarithm is needed
+    for k in np.flatnonzero(faint.any(axis=0)):
+        at = np.flatnonzero(faint[:, k])
+        cut = np.where(is_one, low[:, k], high[:, k])[at]
+        log_mass[at, k] = kernels.failures(table[at], packed.starts, packed.scores, cut)[1]
+    return is_one, log_mass
 
 
 def _certify_vote(
@@ -411,7 +433,7 @@ def vote_share(votes: IntArray, weights: FloatArray) -> FloatArray:
 def _block_rows(packed: _PackedTerms, kernels: Backend) -> int:
     """Rows per block, so that a block's arrays stay small whatever the model."""
     widest = packed.scores.size
-    if not hasattr(kernels.tails, "py_func"):  # the plain backend holds the laws of all rows of a block
+    if kernels.HOLDS_ALL_LAWS:
         widest = max(widest, 4 * packed.largest)
     return max(1, min(_BLOCK_ROWS, _BLOCK_NUMBERS // max(widest, 1)))
 

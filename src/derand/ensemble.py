@@ -58,7 +58,7 @@ def _as_scores(values: ArrayLike, n_cells: int, owner: str) -> IntArray:
         raise ValueError(f"`scores` of {owner} must have {n_cells} entries, one per cell, got {raw.shape[0]}.")
     if not np.issubdtype(raw.dtype, np.integer):
         as_float = np.asarray(raw, dtype=np.float64)
-        if not (as_float == np.rint(as_float)).all():
+        if not (np.isfinite(as_float) & (as_float == np.rint(as_float))).all():
             raise ValueError(
                 f"`scores` of {owner} must be whole numbers on the grid, got {raw.ravel().tolist()[:5]}: "
                 "multiply by the number of levels and round, or use AdditiveEnsemble.from_stumps."
@@ -265,7 +265,7 @@ class AdditiveEnsemble:
         >>> model.terms[0].scores.ravel().tolist(), model.threshold
         ([60, 100, 150], 100)
         """
-        columns = np.asarray(features, dtype=np.int64).reshape(-1)
+        columns = _as_columns(features)
         splits = np.asarray(thresholds, dtype=np.float64)
         leaves = np.stack([_as_leaves(left, "left"), _as_leaves(right, "right")])
         if not splits.shape == (columns.size,) == leaves.shape[1:]:
@@ -283,7 +283,8 @@ class AdditiveEnsemble:
             for feature in np.unique(columns)
         ]
         for feature, categories, values, other in tables:
-            cells = np.append(_as_leaves(values, "leaves of a category table"), other) * levels
+            known, unknown = _as_leaves(values, "leaves"), _as_leaves([other], "other")
+            cells = np.append(known, unknown) * levels
             scores = np.rint(cells)
             error += float(np.abs(cells - scores).max())
             terms.append(CategoryTable(feature, categories, scores[:-1], int(scores[-1])))  # type: ignore[arg-type]
@@ -305,6 +306,14 @@ class AdditiveEnsemble:
         for term in self.terms:
             total += term.evaluate(rows[:, term.feature])
         return total
+
+
+def _as_columns(values: ArrayLike) -> IntArray:
+    columns = np.asarray(values).reshape(-1)
+    whole = columns.astype(np.int64)
+    if not (whole == columns).all():
+        raise ValueError(f"`features` must hold column numbers, got {columns[whole != columns][0]}.")
+    return whole
 
 
 def _as_leaves(values: ArrayLike, what: str) -> FloatArray:
@@ -356,6 +365,15 @@ class WeightedVote:
             raise ValueError(
                 f"`weights` of WeightedVote must hold {len(members)} finite numbers, one per member, "
                 f"got {self.weights!r}."
+            )
+        if (np.abs(weights) > 1e300).any():  # their sum must stay finite
+            raise ValueError(f"`weights` of WeightedVote must lie within +-1e300, got {self.weights!r}.")
+        categorical = {table.feature for member in members for table in member.category_tables}
+        numerical = {step.feature for member in members for step in member.step_functions}
+        if categorical & numerical:
+            raise ValueError(
+                "`members` of WeightedVote must agree on which features are categorical, got feature "
+                f"{min(categorical & numerical)} as a category in one member and as a number in another."
             )
         object.__setattr__(self, "members", members)
         object.__setattr__(self, "weights", _freeze(weights))

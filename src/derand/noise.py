@@ -24,7 +24,7 @@ EPSILON = 2.0**-52
 TINY = 2.0**-1022
 """Smallest normal double: what stands in for a positive probability that is too small to be represented."""
 
-TAIL_ERROR = 32 * EPSILON
+TAIL_ERROR = 96 * EPSILON
 """Relative error of a computed cell probability away from the tails (kernels/README.md, step 1)."""
 TAIL_ERROR_GROWTH = 8 * EPSILON
 """Its growth per unit of z**2 (Gaussian) or z (Laplace), z being the distance in noise scales."""
@@ -34,6 +34,8 @@ RADIUS_ERROR = 64 * EPSILON
 _SQRT_HALF = math.sqrt(0.5)
 _GAUSSIAN_END = 40.0  # the tail beyond is below TINY
 _LAPLACE_END = 750.0
+_FAR = 600.0  # masses below exp(-600) are handled by their logarithm
+_NODES, _WEIGHTS = (side[4:] for side in np.polynomial.legendre.leggauss(8))  # the right half of a symmetric rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,10 @@ class Noise(ABC):
     @abstractmethod
     def radius(self, failure: ArrayLike) -> FloatArray:
         """Lower bound of the radius certified by a failure mass; 0 where the mass is 1/2 or more."""
+
+    def radius_of_log(self, log_failure: ArrayLike) -> FloatArray:
+        """`radius` of a failure mass given by its natural logarithm, which may lie far below the smallest double."""
+        return self.radius(exp_upward(log_failure))
 
     @abstractmethod
     def failure_at(self, radius: ArrayLike) -> FloatArray:
@@ -158,7 +164,8 @@ class Noise(ABC):
         closes = np.append(opens[1:], edges.size) - 1
         inner = np.flatnonzero(np.diff(terms) == 0)  # edges followed by another of the same term
         scale = self.scales(features)
-        with np.errstate(over="ignore", under="ignore"):
+        # finite numbers may lie infinitely far apart; their probabilities are clipped to the possible
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             table[:, opens + terms[opens]] = self._below(x[:, opens], edges[opens], scale[opens])
             # symmetry: P(x + noise >= edge) = P(edge + noise <= x)
             table[:, closes + terms[closes] + 1] = self._below(edges[closes], x[:, closes], scale[closes])
@@ -178,6 +185,8 @@ class Noise(ABC):
         if self.units is not None:
             rule = f"every entry of `units` of {type(self).__name__}"
             object.__setattr__(self, "units", tuple(_positive(unit, rule) for unit in self.units))
+            for unit in self.units:
+                _positive(magnitude * unit, f"`{self.parameter}` times {rule}")
 
 
 def _positive(value: Any, what: str) -> float:
@@ -188,9 +197,17 @@ def _positive(value: Any, what: str) -> float:
     return float(value)
 
 
+def exp_upward(logarithm: ArrayLike) -> FloatArray:
+    """A probability from its logarithm, rounded upward; 0 only for -inf."""
+    log = np.asarray(logarithm, dtype=np.float64)
+    with np.errstate(under="ignore"):
+        return np.where(log == -np.inf, 0.0, np.clip(np.exp(log) * (1 + 8 * EPSILON), TINY, 1.0))
+
+
 def _round_down(radius: FloatArray, magnitude: float) -> FloatArray:
     """Take the a-priori error off a computed radius; never below 0."""
-    return np.maximum(radius - RADIUS_ERROR * (np.abs(radius) + magnitude), 0.0)
+    finite = np.minimum(np.abs(radius), 1 / TINY)  # an infinite radius stays infinite
+    return np.maximum(radius - RADIUS_ERROR * (finite + magnitude), 0.0)
 
 
 def _mirror(
@@ -230,6 +247,12 @@ class Gaussian(Noise):
         mass = np.asarray(failure, dtype=np.float64)
         return _round_down(-self.sigma * special.ndtri(np.minimum(mass, 0.5)), self.sigma)
 
+    def radius_of_log(self, log_failure: ArrayLike) -> FloatArray:
+        log = np.asarray(log_failure, dtype=np.float64)
+        far = _round_down(-self.sigma * special.ndtri_exp(np.minimum(log, -_FAR)), self.sigma)
+        far = np.where(log < -5000, far * (1 - 1e-11), far)  # ndtri_exp was measured at 1e-12 there
+        return np.where(log < -_FAR, far, self.radius(exp_upward(log)))
+
     def failure_at(self, radius: ArrayLike) -> FloatArray:
         return np.asarray(special.ndtr(-np.asarray(radius, dtype=np.float64) / self.sigma))
 
@@ -244,16 +267,16 @@ class Gaussian(Noise):
         start = np.clip(start, -_GAUSSIAN_END, _GAUSSIAN_END)
         stop = np.clip(stop, -_GAUSSIAN_END, _GAUSSIAN_END)
         astride = start <= 0
-        narrow = ~astride & (width * (start + 1) < 0.01)
+        narrow = ~astride & (width * (start + 1) < 1)
         apart = ~astride & ~narrow
         result = np.empty(start.shape)
         a, b = start[astride] * _SQRT_HALF, stop[astride] * _SQRT_HALF
         result[astride] = (0.5 + TAIL_ERROR) * (special.erf(b) + special.erf(-a))
         result[narrow] = self._sliver(0.5 * (start[narrow] + stop[narrow]), width[narrow])
-        # both tails are rounded away from each other: the second one is reduced by twice its widening
+        # both tails are rounded away from each other: the second one downward
         far = stop[apart]
-        spread = 2 * (TAIL_ERROR + TAIL_ERROR_GROWTH * far * far)
-        result[apart] = self._tail(start[apart]) - self._tail(far) * (1 - spread)
+        shrinking = 1 - (TAIL_ERROR + TAIL_ERROR_GROWTH * far * far)
+        result[apart] = self._tail(start[apart]) - 0.5 * special.erfc(far * _SQRT_HALF) * shrinking
         return np.clip(result, TINY, 1.0)
 
     @staticmethod
@@ -266,11 +289,14 @@ class Gaussian(Noise):
 
     @staticmethod
     def _sliver(middle: FloatArray, width: FloatArray) -> FloatArray:
-        """Mass of a narrow cell: density at the middle times width times a Hermite series (error below 1e-16)."""
-        square, m2 = 0.25 * width * width, middle * middle
-        series = 1 + square * ((m2 - 1) / 6 + square * (m2 * m2 - 6 * m2 + 3) / 120)
-        density = np.exp(-0.5 * m2) / math.sqrt(2 * math.pi)
-        return density * width * series * (1 + (TAIL_ERROR + TAIL_ERROR_GROWTH * m2))
+        """Mass of a cell so narrow that tails would cancel: its density integrated by Gauss-Legendre (error 1e-16)."""
+        square = middle * middle
+        total = np.zeros_like(middle)
+        for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+            aside = 0.5 * node * width
+            total += weight * np.exp(-0.5 * aside * aside) * np.cosh(middle * aside)
+        density = np.exp(-0.5 * square) / math.sqrt(2 * math.pi)
+        return density * width * total * (1 + (TAIL_ERROR + TAIL_ERROR_GROWTH * square))
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +351,7 @@ class Uniform(Noise):
     @staticmethod
     def _share(overlap: FloatArray, half: FloatArray) -> FloatArray:
         """Upper bound of overlap / (2 * half): exactly 0 without overlap, exactly 1 where it is full."""
-        share = np.maximum(overlap, 0.0) / (2 * half) * (1 + 8 * EPSILON)
+        share = np.maximum(overlap, 0.0) / (2 * half) * (1 + 4 * EPSILON)
         return np.where(overlap > 0, np.clip(share, TINY, 1.0), 0.0)
 
 
@@ -366,6 +392,11 @@ class Laplace(Noise):
         mass = np.asarray(failure, dtype=np.float64)
         with np.errstate(divide="ignore"):
             return _round_down(-self.scale * np.log(2 * np.minimum(mass, 0.5)), self.scale)
+
+    def radius_of_log(self, log_failure: ArrayLike) -> FloatArray:
+        log = np.asarray(log_failure, dtype=np.float64)
+        far = _round_down(-self.scale * (np.minimum(log, -_FAR) + math.log(2)), self.scale)
+        return np.where(log < -_FAR, far, self.radius(exp_upward(log)))
 
     def failure_at(self, radius: ArrayLike) -> FloatArray:
         return np.asarray(0.5 * np.exp(-np.asarray(radius, dtype=np.float64) / self.scale))

@@ -1,7 +1,8 @@
 """Kernels: sums over all outcomes of independent terms, on arrays alone.
 
-README.md beside this file holds the contract and the rounding argument. A backend is one module with the two
-functions `tails` and `laws`, named in BACKENDS. Kernels trust their input; they must not import anything of derand.
+README.md beside this file holds the contract and the rounding argument. A backend is one module with the three
+functions `failures`, `tails` and `laws`, named in BACKENDS. Kernels trust their input and import nothing of derand
+outside this folder.
 """
 
 from __future__ import annotations
@@ -16,14 +17,26 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 EPSILON = 2.0**-52
+TINY = 2.0**-1022
+"""Smallest normal double."""
+LOG_HALF = -0.6931471805599454
+"""Below log(1/2)."""
 NEGLIGIBLE = 1e-307
-"""A state of less mass may be dropped: as many as a support can have (2**23) weigh less than FLOOR."""
+"""Mass that may be dropped at each end of a law after each term: in all, it weighs less than FLOOR."""
 FLOOR = 1e-300
 """Added to each mass that is not impossible: more than dropping and underflow can have lost (README.md, step 3)."""
 
 
 class Backend(Protocol):
     """What a backend offers; README.md says what the arrays hold."""
+
+    HOLDS_ALL_LAWS: bool
+    """Whether the laws of all rows of a call are in memory at the same time."""
+
+    def failures(
+        self, table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray
+    ) -> tuple[NDArray[np.bool_], FloatArray]:
+        """Whether P(S <= threshold) < 1/2 is proven, and the logarithm of the failing side's mass, rounded upward."""
 
     def tails(
         self, table: FloatArray, starts: IntArray, scores: IntArray, low: IntArray, high: IntArray

@@ -10,25 +10,27 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from derand.kernels import FLOOR
+from derand.kernels import EPSILON, FLOOR, LOG_HALF, TINY, rounding_bound
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+HOLDS_ALL_LAWS = True
+
 
 def laws(table: FloatArray, starts: IntArray, scores: IntArray) -> FloatArray:
     """P(S = s) for each row and s = 0, 1, ..., largest score."""
-    largest = sum(int(scores[first:stop].max()) for first, stop in pairwise(starts))
-    law = np.zeros((table.shape[0], largest + 1))
+    law = np.zeros((table.shape[0], _most_per_term(starts, scores).sum() + 1))
     law[:, 0] = 1.0
     size = 1  # scores reached so far: 0 .. size - 1
-    for first, stop in pairwise(starts):
-        grown = np.zeros_like(law)
-        for cell in range(first, stop):
-            score = int(scores[cell])
-            grown[:, score : score + size] += law[:, :size] * table[:, cell, None]
-        law = grown
-        size += int(scores[first:stop].max())
+    with np.errstate(under="ignore"):
+        for first, stop in pairwise(starts):
+            grown = np.zeros_like(law)
+            for cell in range(first, stop):
+                score = int(scores[cell])
+                grown[:, score : score + size] += law[:, :size] * table[:, cell, None]
+            law = grown
+            size += int(scores[first:stop].max())
     return law
 
 
@@ -46,6 +48,62 @@ def tails(
         low_mass[:, k] = np.where(low[:, k] >= least, below + FLOOR, 0.0)
         high_mass[:, k] = np.where(high[:, k] < most, above + FLOOR, 0.0)
     return low_mass, high_mass
+
+
+def failures(
+    table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray
+) -> tuple[NDArray[np.bool_], FloatArray]:
+    """Whether P(S <= threshold) < 1/2 is proven, and the logarithm of the failing side's mass, rounded upward."""
+    most = _most_per_term(starts, scores)
+    mirrored = np.repeat(most, np.diff(starts)) - scores  # P(S > T) is P(mirrored S <= most in all - T - 1)
+    low = _log_tails(table, starts, scores, thresholds)
+    high = _log_tails(table, starts, mirrored, most.sum() - thresholds - 1)
+    proven = low < LOG_HALF
+    return proven, np.where(proven, low, high)
+
+
+def _log_tails(table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray) -> FloatArray:
+    """Upper bounds of log P(S <= threshold), by the tilted law (README.md, step 6); -inf where that is impossible."""
+    possible = thresholds >= _reached_scores(table, starts, scores)[0]
+    tilt = _find_tilts(table, starts, scores, thresholds)
+    weights, masses = _tilt(table, starts, scores, tilt)
+    law = laws(np.maximum(weights / np.repeat(masses, np.diff(starts), axis=1), TINY * (table > 0)), starts, scores)
+    below = thresholds[:, None] - np.arange(law.shape[1])
+    with np.errstate(under="ignore"):
+        total = (law * np.where(below >= 0, np.exp(tilt[:, None] * np.maximum(below, 0)), 0.0)).sum(axis=1)
+    log_masses = np.log(masses)
+    result = np.log(total + FLOOR) + log_masses.sum(axis=1) - tilt * thresholds
+    size = np.abs(log_masses).sum(axis=1) - 4 * tilt * thresholds - tilt * scores.max(initial=0) * masses.shape[1]
+    result += rounding_bound(scores.size) + EPSILON * (4 * size + 8 * masses.shape[1] + 512)
+    return np.where(possible, result, -np.inf)
+
+
+def _find_tilts(table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray) -> FloatArray:
+    """About the t <= 0 at which the tilted mean is the threshold, by bisection. Any t is sound."""
+    low = np.full(table.shape[0], -500.0 / max(scores.max(initial=0), 1))
+    high = np.zeros(table.shape[0])
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        weights, masses = _tilt(table, starts, scores, middle)
+        mean = (_sum_per_term(weights * scores, starts) / masses).sum(axis=1)
+        low = np.where(mean < thresholds, middle, low)
+        high = np.where(mean < thresholds, high, middle)
+    return np.where(_sum_per_term(table * scores, starts).sum(axis=1) <= thresholds, 0.0, high)
+
+
+def _tilt(table: FloatArray, starts: IntArray, scores: IntArray, tilt: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The tilted weights of the cells and their sum for each term."""
+    with np.errstate(under="ignore"):
+        weights = np.maximum(table * np.exp(tilt[:, None] * scores), TINY * (table > 0))
+    return weights, _sum_per_term(weights, starts)
+
+
+def _sum_per_term(cells: FloatArray, starts: IntArray) -> FloatArray:
+    return np.add.reduceat(cells, starts[:-1], axis=1) if starts.size > 1 else np.zeros((cells.shape[0], 0))
+
+
+def _most_per_term(starts: IntArray, scores: IntArray) -> IntArray:
+    return np.maximum.reduceat(scores, starts[:-1]) if starts.size > 1 else np.zeros(0, dtype=np.int64)
 
 
 def _reached_scores(table: FloatArray, starts: IntArray, scores: IntArray) -> tuple[IntArray, IntArray]:

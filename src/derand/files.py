@@ -1,0 +1,49 @@
+"""Writing files whole or not at all. Must not know what is in them."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PathLike = str | os.PathLike[str]
+
+
+@contextmanager
+def replace_when_done(path: PathLike) -> Iterator[Path]:
+    """A new file beside `path` to write to; it takes the place of `path` when the block ends without an error.
+
+    Otherwise it is removed, and what stood at `path` before stays as it was.
+
+    Parameters
+    ----------
+    path : path-like
+        A folder that is missing is an error, not created.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with replace_when_done(Path(folder) / "note.txt") as draft:
+    ...         _ = draft.write_text("whole")
+    ...     [file.name for file in Path(folder).iterdir()]
+    ['note.txt']
+    """
+    target = Path(os.path.realpath(path))  # a link stays a link: its target is replaced
+    if target.is_dir():
+        raise IsADirectoryError(f"Cannot write {os.fspath(path)}: it is a folder. Name a file.")
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
+    try:
+        draft.touch(exist_ok=False)
+    except OSError as error:
+        raise type(error)(f"Cannot write {os.fspath(path)}: {error.strerror}.") from None
+    try:
+        yield draft
+        with draft.open("rb+") as stream:
+            os.fsync(stream.fileno())
+        draft.replace(target)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

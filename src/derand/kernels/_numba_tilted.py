@@ -1,0 +1,191 @@
+"""The failing tail of each row by exponential tilting, compiled.
+
+Contract: `failures` of README.md, one threshold per row, in logarithms. With weights w_c = p_c exp(t s_c) / M_i the
+law of the score is tilted so that its mean lies on the threshold T, and for t <= 0
+P(S <= T) = prod M_i * exp(-t T) * sum over s <= T of tilted(s) exp(t (T - s)),
+where the sum is of order one however small the tail is. So relative accuracy is kept far below the smallest double,
+and the law can be cut to the few deviations around T that carry mass: what is dropped is added to the bound.
+Cost per row: terms x cells x (about 12 tilted deviations). Rounding: README.md, step 6. Any t is sound, a good one
+is fast.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from derand.kernels import EPSILON, FLOOR, LOG_HALF, NEGLIGIBLE, TINY
+from derand.kernels._numba_laws import add_compensated, build_law, largest_score, possible_scores
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_LOST = 1e-13  # mass that a first pass may drop, relative to the whole tilted law
+_STEEPEST = 500.0  # largest exponent of a weight
+
+
+@njit(nogil=True, cache=True)
+def failures(
+    table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray
+) -> tuple[NDArray[np.bool_], FloatArray]:
+    """Whether P(S <= threshold) < 1/2 is proven, and the logarithm of the failing side's mass, rounded upward."""
+    terms = starts.size - 1
+    middle = terms // 2
+    size_a = largest_score(starts, scores, 0, middle) + 1
+    size_b = largest_score(starts, scores, middle, terms) + 1
+    buffers_a, buffers_b, sums = np.empty((2, size_a)), np.empty((2, size_b)), np.empty(size_b)
+    weights = np.empty(scores.size)
+    mirrored = _mirror_scores(starts, scores)
+    whole = size_a + size_b - 2
+    proven = np.zeros(table.shape[0], dtype=np.bool_)
+    log_failure = np.zeros(table.shape[0])
+    for row in range(table.shape[0]):
+        low, high = thresholds[row], whole - thresholds[row] - 1  # P(S > T) is P(mirrored S <= whole - T - 1)
+        low_first = (table[row] * scores).sum() > low
+        low_mass = high_mass = 0.0
+        if low_first:
+            low_mass = _log_tail(table[row], starts, scores, low, weights, buffers_a, buffers_b, sums)
+        if not low_first or low_mass >= LOG_HALF:
+            high_mass = _log_tail(table[row], starts, mirrored, high, weights, buffers_a, buffers_b, sums)
+            if not low_first and high_mass >= LOG_HALF:
+                low_mass = _log_tail(table[row], starts, scores, low, weights, buffers_a, buffers_b, sums)
+        proven[row] = low_mass < LOG_HALF
+        log_failure[row] = low_mass if proven[row] else high_mass
+    return proven, log_failure
+
+
+@njit(nogil=True, cache=True)
+def _mirror_scores(starts: IntArray, scores: IntArray) -> IntArray:
+    mirrored = np.empty_like(scores)
+    for term in range(starts.size - 1):
+        begin, end = starts[term], starts[term + 1]
+        mirrored[begin:end] = scores[begin:end].max() - scores[begin:end]
+    return mirrored
+
+
+@njit(nogil=True, cache=True)
+def _log_tail(
+    row: FloatArray,
+    starts: IntArray,
+    scores: IntArray,
+    threshold: int,
+    weights: FloatArray,
+    buffers_a: FloatArray,
+    buffers_b: FloatArray,
+    sums: FloatArray,
+) -> float:
+    """Upper bound of log P(S <= threshold); -inf if and only if that is impossible."""
+    terms = starts.size - 1
+    middle = terms // 2
+    least = 0
+    for term in range(terms):
+        least += possible_scores(row, scores, starts[term], starts[term + 1])[0]
+    if threshold < least:
+        return -np.inf
+    tilt = _find_tilt(row, starts, scores, threshold)
+    fraction, exponent = _tilt_weights(row, starts, scores, tilt, weights)
+    budget = _LOST / (2 * terms + 1)
+    total = lost = 0.0
+    length = 1
+    for _ in range(2):
+        law_a, at_a, _, _, lost_a = build_law(weights, starts, scores, 0, middle, buffers_a, budget)
+        law_b, at_b, _, _, lost_b = build_law(weights, starts, scores, middle, terms, buffers_b, budget)
+        total = _join_tilted(law_a, law_b, threshold - at_a - at_b, tilt, sums)
+        lost, length = lost_a + lost_b, law_b.size
+        if lost <= 1e-10 * total:
+            break
+        budget = NEGLIGIBLE  # the tilt is poor for this row: once more, dropping next to nothing
+    log_mass = math.log(total + 2 * lost + FLOOR) + math.log(fraction) + exponent * math.log(2.0) - tilt * threshold
+    steepest = -tilt * scores.max()
+    roundings = scores.size + terms * (steepest + 8) + 2 * length + 2 * abs(exponent) - 4 * tilt * threshold + 512
+    return float(log_mass + roundings * EPSILON)
+
+
+@njit(nogil=True, cache=True)
+def _find_tilt(row: FloatArray, starts: IntArray, scores: IntArray, threshold: int) -> float:
+    """About the t <= 0 at which the tilted mean is the threshold, by Newton steps kept between bounds."""
+    steepest = -_STEEPEST / max(scores.max(), 1)
+    low, high, tilt = steepest, 0.0, 0.0
+    exponentials = np.empty(min(scores.max() + 1, 4096))
+    for _ in range(40):
+        for score in range(exponentials.size):
+            exponentials[score] = math.exp(tilt * score)
+        mean, variance = _tilted_moments(row, starts, scores, tilt, exponentials)
+        gap = threshold - mean
+        if tilt == 0.0 and gap >= 0.0:
+            return 0.0
+        if abs(gap) <= 0.1 * math.sqrt(variance) + 0.5:
+            break
+        if gap < 0.0:
+            high = tilt
+        else:
+            low = tilt
+        tilt += gap / variance if variance > 0.0 else -np.inf
+        if not low < tilt < high:
+            tilt = 0.5 * (low + high)
+    return tilt
+
+
+@njit(nogil=True, cache=True)
+def _tilted_moments(
+    row: FloatArray, starts: IntArray, scores: IntArray, tilt: float, exponentials: FloatArray
+) -> tuple[float, float]:
+    """Mean and variance of the tilted law; to nearest, they only steer the search."""
+    mean = variance = 0.0
+    for term in range(starts.size - 1):
+        mass = first = second = 0.0
+        for cell in range(starts[term], starts[term + 1]):
+            score = scores[cell]
+            weight = row[cell] * (exponentials[score] if score < exponentials.size else math.exp(tilt * score))
+            mass += weight
+            first += weight * score
+            second += weight * score * score
+        if mass > 0.0:
+            first /= mass
+            mean += first
+            variance += max(second / mass - first * first, 0.0)
+    return mean, variance
+
+
+@njit(nogil=True, cache=True)
+def _tilt_weights(
+    row: FloatArray, starts: IntArray, scores: IntArray, tilt: float, weights: FloatArray
+) -> tuple[float, int]:
+    """Fill the normalised weights; returns the product of the normalisers as fraction * 2**exponent."""
+    fraction, exponent = 1.0, 0
+    for term in range(starts.size - 1):
+        begin, end = starts[term], starts[term + 1]
+        mass = 0.0
+        for cell in range(begin, end):
+            weight = 0.0
+            if row[cell] > 0.0:
+                weight = max(row[cell] * math.exp(tilt * scores[cell]), TINY)
+            weights[cell] = weight
+            mass += weight
+        for cell in range(begin, end):
+            weights[cell] /= mass
+            if 0.0 < weights[cell] < TINY:
+                weights[cell] = TINY
+        fraction, more = math.frexp(fraction * mass)
+        exponent += more
+    return fraction, exponent
+
+
+@njit(nogil=True, cache=True)
+def _join_tilted(law_a: FloatArray, law_b: FloatArray, cut: int, tilt: float, sums: FloatArray) -> float:
+    """Sum over a + b <= cut of law_a[a] * law_b[b] * exp(tilt * (cut - a - b))."""
+    decay = math.exp(tilt)
+    running = 0.0
+    for b in range(law_b.size):
+        running = running * decay + law_b[b]
+        sums[b] = running
+    total = lost = 0.0
+    last = law_b.size - 1
+    for a in range(min(law_a.size, cut + 1)):
+        rest = cut - a
+        ahead = sums[rest] if rest <= last else sums[last] * math.exp(tilt * (rest - last))
+        total, lost = add_compensated(total, lost, law_a[a] * ahead)
+    return total + lost

@@ -1,0 +1,1 @@
+"""Tests of derand; a package so that tests can share the oracle and the strategies."""

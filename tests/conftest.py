@@ -1,0 +1,28 @@
+"""Hypothesis profiles: `default` repeats the same examples on every run, `long` draws many fresh ones.
+
+Choose one with HYPOTHESIS_PROFILE; running only the tests marked `long` selects the long one.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from derand.kernels import BACKENDS
+
+_COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}
+settings.register_profile("default", max_examples=80, derandomize=True, **_COMMON)
+settings.register_profile("long", max_examples=2000, **_COMMON)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    chosen = "long" if config.getoption("markexpr", "") == "long" else "default"
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", chosen))
+
+
+@pytest.fixture(params=sorted(BACKENDS))
+def backend(request: pytest.FixtureRequest) -> str:
+    """Every backend in turn."""
+    return str(request.param)

@@ -1,0 +1,170 @@
+"""Kernels: every backend adds up exactly the outcomes that are asked for, within its stated rounding bound."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from derand.kernels import BACKENDS, DEFAULT_BACKEND, FLOOR, load_backend, rounding_bound
+
+probabilities = st.floats(0.0, 1.0) | st.sampled_from([0.0, 0.5, 1.0, 1e-16, 1e-150, 1e-305, 2.0**-1022])
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """One row's cell probabilities (each term has a possible cell), starts and reduced scores."""
+    cells: list[float] = []
+    scores: list[int] = []
+    starts = [0]
+    for size in draw(st.lists(st.integers(1, 5), max_size=5)):
+        row = draw(st.lists(probabilities, min_size=size, max_size=size))
+        if not any(row):
+            row[draw(st.integers(0, size - 1))] = 1.0
+        drawn = np.array(draw(st.lists(st.integers(0, 6), min_size=size, max_size=size)))
+        cells += row
+        scores += (drawn - drawn.min()).tolist()
+        starts.append(len(cells))
+    return np.array([cells]), np.array(starts, dtype=np.int64), np.array(scores, dtype=np.int64)
+
+
+def exact_law(table: np.ndarray, starts: np.ndarray, scores: np.ndarray) -> dict[int, Fraction]:
+    """All cells enumerated."""
+    law: dict[int, Fraction] = {}
+    terms = [range(first, stop) for first, stop in itertools.pairwise(starts.tolist())]
+    for outcome in itertools.product(*terms):
+        mass = Fraction(1)
+        for cell in outcome:
+            mass *= Fraction(table[0, cell])
+        score = sum(int(scores[cell]) for cell in outcome)
+        law[score] = law.get(score, Fraction(0)) + mass
+    return law
+
+
+def assert_bounded(mass: float, truth: Fraction, possible: bool, n_cells: int) -> None:
+    """Within the contract: relative, apart from FLOOR, and 0 exactly where nothing is possible."""
+    error = Fraction(rounding_bound(n_cells))
+    assert (mass > 0) == possible
+    if possible:
+        assert truth * (1 - error) <= mass <= truth * (1 + error) + Fraction(2 * FLOOR)
+        assert mass * (1 + rounding_bound(n_cells)) >= truth  # what `certify` makes of it is an upper bound
+
+
+@pytest.mark.parametrize("name", sorted(BACKENDS))
+@given(problem=tables(), thresholds=st.lists(st.integers(-2, 32), min_size=1, max_size=3))
+def test_tails_agree_with_enumeration(
+    name: str, problem: tuple[np.ndarray, np.ndarray, np.ndarray], thresholds: list[int]
+) -> None:
+    """Both tails are the exact sums within the rounding bound, 0 if and only if no possible outcome lies there."""
+    law = exact_law(*problem)
+    cuts = np.array([thresholds], dtype=np.int64)
+    low, high = load_backend(name).tails(*problem, cuts, cuts[:, ::-1].copy())
+    assert low.shape == high.shape == cuts.shape
+    for cut, below, above in zip(thresholds, low[0].tolist(), high[0, ::-1].tolist(), strict=True):
+        inside = [mass for score, mass in law.items() if score <= cut]
+        outside = [mass for score, mass in law.items() if score > cut]
+        assert_bounded(below, sum(inside, Fraction(0)), any(inside), problem[2].size)
+        assert_bounded(above, sum(outside, Fraction(0)), any(outside), problem[2].size)
+
+
+@pytest.mark.parametrize("name", sorted(BACKENDS))
+@given(problem=tables())
+def test_laws_agree_with_enumeration(name: str, problem: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+    """Each level of the law is the exact sum within the rounding bound."""
+    law = exact_law(*problem)
+    (computed,) = load_backend(name).laws(*problem)
+    largest = sum(int(problem[2][first:stop].max()) for first, stop in itertools.pairwise(problem[1].tolist()))
+    assert computed.shape == (largest + 1,)
+    error = Fraction(rounding_bound(problem[2].size))
+    for score, mass in enumerate(computed.tolist()):
+        truth = law.get(score, Fraction(0))
+        assert abs(mass - truth) <= truth * error + Fraction(FLOOR)
+
+
+def test_rows_do_not_disturb_each_other(backend: str) -> None:
+    """A row's masses are the same alone and among others."""
+    rng = np.random.default_rng(5)
+    table = rng.dirichlet(np.ones(4), size=(20, 3)).reshape(20, 12)
+    table[::3, :3] = 0.0
+    starts, scores = np.array([0, 4, 8, 12]), rng.integers(0, 9, 12)
+    cuts = rng.integers(0, 20, (20, 2))
+    kernels = load_backend(backend)
+    together = kernels.tails(table, starts, scores, cuts, cuts)
+    for row in range(20):
+        alone = kernels.tails(table[row : row + 1], starts, scores, cuts[row : row + 1], cuts[row : row + 1])
+        for all_rows, one_row in zip(together, alone, strict=True):
+            assert all_rows[row].tolist() == one_row[0].tolist()
+
+
+def test_no_rows_and_no_terms(backend: str) -> None:
+    """No rows give no masses; no terms put all mass on score 0."""
+    kernels = load_backend(backend)
+    starts, scores = np.array([0, 2]), np.array([0, 1])
+    nothing = np.empty((0, 1), dtype=np.int64)
+    assert [part.shape for part in kernels.tails(np.empty((0, 2)), starts, scores, nothing, nothing)] == [(0, 1)] * 2
+    cuts = np.array([[-1, 0]])
+    low, high = kernels.tails(np.empty((1, 0)), np.array([0]), np.empty(0, dtype=np.int64), cuts, cuts)
+    assert (low[0].tolist(), high[0].tolist()) == ([0.0, 1.0], [1.0, 0.0])
+    assert kernels.laws(np.empty((1, 0)), np.array([0]), np.empty(0, dtype=np.int64)).tolist() == [[1.0]]
+
+
+def test_a_certain_outcome_is_a_shift(backend: str) -> None:
+    """A term whose possible cells have one score moves the law and changes no mass."""
+    kernels = load_backend(backend)
+    table = np.array([[0.25, 0.75, 0.0, 0.5, 0.5]])
+    starts, scores = np.array([0, 2, 5]), np.array([0, 3, 0, 7, 7])
+    assert kernels.laws(table, starts, scores)[0].nonzero()[0].tolist() == [7, 10]
+    cuts = np.array([[6, 7, 9, 10]])
+    low, high = kernels.tails(table, starts, scores, cuts, cuts)
+    assert (low[0].tolist(), high[0].tolist()) == ([0.0, 0.25, 0.25, 1.0], [1.0, 0.75, 0.75, 0.0])
+
+
+def test_backends_agree_on_a_large_model() -> None:
+    """On 60 terms with up to 300 cells all backends give the same masses within their bounds, deep in the tail too."""
+    rng = np.random.default_rng(2)
+    sizes = np.append(rng.integers(1, 8, 59), 300)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    scores = rng.integers(0, 40, starts[-1])
+    table = rng.random((3, starts[-1])) ** 8
+    for first, stop in itertools.pairwise(starts.tolist()):
+        scores[first:stop] -= scores[first:stop].min()
+        table[:, first:stop] /= table[:, first:stop].sum(axis=1, keepdims=True)
+    cuts = np.array([[20, 300, 700, 1000, 1500]] * 3)
+    results = [load_backend(name).tails(table, starts, scores, cuts, cuts) for name in sorted(BACKENDS)]
+    assert results[0][0].min() < 1e-30 < 0.1 < results[0][0].max()
+    for other in results[1:]:
+        np.testing.assert_allclose(other[0], results[0][0], rtol=2 * rounding_bound(int(starts[-1])), atol=2 * FLOOR)
+        np.testing.assert_allclose(other[1], results[0][1], rtol=2 * rounding_bound(int(starts[-1])), atol=2 * FLOOR)
+
+
+def test_masses_of_a_binomial_down_to_the_floor(backend: str) -> None:
+    """k equal terms give binomial tails with full relative accuracy until FLOOR, and FLOOR below."""
+    chance = 1e-10
+    table = np.tile([1 - chance, chance], (1, 40))
+    starts, scores = np.arange(0, 81, 2), np.tile([0, 1], 40)
+    cuts = np.arange(40)[None]
+    _, above = load_backend(backend).tails(table, starts, scores, cuts, cuts)
+    stay, move = Fraction(float(table[0, 0])), Fraction(float(table[0, 1]))
+    pmf = [Fraction(1)]
+    for _ in range(40):
+        padded = [Fraction(0), *pmf, Fraction(0)]
+        pmf = [move * padded[k] + stay * padded[k + 1] for k in range(len(padded) - 1)]
+    for cut, mass in enumerate(above[0].tolist()):
+        truth = sum(pmf[cut + 1 :])
+        assert truth <= Fraction(mass) * (1 + Fraction(rounding_bound(80)))
+        assert mass <= float(truth) * (1 + 2 * rounding_bound(80)) + 2 * FLOOR
+
+
+def test_unknown_backend_is_refused() -> None:
+    """The error names the parameter and the backends there are."""
+    with pytest.raises(ValueError, match=r"`backend`.*numba.*numpy.*'cupy'"):
+        load_backend("cupy")
+
+
+def test_default_backend() -> None:
+    """None is the default backend, which is one of the registered ones."""
+    assert load_backend(None) is load_backend(DEFAULT_BACKEND)

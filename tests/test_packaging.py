@@ -1,0 +1,110 @@
+"""The package as others get it: the wheel, the cost of importing it, and the command."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import derand
+
+ROOT = Path(__file__).resolve().parent.parent
+HEAVY = ("numba", "sklearn", "matplotlib", "scipy.stats", "pandas", "polars", "pyarrow")
+IMPORT_LIMIT = 0.5
+
+
+def run_python(code: str, *, path: Path | None = None, cwd: Path | None = None) -> str:
+    """Output of a fresh interpreter, which sees `path` before what is installed and nothing of the environment."""
+    prelude = f"import sys; sys.path.insert(0, {str(path)!r})\n" if path else ""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    command = [sys.executable, "-I", "-c", prelude + code]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
+    """Types are announced, the licence is inside, and tests and caches are not."""
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "derand/py.typed" in names
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert {name.split("/")[0] for name in names} == {"derand", f"derand-{derand.__version__}.dist-info"}
+    assert not [name for name in names if "__pycache__" in name or name.endswith((".nbi", ".nbc"))]
+    sources = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src" / "derand").rglob("*.py")}
+    assert sources <= set(names)
+
+
+def test_the_wheel_works_from_elsewhere(wheel: Path, tmp_path: Path) -> None:
+    """An unpacked wheel certifies, saves and loads, far from the source tree."""
+    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
+    code = """
+import derand, sys
+assert derand.__file__.startswith(sys.path[0]), derand.__file__
+model = derand.AdditiveEnsemble.from_stumps([0], [0.5], [0.1], [0.9], n_features=1)
+derand.save(model, "model.json")
+print(derand.certify(derand.load("model.json"), [[0.0], [2.0]], "gaussian:0.25").radius.round(3).tolist())
+"""
+    assert run_python(code, path=tmp_path / "site", cwd=tmp_path).strip() == "[0.5, 1.5]"
+
+
+def test_the_wheel_names_the_command(wheel: Path) -> None:
+    """Installing the wheel creates the command `derand`."""
+    archive = zipfile.ZipFile(wheel)
+    (entries,) = [name for name in archive.namelist() if name.endswith("entry_points.txt")]
+    assert "derand = derand.cli:main" in archive.read(entries).decode()
+
+
+def test_importing_is_quick_and_light() -> None:
+    """`import derand` takes under half a second (best of several: machines are busy) and loads nothing heavy."""
+    code = f"""
+import sys, time
+start = time.perf_counter()
+import derand
+seconds = time.perf_counter() - start
+print(seconds, *[name for name in {HEAVY!r} if name in sys.modules])
+"""
+    results = [run_python(code).split() for _ in range(5)]
+    assert all(len(result) == 1 for result in results), results
+    assert min(float(result[0]) for result in results) < IMPORT_LIMIT
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["train", "--help"], ["certify", "--help"]])
+def test_the_command_answers_without_heavy_imports(arguments: list[str]) -> None:
+    """Help and version load no numerical library."""
+    heavy = (*HEAVY, "numpy", "scipy")
+    code = f"""
+import sys
+from derand.cli import main
+sys.argv = ["derand", *{arguments!r}]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print("HEAVY", *[name for name in {heavy!r} if name in sys.modules])
+"""
+    lines = run_python(code).strip().splitlines()
+    assert lines[-1] == "HEAVY"
+    assert len(lines) > 1
+
+
+def test_the_installed_command_tells_its_version() -> None:
+    """`derand --version` prints the version of the package."""
+    command = Path(sys.executable).with_name("derand")
+    if not command.exists():
+        pytest.skip("the command `derand` is not installed beside this interpreter")
+    done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"derand {derand.__version__}"

@@ -1,0 +1,327 @@
+"""Models on disk: exact round trips, whole writes, and clear errors for anything that is not a sound file."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from derand import AdditiveEnsemble, CategoryTable, StepFunction, WeightedVote, load, save, storage
+
+doubles = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def make_ensemble() -> AdditiveEnsemble:
+    terms = (
+        StepFunction(2, [-1e300, -0.0, 5e-324, 0.1, 1 / 3], [-4, 0, 1, 2**40, -7, 3]),
+        CategoryTable(0, [0, 1, 4.5], [3, -3, 0], other=2),
+        StepFunction(1, [], [12]),
+    )
+    return AdditiveEnsemble(terms, threshold=3, n_features=4, levels=200, score_error=0.1 + 0.2)
+
+
+def make_vote() -> WeightedVote:
+    member = AdditiveEnsemble((StepFunction(0, [0.5], [0, 1]),), threshold=0, n_features=4)
+    return WeightedVote((make_ensemble(), member), [0.7, -1e-17])
+
+
+def as_bytes(model: AdditiveEnsemble | WeightedVote) -> Any:
+    """Everything a model holds, down to the bits of its numbers."""
+    if isinstance(model, WeightedVote):
+        return model.weights.tobytes(), [as_bytes(member) for member in model.members]
+    terms = []
+    for term in model.terms:
+        positions = term.edges if isinstance(term, StepFunction) else term.categories
+        other = None if isinstance(term, StepFunction) else term.other
+        terms.append((type(term), term.feature, positions.tobytes(), term.scores.tobytes(), term.scores.shape, other))
+    return terms, model.threshold, model.n_features, model.levels, model.score_error.hex()
+
+
+def write_changed(path: Path, change: Callable[[Any], Any]) -> None:
+    """Change the parsed document of a saved ensemble and write it back."""
+    save(make_ensemble(), path)
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize("make", [make_ensemble, make_vote])
+def test_a_round_trip_is_exact_to_the_bit(make: Callable[[], Any], tmp_path: Path) -> None:
+    """What is loaded has the same kind and the same bits as what was saved."""
+    model = make()
+    save(model, tmp_path / "model.json")
+    loaded = load(tmp_path / "model.json")
+    assert type(loaded) is type(model)
+    assert as_bytes(loaded) == as_bytes(model)
+
+
+@given(edges=st.lists(doubles, unique=True, max_size=8).map(sorted), threshold=st.none() | st.integers(-(2**53), 2**53))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_double_comes_back(edges: list[float], threshold: int | None, tmp_path: Path) -> None:
+    """Every finite split point and every threshold, also none, survives the file."""
+    edges = [edge for at, edge in enumerate(edges) if at == 0 or edge > edges[at - 1]]
+    model = AdditiveEnsemble((StepFunction(0, edges, range(len(edges) + 1)),), threshold, n_features=1)
+    save(model, tmp_path / "model.json")
+    assert as_bytes(load(tmp_path / "model.json")) == as_bytes(model)
+
+
+def test_the_file_is_versioned_json_with_scores_per_output(tmp_path: Path) -> None:
+    """The schema stands first and scores are lists of lists, cells x outputs."""
+    save(make_ensemble(), tmp_path / "model.json")
+    document = json.loads((tmp_path / "model.json").read_text())
+    assert list(document) == ["schema", "kind", "model"]
+    assert document["schema"] == "derand/1"
+    assert document["model"]["terms"][1]["scores"] == [[3], [-3], [0]]
+
+
+def test_a_failing_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the disk fails in the middle, the earlier model is still there, whole, with no leftovers."""
+    path = tmp_path / "model.json"
+    save(make_ensemble(), path)
+    before = path.read_bytes()
+
+    def fail(descriptor: int) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="disk full"):
+        save(make_vote(), path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["model.json"]
+
+
+def test_a_link_keeps_pointing_at_the_file_that_is_replaced(tmp_path: Path) -> None:
+    """Saving through a symbolic link replaces its target, not the link."""
+    (tmp_path / "link.json").symlink_to(tmp_path / "model.json")
+    save(make_ensemble(), tmp_path / "link.json")
+    assert (tmp_path / "link.json").is_symlink()
+    assert as_bytes(load(tmp_path / "model.json")) == as_bytes(make_ensemble())
+
+
+def test_a_missing_folder_or_a_folder_as_target_is_named(tmp_path: Path) -> None:
+    """A path that cannot be written gives an OSError with the path."""
+    with pytest.raises(FileNotFoundError, match=r"absent.model\.json: No such file"):
+        save(make_ensemble(), tmp_path / "absent" / "model.json")
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        save(make_ensemble(), tmp_path)
+
+
+@pytest.mark.parametrize("model", [None, {"a": 1}, StepFunction(0, [], [1]), AdditiveEnsemble])
+def test_only_models_are_saved(model: Any, tmp_path: Path) -> None:
+    """Anything else is refused before a file appears."""
+    with pytest.raises(TypeError, match="`model` must be an AdditiveEnsemble"):
+        save(model, tmp_path / "model.json")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_too_large_for_the_limit_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What could not be read back is not written either."""
+    monkeypatch.setattr(storage, "MAX_BYTES", 100)
+    with pytest.raises(ValueError, match="more than the 100 that a file may have"):
+        save(make_ensemble(), tmp_path / "model.json")
+
+
+def set_field(*path: Any, value: Any) -> Callable[[Any], None]:
+    def change(document: Any) -> None:
+        for step in path[:-1]:
+            document = document[step]
+        document[path[-1]] = value
+
+    return change
+
+
+def drop_field(*path: Any) -> Callable[[Any], None]:
+    def change(document: Any) -> None:
+        for step in path[:-1]:
+            document = document[step]
+        del document[path[-1]]
+
+    return change
+
+
+EDGES = ("model", "terms", 0, "edges")
+DAMAGE = {
+    "another schema": (set_field("schema", value="derand/2"), "`schema` must be 'derand/1'"),
+    "no schema": (drop_field("schema"), "`schema` is missing"),
+    "unknown kind": (set_field("kind", value="pickle"), "`kind` must be one of additive_ensemble, weighted_vote"),
+    "kind of the wrong type": (set_field("kind", value=["x"]), "`kind` must be one of"),
+    "extra field at the top": (set_field("code", value="import os"), "`code` is unknown"),
+    "model is a list": (set_field("model", value=[]), "`model` must be an object with the fields n_features"),
+    "missing terms": (drop_field("model", "terms"), r"`model\.terms` is missing"),
+    "extra field": (set_field("model", "noise", value=1), r"`model\.noise` is unknown"),
+    "strange field name": (set_field("model", "a\nb`c" * 99, value=1), r'`model\."a\\nb`ca.*\.\.\.` is unknown'),
+    "terms is text": (set_field("model", "terms", value="x"), r'`model\.terms` must be a list, got "x"'),
+    "term without kind": (drop_field("model", "terms", 1, "kind"), r"`model\.terms\[1\]\.kind` is missing"),
+    "term is a number": (set_field("model", "terms", 1, value=3), r"`model\.terms\[1\]` must be an object, got 3"),
+    "unknown term": (set_field("model", "terms", 0, "kind", value="tree"), r"`model\.terms\[0\]\.kind` must be one of"),
+    "unsorted edges": (set_field(*EDGES, value=[1, 0, 2, 3, 4]), r"`model\.terms\[0\]\.edges`: .*strictly increase"),
+    "text among edges": (set_field(*EDGES, 1, value="0"), r'`model\.terms\[0\]\.edges\[1\]` must be a finite .*"0"'),
+    "truth among edges": (set_field(*EDGES, 1, value=True), r"`model\.terms\[0\]\.edges\[1\]` must be a finite"),
+    "nested edges": (set_field(*EDGES, 1, value=[[1]]), r"`model\.terms\[0\]\.edges\[1\]` must be .* got a list of 1"),
+    "whole edge beyond doubles": (set_field(*EDGES, 4, value=2**53 + 1), r"`model\.terms\[0\]\.edges\[4\]` must be"),
+    "too few scores": (set_field("model", "terms", 0, "scores", value=[[1]]), r"`model\.terms\[0\]\.scores`: .*6 entr"),
+    "flat scores": (
+        set_field("model", "terms", 0, "scores", 0, value=1),
+        r"`model\.terms\[0\]\.scores\[0\]` must be a",
+    ),
+    "two outputs": (set_field("model", "terms", 0, "scores", 0, value=[1, 2]), r"scores\[0\]` must hold one whole"),
+    "fractional score": (
+        set_field("model", "terms", 0, "scores", 0, value=[0.5]),
+        r"scores\[0\]\[0\]` must be a whole",
+    ),
+    "huge score": (set_field("model", "terms", 0, "scores", 0, value=[2**60]), r"terms\[0\]\.scores`: .*2\*\*53"),
+    "endless score": (
+        set_field("model", "terms", 0, "scores", 0, value=[10**4000]),
+        r"scores\[0\]\[0\]` must be a whole",
+    ),
+    "negative feature": (set_field("model", "terms", 0, "feature", value=-1), r"`model\.terms\[0\]\.feature`: "),
+    "feature in two terms": (set_field("model", "terms", 0, "feature", value=1), r"`model`: Feature 1 is in two terms"),
+    "feature out of range": (set_field("model", "n_features", value=2), r"`model.*: A term .* reads feature 2"),
+    "no features": (set_field("model", "n_features", value=-5), r"`model\.n_features`: "),
+    "levels of zero": (set_field("model", "levels", value=0), r"`model\.levels`: "),
+    "levels as truth": (set_field("model", "levels", value=True), r"`model\.levels` must be a whole number"),
+    "fractional threshold": (set_field("model", "threshold", value=0.5), r"`model\.threshold` must be a whole number"),
+    "negative error": (set_field("model", "score_error", value=-1.0), r"`model\.score_error`: "),
+    "missing other": (drop_field("model", "terms", 1, "other"), r"`model\.terms\[1\]\.other` is missing"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), DAMAGE.values(), ids=DAMAGE.keys())
+def test_a_damaged_file_gives_an_error_that_names_the_field(
+    change: Callable[[Any], None], message: str, tmp_path: Path
+) -> None:
+    """Every wrong field is named by its path, after the name of the file."""
+    path = tmp_path / "model.json"
+    write_changed(path, change)
+    with pytest.raises(ValueError, match=r"model\.json is not a model file: .*" + message):
+        load(path)
+
+
+TEXTS = {
+    "empty": (b"", "Expecting value"),
+    "not JSON": (b"label,x\n1,2\n", "Expecting value"),
+    "not text": (b"\xff\xfe\x00", "not UTF-8 text"),
+    "a list": (b"[]", "`the file` must be an object"),
+    "nan": (b'{"schema": NaN}', "it holds NaN"),
+    "a field twice": (b'{"schema": 1, "schema": 2}', 'the field "schema" stands twice'),
+    "ten million brackets": (b"[" * 10_000_000, "nested too deeply"),
+    "ten million pairs": (b'{"a":' * 2_000_000, "nested too deeply"),
+    "an endless number": (b'{"schema": ' + b"9" * 10_000 + b"}", "not a model file"),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), TEXTS.values(), ids=TEXTS.keys())
+def test_what_is_not_json_is_refused(content: bytes, message: str, tmp_path: Path) -> None:
+    """Text that is no JSON document of ours is a ValueError, however long or deep."""
+    path = tmp_path / "model.json"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        load(path)
+
+
+def test_numbers_that_overflow_are_refused(tmp_path: Path) -> None:
+    """A number that no double holds is not quietly infinite."""
+    path = tmp_path / "model.json"
+    save(make_ensemble(), path)
+    path.write_text(path.read_text().replace("-1e+300", "-1e+999"))
+    with pytest.raises(ValueError, match=r"edges\[0\]` must be a finite number, got -Infinity"):
+        load(path)
+
+
+def test_a_file_above_the_limit_is_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The size is checked before anything is read as JSON."""
+    path = tmp_path / "model.json"
+    save(make_ensemble(), path)
+    monkeypatch.setattr(storage, "MAX_BYTES", path.stat().st_size - 1)
+    with pytest.raises(ValueError, match="more than"):
+        load(path)
+
+
+def test_a_missing_file_is_not_called_damaged(tmp_path: Path) -> None:
+    """A path without a file is a FileNotFoundError."""
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "absent.json")
+
+
+def load_or_refuse(path: Path) -> None:
+    """Load a changed file: it is refused with a ValueError, or it is a model that survives another round trip."""
+    try:
+        model = load(path)
+    except ValueError:
+        return
+    save(model, path)
+    assert as_bytes(load(path)) == as_bytes(model)
+
+
+@given(
+    cuts=st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 20), st.binary(max_size=6)), min_size=1, max_size=4)
+)
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_changed_bytes_are_a_sound_model_or_a_value_error(cuts: list[tuple[int, int, bytes]], tmp_path: Path) -> None:
+    """However the bytes of a file are cut and replaced, no other error leaves `load`."""
+    path = tmp_path / "model.json"
+    save(make_vote(), path)
+    content = path.read_bytes()
+    for at, length, insert in cuts:
+        start = at % len(content) if content else 0
+        content = content[:start] + insert + content[start + length :]
+    path.write_bytes(content)
+    load_or_refuse(path)
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**30), 10**30)
+    | doubles
+    | st.sampled_from([math.inf, math.nan, "", "step_function", "category_table", 2**63, -(2**53)])
+    | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(data=st.data())
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_changed_fields_are_a_sound_model_or_a_value_error(data: st.DataObject, tmp_path: Path) -> None:
+    """Whatever stands in place of any one field, no other error leaves `load`."""
+    path = tmp_path / "model.json"
+    save(data.draw(st.sampled_from([make_ensemble, make_vote]))(), path)
+    document = json.loads(path.read_text())
+    at: Any = document
+    while True:
+        key = data.draw(st.sampled_from(list(at) if isinstance(at, dict) else range(len(at))))
+        deeper = isinstance(at[key], dict | list) and at[key] and data.draw(st.booleans())
+        if not deeper:
+            break
+        at = at[key]
+    at[key] = data.draw(json_values)
+    path.write_text(json.dumps(document))
+    load_or_refuse(path)
+
+
+def test_a_cut_file_is_refused_wherever_it_ends(tmp_path: Path) -> None:
+    """No beginning of a file is itself a model."""
+    path = tmp_path / "model.json"
+    save(make_ensemble(), path)
+    content = path.read_bytes().rstrip()
+    for end in range(0, len(content), 7):
+        path.write_bytes(content[:end])
+        with pytest.raises(ValueError, match="not a model file"):
+            load(path)
+
+
+def test_a_million_cells_are_read_and_written(tmp_path: Path) -> None:
+    """A large model fits the limit and comes back."""
+    edges = np.arange(1_000_000) / 7
+    model = AdditiveEnsemble((StepFunction(0, edges, np.arange(1_000_001)),), threshold=5, n_features=1)
+    save(model, tmp_path / "model.json")
+    assert as_bytes(load(tmp_path / "model.json")) == as_bytes(model)

@@ -37,7 +37,7 @@ def failures(
     size_a = largest_score(starts, scores, 0, middle) + 1
     size_b = largest_score(starts, scores, middle, terms) + 1
     buffers_a, buffers_b, sums = np.empty((2, size_a)), np.empty((2, size_b)), np.empty(size_b)
-    weights = np.empty(scores.size)
+    weights, powers = np.empty(scores.size), np.empty(min(scores.max() + 1, 4096) if scores.size else 0)
     mirrored = _mirror_scores(starts, scores)
     whole = size_a + size_b - 2
     proven = np.zeros(table.shape[0], dtype=np.bool_)
@@ -47,11 +47,11 @@ def failures(
         low_first = (table[row] * scores).sum() > low
         low_mass = high_mass = 0.0
         if low_first:
-            low_mass = _log_tail(table[row], starts, scores, low, weights, buffers_a, buffers_b, sums)
+            low_mass = _log_tail(table[row], starts, scores, low, weights, powers, buffers_a, buffers_b, sums)
         if not low_first or low_mass >= LOG_HALF:
-            high_mass = _log_tail(table[row], starts, mirrored, high, weights, buffers_a, buffers_b, sums)
+            high_mass = _log_tail(table[row], starts, mirrored, high, weights, powers, buffers_a, buffers_b, sums)
             if not low_first and high_mass >= LOG_HALF:
-                low_mass = _log_tail(table[row], starts, scores, low, weights, buffers_a, buffers_b, sums)
+                low_mass = _log_tail(table[row], starts, scores, low, weights, powers, buffers_a, buffers_b, sums)
         proven[row] = low_mass < LOG_HALF
         log_failure[row] = low_mass if proven[row] else high_mass
     return proven, log_failure
@@ -73,6 +73,7 @@ def _log_tail(
     scores: IntArray,
     threshold: int,
     weights: FloatArray,
+    powers: FloatArray,
     buffers_a: FloatArray,
     buffers_b: FloatArray,
     sums: FloatArray,
@@ -85,8 +86,8 @@ def _log_tail(
         least += possible_scores(row, scores, starts[term], starts[term + 1])[0]
     if threshold < least:
         return -np.inf
-    tilt = _find_tilt(row, starts, scores, threshold)
-    fraction, exponent = _tilt_weights(row, starts, scores, tilt, weights)
+    tilt = _find_tilt(row, starts, scores, threshold, powers)
+    fraction, exponent = _tilt_weights(row, starts, scores, tilt, powers, weights)
     budget = _LOST / (2 * terms + 1)
     total = lost = 0.0
     length = 1
@@ -105,19 +106,16 @@ def _log_tail(
 
 
 @njit(nogil=True, cache=True)
-def _find_tilt(row: FloatArray, starts: IntArray, scores: IntArray, threshold: int) -> float:
+def _find_tilt(row: FloatArray, starts: IntArray, scores: IntArray, threshold: int, powers: FloatArray) -> float:
     """About the t <= 0 at which the tilted mean is the threshold, by Newton steps kept between bounds."""
-    steepest = -_STEEPEST / max(scores.max(), 1)
-    low, high, tilt = steepest, 0.0, 0.0
-    exponentials = np.empty(min(scores.max() + 1, 4096))
+    low, high, tilt = -_STEEPEST / max(scores.max(), 1), 0.0, 0.0
     for _ in range(40):
-        for score in range(exponentials.size):
-            exponentials[score] = math.exp(tilt * score)
-        mean, variance = _tilted_moments(row, starts, scores, tilt, exponentials)
+        _fill_powers(tilt, powers)
+        mean, variance = _tilted_moments(row, starts, scores, tilt, powers)
         gap = threshold - mean
         if tilt == 0.0 and gap >= 0.0:
-            return 0.0
-        if abs(gap) <= 0.1 * math.sqrt(variance) + 0.5:
+            break
+        if abs(gap) <= 0.5 * math.sqrt(variance) + 0.5:
             break
         if gap < 0.0:
             high = tilt
@@ -131,7 +129,7 @@ def _find_tilt(row: FloatArray, starts: IntArray, scores: IntArray, threshold: i
 
 @njit(nogil=True, cache=True)
 def _tilted_moments(
-    row: FloatArray, starts: IntArray, scores: IntArray, tilt: float, exponentials: FloatArray
+    row: FloatArray, starts: IntArray, scores: IntArray, tilt: float, powers: FloatArray
 ) -> tuple[float, float]:
     """Mean and variance of the tilted law; to nearest, they only steer the search."""
     mean = variance = 0.0
@@ -139,38 +137,54 @@ def _tilted_moments(
         mass = first = second = 0.0
         for cell in range(starts[term], starts[term + 1]):
             score = scores[cell]
-            weight = row[cell] * (exponentials[score] if score < exponentials.size else math.exp(tilt * score))
+            weight = row[cell] * _power(tilt, score, powers)
             mass += weight
             first += weight * score
             second += weight * score * score
         if mass > 0.0:
-            first /= mass
+            share = 1.0 / mass
+            first *= share
             mean += first
-            variance += max(second / mass - first * first, 0.0)
+            variance += max(second * share - first * first, 0.0)
     return mean, variance
 
 
 @njit(nogil=True, cache=True)
+def _fill_powers(tilt: float, powers: FloatArray) -> None:
+    """exp(tilt * score) for the scores that have a place in the table."""
+    for score in range(powers.size):
+        powers[score] = math.exp(tilt * score)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _power(tilt: float, score: int, powers: FloatArray) -> float:
+    return powers[score] if score < powers.size else math.exp(tilt * score)
+
+
+@njit(nogil=True, cache=True)
 def _tilt_weights(
-    row: FloatArray, starts: IntArray, scores: IntArray, tilt: float, weights: FloatArray
+    row: FloatArray, starts: IntArray, scores: IntArray, tilt: float, powers: FloatArray, weights: FloatArray
 ) -> tuple[float, int]:
     """Fill the normalised weights; returns the product of the normalisers as fraction * 2**exponent."""
     fraction, exponent = 1.0, 0
+    _fill_powers(tilt, powers)
     for term in range(starts.size - 1):
         begin, end = starts[term], starts[term + 1]
         mass = 0.0
         for cell in range(begin, end):
             weight = 0.0
             if row[cell] > 0.0:
-                weight = max(row[cell] * math.exp(tilt * scores[cell]), TINY)
+                weight = max(row[cell] * _power(tilt, scores[cell], powers), TINY)
             weights[cell] = weight
             mass += weight
         for cell in range(begin, end):
             weights[cell] /= mass
             if 0.0 < weights[cell] < TINY:
                 weights[cell] = TINY
-        fraction, more = math.frexp(fraction * mass)
-        exponent += more
+        fraction *= mass
+        if fraction < 1e-150:
+            fraction, more = math.frexp(fraction)
+            exponent += more
     return fraction, exponent
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand.ensemble import AdditiveEnsemble, Model, StepFunction, WeightedVote
-from derand.kernels import Backend, load_backend, rounding_bound
+from derand.kernels import Backend, failure_excess, load_backend, rounding_bound
 from derand.noise import EPSILON, TAIL_ERROR, Noise, as_noise, exp_upward
 
 FloatArray = NDArray[np.float64]
@@ -225,9 +225,10 @@ def distribution(model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str, back
     rows = np.asarray(_as_rows(model, X, noise), dtype=np.float64)
     packed = _pack(model)
     shift = packed.base + _category_scores(model, rows)
-    spread = shift - shift.min(initial=packed.base)
-    step = math.gcd(packed.step, int(np.gcd.reduce(spread))) or 1
-    stride = packed.step // step
+    lowest = int(shift.min()) if shift.size else packed.base
+    spread = shift - lowest
+    step = math.gcd(packed.step if packed.largest else 0, int(np.gcd.reduce(spread))) or 1
+    stride = max(packed.step // step, 1)
     n_levels = packed.largest * stride + 1 + int(spread.max(initial=0)) // step
     if rows.shape[0] * n_levels > 2**28:
         raise ValueError(f"The laws of {rows.shape[0]} rows take {n_levels} levels each: pass fewer rows at a time.")
@@ -235,7 +236,7 @@ def distribution(model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str, back
     pmf = np.zeros((rows.shape[0], n_levels))
     for row, start in enumerate(spread // step):
         pmf[row, start : start + packed.largest * stride + 1 : stride] = laws[row]
-    return Distribution(int(shift.min(initial=packed.base)) + step * np.arange(n_levels), pmf)
+    return Distribution(lowest + step * np.arange(n_levels), pmf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,8 +264,7 @@ class _PackedTerms:
 
     def tie_band(self) -> float:
         """By how much a computed failure mass near 1/2 can exceed the true one (kernels/README.md, step 5)."""
-        roundings = 2 * self.scores.size + 8 * self.n_terms + self.largest + 2048
-        return 3 * TAIL_ERROR * self.edges.size + roundings * EPSILON
+        return 3 * TAIL_ERROR * self.edges.size + failure_excess(self.n_terms, self.scores.size, self.largest)
 
 
 def _pack(model: AdditiveEnsemble) -> _PackedTerms:

@@ -18,6 +18,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from derand.kernels import EPSILON, FLOOR, LOG_HALF, NEGLIGIBLE, TINY
+from derand.kernels._numba_fourier import Plan, invert_tilted, plan_inversion
 from derand.kernels._numba_laws import add_compensated, build_law, largest_score, possible_scores
 
 FloatArray = NDArray[np.float64]
@@ -39,6 +40,7 @@ def failures(
     buffers_a, buffers_b, sums = np.empty((2, size_a)), np.empty((2, size_b)), np.empty(size_b)
     weights, powers = np.empty(scores.size), np.empty(min(scores.max() + 1, 4096) if scores.size else 0)
     mirrored = _mirror_scores(starts, scores)
+    plan = plan_inversion(starts, scores)
     whole = size_a + size_b - 2
     proven = np.zeros(table.shape[0], dtype=np.bool_)
     log_failure = np.zeros(table.shape[0])
@@ -47,11 +49,11 @@ def failures(
         low_first = (table[row] * scores).sum() > low
         low_mass = high_mass = 0.0
         if low_first:
-            low_mass = _log_tail(table[row], starts, scores, low, weights, powers, buffers_a, buffers_b, sums)
+            low_mass = _log_tail(table[row], starts, scores, low, plan, weights, powers, buffers_a, buffers_b, sums)
         if not low_first or low_mass >= LOG_HALF:
-            high_mass = _log_tail(table[row], starts, mirrored, high, weights, powers, buffers_a, buffers_b, sums)
+            high_mass = _log_tail(table[row], starts, mirrored, high, plan, weights, powers, buffers_a, buffers_b, sums)
             if not low_first and high_mass >= LOG_HALF:
-                low_mass = _log_tail(table[row], starts, scores, low, weights, powers, buffers_a, buffers_b, sums)
+                low_mass = _log_tail(table[row], starts, scores, low, plan, weights, powers, buffers_a, buffers_b, sums)
         proven[row] = low_mass < LOG_HALF
         log_failure[row] = low_mass if proven[row] else high_mass
     return proven, log_failure
@@ -72,6 +74,7 @@ def _log_tail(
     starts: IntArray,
     scores: IntArray,
     threshold: int,
+    plan: Plan,
     weights: FloatArray,
     powers: FloatArray,
     buffers_a: FloatArray,
@@ -80,14 +83,38 @@ def _log_tail(
 ) -> float:
     """Upper bound of log P(S <= threshold); -inf if and only if that is impossible."""
     terms = starts.size - 1
-    middle = terms // 2
     least = 0
     for term in range(terms):
         least += possible_scores(row, scores, starts[term], starts[term + 1])[0]
     if threshold < least:
         return -np.inf
-    tilt = _find_tilt(row, starts, scores, threshold, powers)
+    gentlest = 1.0 if plan[2].size else 0.0  # Fourier inversion needs a tilt, even near the mean
+    tilt, gap, deviation = _find_tilt(row, starts, scores, threshold, gentlest, powers)
     fraction, exponent = _tilt_weights(row, starts, scores, tilt, powers, weights)
+    log_prefactor = math.log(fraction) + exponent * math.log(2.0) - tilt * threshold
+    total = invert_tilted(weights, starts, scores, threshold, -tilt, gap, deviation, log_prefactor, plan)
+    length = 0
+    if total < 0.0:
+        total, length = _sum_laws(weights, starts, scores, threshold, tilt, buffers_a, buffers_b, sums)
+    steepest = -tilt * scores.max()
+    roundings = scores.size + terms * (steepest + 8) + 2 * length + 2 * abs(exponent) - 4 * tilt * threshold + 512
+    return float(math.log(total) + log_prefactor + roundings * EPSILON)
+
+
+@njit(nogil=True, cache=True)
+def _sum_laws(
+    weights: FloatArray,
+    starts: IntArray,
+    scores: IntArray,
+    threshold: int,
+    tilt: float,
+    buffers_a: FloatArray,
+    buffers_b: FloatArray,
+    sums: FloatArray,
+) -> tuple[float, int]:
+    """The tilted sum from the laws of two halves of the terms, with what was dropped, and the second one's length."""
+    terms = starts.size - 1
+    middle = terms // 2
     budget = _LOST / (2 * terms + 1)
     total = lost = 0.0
     length = 1
@@ -99,39 +126,43 @@ def _log_tail(
         if lost <= 1e-10 * total:
             break
         budget = NEGLIGIBLE  # the tilt is poor for this row: once more, dropping next to nothing
-    log_mass = math.log(total + 2 * lost + FLOOR) + math.log(fraction) + exponent * math.log(2.0) - tilt * threshold
-    steepest = -tilt * scores.max()
-    roundings = scores.size + terms * (steepest + 8) + 2 * length + 2 * abs(exponent) - 4 * tilt * threshold + 512
-    return float(log_mass + roundings * EPSILON)
+    return total + 2 * lost + FLOOR, length
 
 
 @njit(nogil=True, cache=True)
-def _find_tilt(row: FloatArray, starts: IntArray, scores: IntArray, threshold: int, powers: FloatArray) -> float:
-    """About the t <= 0 at which the tilted mean is the threshold, by Newton steps kept between bounds."""
-    low, high, tilt = -_STEEPEST / max(scores.max(), 1), 0.0, 0.0
+def _find_tilt(
+    row: FloatArray, starts: IntArray, scores: IntArray, threshold: int, gentlest: float, powers: FloatArray
+) -> tuple[float, float, float]:
+    """About the t <= 0 at which the tilted mean is the threshold, by Newton steps kept between bounds.
+
+    Returns t, threshold minus tilted mean, and tilted deviation. |t| times the deviation is about `gentlest` or more.
+    """
+    steepest = -_STEEPEST / max(scores.max(), 1)
+    low, high, tilt = steepest, 0.0, 0.0
+    gap = deviation = 0.0
     for _ in range(40):
-        _fill_powers(tilt, powers)
-        mean, variance = _tilted_moments(row, starts, scores, tilt, powers)
-        gap = threshold - mean
-        if tilt == 0.0 and gap >= 0.0:
-            break
-        if abs(gap) <= 0.5 * math.sqrt(variance) + 0.5:
+        gap, deviation = _tilted_moments(row, starts, scores, threshold, tilt, powers)
+        if abs(gap) <= 0.5 * deviation + 0.5 or (tilt == 0.0 and gap >= 0.0):
             break
         if gap < 0.0:
             high = tilt
         else:
             low = tilt
-        tilt += gap / variance if variance > 0.0 else -np.inf
+        tilt += gap / deviation**2 if deviation > 0.0 else -np.inf
         if not low < tilt < high:
             tilt = 0.5 * (low + high)
-    return tilt
+    if 0.0 < -tilt * deviation < gentlest or (tilt == 0.0 and gentlest * deviation > 0.0):
+        tilt = max(-gentlest / deviation, steepest)
+        gap, deviation = _tilted_moments(row, starts, scores, threshold, tilt, powers)
+    return tilt, gap, deviation
 
 
 @njit(nogil=True, cache=True)
 def _tilted_moments(
-    row: FloatArray, starts: IntArray, scores: IntArray, tilt: float, powers: FloatArray
+    row: FloatArray, starts: IntArray, scores: IntArray, threshold: int, tilt: float, powers: FloatArray
 ) -> tuple[float, float]:
-    """Mean and variance of the tilted law; to nearest, they only steer the search."""
+    """Threshold minus mean, and deviation, of the tilted law; to nearest, they only steer the search."""
+    _fill_powers(tilt, powers)
     mean = variance = 0.0
     for term in range(starts.size - 1):
         mass = first = second = 0.0
@@ -146,7 +177,7 @@ def _tilted_moments(
             first *= share
             mean += first
             variance += max(second * share - first * first, 0.0)
-    return mean, variance
+    return threshold - mean, math.sqrt(variance)
 
 
 @njit(nogil=True, cache=True)
@@ -165,9 +196,11 @@ def _power(tilt: float, score: int, powers: FloatArray) -> float:
 def _tilt_weights(
     row: FloatArray, starts: IntArray, scores: IntArray, tilt: float, powers: FloatArray, weights: FloatArray
 ) -> tuple[float, int]:
-    """Fill the normalised weights; returns the product of the normalisers as fraction * 2**exponent."""
+    """Fill the normalised weights; returns the product of the normalisers as fraction * 2**exponent.
+
+    `powers` must hold those of this tilt.
+    """
     fraction, exponent = 1.0, 0
-    _fill_powers(tilt, powers)
     for term in range(starts.size - 1):
         begin, end = starts[term], starts[term + 1]
         mass = 0.0

@@ -90,14 +90,15 @@ def _log_tail(
         return -np.inf
     gentlest = 1.0 if plan[2].size else 0.0  # Fourier inversion needs a tilt, even near the mean
     tilt, gap, deviation = _find_tilt(row, starts, scores, threshold, gentlest, powers)
-    fraction, exponent = _tilt_weights(row, starts, scores, tilt, powers, weights)
-    log_prefactor = math.log(fraction) + exponent * math.log(2.0) - tilt * threshold
+    fraction, exponent, shift = _tilt_weights(row, starts, scores, tilt, powers, weights)
+    log_prefactor = math.log(fraction) + exponent * math.log(2.0) + tilt * (shift - threshold)
     total = invert_tilted(weights, starts, scores, threshold, -tilt, gap, deviation, log_prefactor, plan)
     length = 0
     if total < 0.0:
         total, length = _sum_laws(weights, starts, scores, threshold, tilt, buffers_a, buffers_b, sums)
     steepest = -tilt * scores.max()
-    roundings = scores.size + terms * (steepest + 8) + 2 * length + 2 * abs(exponent) - 4 * tilt * threshold + 512
+    roundings = scores.size + terms * (steepest + 8) + 2 * length + 512
+    roundings += 2 * abs(exponent) - 4 * tilt * (shift + threshold)
     return float(math.log(total) + log_prefactor + roundings * EPSILON)
 
 
@@ -195,30 +196,51 @@ def _power(tilt: float, score: int, powers: FloatArray) -> float:
 @njit(nogil=True, cache=True)
 def _tilt_weights(
     row: FloatArray, starts: IntArray, scores: IntArray, tilt: float, powers: FloatArray, weights: FloatArray
-) -> tuple[float, int]:
-    """Fill the normalised weights; returns the product of the normalisers as fraction * 2**exponent.
+) -> tuple[float, int, int]:
+    """Fill the normalised weights, given the powers of this tilt.
 
-    `powers` must hold those of this tilt.
+    Returns the product of the normalisers as fraction * 2**exponent * exp(tilt * shift).
     """
-    fraction, exponent = 1.0, 0
+    fraction, exponent, shift = 1.0, 0, 0
     for term in range(starts.size - 1):
         begin, end = starts[term], starts[term + 1]
         mass = 0.0
+        faint = False
         for cell in range(begin, end):
-            weight = 0.0
-            if row[cell] > 0.0:
-                weight = max(row[cell] * _power(tilt, scores[cell], powers), TINY)
-            weights[cell] = weight
-            mass += weight
+            weights[cell] = row[cell] * _power(tilt, scores[cell], powers)
+            mass += weights[cell]
+            faint = faint or (row[cell] > 0.0 and weights[cell] < 1e-280)
+        if faint:  # near underflow: weigh the cells against the heaviest one
+            heaviest = _heaviest_cell(row, scores, begin, end, tilt)
+            mass = 0.0
+            for cell in range(begin, end):
+                if row[cell] > 0.0:
+                    power = math.exp(tilt * (scores[cell] - scores[heaviest]))
+                    weights[cell] = max(row[cell] / row[heaviest] * power, TINY)
+                mass += weights[cell]
+            shift += scores[heaviest]
+            part, more = math.frexp(row[heaviest])
+            fraction *= part
+            exponent += more
         for cell in range(begin, end):
             weights[cell] /= mass
             if 0.0 < weights[cell] < TINY:
                 weights[cell] = TINY
         fraction *= mass
-        if fraction < 1e-150:
+        if fraction < 1e-10:
             fraction, more = math.frexp(fraction)
             exponent += more
-    return fraction, exponent
+    return fraction, exponent, shift
+
+
+@njit(nogil=True, cache=True)
+def _heaviest_cell(row: FloatArray, scores: IntArray, begin: int, end: int, tilt: float) -> int:
+    """The cell whose tilted weight is largest."""
+    best, heaviest = -np.inf, begin
+    for cell in range(begin, end):
+        if row[cell] > 0.0 and math.log(row[cell]) + tilt * scores[cell] > best:
+            best, heaviest = math.log(row[cell]) + tilt * scores[cell], cell
+    return heaviest
 
 
 @njit(nogil=True, cache=True)

@@ -6,6 +6,7 @@ Cost per row: terms x cells x support. Contract and rounding argument: README.md
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,15 +67,15 @@ def _log_tails(table: FloatArray, starts: IntArray, scores: IntArray, thresholds
     """Upper bounds of log P(S <= threshold), by the tilted law (README.md, step 6); -inf where that is impossible."""
     possible = thresholds >= _reached_scores(table, starts, scores)[0]
     tilt = _find_tilts(table, starts, scores, thresholds)
-    weights, masses = _tilt(table, starts, scores, tilt)
-    law = laws(np.maximum(weights / np.repeat(masses, np.diff(starts), axis=1), TINY * (table > 0)), starts, scores)
+    weights, masses, log_scales = _tilt(table, starts, scores, tilt)
+    weights = np.maximum(weights / np.repeat(masses, np.diff(starts), axis=1), TINY * (table > 0))
+    law = laws(weights, starts, scores)
     below = thresholds[:, None] - np.arange(law.shape[1])
     with np.errstate(under="ignore"):
         total = (law * np.where(below >= 0, np.exp(tilt[:, None] * np.maximum(below, 0)), 0.0)).sum(axis=1)
-    log_masses = np.log(masses)
-    result = np.log(total + FLOOR) + log_masses.sum(axis=1) - tilt * thresholds
-    size = np.abs(log_masses).sum(axis=1) - 4 * tilt * thresholds - tilt * scores.max(initial=0) * masses.shape[1]
-    result += rounding_bound(scores.size) + EPSILON * (4 * size + 8 * masses.shape[1] + 512)
+    result = np.log(total + FLOOR) + np.log(masses).sum(axis=1) + log_scales.sum(axis=1) - tilt * thresholds
+    exponents = np.abs(log_scales).sum(axis=1) - tilt * (thresholds + scores.max(initial=0) * masses.shape[1])
+    result += rounding_bound(scores.size) + EPSILON * (4 * exponents + 8 * masses.shape[1] + 512)
     return np.where(possible, result, -np.inf)
 
 
@@ -85,9 +86,9 @@ def _find_tilts(table: FloatArray, starts: IntArray, scores: IntArray, threshold
     """
     low = np.full(table.shape[0], -500.0 / max(scores.max(initial=0), 1))
     high = np.zeros(table.shape[0])
-    for _ in range(40):
+    for _ in range(50):
         middle = 0.5 * (low + high)
-        weights, masses = _tilt(table, starts, scores, middle)
+        weights, masses, _ = _tilt(table, starts, scores, middle)
         mean = (_sum_per_term(weights * scores, starts) / masses).sum(axis=1)
         low = np.where(mean < thresholds, middle, low)
         high = np.where(mean < thresholds, high, middle)
@@ -98,19 +99,33 @@ def _find_tilts(table: FloatArray, starts: IntArray, scores: IntArray, threshold
     return np.where(means.sum(axis=1) <= thresholds + 2 * deviation, 0.0, high)
 
 
-def _tilt(table: FloatArray, starts: IntArray, scores: IntArray, tilt: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The tilted weights of the cells and their sum for each term."""
+def _tilt(
+    table: FloatArray, starts: IntArray, scores: IntArray, tilt: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Tilted weights of the cells, relative to each term's heaviest cell, their sum, and that cell's log weight.
+
+    So only what is truly negligible beside the heaviest cell can underflow.
+    """
+    lengths = np.diff(starts)
+    with np.errstate(divide="ignore", under="ignore"):
+        logs = np.log(table) + tilt[:, None] * scores
+    top = np.maximum.reduceat(logs, starts[:-1], axis=1) if starts.size > 1 else logs
+    at_top = logs == np.repeat(top, lengths, axis=1)
+    score = _most_per_term(starts, np.where(at_top, scores, 0))
+    mass = _most_per_term(starts, np.where(at_top & (scores == np.repeat(score, lengths, axis=1)), table, 0.0))
     with np.errstate(under="ignore"):
-        weights = np.maximum(table * np.exp(tilt[:, None] * scores), TINY * (table > 0))
-    return weights, _sum_per_term(weights, starts)
+        weights = table / np.repeat(mass, lengths, axis=1)
+        weights = weights * np.exp(tilt[:, None] * (scores - np.repeat(score, lengths, axis=1)))
+    weights = np.maximum(weights, TINY * (table > 0))
+    return weights, _sum_per_term(weights, starts), np.log(mass) + tilt[:, None] * score
 
 
 def _sum_per_term(cells: FloatArray, starts: IntArray) -> FloatArray:
     return np.add.reduceat(cells, starts[:-1], axis=1) if starts.size > 1 else np.zeros((cells.shape[0], 0))
 
 
-def _most_per_term(starts: IntArray, scores: IntArray) -> IntArray:
-    return np.maximum.reduceat(scores, starts[:-1]) if starts.size > 1 else np.zeros(0, dtype=np.int64)
+def _most_per_term(starts: IntArray, cells: NDArray[Any]) -> NDArray[Any]:
+    return np.maximum.reduceat(cells, starts[:-1], axis=-1) if starts.size > 1 else cells[..., :0]
 
 
 def _reached_scores(table: FloatArray, starts: IntArray, scores: IntArray) -> tuple[IntArray, IntArray]:

@@ -31,14 +31,7 @@ def replace_when_done(path: PathLike) -> Iterator[Path]:
     ...     [file.name for file in Path(folder).iterdir()]
     ['note.txt']
     """
-    target = Path(os.path.realpath(path))  # a link stays a link: its target is replaced
-    if target.is_dir():
-        raise IsADirectoryError(f"Cannot write {os.fspath(path)}: it is a folder. Name a file.")
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
-    try:
-        draft.touch(exist_ok=False)
-    except OSError as error:
-        raise type(error)(f"Cannot write {os.fspath(path)}: {error.strerror}.") from None
+    target, draft = _start_draft(path)
     try:
         yield draft
         with draft.open("rb+") as stream:
@@ -47,3 +40,22 @@ def replace_when_done(path: PathLike) -> Iterator[Path]:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def require_writable(path: PathLike) -> None:
+    """Refuse a path that could not be written, before the work whose result it is for."""
+    _, draft = _start_draft(path)
+    draft.unlink()
+
+
+def _start_draft(path: PathLike) -> tuple[Path, Path]:
+    """The file to be replaced in the end, and a new, empty one beside it."""
+    target = Path(os.path.realpath(path))  # a link stays a link: its target is replaced
+    if target.is_dir():
+        raise IsADirectoryError(f"Cannot write {os.fspath(path)}: it is a folder. Name a file.")
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
+    try:
+        draft.touch(exist_ok=False)
+    except OSError as error:
+        raise type(error)(f"Cannot write {os.fspath(path)}: {error.strerror}.") from None
+    return target, draft

@@ -1,0 +1,223 @@
+"""Fitted classifiers as JSON: the estimator by its registered name, its parameters, and all that `fit` found.
+
+Values of parameters are written plainly: numbers, text, lists, dicts, arrays and noises; anything else is refused.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand.ensemble import AdditiveEnsemble, WeightedVote
+from derand.noise import Noise
+from derand.storage._fields import Field, construct
+from derand.storage._models import build_model, build_noise, describe_model, describe_noise
+
+_STATED = {"ensemble_", "noise_", "classes_", "encoding_", "n_features_in_", "feature_names_in_"}
+_FITTED_NAME = re.compile(r"[a-z](\w*[a-z0-9])?_", flags=re.ASCII)
+_ARRAY_TYPE = re.compile(r"[<|](U[1-9]\d{0,3}|[iu][1248]|f[248]|b1|O)")
+_STRANGE_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+def list_estimators() -> dict[str, type]:
+    """The classifiers that can be saved, by name: those that `derand.estimators` exports."""
+    from derand import estimators
+    from derand.estimators._base import SmoothedClassifier
+
+    exported = {name: getattr(estimators, name) for name in estimators.__all__}
+    return {
+        name: found
+        for name, found in exported.items()
+        if isinstance(found, type) and issubclass(found, SmoothedClassifier)
+    }
+
+
+def describe_classifier(model: Any) -> dict[str, Any]:
+    """A fitted classifier as JSON."""
+    if not hasattr(model, "ensemble_"):
+        raise ValueError(f"`model` must be fitted, got a {type(model).__name__} that is not: call `fit` first.")
+    fitted = {name: value for name, value in vars(model).items() if name.endswith("_") and name not in _STATED}
+    names = model.encoding_.names
+    return {
+        "estimator": type(model).__name__,
+        "parameters": {name: _describe_value(value, name) for name, value in model.get_params(deep=False).items()},
+        "classes": _describe_array(model.classes_, "classes_"),
+        "noise": describe_noise(model.noise_),
+        "feature_names": None if names is None else list(names),
+        "categories": [
+            {"feature": feature, "values": list(values)} for feature, values in model.encoding_.categories.items()
+        ],
+        "ensemble": describe_model(model.ensemble_),
+        "training": {name: _describe_value(value, name) for name, value in fitted.items()},
+    }
+
+
+def build_classifier(field: Field) -> Any:
+    """A fitted classifier from its JSON."""
+    fields = field.members(
+        "estimator", "parameters", "classes", "noise", "feature_names", "categories", "ensemble", "training"
+    )
+    estimators = list_estimators()
+    kind: Any = estimators[fields["estimator"].choice(list(estimators))]
+    parameters = fields["parameters"].members(*kind._get_param_names())
+    model = construct(kind, field, **{name: _build_value(value) for name, value in parameters.items()})
+    construct(model._check_parameters, fields["parameters"])
+    model.ensemble_ = _build_ensemble(fields["ensemble"])
+    model.n_features_in_ = model.ensemble_.n_features
+    model.classes_ = _build_classes(fields["classes"])
+    model.noise_ = build_noise(fields["noise"])
+    if model.noise_.units is not None and len(model.noise_.units) != model.n_features_in_:
+        fields["noise"].refuse(f"have `units` of {model.n_features_in_} entries, one per feature")
+    model.encoding_ = _build_encoding(fields, model.ensemble_)
+    if model.encoding_.names is not None:
+        model.feature_names_in_ = np.array(model.encoding_.names, dtype=object)
+    for name, value in fields["training"].entries():
+        if not _FITTED_NAME.fullmatch(name) or name in _STATED or hasattr(kind, name):
+            raise ValueError(f"`{value.path}` is unknown: names of fitted values end with one underscore.")
+        setattr(model, name, _build_value(value))
+    return model
+
+
+def _build_ensemble(field: Field) -> AdditiveEnsemble | WeightedVote:
+    model = build_model(field)
+    if isinstance(model, AdditiveEnsemble) and model.threshold is None:
+        raise ValueError(f"`{field.path}.model.threshold` must be a whole number: a classifier decides.")
+    return model
+
+
+def _build_classes(field: Field) -> NDArray[Any]:
+    classes = _build_array(field)
+    if classes.size != 2 or classes[0] == classes[1]:
+        field.refuse("hold two different labels")
+    return classes
+
+
+def _build_encoding(fields: Mapping[str, Field], ensemble: AdditiveEnsemble | WeightedVote) -> Any:
+    """Column names and categories; a feature is either categorical in the ensemble and here, or in neither."""
+    from derand.estimators._encoding import TableEncoding
+
+    n_features = ensemble.n_features
+    names = fields["feature_names"].or_none(lambda field: tuple(item.text() for item in field.items()))
+    if names is not None and len(names) != n_features:
+        fields["feature_names"].refuse(f"hold {n_features} names, one per feature")
+    categories = {}
+    for item in fields["categories"].items():
+        parts = item.members("feature", "values")
+        feature = parts["feature"].whole()
+        if not 0 <= feature < n_features or feature in categories:
+            parts["feature"].refuse(f"be a feature from 0 to {n_features - 1}, each only once")
+        categories[feature] = _build_categories(parts["values"])
+    members = ensemble.members if isinstance(ensemble, WeightedVote) else (ensemble,)
+    numerical = {term.feature for member in members for term in member.step_functions}
+    tables = {term.feature for member in members for term in member.category_tables}
+    if numerical & set(categories) or not tables <= set(categories):
+        fields["categories"].refuse("name the features for which the ensemble has category tables, and no others")
+    return TableEncoding(n_features, names, categories)
+
+
+def _build_categories(field: Field) -> tuple[Any, ...]:
+    """Categories of one feature: all text, all truth values or all numbers, increasing."""
+    values = [item.value for item in field.items()]
+    for item in field.items():
+        if not isinstance(item.value, str | bool):
+            item.number()
+    families = {str if isinstance(value, str) else bool if isinstance(value, bool) else float for value in values}
+    if len(families) > 1 or any(after <= before for before, after in pairwise(values)):
+        field.refuse("be increasing and of one type")
+    return tuple(values)
+
+
+def _describe_value(value: Any, name: str) -> Any:
+    """A parameter or fitted value as JSON: what is not plain or a list carries its kind."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | str | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if isinstance(value, list):
+        return [_describe_value(item, name) for item in value]
+    for kind, (tag, describe) in _DESCRIBERS.items():
+        if isinstance(value, kind):
+            return {tag: describe(value, name)}
+    raise ValueError(
+        f"`{name}` cannot be saved: a {type(value).__name__} is no number, text, list, dict, array or noise."
+    )
+
+
+def _build_value(field: Field) -> Any:
+    if field.value is None or isinstance(field.value, bool | str):
+        return field.value
+    if isinstance(field.value, list):
+        return [_build_value(item) for item in field.items()]
+    if isinstance(field.value, dict):
+        if len(field.value) != 1 or next(iter(field.value)) not in _BUILDERS:
+            field.refuse(f"have one field, of {', '.join(_BUILDERS)}")
+        ((name, inside),) = field.entries()
+        return _BUILDERS[name](inside)
+    return field.whole() if isinstance(field.value, int) else field.number()
+
+
+def _build_dict(field: Field) -> dict[Any, Any]:
+    result = {}
+    for item in field.items():
+        pair = [_build_value(part) for part in item.items()]
+        if len(pair) != 2 or not isinstance(pair[0], str | bool | int | float):
+            item.refuse("be a key, plain, and a value")
+        result[pair[0]] = pair[1]
+    return result
+
+
+def _describe_array(array: NDArray[Any], name: str) -> dict[str, Any]:
+    type_name = array.dtype.newbyteorder("<").str
+    if array.ndim != 1 or not _ARRAY_TYPE.fullmatch(type_name):
+        raise ValueError(f"`{name}` cannot be saved: it is an array of type {array.dtype} and shape {array.shape}.")
+    return {"type": type_name, "values": [_describe_value(value, name) for value in array.tolist()]}
+
+
+def _build_array(field: Field) -> NDArray[Any]:
+    """A flat array; values that its type does not hold exactly are refused."""
+    fields = field.members("type", "values")
+    type_name = fields["type"].text()
+    if not _ARRAY_TYPE.fullmatch(type_name):
+        fields["type"].refuse("be the type of an array")
+    values = [_build_value(item) for item in fields["values"].items()]
+    if any(isinstance(value, list | tuple | dict | np.ndarray | Noise) for value in values):
+        fields["values"].refuse("hold plain values")
+    try:
+        array = np.array(values, dtype=type_name)
+    except (ValueError, TypeError, OverflowError):
+        fields["values"].refuse(f"be of the type {type_name}")
+    back = array.tolist()
+    if [(type(value), repr(value)) for value in back] != [(type(value), repr(value)) for value in values]:
+        fields["values"].refuse(f"be of the type {type_name}")
+    return array
+
+
+def _describe_dict(value: dict[Any, Any], name: str) -> list[list[Any]]:
+    return [[_describe_value(key, name), _describe_value(item, name)] for key, item in value.items()]
+
+
+def _build_float(field: Field) -> float:
+    return _STRANGE_FLOATS[field.choice(list(_STRANGE_FLOATS))]
+
+
+_BUILDERS: Mapping[str, Callable[[Field], Any]] = {
+    "float": _build_float,
+    "tuple": lambda field: tuple(_build_value(item) for item in field.items()),
+    "dict": _build_dict,
+    "array": _build_array,
+    "noise": build_noise,
+}
+
+_DESCRIBERS: Mapping[type, tuple[str, Callable[[Any, str], Any]]] = {
+    float: ("float", lambda value, _: str(value)),
+    tuple: ("tuple", lambda value, name: [_describe_value(item, name) for item in value]),
+    dict: ("dict", _describe_dict),
+    np.ndarray: ("array", _describe_array),
+    Noise: ("noise", lambda value, _: describe_noise(value)),
+}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,12 +13,7 @@ from derand import datasets
 from derand.datasets import CATALOG, _catalog, load
 from derand.datasets._dataset import draw_folds
 from derand.datasets._files import list_folders
-
-SHARED = Path(os.environ.get("DERAND_SHARED", Path(__file__).resolve().parent.parent.parent / "shared"))
-
-needs_data = pytest.mark.skipif(
-    not (SHARED / "data").is_dir(), reason=f"the benchmark data is absent ({SHARED / 'data'}); set DERAND_SHARED"
-)
+from tests.shared import shared_folder
 
 # name: rows, features, categorical features, rows of class 1, training rows, test rows, name of class 1
 EXPECTED = {
@@ -40,8 +34,10 @@ EXPECTED = {
 
 
 @pytest.fixture
-def data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DERAND_DATA", str(SHARED / "data"))
+def data_folder(monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = shared_folder("data")
+    monkeypatch.setenv("DERAND_DATA", str(folder))
+    return folder
 
 
 def test_the_catalog_is_what_these_tests_know() -> None:
@@ -49,7 +45,6 @@ def test_the_catalog_is_what_these_tests_know() -> None:
     assert set(CATALOG) == set(EXPECTED)
 
 
-@needs_data
 @pytest.mark.usefixtures("data_folder")
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_dataset_has_the_published_shape_classes_and_split(name: str) -> None:
@@ -68,7 +63,6 @@ def test_a_dataset_has_the_published_shape_classes_and_split(name: str) -> None:
     assert len(data.provenance) > 20
 
 
-@needs_data
 @pytest.mark.usefixtures("data_folder")
 def test_categories_keep_their_texts() -> None:
     """Adult's workclass has nine values, one of them the question mark."""
@@ -80,7 +74,6 @@ def test_categories_keep_their_texts() -> None:
     assert counts[values == "?"] == 1836
 
 
-@needs_data
 @pytest.mark.usefixtures("data_folder")
 def test_images_are_pixels_from_0_to_1_in_source_order() -> None:
     """Pixels are multiples of 1/255, the collection's training images come first."""
@@ -91,11 +84,9 @@ def test_images_are_pixels_from_0_to_1_in_source_order() -> None:
     assert data.split.train.tolist() == list(range(11876))
 
 
-@needs_data
-@pytest.mark.usefixtures("data_folder")
-def test_image_folds_are_drawn_over_the_whole_collection() -> None:
+def test_image_folds_are_drawn_over_the_whole_collection(data_folder: Path) -> None:
     """Folds come from all 70,000 images before the two classes are picked."""
-    with np.load(SHARED / "data" / "mnist.npz", allow_pickle=False) as archive:
+    with np.load(data_folder / "mnist.npz", allow_pickle=False) as archive:
         labels = np.concatenate([archive["y_train"], archive["y_test"]])
     _, test = next(iter(KFold(5, shuffle=True, random_state=0).split(labels)))
     picked = np.flatnonzero(np.isin(labels, [2, 6]))
@@ -171,14 +162,13 @@ def test_a_file_with_another_checksum_is_refused(tmp_path: Path, monkeypatch: py
         load("diabetes")
 
 
-@needs_data
 def test_the_cache_folder_is_used_where_no_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without DERAND_DATA the file is found in the user's cache."""
     monkeypatch.delenv("DERAND_DATA", raising=False)
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     (tmp_path / "derand").mkdir()
-    (tmp_path / "derand" / "diabetes.csv").write_bytes((SHARED / "data" / "diabetes.csv").read_bytes())
+    (tmp_path / "derand" / "diabetes.csv").write_bytes((shared_folder("data") / "diabetes.csv").read_bytes())
     assert load("diabetes").X.shape == (768, 8)
 
 

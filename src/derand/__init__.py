@@ -26,6 +26,10 @@ _HOMES = {
     "distribution": "certificates",
     "certified_accuracy": "metrics",
     "average_certified_radius": "metrics",
+    "StumpClassifier": "estimators",
+    "RobTreeBoostClassifier": "estimators",
+    "RobAdaBoostClassifier": "estimators",
+    "make_certified_scorer": "estimators",
     "save": "storage",
     "load": "storage",
 }
@@ -41,6 +45,10 @@ if TYPE_CHECKING:
     from derand.ensemble import CategoryTable as CategoryTable
     from derand.ensemble import StepFunction as StepFunction
     from derand.ensemble import WeightedVote as WeightedVote
+    from derand.estimators import RobAdaBoostClassifier as RobAdaBoostClassifier
+    from derand.estimators import RobTreeBoostClassifier as RobTreeBoostClassifier
+    from derand.estimators import StumpClassifier as StumpClassifier
+    from derand.estimators import make_certified_scorer as make_certified_scorer
     from derand.metrics import average_certified_radius as average_certified_radius
     from derand.metrics import certified_accuracy as certified_accuracy
     from derand.noise import Gaussian as Gaussian

@@ -1,0 +1,317 @@
+"""Splits under noise: where a column is best cut in two, and the leaves that follow (paper, section 4.1).
+
+Owns the search for the split of least entropy. Knows histograms and the noise's distribution function; must not know
+rows, models or scikit-learn. All positions are counted from a column's smallest value, in units of the noise.
+
+With `counts[class, level]` of a column, the rows expected left of the candidates are `counts @ cdf[level, candidate]`:
+columns with the same levels share that matrix. Levels farther from a candidate than the noise reaches are added
+by running sums; for uniform noise running sums do everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand.estimators._compiled import add_products
+from derand.estimators._histograms import Histogram, cut_into_blocks, tabulate
+from derand.noise import Noise, Uniform
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+MAX_CANDIDATES = 20_000
+"""Most candidates per column: beyond that the step grows."""
+BINS_PER_STEP = 8
+"""Where values are put into bins, this many of them lie between two candidates, and in one scale of the noise."""
+_NEGLIGIBLE = 2.0**-60  # a share of a row too small to change a sum that holds a whole one
+_CHUNK_NUMBERS = 2**20  # numbers in one piece of the matrix of probabilities
+_ENTROPY_ERROR = 2.0**-47  # more than the rounding error of an entropy
+_REFINED_MINIMA = 4
+_ZOOM_POINTS = 17
+_ZOOM_ROUNDS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class SplitGrid:
+    """Candidates of a column: `smallest - below`, then every `step`, while less than `largest + above`; in units."""
+
+    below: float
+    above: float
+    step: float
+
+    @classmethod
+    def around(cls, noise: Noise, step: float) -> SplitGrid:
+        """The paper's grid, which leaves two scales of the noise on both sides."""
+        margin = 2 * noise.magnitude
+        return cls(margin, margin + step, step)
+
+    def step_for(self, span: float) -> float:
+        """The step, or a larger one with which a column of this span has MAX_CANDIDATES candidates."""
+        length = span + self.below + self.above
+        return self.step if length <= MAX_CANDIDATES * self.step else length / MAX_CANDIDATES
+
+    def candidates(self, span: float) -> FloatArray:
+        count = int(np.ceil((span + self.below + self.above) / self.step))
+        return -self.below + self.step * np.arange(min(count, MAX_CANDIDATES), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Splits:
+    """The best split of each column; arrays of shape (n_columns,).
+
+    Attributes
+    ----------
+    columns : which columns these are
+    thresholds : split points in raw units; a row goes right where its value is at least that
+    left, right : shares of class 1 among the rows expected on each side, the MLE values
+    entropy : impurity of the split in nats; of the whole column where it is constant
+    spans : largest minus smallest value, in units; 0 where the column is constant
+    steps : distance of the candidates, in units
+    """
+
+    columns: IntArray
+    thresholds: FloatArray
+    left: FloatArray
+    right: FloatArray
+    entropy: FloatArray
+    spans: FloatArray
+    steps: FloatArray
+
+
+Search = Callable[[Histogram, FloatArray, SplitGrid, Noise], "tuple[FloatArray, FloatArray]"]
+"""(histogram, class_weight, grid, noise) -> positions (n_columns,), rows of each class left of them (n_columns, 2)."""
+
+
+def find_splits(
+    X: FloatArray,
+    columns: IntArray,
+    target: NDArray[np.uint8],
+    noise: Noise,
+    grid: SplitGrid,
+    *,
+    class_weight: FloatArray,
+    sample_weight: FloatArray | None = None,
+    search: Search | None = None,
+    n_threads: int = 1,
+) -> Splits:
+    """The best split of each of the given columns.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+    columns : array of shape (n_columns,)
+    target : array of shape (n_rows,), 0 or 1
+    noise : Noise
+        Its distribution function, magnitude and units are used.
+    grid : SplitGrid
+    class_weight : array of shape (2,)
+    sample_weight : array of shape (n_rows,) or None
+    search : `search_grid` (None) or `search_minimum`
+    n_threads : int
+        The result does not depend on it.
+
+    Returns
+    -------
+    Splits
+        In the order of `columns`. Exact but for rounding, with one exception: a column with more than
+        `MAX_LEVELS` distinct values is searched on bins, BINS_PER_STEP of them per step and per scale of the noise.
+    """
+    resolution = min(grid.step, noise.magnitude) / BINS_PER_STEP
+    units = np.ones(X.shape[1]) if noise.units is None else np.asarray(noise.units)
+
+    def work(block: IntArray) -> list[Splits]:
+        histograms = tabulate(X, block, target, sample_weight, units[block], resolution)
+        return [_split(histogram, class_weight, grid, noise, search or search_grid) for histogram in histograms]
+
+    blocks = cut_into_blocks(columns, X.shape[0])
+    if n_threads == 1 or len(blocks) <= 1:
+        results = [work(block) for block in blocks]
+    else:
+        with ThreadPoolExecutor(n_threads) as pool:
+            results = list(pool.map(work, blocks))
+    return _in_order(columns, [split for result in results for split in result])
+
+
+def _in_order(columns: IntArray, parts: list[Splits]) -> Splits:
+    if not parts:
+        nothing = np.empty(0)
+        return Splits(columns, *[nothing] * 6)
+    joined = {field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Splits)}
+    place = np.argsort(joined["columns"])[np.argsort(np.argsort(columns))]
+    return Splits(**{name: values[place] for name, values in joined.items()})
+
+
+def _split(histogram: Histogram, class_weight: FloatArray, grid: SplitGrid, noise: Noise, search: Search) -> Splits:
+    totals = histogram.counts.sum(axis=2) * class_weight
+    position, left = np.zeros(histogram.columns.size), totals.copy()
+    steps = np.array([grid.step_for(span) for span in histogram.spans.tolist()])
+    for step in np.unique(steps):
+        chosen = np.flatnonzero((steps == step) & (histogram.spans > 0))
+        if chosen.size:
+            own = SplitGrid(grid.below, grid.above, float(step))
+            position[chosen], left[chosen] = search(histogram[chosen], class_weight, own, noise)
+    right = np.maximum(totals - left, 0.0)
+    return Splits(
+        histogram.columns,
+        histogram.lows + histogram.units * position,
+        _share_of_class_one(left),
+        _share_of_class_one(right),
+        measure_entropy(left[:, :, None], totals)[:, 0],
+        histogram.spans,
+        steps,
+    )
+
+
+def _share_of_class_one(rows: FloatArray) -> FloatArray:
+    total = rows.sum(axis=1)
+    return np.where(total > 0, rows[:, 1] / np.where(total > 0, total, 1.0), 0.5)
+
+
+def search_grid(
+    histogram: Histogram, class_weight: FloatArray, grid: SplitGrid, noise: Noise
+) -> tuple[FloatArray, FloatArray]:
+    """The first of the grid's candidates with the least entropy."""
+    candidates = grid.candidates(float(histogram.spans.max()))
+    left, entropy = _try_candidates(histogram, class_weight, grid, noise, candidates)
+    best = _find_first_minimum(entropy)
+    return candidates[best], left[np.arange(best.size), :, best]
+
+
+def search_minimum(
+    histogram: Histogram, class_weight: FloatArray, grid: SplitGrid, noise: Noise
+) -> tuple[FloatArray, FloatArray]:
+    """The split of least entropy: found exactly where the noise is uniform, else refined from the grid.
+
+    Under uniform noise the expected rows are linear in the split between two kinks (a level plus or minus
+    the half-width), and entropy is concave in them: the minimum lies on a kink, and all of these are tried.
+    Otherwise the best local minima of the grid are zoomed into until the entropy no longer falls.
+    """
+    if isinstance(noise, Uniform):
+        kinks = np.unique(np.add.outer([-noise.magnitude, noise.magnitude], histogram.levels))
+        left, entropy = _try_candidates(histogram, class_weight, grid, noise, kinks)
+        best = _find_first_minimum(entropy)
+        return kinks[best], left[np.arange(best.size), :, best]
+    candidates = grid.candidates(float(histogram.spans.max()))
+    _, entropy = _try_candidates(histogram, class_weight, grid, noise, candidates)
+    position, masses = np.empty(entropy.shape[0]), np.empty((entropy.shape[0], 2))
+    for row in range(entropy.shape[0]):
+        starts = candidates[_local_minima(entropy[row])]
+        position[row], masses[row] = _zoom(histogram[row : row + 1], class_weight, grid.step, noise, starts)
+    return position, masses
+
+
+def _find_first_minimum(entropy: FloatArray) -> IntArray:
+    """First candidate of the least entropy of each column; what rounding alone tells apart counts as equal."""
+    return np.asarray((entropy <= entropy.min(axis=1, keepdims=True) + _ENTROPY_ERROR).argmax(axis=1))
+
+
+def _local_minima(entropy: FloatArray) -> IntArray:
+    """Where a grid's entropy is no larger than on both sides: the best few, the best first."""
+    padded = np.concatenate([[np.inf], entropy, [np.inf]])
+    low = np.flatnonzero((entropy <= padded[:-2]) & (entropy <= padded[2:]) & np.isfinite(entropy))
+    return low[np.argsort(entropy[low], kind="stable")[:_REFINED_MINIMA]]
+
+
+def _zoom(
+    histogram: Histogram, class_weight: FloatArray, step: float, noise: Noise, starts: Iterable[float]
+) -> tuple[float, FloatArray]:
+    """Best split found by ever finer grids around each start, for one column."""
+    totals = histogram.counts.sum(axis=2) * class_weight
+    best = (np.inf, 0.0, totals[0])
+    for start in starts:
+        centre, width = float(start), step
+        for _ in range(_ZOOM_ROUNDS):
+            candidates = np.linspace(centre - width, centre + width, _ZOOM_POINTS)
+            left = measure_left(histogram, candidates, noise) * class_weight[:, None]
+            entropy = measure_entropy(left, totals)[0]
+            at = int(entropy.argmin())
+            if entropy[at] < best[0]:
+                best = (float(entropy[at]), float(candidates[at]), left[0, :, at])
+            centre, width = float(candidates[at]), width / 8
+    return best[1], best[2]
+
+
+def _try_candidates(
+    histogram: Histogram, class_weight: FloatArray, grid: SplitGrid, noise: Noise, candidates: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Rows left of the candidates (n_columns, 2, n_candidates) and entropy, infinite beyond a column's own range."""
+    left = measure_left(histogram, candidates, noise) * class_weight[:, None]
+    entropy = measure_entropy(left, histogram.counts.sum(axis=2) * class_weight)
+    entropy[candidates >= (histogram.spans + grid.above)[:, None]] = np.inf
+    return left, entropy
+
+
+def measure_entropy(left: FloatArray, totals: FloatArray) -> FloatArray:
+    """Entropy impurity in nats, (n, n_candidates), for the rows of each class left of the candidates and in all.
+
+    Parameters
+    ----------
+    left : array of shape (n, 2, n_candidates)
+    totals : array of shape (n, 2)
+    """
+    right = np.maximum(totals[:, :, None] - left, 0.0)
+    result = np.zeros((left.shape[0], left.shape[2]))
+    for side in (left, right):
+        both = np.maximum(side[:, 0] + side[:, 1], np.finfo(np.float64).tiny)
+        for rows in (side[:, 0], side[:, 1]):
+            share = np.maximum(rows / both, np.finfo(np.float64).tiny)
+            result -= rows * np.log(share, out=share)
+    return np.asarray(result / totals.sum(axis=1)[:, None])
+
+
+def measure_left(histogram: Histogram, candidates: FloatArray, noise: Noise) -> FloatArray:
+    """Rows of each class expected left of increasing candidates, not yet weighted by class.
+
+    Returns
+    -------
+    array of shape (n_columns, 2, n_candidates)
+    """
+    if isinstance(noise, Uniform):
+        return _measure_left_of_uniform(histogram, candidates, noise.magnitude)
+    levels, counts = histogram.levels, histogram.counts.reshape(-1, histogram.levels.size).astype(np.float64)
+    running = np.concatenate([np.zeros((counts.shape[0], 1)), np.cumsum(counts, axis=1)], axis=1)
+    reach = _reach(noise) * noise.magnitude
+    result = np.empty((counts.shape[0], candidates.size))
+    per_reach = candidates.size * reach / max(float(candidates[-1] - candidates[0]), reach)
+    size = max(16, min(int(per_reach), _CHUNK_NUMBERS // levels.size))
+    for start in range(0, candidates.size, size):
+        chunk = candidates[start : start + size]
+        first, stop = np.searchsorted(levels, [chunk[0] - reach, chunk[-1] + reach])
+        shares = noise.cdf((chunk - levels[first:stop, None]) / noise.magnitude)
+        part = np.repeat(running[:, first, None], chunk.size, axis=1)
+        add_products(counts[:, first:stop], shares, part)
+        result[:, start : start + size] = part
+    return result.reshape(-1, 2, candidates.size)
+
+
+def _reach(noise: Noise) -> float:
+    """Distance, in magnitudes, beyond which the noise carries a negligible share of a row."""
+    distances = np.arange(1.0, 129.0)
+    return float(distances[np.asarray(noise.cdf(-distances)) <= _NEGLIGIBLE][0])
+
+
+def _measure_left_of_uniform(histogram: Histogram, candidates: FloatArray, half_width: float) -> FloatArray:
+    """The same for uniform noise, from running sums of the counts and of counts times levels."""
+
+    def run(values: NDArray[Any]) -> FloatArray:
+        sums = np.zeros((*values.shape[:2], values.shape[2] + 1))
+        np.cumsum(values, axis=2, out=sums[:, :, 1:])
+        return sums
+
+    levels = histogram.levels
+    rows, moments = run(histogram.counts), run(histogram.counts * levels)
+    surely = np.searchsorted(levels, candidates - half_width, side="right")
+    perhaps = np.searchsorted(levels, candidates + half_width)
+    inside = np.take(rows, perhaps, axis=2) - np.take(rows, surely, axis=2)
+    inside *= candidates + half_width
+    inside -= np.take(moments, perhaps, axis=2)
+    inside += np.take(moments, surely, axis=2)
+    inside /= 2 * half_width
+    inside += np.take(rows, surely, axis=2)
+    return np.clip(inside, 0.0, rows[:, :, -1:])

@@ -1,0 +1,198 @@
+"""Encoding: every kind of table gives the same matrix, and bad cells are named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from derand.estimators._encoding import TableEncoding
+
+AGES = [20.0, 30.0, 40.0, 50.0]
+JOBS = ["cook", "smith", None, "cook"]
+OWNS = [True, False, True, None]
+
+
+def make_pandas() -> pd.DataFrame:
+    return pd.DataFrame({"age": AGES, "job": JOBS, "owns": pd.array(OWNS, dtype="boolean")})
+
+
+def make_pandas_categories() -> pd.DataFrame:
+    frame = pd.DataFrame({"age": AGES, "job": JOBS, "owns": pd.array(OWNS, dtype="boolean")})
+    return frame.assign(job=pd.Categorical(JOBS, categories=["zoo keeper", "smith", "cook"]))
+
+
+def make_pandas_objects() -> pd.DataFrame:
+    return pd.DataFrame({"age": AGES, "job": JOBS, "owns": OWNS}, dtype=object)
+
+
+def make_polars() -> pl.DataFrame:
+    return pl.DataFrame({"age": AGES, "job": JOBS, "owns": OWNS})
+
+
+def make_polars_categories() -> pl.DataFrame:
+    return make_polars().with_columns(pl.col("job").cast(pl.Categorical))
+
+
+def make_arrow() -> pa.Table:
+    return pa.table({"age": AGES, "job": JOBS, "owns": OWNS})
+
+
+def make_objects() -> np.ndarray:
+    return np.array([list(row) for row in zip(AGES, JOBS, OWNS, strict=True)], dtype=object)
+
+
+MAKERS = [
+    make_pandas,
+    make_pandas_categories,
+    make_pandas_objects,
+    make_polars,
+    make_polars_categories,
+    make_arrow,
+    make_objects,
+]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_every_table_gives_the_same_matrix(make: Any) -> None:
+    """Text, category and boolean columns become codes of the values seen, in increasing order; missing is NaN."""
+    encoding = TableEncoding.learn(make(), "from_dtype")
+    assert dict(encoding.categories) == {1: ("cook", "smith"), 2: (False, True)}
+    expected = [[20, 0, 1], [30, 1, 0], [40, np.nan, 1], [50, 0, np.nan]]
+    np.testing.assert_array_equal(encoding.encode(make()), expected)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_tables_of_another_kind_are_read_alike(make: Any) -> None:
+    """An encoding learnt from one kind of table reads every other kind."""
+    encoding = TableEncoding.learn(make_pandas(), "from_dtype")
+    np.testing.assert_array_equal(encoding.encode(make()), encoding.encode(make_pandas()))
+
+
+def test_unseen_categories_are_nan() -> None:
+    """A category that training did not see has no code."""
+    encoding = TableEncoding.learn(make_pandas(), "from_dtype")
+    matrix = encoding.encode(make_pandas().assign(job=["baker", "smith", "smith", "cook"]))
+    np.testing.assert_array_equal(matrix[:, 1], [np.nan, 1, 1, 0])
+
+
+@pytest.mark.parametrize("chosen", [["owns", "job"], [1, 2], np.array([2, 1]), [False, True, True]], ids=str)
+def test_categorical_columns_may_be_named(chosen: Any) -> None:
+    """A list of names, of numbers or a mask says which columns are categorical."""
+    assert sorted(TableEncoding.learn(make_pandas(), chosen).categories) == [1, 2]
+
+
+def test_numbers_may_be_categories() -> None:
+    """A numerical column that is named holds categories; an integer and the same float are one."""
+    encoding = TableEncoding.learn(pd.DataFrame({"zip": [7, 3, 7], "x": [0.0, 1.0, 2.0]}), ["zip"])
+    assert dict(encoding.categories) == {0: (3, 7)}
+    later = pd.DataFrame({"zip": [7.0, np.nan, 9.0], "x": [0.0, 1.0, 2.0]})
+    np.testing.assert_array_equal(encoding.encode(later)[:, 0], [1, np.nan, np.nan])
+
+
+def test_a_plain_array_is_not_copied() -> None:
+    """A float64 array without categories is used as it is."""
+    X = np.zeros((3, 2))
+    assert TableEncoding.learn(X, "from_dtype").encode(X) is X
+
+
+def test_arrays_of_text_and_of_booleans_hold_categories() -> None:
+    """The type of an array says what all its columns hold."""
+    assert dict(TableEncoding.learn(np.array([["b"], ["a"]]), "from_dtype").categories) == {0: ("a", "b")}
+    assert dict(TableEncoding.learn(np.array([[True], [False]]), "from_dtype").categories) == {0: (False, True)}
+    assert dict(TableEncoding.learn(np.array([[True], [False]]), None).categories) == {}
+
+
+@pytest.mark.parametrize("make", [make_pandas, make_polars, make_arrow, make_objects])
+def test_text_in_a_numerical_column_is_refused(make: Any) -> None:
+    """Text where numbers are wanted is an error that names the column and a cell."""
+    name = "1" if make is make_objects else "'job'"
+    with pytest.raises(ValueError, match=f"column {name} of `X` holds text, such as 'cook'"):
+        TableEncoding.learn(make(), None).encode(make())
+
+
+def test_text_in_a_column_that_held_numbers_is_refused() -> None:
+    """A later table with text in a numerical column is an error as well."""
+    encoding = TableEncoding.learn(make_pandas(), "from_dtype")
+    with pytest.raises(ValueError, match="column 'age' of `X` holds text, such as 'old'"):
+        encoding.encode(make_pandas().assign(age=["old", "new", "old", "new"]))
+
+
+def test_other_types_than_in_training_are_refused() -> None:
+    """A category column of numbers where training had text would be unseen throughout: an error instead."""
+    encoding = TableEncoding.learn(make_pandas(), "from_dtype")
+    with pytest.raises(ValueError, match="column 'job' of `X` holds numbers now and held text then"):
+        encoding.encode(make_pandas().assign(job=[1, 2, 1, 2]))
+
+
+@pytest.mark.parametrize("chosen", ["from_dtype", ["a"]])
+def test_mixed_types_are_refused(chosen: Any) -> None:
+    """Text and numbers in one column are an error that names the column."""
+    frame = pd.DataFrame({"a": pd.Series(["x", 1, "y"], dtype=object)})
+    with pytest.raises(ValueError, match=r"column 'a' of `X` (mixes|holds) numbers and text"):
+        TableEncoding.learn(frame, chosen).encode(frame)
+
+
+@pytest.mark.parametrize("cell", [[1, 2], {"k": 1}, (1, 2), b"x"], ids=str)
+def test_strange_cells_are_refused(cell: Any) -> None:
+    """An unhashable cell, or any that is neither text, number nor boolean, is an error that names column and type."""
+    frame = pd.DataFrame({"a": pd.Series(["x", cell, "y"], dtype=object)})
+    for chosen in ("from_dtype", ["a"]):
+        with pytest.raises(TypeError, match=f"column 'a' of `X` has one of type {type(cell).__name__}"):
+            TableEncoding.learn(frame, chosen).encode(frame)
+
+
+def test_polars_objects_are_refused() -> None:
+    """A polars column of Python objects is an error that names it."""
+    frame = pl.DataFrame({"a": pl.Series([object(), object()], dtype=pl.Object)})
+    with pytest.raises(TypeError, match="column 'a' of `X` has the type Object"):
+        TableEncoding.learn(frame, "from_dtype")
+
+
+def test_dates_are_refused() -> None:
+    """A column that holds neither numbers nor categories is an error that names it and its type."""
+    frame = pd.DataFrame({"when": pd.to_datetime(["2020-01-01", "2020-01-02"])})
+    with pytest.raises(ValueError, match="column 'when' of `X` holds datetime64"):
+        TableEncoding.learn(frame, "from_dtype").encode(frame)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        (["jobs"], "names column 'jobs', which `X` does not have; it has age, job, owns"),
+        ("job", r"write \['job'\] for one column"),
+        ([3], "column numbers from 0 to 2"),
+        ([-1], "column numbers from 0 to 2"),
+        ([1.5], "got 1.5"),
+        ([True, False], "must have 3 entries"),
+    ],
+    ids=str,
+)
+def test_unknown_columns_are_refused(chosen: Any, message: str) -> None:
+    """A wrong `categorical_features` is an error that says what there is."""
+    with pytest.raises(ValueError, match=message):
+        TableEncoding.learn(make_pandas(), chosen)
+
+
+def test_names_need_a_frame() -> None:
+    """Column names with an array are an error that says so."""
+    with pytest.raises(ValueError, match="`X` has no column names"):
+        TableEncoding.learn(np.zeros((2, 2)), ["age"])
+
+
+def test_gaps_are_named_and_counted() -> None:
+    """NaN and infinity in numerical columns are an error that says where and how many."""
+    frame = pd.DataFrame({"a": [1.0, np.nan, np.nan], "b": [np.inf, 0.0, 0.0], "c": ["x", None, "y"]})
+    encoding = TableEncoding.learn(frame, "from_dtype")
+    with pytest.raises(ValueError, match=r"column 'a' \(2 rows\), column 'b' \(1 rows\): drop"):
+        encoding.check_finite(encoding.encode(frame))
+
+
+def test_large_finite_numbers_are_no_gaps() -> None:
+    """Numbers whose sum overflows are still finite."""
+    X = np.full((4, 1), 1.7e308)
+    TableEncoding.learn(X, None).check_finite(X)

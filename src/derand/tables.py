@@ -12,12 +12,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from derand.files import PathLike, replace_when_done
@@ -37,42 +35,13 @@ class ColumnKind(Enum):
 
     NUMBER = "numbers"
     TEXT = "text"
-    EMPTY = "empty"
+    TRUTH = "true or false"
+    EMPTY = "nothing"
     OTHER = "neither numbers nor text"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Table:
-    """Columns of equal length, by name.
-
-    Attributes
-    ----------
-    columns : dict of arrays of shape (n_rows,)
-        float64 with NaN for an empty cell where the kind is NUMBER; of dtype object, str with None for an empty cell,
-        where it is TEXT; columns of other kinds are not read and have no entry.
-    kinds : dict of ColumnKind
-        For all columns, in the order of the file.
-    whole : frozenset of str
-        NUMBER columns whose cells are all whole numbers in the file.
-    n_rows : int
-    """
-
-    columns: Mapping[str, NDArray[Any]]
-    kinds: Mapping[str, ColumnKind]
-    whole: frozenset[str]
-    n_rows: int
-
-    def stack(self, names: Collection[str]) -> NDArray[Any]:
-        """Some columns side by side, shape (n_rows, n_names): float64, or object where text is among them."""
-        kinds = {self.kinds[name] for name in names}
-        rows = np.empty((self.n_rows, len(names)), dtype=object if ColumnKind.TEXT in kinds else np.float64)
-        for at, name in enumerate(names):
-            rows[:, at] = self.columns[name]
-        return rows
-
-
-def read_table(path: PathLike, as_text: Collection[str] = ()) -> Table:
-    """Read all columns of a file, with the kinds that are found.
+def read_table(path: PathLike, as_text: Collection[str] = ()) -> pa.Table:
+    """Read all columns of a file, with the types that are found; truth values and categories become text.
 
     Parameters
     ----------
@@ -82,29 +51,40 @@ def read_table(path: PathLike, as_text: Collection[str] = ()) -> Table:
     as_text : collection of str
         Columns to be read as text, whatever they look like.
 
+    Returns
+    -------
+    pyarrow.Table
+        An empty cell is null.
+
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "table.csv"
     ...     _ = file.write_text("age,job\\n31,clerk\\n,\\n")
-    ...     read_table(file).columns
-    {'age': array([31., nan]), 'job': array(['clerk', None], dtype=object)}
+    ...     read_table(file).to_pydict()
+    {'age': [31, None], 'job': ['clerk', None]}
     """
+    import pyarrow as pa
+
     names = read_names(path)
     require_columns(path, names, as_text)
-    with _clear_errors(path):
+    with _clear_errors(path, names):
         content = _read_arrow(path, as_text)
     if not content.num_rows:
         raise ValueError(f"{path} has a header line but no rows.")
-    kinds = {name: ColumnKind.TEXT if name in as_text else _kind_of(content.schema.field(name).type) for name in names}
-    columns = {
-        name: _as_array(content.column(name), kind)
-        for name, kind in kinds.items()
-        if kind in (ColumnKind.NUMBER, ColumnKind.TEXT)
-    }
-    whole = frozenset(name for name in columns if _is_whole(content.schema.field(name).type))
-    return Table(columns, kinds, whole, content.num_rows)
+    columns = [
+        _as_text(content.column(name))
+        if name in as_text or kind_of(content, name) in (ColumnKind.TEXT, ColumnKind.TRUTH)
+        else content.column(name)
+        for name in names
+    ]
+    return pa.table(columns, names=list(names))
+
+
+def kind_of(table: pa.Table, name: str) -> ColumnKind:
+    """Kind of a column of a table that was read."""
+    return _kind_of_type(table.schema.field(name).type)
 
 
 def read_names(path: PathLike) -> tuple[str, ...]:
@@ -124,27 +104,29 @@ def read_names(path: PathLike) -> tuple[str, ...]:
     return names
 
 
-def read_batches(path: PathLike, kinds: Mapping[str, ColumnKind]) -> Iterator[Table]:
-    """Read some columns of a file batch by batch, as numbers or text; memory does not grow with the file.
+def read_batches(path: PathLike, kinds: Mapping[str, ColumnKind]) -> Iterator[pa.Table]:
+    """Read some columns of a file batch by batch, with fixed types; memory does not grow with the file.
 
     Parameters
     ----------
     path : path-like
     kinds : mapping of str to ColumnKind
-        The columns to read, NUMBER or TEXT each.
+        The columns to read, NUMBER, TEXT or TRUTH each.
 
     Yields
     ------
-    Table
-        At most some ten thousand rows; never an empty one.
+    pyarrow.Table
+        float64, text or truth values; never without rows.
     """
+    import pyarrow as pa
+
     names = read_names(path)
     require_columns(path, names, kinds)
     with _clear_errors(path, names):
         for batch in _batches(path, kinds):
             if batch.num_rows:
-                columns = {name: _as_array(batch.column(name), kind) for name, kind in kinds.items()}
-                yield Table(columns, kinds, frozenset(), batch.num_rows)
+                columns = [_as_kind(batch.column(name), kind) for name, kind in kinds.items()]
+                yield pa.table(columns, names=list(kinds))
 
 
 def require_columns(path: PathLike, names: Collection[str], wanted: Collection[str]) -> None:
@@ -158,26 +140,39 @@ def require_columns(path: PathLike, names: Collection[str], wanted: Collection[s
     raise ValueError(f"{path} has no {noun} {_list_some(missing)}.{hint}")
 
 
-def require_complete(path: PathLike, table: Table, names: Collection[str], first_row: int | None = None) -> None:
-    """Refuse NaN, infinity and empty cells in number columns; says which columns and how many cells.
+def require_complete(path: PathLike, table: pa.Table, names: Collection[str], first_row: int | None = None) -> None:
+    """Refuse empty cells, NaN and infinity; says which columns and how many cells.
 
     Parameters
     ----------
     path : path-like
-    table : Table
+    table : pyarrow.Table
     names : collection of str
-        The number columns to look at.
+        The columns to look at.
     first_row : int or None
         Number of the table's first row in the file where the table is only a part of it.
     """
-    counts = {name: int((~np.isfinite(table.columns[name])).sum()) for name in names}
-    bad = [f"{name!r} ({count} of {table.n_rows} cells)" for name, count in counts.items() if count]
+    counts = {name: _count_gaps(table.column(name)) for name in names}
+    bad = [f"{name!r} ({count} of {table.num_rows} cells)" for name, count in counts.items() if count]
     if bad:
-        where = "" if first_row is None else f" in rows {first_row} to {first_row + table.n_rows - 1}"
+        where = "" if first_row is None else f" in rows {first_row} to {first_row + table.num_rows - 1}"
         raise ValueError(
             f"{path} has empty or infinite cells in {_list_some(bad, quote=False)}{where}: "
             "drop those rows or fill the gaps first."
         )
+
+
+def require_numbers_or_text(path: PathLike, table: pa.Table, names: Collection[str]) -> None:
+    """Refuse text columns of which most cells are numbers: a number column with stray text in it."""
+    for name in names:
+        counts = Counter(value for value in table.column(name).to_pylist() if value is not None)
+        stray = {value: count for value, count in counts.items() if not reads_as_number(value)}
+        n_stray = sum(stray.values())
+        if 0 < n_stray < 0.5 * counts.total():
+            raise ValueError(
+                f"{path} has text in the number column {name!r}: {_list_some(stray)} in {n_stray} of {table.num_rows} "
+                "cells. Correct the cells, or declare the column as categorical."
+            )
 
 
 @contextmanager
@@ -235,20 +230,8 @@ def _list_some(names: Collection[str], *, quote: bool = True) -> str:
     return ", ".join(shown) + more
 
 
-def require_numbers_or_text(path: PathLike, table: Table, names: Collection[str]) -> None:
-    """Refuse text columns of which most cells are numbers: a number column with stray text in it."""
-    for name in names:
-        counts = Counter(value for value in table.columns[name] if value is not None)
-        stray = {value: count for value, count in counts.items() if not _reads_as_number(value)}
-        n_stray = sum(stray.values())
-        if 0 < n_stray < 0.5 * counts.total():
-            raise ValueError(
-                f"{path} has text in the number column {name!r}: {_list_some(stray)} in {n_stray} of {table.n_rows} "
-                "cells. Correct the cells, or declare the column as categorical."
-            )
-
-
-def _reads_as_number(text: str) -> bool:
+def reads_as_number(text: str) -> bool:
+    """Whether text would be a number in a number column."""
     try:
         float(text)
     except ValueError:
@@ -278,14 +261,15 @@ def _batches(path: PathLike, kinds: Mapping[str, ColumnKind]) -> Iterator[pa.Rec
         return
     import pyarrow as pa
 
-    types = {name: pa.string() if kind is ColumnKind.TEXT else pa.float64() for name, kind in kinds.items()}
+    arrow_types = {ColumnKind.NUMBER: pa.float64(), ColumnKind.TEXT: pa.string(), ColumnKind.TRUTH: pa.bool_()}
+    types = {name: arrow_types[kind] for name, kind in kinds.items()}
     with _open_csv(path, types) as reader:
         yield from reader
 
 
 def _check_parquet_kinds(path: PathLike, schema: pa.Schema, kinds: Mapping[str, ColumnKind]) -> None:
     for name, kind in kinds.items():
-        found = _kind_of(schema.field(name).type)
+        found = _kind_of_type(schema.field(name).type)
         if kind is ColumnKind.NUMBER and found is not ColumnKind.NUMBER:
             raise ValueError(f"{path} has text in the number column {name!r}: its type is {schema.field(name).type}.")
 
@@ -304,7 +288,9 @@ def _csv_options(path: PathLike, types: Mapping[str, pa.DataType], only: Collect
         "read_options": arrow_csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=not only),  # one thread counts lines
         "parse_options": arrow_csv.ParseOptions(delimiter=_find_delimiter(path), newlines_in_values=True),
         "convert_options": arrow_csv.ConvertOptions(
-            column_types=dict(types), include_columns=list(only), true_values=[], false_values=[]
+            column_types=dict(types),
+            include_columns=list(only),
+            **({} if only else {"true_values": [], "false_values": []}),  # unless asked for, truth values are text
         ),
     }
 
@@ -317,31 +303,46 @@ def _find_delimiter(path: PathLike) -> str:
     return max(_DELIMITERS, key=header.count)
 
 
-def _kind_of(kind: pa.DataType) -> ColumnKind:
-    import pyarrow.types as types
+def _kind_of_type(kind: pa.DataType) -> ColumnKind:
+    from pyarrow import types
 
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         return ColumnKind.NUMBER
-    if types.is_null(kind):
-        return ColumnKind.EMPTY
-    if any(test(kind) for test in (types.is_string, types.is_large_string, types.is_boolean, types.is_dictionary)):
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind) or types.is_dictionary(kind):
         return ColumnKind.TEXT
-    return ColumnKind.OTHER
+    if types.is_boolean(kind):
+        return ColumnKind.TRUTH
+    return ColumnKind.EMPTY if types.is_null(kind) else ColumnKind.OTHER
 
 
-def _is_whole(kind: pa.DataType) -> bool:
-    import pyarrow.types as types
-
-    return bool(types.is_integer(kind))
-
-
-def _as_array(column: Any, kind: ColumnKind) -> NDArray[Any]:
+def _as_kind(column: Any, kind: ColumnKind) -> Any:
     import pyarrow as pa
 
-    if kind is ColumnKind.NUMBER:
-        return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
-    values = column.to_pylist()  # also decodes categories and truth values
-    return np.array([None if value is None or value == "" else str(value) for value in values], dtype=object)
+    if kind is ColumnKind.TEXT:
+        return _as_text(column)
+    return column.cast(pa.bool_() if kind is ColumnKind.TRUTH else pa.float64(), safe=False)
+
+
+def _as_text(column: Any) -> Any:
+    """The cells as text, null where a cell is empty; truth values as True and False."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_boolean(column.type):
+        return pc.if_else(column, "True", "False")
+    text = column.cast(pa.string())
+    return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
+
+
+def _count_gaps(column: Any) -> int:
+    import pyarrow.compute as pc
+
+    gaps = column.null_count
+    if _kind_of_type(column.type) is ColumnKind.NUMBER:
+        gaps += pc.sum(pc.invert(pc.is_finite(column.cast("float64", safe=False)))).as_py() or 0
+    return int(gaps)
 
 
 @contextmanager
@@ -370,4 +371,4 @@ def _clear_errors(path: PathLike, names: Collection[str] = ()) -> Iterator[None]
 
 
 def _printable(text: str) -> str:
-    return "".join(sign if sign.isprintable() else "?" for sign in text)
+    return "".join(sign if sign.isprintable() and sign != "\ufffd" else "?" for sign in text)

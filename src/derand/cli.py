@@ -1,0 +1,385 @@
+"""The command line: one thin function per command, which calls the library and prints what it returns.
+
+Heavy libraries are imported inside the functions, so that `--help` and `--version` answer at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from derand import __version__
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+Command = TypeVar("Command", bound=Callable[..., None])
+_PATIENCE = 1.0
+"""Seconds of work before a progress bar appears."""
+
+app = typer.Typer(
+    name="derand",
+    help="Deterministic, provable robustness for tabular models.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for other programs.")]
+
+
+def main() -> None:
+    """Run the command line; bad input gives one line on stderr and exit code 2."""
+    try:
+        code = app(standalone_mode=False)
+    except typer.Abort:
+        code = 130
+    except Exception as error:
+        explain = getattr(error, "format_message", None)  # what typer raises for wrong usage
+        if explain is None:
+            raise
+        code = _complain(explain()) if explain() else 0  # empty: no command was given, and help was printed
+    sys.exit(code)
+
+
+def _complain(message: str) -> int:
+    """One line on stderr; the exit code for bad input."""
+    sys.stderr.write(f"Error: {' '.join(message.split())}\n")
+    return 2
+
+
+def _clear_errors(command: Command) -> Command:
+    """Turn the errors that bad input causes into one line and exit code 2."""
+
+    @functools.wraps(command)
+    def run(*arguments: Any, **options: Any) -> None:
+        try:
+            command(*arguments, **options)
+        except (ValueError, OSError) as error:
+            raise typer.Exit(_complain(str(error))) from None
+
+    return run  # type: ignore[return-value]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"derand {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+@_clear_errors
+def train(
+    data: Annotated[Path, typer.Argument(help="Table to learn from, CSV or Parquet.", show_default=False)],
+    target: Annotated[str, typer.Option(help="Column with the labels, of two kinds.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model (JSON).", show_default=False)],
+    noise: Annotated[
+        str, typer.Option(help="Kind and scale: gaussian (certifies l2 balls), uniform or laplace (l1).")
+    ] = "gaussian:0.25",
+    scaling: Annotated[
+        str,
+        typer.Option(help="Count noise and radii in deviations (standard) or ranges (range) of each column, or none."),
+    ] = "standard",
+    class_weight: Annotated[
+        str | None, typer.Option(help='"balanced" gives both classes the same weight.', show_default=False)
+    ] = None,
+    categorical: Annotated[
+        list[str] | None, typer.Option(help="A column of numbers that are categories; repeat it for more.")
+    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; repeat it for more.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train a classifier on a table and save it.
+
+    Columns of numbers and of text are found by themselves; the printed table says what became of each.
+    """
+    _require_choice("--scaling", scaling, ("standard", "range", "none"))
+    with _show_progress("training"):
+        from derand.jobs import train_file
+
+        summary = train_file(
+            data,
+            target,
+            output,
+            noise=noise,
+            scaling=None if scaling == "none" else scaling,
+            class_weight=class_weight,
+            categorical=categorical or (),
+            ignored=ignore or (),
+        )
+    if as_json:
+        _print_json(summary)
+        return
+    console = _console()
+    console.print(
+        _make_table("Columns", ["column", "use", "detail"], [list(column.values()) for column in summary["columns"]])
+    )
+    for warning in summary["warnings"]:
+        console.print(f"Warning: {warning}", style="yellow", markup=False)
+    counts = ", ".join(f"{name} ({count})" for name, count in summary["classes"].items())
+    _print_facts(
+        console,
+        {
+            "rows": f"{summary['rows']:,}",
+            "classes": counts,
+            "noise": f"{summary['noise']}, l{summary['norm']} balls, scaling {summary['scaling'] or 'none'}",
+            "accuracy on these rows": _percent(summary["training_accuracy"]),
+            "model": summary["model"],
+            "time": f"{summary['seconds']:.1f} s",
+        },
+    )
+
+
+@app.command()
+@_clear_errors
+def certify(
+    model: Annotated[Path, typer.Argument(help="A model that `derand train` saved.", show_default=False)],
+    data: Annotated[Path, typer.Argument(help="Table to certify, CSV or Parquet.", show_default=False)],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where to write row, label, failure, radius.", show_default=False)
+    ],
+    target: Annotated[
+        str | None, typer.Option(help="Column with the true labels, to measure accuracy.", show_default=False)
+    ] = None,
+    radii: Annotated[str, typer.Option(help="Radii at which certified accuracy is measured.")] = "0,0.25,0.5,1",
+    l0: Annotated[int, typer.Option(help="How many categorical columns may change at the same time.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Certify every row of a table: its label, and the radius within which no change can flip it.
+
+    Columns are matched by name. The file is read and written in batches, so it may be larger than memory.
+    """
+    wanted = _parse_radii(radii)
+    with _show_progress("certifying", unit="rows") as advance:
+        from derand.jobs import certify_file
+
+        summary = certify_file(model, data, output, target=target, radii=wanted, l0=l0, advance=advance)
+    if as_json:
+        _print_json(summary)
+        return
+    console = _console()
+    if summary["columns_not_used"]:
+        _print_facts(console, {"columns not used": ", ".join(summary["columns_not_used"])})
+    for name, count in summary["unseen_categories"].items():
+        _print_facts(console, {f"values of {name!r} that training did not see": f"{count:,}"})
+    changes = f", and at most {l0} categorical changes" if l0 else ""
+    facts = {
+        "noise": f"{summary['noise']}, l{summary['norm']} balls{changes}",
+        "rows": f"{summary['rows']:,}, of which {summary['certified_rows']:,} certified",
+    }
+    if summary["rows_of_infinite_radius"]:
+        facts["rows that no change of numbers can flip"] = f"{summary['rows_of_infinite_radius']:,}"
+    if target is not None:
+        console.print(_accuracy_table(summary))
+        facts["average certified radius"] = _cut(summary["average_certified_radius"])
+    _print_facts(console, {**facts, "written": summary["output"], "time": f"{summary['seconds']:.1f} s"})
+
+
+@app.command()
+@_clear_errors
+def datasets(as_json: AsJson = False) -> None:
+    """List the datasets that `derand.datasets.load(name)` can load."""
+    from derand.datasets import CATALOG, is_available
+
+    entries: list[dict[str, Any]] = [
+        {"name": name, "file": entry.file, "available": is_available(name), "summary": entry.summary}
+        for name, entry in CATALOG.items()
+    ]
+    if as_json:
+        _print_json(entries)
+        return
+    rows = [
+        [entry["name"], entry["file"] or "-", "yes" if entry["available"] else "no", entry["summary"]]
+        for entry in entries
+    ]
+    _console().print(_make_table("Datasets", ["name", "file", "here", "what it is"], rows))
+    typer.echo("Files are looked for in the folder $DERAND_DATA, then in the user's cache; load(name) says more.")
+
+
+@app.command()
+@_clear_errors
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the plot.")] = Path("demo"),
+    as_json: AsJson = False,
+) -> None:
+    """Train and certify on scikit-learn's breast-cancer data, and plot certified accuracy over the radius."""
+    with _show_progress("training and certifying"):
+        from derand.demo import run_demo
+
+        result = run_demo(output)
+    if as_json:
+        _print_json(result)
+        return
+    console = _console()
+    console.print(_accuracy_table(result))
+    for title, name in (("Most certain test rows", "most_certain"), ("Least certain test rows", "least_certain")):
+        console.print(_rows_table(title, result[name]))
+    seconds = result["seconds"]
+    _print_facts(
+        console,
+        {
+            "trained on": f"{result['training_rows']} rows, noise {result['noise']} in standard deviations",
+            "certified": f"{result['test_rows']} test rows, l{result['norm']} balls",
+            "average certified radius": _cut(result["average_certified_radius"]),
+            "time": f"training {seconds['train']:.2f} s, certifying {seconds['certify']:.2f} s",
+            "plot": result["plot"],
+        },
+    )
+
+
+@app.command()
+@_clear_errors
+def bench(
+    name: Annotated[str, typer.Argument(help="core or train.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Measure speed against the plain version of the paper's algorithm, in one run on the same inputs."""
+    with _show_progress(f"measuring {name}"):
+        from derand.bench import run_bench
+
+        result = run_bench(name)
+    if as_json:
+        _print_json(result)
+        return
+    _print_facts(_console(), {key.replace("_", " "): _figure(value) for key, value in result["results"].items()})
+    machine = result["machine"]
+    typer.echo(f"{machine['system']}, {machine['processor']}, {machine['cores']} cores")
+
+
+def _require_choice(option: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise ValueError(f"{option} must be one of {', '.join(choices)}, got {value!r}.")
+
+
+def _parse_radii(text: str) -> list[float]:
+    try:
+        radii = [float(part) for part in text.split(",")]
+    except ValueError:
+        radii = [math.nan]
+    if not all(math.isfinite(radius) and radius >= 0 for radius in radii):
+        raise ValueError(f"--radii must be numbers, 0 or larger, separated by commas, got {text!r}.")
+    return radii
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+def _make_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, box=box.SIMPLE, title_justify="left")
+    for column in columns:
+        table.add_column(column, justify="right" if column in ("radius", "failure", "share", "row") else "left")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def _accuracy_table(result: dict[str, Any]) -> Table:
+    rows = [["no change", _percent(result["accuracy"])]]
+    rows += [[f"{entry['radius']:g}", _percent(entry["share"])] for entry in result["certified_accuracy"]]
+    return _make_table("Certified accuracy", ["radius", "share"], rows)
+
+
+def _rows_table(title: str, entries: Sequence[dict[str, Any]]) -> Table:
+    from derand.rounding import print_up
+
+    rows = [
+        [
+            str(entry["row"]),
+            entry["label"],
+            "yes" if entry["correct"] else "no",
+            print_up(entry["failure"], 2),
+            _cut(entry["radius"]),
+        ]
+        for entry in entries
+    ]
+    return _make_table(title, ["row", "label", "correct", "failure", "radius"], rows)
+
+
+def _print_facts(console: Console, facts: dict[str, str]) -> None:
+    for name, value in facts.items():
+        console.print(f"{name}: {value}", markup=False)
+
+
+def _cut(radius: float) -> str:
+    from derand.rounding import print_down
+
+    return print_down(radius, 4)
+
+
+def _percent(share: float) -> str:
+    from derand.rounding import print_percent
+
+    return print_percent(share)
+
+
+def _figure(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(_as_plain(value), indent=2, allow_nan=False))
+
+
+def _as_plain(value: Any) -> Any:
+    """The same with infinite numbers as text: JSON has none."""
+    if isinstance(value, dict):
+        return {name: _as_plain(inside) for name, inside in value.items()}
+    if isinstance(value, list):
+        return [_as_plain(inside) for inside in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@contextmanager
+def _show_progress(what: str, unit: str = "") -> Iterator[Callable[[int], None]]:
+    """A bar on stderr while the block runs, if it runs for more than a second and someone is looking."""
+    if not sys.stderr.isatty():
+        yield lambda count: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    count = TextColumn(f"{{task.completed:,.0f}} {unit}" if unit else "")
+    progress = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        count,
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    task = progress.add_task(what, total=None)
+    timer = threading.Timer(_PATIENCE, progress.start)
+    timer.start()
+    try:
+        yield lambda done: progress.advance(task, done)
+    finally:
+        timer.cancel()
+        timer.join()
+        progress.stop()

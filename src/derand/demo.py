@@ -1,0 +1,94 @@
+"""The demo: train on bundled data, certify held-out rows, draw a plot. A plain dict out."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from derand import plot
+from derand.certificates import Certificates
+from derand.datasets import load
+from derand.estimators import StumpClassifier
+from derand.files import PathLike, replace_when_done
+from derand.metrics import average_certified_radius, certified_accuracy
+from derand.noise import Gaussian
+
+RADII = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
+_SHOWN_ROWS = 5
+
+
+def run_demo(folder: PathLike) -> dict[str, Any]:
+    """Train and certify a StumpClassifier on scikit-learn's breast-cancer data and write `certified_accuracy.png`.
+
+    Parameters
+    ----------
+    folder : path-like
+        Created where it is missing.
+
+    Returns
+    -------
+    dict
+        Accuracy, certified accuracy at RADII, average certified radius, the most and the least certain test rows,
+        the seconds each step took, and the path of the plot.
+    """
+    data = load("sklearn_breast_cancer")
+    labels = np.array(data.target_names)[data.y]
+    train, test = data.split
+    noise = Gaussian(0.5)
+    started = time.perf_counter()
+    model = StumpClassifier(noise=noise, scaling="standard", class_weight="balanced").fit(data.X[train], labels[train])
+    trained = time.perf_counter()
+    certificates = model.certify(data.X[test])
+    certified = time.perf_counter()
+    return {
+        "dataset": data.provenance,
+        "training_rows": len(train),
+        "test_rows": len(test),
+        "noise": str(noise),
+        "norm": noise.norm,
+        "accuracy": float((certificates.label == labels[test]).mean()),
+        "certified_accuracy": [
+            {"radius": radius, "share": float(share)}
+            for radius, share in zip(RADII, certified_accuracy(labels[test], certificates, RADII), strict=True)
+        ],
+        "average_certified_radius": average_certified_radius(labels[test], certificates),
+        **_pick_rows(certificates, labels[test], test),
+        "plot": os.fspath(_write_plot(certificates, labels[test], Path(folder))),
+        "seconds": {"train": trained - started, "certify": certified - trained},
+    }
+
+
+def _pick_rows(certificates: Certificates, labels: Any, rows: Any) -> dict[str, list[dict[str, Any]]]:
+    """The rows of the largest and of the smallest radius, by their number in the dataset."""
+
+    def describe(at: int) -> dict[str, Any]:
+        return {
+            "row": int(rows[at]),
+            "label": str(certificates.label[at]),
+            "correct": bool(certificates.label[at] == labels[at]),
+            "failure": float(certificates.failure[at]),
+            "radius": float(certificates.radius[at]),
+        }
+
+    order = np.argsort(-certificates.radius, kind="stable").tolist()
+    return {
+        "most_certain": [describe(at) for at in order[:_SHOWN_ROWS]],
+        "least_certain": [describe(at) for at in order[: -_SHOWN_ROWS - 1 : -1]],
+    }
+
+
+def _write_plot(certificates: Certificates, labels: Any, folder: Path) -> Path:
+    from matplotlib.figure import Figure
+
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "certified_accuracy.png"
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = plot.certified_accuracy(labels, certificates, figure.subplots())
+    axes.set_title("Breast cancer, test rows; radius in standard deviations")
+    with replace_when_done(path) as draft:
+        figure.savefig(draft, format="png", dpi=150)
+    return path

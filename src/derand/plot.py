@@ -1,0 +1,249 @@
+"""Plots: matplotlib axes in and out. Must not know files or how results are made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from derand import metrics
+from derand.certificates import Certificates, Distribution
+from derand.ensemble import CategoryTable, StepFunction, Term
+from derand.noise import Noise, as_noise
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FloatArray = NDArray[np.float64]
+
+ACCENT, WRONG, MUTED, DATA = "#0a5ea8", "#c2500a", "#5b6b7a", "#dde4eb"
+"""Blue, orange and greys that people of any colour vision tell apart."""
+_POINTS = 400
+
+
+def certified_accuracy(
+    y: ArrayLike, certificates: Certificates, axes: Axes | None = None, balanced: bool = False, **style: Any
+) -> Axes:
+    """Certified accuracy over the radius, as the step curve that it is.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        True labels.
+    certificates : Certificates
+    axes : matplotlib Axes or None
+        None takes new ones.
+    balanced : bool
+        Mean of the shares within each class.
+    **style
+        For `Axes.step`, such as `label` and `color`.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from derand import AdditiveEnsemble, certify, plot
+    >>> model = AdditiveEnsemble.from_stumps([0], [0.5], [0.1], [0.9], n_features=1)
+    >>> certificates = certify(model, [[0.0], [2.0]], "gaussian:0.25")
+    >>> plot.certified_accuracy([0, 1], certificates, Figure().subplots()).get_ylabel()
+    'certified accuracy'
+    """
+    axes = _as_axes(axes)
+    finite = certificates.radius[np.isfinite(certificates.radius)]
+    radii = np.unique(np.concatenate([[0.0], finite]))
+    shares = metrics.certified_accuracy(y, certificates, radii, balanced=balanced)
+    end = max(1.05 * float(radii[-1]), float(np.finfo(np.float64).tiny))
+    beyond = metrics.certified_accuracy(y, certificates, [end], balanced=balanced)
+    # a share holds up to and including its radius, so that each step falls to the right of it
+    axes.step([*radii.tolist(), end], [*shares.tolist(), float(beyond[0])], where="pre", **style)
+    axes.set_xlim(0.0, end)
+    axes.set_ylim(0.0, 1.02)
+    axes.set_xlabel(f"radius (l{certificates.norm})")
+    axes.set_ylabel("certified accuracy")
+    axes.grid(alpha=0.3)
+    return axes
+
+
+def shape(
+    term: Term,
+    noise: Noise | str | None = None,
+    column: ArrayLike | None = None,
+    axes: Axes | None = None,
+    *,
+    name: str | None = None,
+    categories: Sequence[Any] | None = None,
+) -> Axes:
+    """One feature's part of the score: its steps, what noise makes of them, and the data beneath.
+
+    Parameters
+    ----------
+    term : StepFunction or CategoryTable
+        One of `model.terms`.
+    noise : Noise, str or None
+        Draws the mean score under noise as well; a category is not randomised.
+    column : array-like of shape (n_rows,) or None
+        Values of the feature, codes for a category: drawn as a histogram beneath, and they fix the range shown.
+    axes : matplotlib Axes or None
+        None takes new ones.
+    name : str or None
+        Name of the feature.
+    categories : sequence or None
+        Names of the categories, by code.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from derand import StepFunction, plot
+    >>> plot.shape(StepFunction(0, [1.0], [-2, 3]), "gaussian:0.5", axes=Figure().subplots(), name="age").get_xlabel()
+    'age'
+    """
+    axes = _as_axes(axes)
+    values = None if column is None else np.asarray(column, dtype=np.float64)
+    if isinstance(term, CategoryTable):
+        _draw_table(axes, term, values, categories)
+    else:
+        _draw_steps(axes, term, None if noise is None else as_noise(noise), values)
+    axes.set_xlabel(f"feature {term.feature}" if name is None else name)
+    axes.set_ylabel("score")
+    return axes
+
+
+def _draw_steps(axes: Axes, term: StepFunction, noise: Noise | None, values: FloatArray | None) -> None:
+    scale = 1.0 if noise is None else float(noise.scales(np.array([term.feature]))[0])
+    seen = [*(() if values is None or not values.size else (values.min(), values.max())), *term.edges.tolist()]
+    low, high = (min(seen), max(seen)) if seen else (0.0, 0.0)
+    margin = 0.05 * (high - low) or 3 * scale
+    if values is None:
+        margin = max(margin, 3 * scale)
+    x = np.linspace(low - margin, high + margin, _POINTS)
+    if values is not None:
+        _draw_beneath(axes, values, (float(x[0]), float(x[-1])))
+    inside = np.concatenate([[x[0]], term.edges, [x[-1]]])
+    axes.step(inside, [*term.scores[:, 0].tolist(), int(term.scores[-1, 0])], where="post", color=MUTED, label="steps")
+    if noise is not None:
+        cells = noise.cell_probabilities(x, term.edges, term.feature)
+        axes.plot(x, cells @ term.scores[:, 0], color=ACCENT, linewidth=2, label="mean under noise")
+    axes.set_xlim(float(x[0]), float(x[-1]))
+
+
+def _draw_beneath(axes: Axes, values: FloatArray, ends: tuple[float, float]) -> None:
+    """The data as pale bars in the lower third, on a scale of their own."""
+    below = axes.twinx()
+    counts, _, _ = below.hist(values, bins=40, range=ends, color=DATA)
+    below.set_ylim(0, 3 * max(float(np.max(counts)), 1.0))
+    below.set_yticks([])
+    axes.set_zorder(below.get_zorder() + 1)
+    axes.patch.set_visible(False)
+
+
+def _draw_table(axes: Axes, term: CategoryTable, values: FloatArray | None, categories: Sequence[Any] | None) -> None:
+    codes = term.categories.tolist()
+    names = [f"{code:g}" if categories is None else str(categories[int(code)]) for code in codes]
+    if values is not None:
+        names = [f"{name} ({int((values == code).sum())})" for name, code in zip(names, codes, strict=True)]
+    heights = [*term.scores[:, 0].tolist(), term.other]
+    colours = [*[ACCENT] * len(codes), MUTED]
+    axes.bar(range(len(heights)), heights, color=colours)
+    axes.set_xticks(range(len(heights)), [*names, "other"], rotation=30, ha="right")
+
+
+def law(
+    distribution: Distribution,
+    threshold: int,
+    axes: Axes | None = None,
+    *,
+    row: int = 0,
+    allowed: float | None = None,
+) -> Axes:
+    """The exact law of a row's score: bars for its probabilities, coloured by the answer they give, and its cdf.
+
+    Parameters
+    ----------
+    distribution : Distribution
+        From `derand.distribution`.
+    threshold : int
+        The model's: class 1 iff the score is above.
+    axes : matplotlib Axes or None
+        None takes new ones. The cdf goes to a second axis on the right.
+    row : int
+        Which row of the distribution.
+    allowed : float or None
+        A failure mass, such as `noise.failure_at(radius)`: marks the certified percentile, which lies on the answer's
+        side of the threshold where the row is certified at that radius.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from derand import AdditiveEnsemble, distribution, plot
+    >>> model = AdditiveEnsemble.from_stumps([0], [0.5], [0.1], [0.9], n_features=1)
+    >>> found = distribution(model, [[0.0]], "gaussian:0.5")
+    >>> plot.law(found, model.threshold, Figure().subplots()).get_xlabel()
+    'score'
+    """
+    axes = _as_axes(axes)
+    support, mass = distribution.support, distribution.pmf[row]
+    width = float(support[1] - support[0]) if support.size > 1 else 1.0
+    above = support > threshold
+    is_one = bool(mass[above].sum() > 0.5)
+    for side, one in ((~above, False), (above, True)):
+        colour = ACCENT if one == is_one else WRONG
+        axes.bar(support[side], mass[side], width, color=colour, label=f"class {int(one)}")
+    axes.axvline(threshold + 0.5 * width, color="black", linewidth=1, label="threshold")
+    if allowed is not None:
+        axes.axvline(float(find_percentile(support, mass, allowed, is_one)), color="black", ls="--", label="percentile")
+    right = axes.twinx()
+    right.step(support, np.cumsum(mass), where="post", color=MUTED, linewidth=1)
+    right.set_ylim(0.0, 1.02)
+    right.set_ylabel("cdf")
+    axes.set_xlabel("score")
+    axes.set_ylabel("probability")
+    return axes
+
+
+def find_percentile(
+    support: NDArray[np.int64], mass: FloatArray, allowed: ArrayLike, is_one: bool
+) -> NDArray[np.int64]:
+    """The score that all but an allowed share of the noisy copies reach on the answer's side (docs/theory.md).
+
+    Parameters
+    ----------
+    support, mass : arrays of shape (n_levels,)
+        The law of one row.
+    allowed : array-like of any shape
+        Failure masses.
+    is_one : bool
+        Whether the answer is class 1, which lies above the threshold.
+
+    Returns
+    -------
+    array of the shape of `allowed`
+
+    Examples
+    --------
+    >>> find_percentile(np.array([0, 1, 2]), np.array([0.1, 0.2, 0.7]), [0.05, 0.15], is_one=True).tolist()
+    [0, 1]
+    """
+    ordered, weights = (support, mass) if is_one else (support[::-1], mass[::-1])
+    at = np.searchsorted(np.cumsum(weights), np.asarray(allowed), side="right")
+    return np.asarray(ordered[np.minimum(at, ordered.size - 1)])
+
+
+def _as_axes(axes: Axes | None) -> Axes:
+    if axes is not None:
+        return axes
+    from matplotlib import pyplot
+
+    return pyplot.subplots()[1]

@@ -1,0 +1,41 @@
+"""The demo: its numbers are those of the library, and it leaves a plot behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from derand import average_certified_radius, certified_accuracy
+from derand.datasets import load
+from derand.demo import RADII, run_demo
+from derand.estimators import StumpClassifier
+
+
+def test_the_demo_reports_held_out_rows(tmp_path: Path) -> None:
+    """Accuracy and radii are those of a classifier trained on the training rows and certified on the test rows."""
+    result = run_demo(tmp_path / "new" / "folder")
+    data = load("sklearn_breast_cancer")
+    train, test = data.split
+    labels = np.array(data.target_names)[data.y]
+    model = StumpClassifier(noise=result["noise"], scaling="standard", class_weight="balanced")
+    certificates = model.fit(data.X[train], labels[train]).certify(data.X[test])
+    assert [entry["radius"] for entry in result["certified_accuracy"]] == list(RADII)
+    shares = certified_accuracy(labels[test], certificates, RADII)
+    assert [entry["share"] for entry in result["certified_accuracy"]] == shares.tolist()
+    assert result["average_certified_radius"] == average_certified_radius(labels[test], certificates)
+    assert result["accuracy"] > 0.85
+
+    ordered = np.sort(certificates.radius)
+    assert [row["radius"] for row in result["most_certain"]] == ordered[::-1][:5].tolist()
+    assert [row["radius"] for row in result["least_certain"]] == ordered[:5].tolist()
+    for row in result["most_certain"] + result["least_certain"]:
+        assert row["correct"] == (row["label"] == labels[row["row"]])
+
+
+def test_the_demo_writes_one_picture(tmp_path: Path) -> None:
+    """The folder is made where it is missing, and holds a PNG file and nothing else."""
+    result = run_demo(tmp_path / "demo")
+    (picture,) = (tmp_path / "demo").iterdir()
+    assert result["plot"] == str(picture)
+    assert picture.read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,245 @@
+"""From files to files: which columns are used, how new files are matched, and what bad files are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.csv as arrow_csv
+import pytest
+
+from derand import certified_accuracy, load, save, tables
+from derand.estimators import StumpClassifier
+from derand.jobs import certify_file, train_file
+
+
+def make_frame(n_rows: int = 300, seed: int = 0) -> pd.DataFrame:
+    """A mixed table with every sort of column, of which x, job and floor say something about the label."""
+    rng = np.random.default_rng(seed)
+    x, job = rng.normal(size=n_rows), rng.choice(["clerk", "cook", "driver"], size=n_rows)
+    floor = rng.integers(1, 4, size=n_rows)
+    return pd.DataFrame(
+        {
+            "x": x,
+            "job": job,
+            "floor": floor,
+            "member": rng.choice([True, False], size=n_rows),
+            "same": 3,
+            "word": "one",
+            "name": [f"person {row}" for row in range(n_rows)],
+            "day": pd.date_range("2024-01-01", periods=n_rows).strftime("%Y-%m-%d"),
+            "gap": "",
+            "label": np.where(x + (job == "cook") + 0.3 * floor > 0.8, "yes", "no"),
+        }
+    )
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "data.csv"
+    make_frame().to_csv(path)  # with pandas' nameless index column
+    return path
+
+
+@pytest.fixture
+def model(data: Path, tmp_path: Path) -> Path:
+    train_file(data, "label", tmp_path / "model.json", categorical=["floor"])
+    return tmp_path / "model.json"
+
+
+def test_every_column_is_accounted_for(data: Path, tmp_path: Path) -> None:
+    """Numbers and text are used; what is constant, empty, a date, a name or nameless is left out, with the reason."""
+    summary = train_file(data, "label", tmp_path / "model.json", categorical=["floor"], ignored=["member"])
+    uses = {column["name"]: (column["use"], column["detail"]) for column in summary["columns"]}
+    assert list(uses) == ["", *make_frame().columns[:-1]]
+    assert uses[""] == ("ignored", "has no name")
+    assert uses["x"][0] == "numerical"
+    assert uses["x"][1].startswith("split at ")
+    assert uses["job"] == ("categorical", "3 categories")
+    assert uses["floor"] == ("categorical", "3 categories")
+    assert uses["member"] == ("ignored", "as asked")
+    assert uses["same"] == ("ignored", "constant")
+    assert uses["word"] == ("ignored", "constant")
+    assert uses["name"] == ("ignored", "text with 300 different values in 300 rows")
+    assert uses["day"] == ("ignored", "holds neither numbers nor text")
+    assert uses["gap"] == ("ignored", "holds nothing")
+    assert summary["classes"] == make_frame()["label"].value_counts().sort_index().to_dict()
+
+
+def test_the_saved_model_is_the_classifier_of_these_columns(data: Path, model: Path) -> None:
+    """Training from a file and from a frame of the same columns gives the same model."""
+    frame = make_frame()
+    features = frame[["x", "job", "floor", "member"]].assign(
+        floor=frame["floor"].astype(str), member=frame["member"].astype(str)
+    )
+    direct = StumpClassifier(noise="gaussian:0.25", scaling="standard").fit(features, frame["label"])
+    loaded = load(model)
+    assert loaded.encoding_.names == ("x", "job", "floor", "member")
+    assert loaded.noise_ == direct.noise_
+    assert loaded.certify(features).radius.tolist() == direct.certify(features).radius.tolist()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_certifying_a_file_in_batches_equals_certifying_it_at_once(
+    suffix: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows, labels, masses, radii and the summary are those of one call, in CSV and Parquet; columns go by name."""
+    monkeypatch.setattr(tables, "_BLOCK_BYTES", 2048)
+    monkeypatch.setattr(tables, "_BATCH_ROWS", 64)
+    frame = make_frame(1000, seed=1)
+    shuffled = frame[["label", "job", "member", "x", "name", "floor"]]
+    new, out = tmp_path / f"new.{suffix}", tmp_path / f"out.{suffix}"
+    if suffix == "csv":
+        shuffled.to_csv(new, index=False)
+    else:
+        shuffled.to_parquet(new)
+    batches: list[int] = []
+    summary = certify_file(model, new, out, target="label", radii=[0.0, 0.5], l0=1, advance=batches.append)
+    features = frame[["x", "job", "floor", "member"]].astype({"floor": str, "member": str})
+    expected = load(model).certify(features, l0=1)
+    written = pd.read_csv(out) if suffix == "csv" else pd.read_parquet(out)
+    assert list(written.columns) == ["row", "label", "failure", "radius"]
+    assert written["row"].tolist() == list(range(1, 1001))
+    assert written["label"].tolist() == expected.label.tolist()
+    assert written["failure"].tolist() == expected.failure.tolist()
+    assert written["radius"].tolist() == expected.radius.tolist()
+    assert len(batches) > 5
+    assert sum(batches) == summary["rows"] == 1000
+    assert summary["columns_not_used"] == ["name"]
+    shares = certified_accuracy(frame["label"].to_numpy(), expected, [0.0, 0.5])
+    assert [entry["share"] for entry in summary["certified_accuracy"]] == pytest.approx(shares.tolist())
+    assert summary["accuracy"] == pytest.approx((expected.label == frame["label"].to_numpy()).mean())
+
+
+def test_values_that_training_did_not_see_are_counted(model: Path, tmp_path: Path) -> None:
+    """A new category is allowed and reported; an empty cell is a missing category and not counted."""
+    frame = make_frame(10)
+    frame.loc[:3, "job"] = "pilot"
+    frame.loc[4, "job"] = None
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    summary = certify_file(model, tmp_path / "new.csv", tmp_path / "out.csv")
+    assert summary["unseen_categories"] == {"job": 4}
+    assert "accuracy" not in summary
+
+
+def test_a_model_of_nameless_columns_reads_by_position(tmp_path: Path) -> None:
+    """Columns count in their order, the target apart; another number of them is refused."""
+    X = [[0.0, 1], [1.0, 0], [4.0, 1], [5.0, 0]]
+    save(StumpClassifier(noise="gaussian:0.5").fit(X, [0, 0, 1, 1]), tmp_path / "model.json")
+    (tmp_path / "new.csv").write_text("a,y,b\n0.5,0,1\n6,1,0\n")
+    summary = certify_file(tmp_path / "model.json", tmp_path / "new.csv", tmp_path / "out.csv", target="y")
+    assert summary["accuracy"] == 1.0
+    with pytest.raises(ValueError, match=r"has 3 columns of features, but the model was trained on 2, without names"):
+        certify_file(tmp_path / "model.json", tmp_path / "new.csv", tmp_path / "out.csv")
+
+
+@pytest.mark.parametrize("labels", [("0", "1"), ("-1", "1"), ("1.0", "2.0"), ("True", "False"), ("b", "a")])
+def test_labels_of_any_kind_go_from_file_to_file(labels: tuple[str, str], tmp_path: Path) -> None:
+    """Whole numbers, truth values and text are matched again when the true labels are read for certifying."""
+    lines = [f"{x},{labels[int(x > 5)]}" for x in range(11)]
+    (tmp_path / "data.csv").write_text("\n".join(["x,y", *lines]))
+    train_file(tmp_path / "data.csv", "y", tmp_path / "model.json")
+    summary = certify_file(tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "out.csv", target="y")
+    assert summary["accuracy"] > 0.8
+
+
+def test_a_classifier_of_truth_values_and_numbers_as_categories_reads_files(tmp_path: Path) -> None:
+    """Categories keep the type they had in training, wherever the model was trained."""
+    frame = make_frame()[["x", "floor", "member", "label"]]
+    features = frame[["x", "floor", "member"]]
+    classifier = StumpClassifier(categorical_features=["floor", "member"]).fit(features, frame["label"] == "yes")
+    save(classifier, tmp_path / "model.json")
+    frame.assign(label=frame["label"] == "yes").to_csv(tmp_path / "new.csv", index=False)
+    summary = certify_file(tmp_path / "model.json", tmp_path / "new.csv", tmp_path / "out.csv", target="label")
+    assert summary["unseen_categories"] == {}
+    assert summary["accuracy"] == pytest.approx(classifier.score(features, frame["label"] == "yes"))
+
+
+def edit_nothing(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame
+
+
+def with_cell(column: str, rows: Any, value: Any) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    def edit(frame: pd.DataFrame) -> pd.DataFrame:
+        frame = frame.astype({column: object})
+        frame.loc[rows, column] = value
+        return frame
+
+    return edit
+
+
+TRAINING_ERRORS: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], dict[str, Any], str]] = {
+    "no such target": (edit_nothing, {"target": "labell"}, r"no column 'labell'\. Did you mean 'label'"),
+    "no such category": (edit_nothing, {"categorical": ["floors"]}, r"no column 'floors'\. Did you mean 'floor'"),
+    "no such column to ignore": (edit_nothing, {"ignored": ["jobs"]}, r"no column 'jobs'\. Did you mean 'job'"),
+    "the target ignored": (edit_nothing, {"ignored": ["label"]}, "'label' is the target"),
+    "stray text": (with_cell("x", [5, 9], "n/v"), {}, r"text in the number column 'x': 'n/v' in 2 of 300 cells"),
+    "gaps": (with_cell("x", range(7), None), {}, r"empty or infinite cells in 'x' \(7 of 300 cells\)"),
+    "infinity": (with_cell("x", [0], "inf"), {}, r"empty or infinite cells in 'x' \(1 of 300 cells\)"),
+    "a missing label": (with_cell("label", [3], None), {}, r"cells in 'label' \(1 of 300 cells\)"),
+    "three labels": (with_cell("label", [3], "maybe"), {}, r"3 different labels .*'maybe', 'no', 'yes'.* must be two"),
+    "one label": (with_cell("label", slice(None), "no"), {}, r"1 different labels in the column 'label'"),
+    "dates as labels": (edit_nothing, {"target": "day"}, "'day' that are neither numbers nor text"),
+    "nothing to learn from": (
+        lambda frame: frame[["same", "name", "label"]],
+        {},
+        "no column to learn from: 'same' c",
+    ),
+    "unknown noise": (edit_nothing, {"noise": "cauchy:1"}, "cauchy"),
+    "unknown weights": (edit_nothing, {"class_weight": "equal"}, "`class_weight` must be"),
+}
+
+
+@pytest.mark.parametrize(("edit", "options", "message"), TRAINING_ERRORS.values(), ids=TRAINING_ERRORS.keys())
+def test_a_file_that_cannot_be_learnt_from_is_refused(
+    edit: Callable[[pd.DataFrame], pd.DataFrame], options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    """One clear error, and no model is written."""
+    edit(make_frame()).to_csv(tmp_path / "data.csv", index=False)
+    with pytest.raises(ValueError, match=message):
+        train_file(**{"data": tmp_path / "data.csv", "target": "label", "output": tmp_path / "model.json", **options})
+    assert not (tmp_path / "model.json").exists()
+
+
+CERTIFYING_ERRORS: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], dict[str, Any], str]] = {
+    "missing columns": (lambda frame: frame.drop(columns=["x", "job"]), {}, "has no columns 'x', 'job'"),
+    "a renamed column": (lambda frame: frame.rename(columns={"job": "jobs"}), {}, r"no column 'job'\. Did you mean"),
+    "text among numbers": (with_cell("x", [41], "many"), {}, r"text in the number column 'x': 'many' \(line 43\)"),
+    "gaps": (with_cell("x", [41, 42], None), {}, r"in 'x' \(2 of 300 cells\) in rows 1 to 300"),
+    "an unknown label": (
+        with_cell("label", [41], "maybe"),
+        {"target": "label"},
+        "label 'maybe' in row 42 .*'no', 'yes'",
+    ),
+    "a missing label": (with_cell("label", [41], None), {"target": "label"}, r"in 'label' \(1 of 300 cells\)"),
+    "a feature as target": (edit_nothing, {"target": "job"}, "'job' is a feature of the model"),
+    "no rows": (lambda frame: frame[:0], {}, "has a header line but no rows"),
+    "negative l0": (edit_nothing, {"l0": -1}, "`l0` must be"),
+}
+
+
+@pytest.mark.parametrize(("edit", "options", "message"), CERTIFYING_ERRORS.values(), ids=CERTIFYING_ERRORS.keys())
+def test_a_file_that_does_not_fit_the_model_is_refused(
+    edit: Callable[[pd.DataFrame], pd.DataFrame], options: dict[str, Any], message: str, model: Path, tmp_path: Path
+) -> None:
+    """One clear error, and nothing half written."""
+    edit(make_frame()).to_csv(tmp_path / "new.csv", index=False)
+    with pytest.raises(ValueError, match=message):
+        certify_file(model, tmp_path / "new.csv", tmp_path / "out.csv", **options)
+    assert not [path for path in tmp_path.iterdir() if "out" in path.name]
+
+
+def test_a_bare_ensemble_is_not_certified_from_files(tmp_path: Path, data: Path) -> None:
+    """A model without noise and columns is refused with the way out."""
+    save(StumpClassifier().fit([[0.0], [1.0]], [0, 1]).ensemble_, tmp_path / "bare.json")
+    with pytest.raises(ValueError, match=r"bare\.json holds a bare model \(AdditiveEnsemble\), which knows no noise"):
+        certify_file(tmp_path / "bare.json", data, tmp_path / "out.csv")
+
+
+def test_a_written_csv_file_is_read_by_others(model: Path, data: Path, tmp_path: Path) -> None:
+    """The result is ordinary CSV."""
+    certify_file(model, data, tmp_path / "out.csv")
+    assert arrow_csv.read_csv(tmp_path / "out.csv").column_names == ["row", "label", "failure", "radius"]

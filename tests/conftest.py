@@ -10,10 +10,10 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-from derand.kernels import BACKENDS
+from derand.kernels import BACKENDS, has_gpu
 
 _COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}
-settings.register_profile("default", max_examples=80, derandomize=True, **_COMMON)
+settings.register_profile("default", max_examples=120, derandomize=True, **_COMMON)
 settings.register_profile("long", max_examples=2000, **_COMMON)
 
 
@@ -22,7 +22,9 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", chosen))
 
 
-@pytest.fixture(params=sorted(BACKENDS))
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.gpu) if name == "cuda" else name for name in BACKENDS])
 def backend(request: pytest.FixtureRequest) -> str:
-    """Every backend in turn."""
+    """Every backend in turn; the GPU's where there is one."""
+    if request.param == "cuda" and not has_gpu():
+        pytest.skip("no CUDA device here")
     return str(request.param)

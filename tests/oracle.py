@@ -33,11 +33,13 @@ def _uniform_cell(low: Edge, high: Edge, x: float, scale: tuple[float, float]) -
     return max(stop - start, Fraction(0)) / (2 * half)
 
 
-def _standardise(low: Edge, high: Edge, x: float, scale: tuple[float, float]) -> tuple[Number, Number]:
-    width = MP.mpf(scale[0]) * MP.mpf(scale[1])
-    start = -MP.inf if low is None else (MP.mpf(low) - MP.mpf(x)) / width
-    stop = MP.inf if high is None else (MP.mpf(high) - MP.mpf(x)) / width
-    return (-stop, -start) if start + stop < 0 else (start, stop)  # the side on which nothing cancels
+def _standardise(low: Edge, high: Edge, x: float, scale: tuple[float, float]) -> tuple[Number, Number, Number]:
+    """Ends and width of a cell, in scales, mirrored to the side on which nothing cancels."""
+    unit = MP.mpf(scale[0]) * MP.mpf(scale[1])
+    start = -MP.inf if low is None else (MP.mpf(low) - MP.mpf(x)) / unit
+    stop = MP.inf if high is None else (MP.mpf(high) - MP.mpf(x)) / unit
+    width = MP.inf if low is None or high is None else (MP.mpf(high) - MP.mpf(low)) / unit
+    return (-stop, -start, width) if start + stop < 0 else (start, stop, width)
 
 
 def gaussian_tail(z: Number) -> Number:
@@ -52,9 +54,9 @@ def gaussian_density(z: Number) -> Number:
 def _gaussian_cell(low: Edge, high: Edge, x: float, scale: tuple[float, float]) -> Number:
     if low is None and high is None:
         return MP.mpf(1)
-    start, stop = _standardise(low, high, x, scale)
-    middle, width = (start + stop) / 2, stop - start
-    if width * (1 + abs(middle)) < 1e-12:  # the difference of two tails would lose its digits
+    start, stop, width = _standardise(low, high, x, scale)
+    middle = (start + stop) / 2
+    if width < 1 and width * (1 + abs(middle)) < 1e-12:  # the difference of two tails would lose its digits
         series = 1 + width**2 * (middle**2 - 1) / 24 + width**4 * (middle**4 - 6 * middle**2 + 3) / 1920
         return gaussian_density(middle) * width * series
     if start <= 0:
@@ -65,9 +67,9 @@ def _gaussian_cell(low: Edge, high: Edge, x: float, scale: tuple[float, float]) 
 def _laplace_cell(low: Edge, high: Edge, x: float, scale: tuple[float, float]) -> Number:
     if low is None and high is None:
         return MP.mpf(1)
-    start, stop = _standardise(low, high, x, scale)
+    start, stop, width = _standardise(low, high, x, scale)
     if start > 0:
-        return -MP.exp(-start) * MP.expm1(start - stop) / 2
+        return -MP.exp(-start) * MP.expm1(-width) / 2
     return -(MP.expm1(-stop) + MP.expm1(start)) / 2
 
 
@@ -192,7 +194,8 @@ def find_truth(
     truths = []
     for l0 in budgets:
         sums = category_sums(model, row, l0, unseen)
-        failures = max(map(mass_above, sums)), max(map(mass_below, sums))
+        # 60 digits may add up to 1 and a trifle
+        failures = min(max(map(mass_above, sums)), 1), min(max(map(mass_below, sums)), 1)
         crossable = highest + max(sums) > threshold, lowest + min(sums) <= threshold
         truths.append(Truth(p_one, failures, crossable))
     return truths

@@ -15,7 +15,7 @@ PACKAGE = Path(derand.__file__).parent
 # Each room may import the rooms of later lines, and nothing of its own line but itself.
 ORDER = [
     {"cli"},
-    {"reproduce", "bench"},
+    {"reproduce", "bench", "jobs", "demo"},
     {"report"},
     {"plot"},
     {"storage"},
@@ -26,7 +26,7 @@ ORDER = [
     {"certificates"},
     {"ensemble"},
     {"noise", "kernels", "datasets", "tables"},
-    {"files"},
+    {"files", "rounding"},
 ]
 SCIKIT_LEARN_ROOMS = {"estimators", "baselines", "importers", "datasets"}
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -10,21 +11,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from derand.kernels import BACKENDS, DEFAULT_BACKEND, FLOOR, load_backend, rounding_bound
+from derand.kernels import BACKENDS, DEFAULT_BACKEND, FLOOR, has_gpu, load_backend, rounding_bound
+from tests.oracle import MP
 
 probabilities = st.floats(0.0, 1.0) | st.sampled_from([0.0, 0.5, 1.0, 1e-16, 1e-150, 1e-305, 2.0**-1022])
 
 
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """One row's cell probabilities (each term has a possible cell), starts and reduced scores."""
+    """One row's cell probabilities (upper bounds: a term's add up to 1 or more), starts and reduced scores."""
     cells: list[float] = []
     scores: list[int] = []
     starts = [0]
     for size in draw(st.lists(st.integers(1, 5), max_size=5)):
         row = draw(st.lists(probabilities, min_size=size, max_size=size))
-        if not any(row):
-            row[draw(st.integers(0, size - 1))] = 1.0
+        chosen = draw(st.integers(0, size - 1))
+        rest = 1.0 - math.fsum(row[:chosen] + row[chosen + 1 :])
+        row[chosen] = max(row[chosen], math.nextafter(rest, 2.0) if rest > 0 else 0.0)
         drawn = np.array(draw(st.lists(st.integers(0, 6), min_size=size, max_size=size)))
         cells += row
         scores += (drawn - drawn.min()).tolist()
@@ -54,15 +57,14 @@ def assert_bounded(mass: float, truth: Fraction, possible: bool, n_cells: int) -
         assert mass * (1 + rounding_bound(n_cells)) >= truth  # what `certify` makes of it is an upper bound
 
 
-@pytest.mark.parametrize("name", sorted(BACKENDS))
 @given(problem=tables(), thresholds=st.lists(st.integers(-2, 32), min_size=1, max_size=3))
 def test_tails_agree_with_enumeration(
-    name: str, problem: tuple[np.ndarray, np.ndarray, np.ndarray], thresholds: list[int]
+    backend: str, problem: tuple[np.ndarray, np.ndarray, np.ndarray], thresholds: list[int]
 ) -> None:
     """Both tails are the exact sums within the rounding bound, 0 if and only if no possible outcome lies there."""
     law = exact_law(*problem)
     cuts = np.array([thresholds], dtype=np.int64)
-    low, high = load_backend(name).tails(*problem, cuts, cuts[:, ::-1].copy())
+    low, high = load_backend(backend).tails(*problem, cuts, cuts[:, ::-1].copy())
     assert low.shape == high.shape == cuts.shape
     for cut, below, above in zip(thresholds, low[0].tolist(), high[0, ::-1].tolist(), strict=True):
         inside = [mass for score, mass in law.items() if score <= cut]
@@ -71,12 +73,82 @@ def test_tails_agree_with_enumeration(
         assert_bounded(above, sum(outside, Fraction(0)), any(outside), problem[2].size)
 
 
-@pytest.mark.parametrize("name", sorted(BACKENDS))
+@given(problem=tables(), threshold=st.integers(-2, 32))
+def test_failures_agree_with_enumeration(
+    backend: str, problem: tuple[np.ndarray, np.ndarray, np.ndarray], threshold: int
+) -> None:
+    """The logarithm of the failing mass bounds the exact one from above, closely where no cell is extreme."""
+    law = exact_law(*problem)
+    below = sum((mass for score, mass in law.items() if score <= threshold), Fraction(0))
+    above = sum((mass for score, mass in law.items() if score > threshold), Fraction(0))
+    (proven,), (log_mass,) = load_backend(backend).failures(*problem, np.array([threshold]))
+    assert 2 * below < 1 if proven else 2 * below > 1 - Fraction(1, 10**10)
+    exact = below if proven else above
+    if not exact:
+        assert log_mass == -math.inf
+        return
+    truth = MP.log(exact.numerator) - MP.log(exact.denominator)
+    assert truth <= log_mass < math.inf
+    if problem[0].min(initial=1.0, where=problem[0] > 0) > 1e-17:
+        assert log_mass - truth <= 1e-10
+
+
+def exact_tails(moves: np.ndarray, stays: np.ndarray, shifts: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """P(S <= s) and P(S > s) of two-cell terms for every s, with 60 digits: shape (2, largest + 1)."""
+    law = np.array([MP.mpf(1)], dtype=object)
+    for move, stay, shift in zip(moves.tolist(), stays.tolist(), shifts.tolist(), strict=True):
+        grown = np.array([MP.mpf(0)] * (law.size + shift), dtype=object)
+        grown[: law.size] += law * MP.mpf(stay)
+        grown[shift:] += law * MP.mpf(move)
+        law = grown
+    upward, downward = np.cumsum(law), np.cumsum(law[::-1])[::-1]
+    return np.stack([upward, np.append(downward[1:], MP.mpf(0))])[:, rows]
+
+
+@pytest.mark.parametrize("n_terms", [63, 64, 90, 150])
+@pytest.mark.parametrize("chance", [0.5, 0.1, 1e-3, 1e-9])
+def test_many_stumps_agree_with_the_exact_law(n_terms: int, chance: float, backend: str) -> None:
+    """Many terms of two cells, at thresholds from one end of the law to the other: the bound is sound and tight."""
+    rng = np.random.default_rng(n_terms)
+    moves = np.clip(chance * 10.0 ** rng.normal(0, 0.5, n_terms), 1e-300, 0.999)
+    moves = np.where(rng.random(n_terms) < 0.3, 1 - moves, moves)
+    stays = np.nextafter(1 - moves, 2.0)
+    shifts = rng.integers(1, 12, n_terms)
+    flip = rng.random(n_terms) < 0.5  # the higher score may be in the left cell
+    table = np.stack([np.where(flip, moves, stays), np.where(flip, stays, moves)], axis=1).reshape(1, -1)
+    scores = np.stack([np.where(flip, shifts, 0), np.where(flip, 0, shifts)], axis=1).ravel()
+    steps = np.array([0, 1, 2, 5, 20, 60, 150, 400])
+    cuts = int(moves @ shifts) + np.unique([-steps, steps])
+    cuts = cuts[(cuts >= 0) & (cuts < shifts.sum())]
+    below, above = exact_tails(moves, stays, shifts, cuts)
+    starts = np.arange(0, 2 * n_terms + 1, 2)
+    proven, logs = load_backend(backend).failures(np.repeat(table, cuts.size, axis=0), starts, scores, cuts)
+    for at in range(cuts.size):
+        assert below[at] < 0.5 if proven[at] else below[at] > 0.5 - 1e-10
+        excess = float(logs[at] - MP.log(below[at] if proven[at] else above[at]))
+        assert 0 <= excess <= 1e-9
+
+
+def test_failures_far_below_the_smallest_double(backend: str) -> None:
+    """Masses of 1e-4000 keep their relative accuracy in the logarithm."""
+    chance, count = 1e-150, 40
+    table, starts, scores = np.tile([1.0, chance], (1, count)), np.arange(0, 2 * count + 1, 2), np.tile([0, 1], count)
+    kernels = load_backend(backend)
+    for least in (5, 27, 40):
+        proven, log_mass = kernels.failures(table, starts, scores, np.array([least - 1]))
+        exact = sum(MP.binomial(count, k) * MP.mpf(chance) ** k for k in range(least, count + 1))
+        assert not proven[0]
+        assert 0 <= log_mass[0] - MP.log(exact) <= 1e-10
+        proven, mirrored = kernels.failures(table[:, ::-1].copy(), starts, scores, np.array([count - least]))
+        assert proven[0]
+        assert mirrored[0] == pytest.approx(log_mass[0], abs=1e-9)
+
+
 @given(problem=tables())
-def test_laws_agree_with_enumeration(name: str, problem: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+def test_laws_agree_with_enumeration(backend: str, problem: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
     """Each level of the law is the exact sum within the rounding bound."""
     law = exact_law(*problem)
-    (computed,) = load_backend(name).laws(*problem)
+    (computed,) = load_backend(backend).laws(*problem)
     largest = sum(int(problem[2][first:stop].max()) for first, stop in itertools.pairwise(problem[1].tolist()))
     assert computed.shape == (largest + 1,)
     error = Fraction(rounding_bound(problem[2].size))
@@ -94,10 +166,13 @@ def test_rows_do_not_disturb_each_other(backend: str) -> None:
     cuts = rng.integers(0, 20, (20, 2))
     kernels = load_backend(backend)
     together = kernels.tails(table, starts, scores, cuts, cuts)
+    failures = kernels.failures(table, starts, scores, cuts[:, 0].copy())
     for row in range(20):
         alone = kernels.tails(table[row : row + 1], starts, scores, cuts[row : row + 1], cuts[row : row + 1])
         for all_rows, one_row in zip(together, alone, strict=True):
             assert all_rows[row].tolist() == one_row[0].tolist()
+        proven, log_mass = kernels.failures(table[row : row + 1], starts, scores, cuts[row : row + 1, 0].copy())
+        assert (proven[0], log_mass[0]) == (failures[0][row], failures[1][row])
 
 
 def test_no_rows_and_no_terms(backend: str) -> None:
@@ -134,8 +209,10 @@ def test_backends_agree_on_a_large_model() -> None:
         scores[first:stop] -= scores[first:stop].min()
         table[:, first:stop] /= table[:, first:stop].sum(axis=1, keepdims=True)
     cuts = np.array([[20, 300, 700, 1000, 1500]] * 3)
-    results = [load_backend(name).tails(table, starts, scores, cuts, cuts) for name in sorted(BACKENDS)]
-    assert results[0][0].min() < 1e-30 < 0.1 < results[0][0].max()
+    names = [name for name in BACKENDS if name != "cuda" or has_gpu()]
+    results = [load_backend(name).tails(table, starts, scores, cuts, cuts) for name in names]
+    assert results[0][0].min() < 1e-30
+    assert results[0][0].max() > 0.1
     for other in results[1:]:
         np.testing.assert_allclose(other[0], results[0][0], rtol=2 * rounding_bound(int(starts[-1])), atol=2 * FLOOR)
         np.testing.assert_allclose(other[1], results[0][1], rtol=2 * rounding_bound(int(starts[-1])), atol=2 * FLOOR)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 from derand import Gaussian, Laplace, Noise, Uniform, parse_noise
-from derand.noise import EPSILON, NOISES, RADIUS_ERROR, TAIL_ERROR, TAIL_ERROR_GROWTH, TINY, as_noise
+from derand.noise import EPSILON, NOISES, RADIUS_ERROR, TAIL_ERROR, TAIL_ERROR_GROWTH, TINY, as_noise, exp_upward
 from tests import oracle
 from tests.oracle import MP
 from tests.strategies import edge_lists, noises, positions, scale_of
@@ -180,6 +180,24 @@ def test_error_of_log_is_within_the_radius_error() -> None:
         assert float(10 * error + 1.5 * EPSILON * value) <= RADIUS_ERROR * (1 + value)
 
 
+def test_error_of_ndtri_exp_is_within_what_is_taken_off() -> None:
+    """Ten times the error of ndtri_exp is within RADIUS_ERROR, beyond exp(-5000) within 1e-11 of the radius."""
+    logs = -np.concatenate([np.linspace(600, 5000, 400), np.logspace(math.log10(5000), 7, 400)])
+    for log, z in zip(logs.tolist(), (-special.ndtri_exp(logs)).tolist(), strict=True):
+        error = abs(MP.mpf(z) - oracle.true_radius(Gaussian(1.0), MP.exp(MP.mpf(log))))
+        taken_off = RADIUS_ERROR * (1 + z) + (1e-11 * z if log < -5000 else 0.0)
+        assert float(10 * error + 2 * EPSILON * z) <= taken_off
+
+
+def test_exp_upward_is_an_upper_bound() -> None:
+    """A mass from its logarithm is never below the true one, 0 only for -inf, and 1 at most."""
+    logs = np.concatenate([-np.logspace(-16, 2.85, 2000), [0.0, 1e-12]])
+    for log, mass in zip(logs.tolist(), exp_upward(logs).tolist(), strict=True):
+        truth = min(MP.exp(MP.mpf(log)), 1)
+        assert truth <= mass <= min(truth * (1 + 16 * EPSILON), 1)
+    assert exp_upward([-math.inf, -1e5]).tolist() == [0.0, TINY]
+
+
 # --- radius ----------------------------------------------------------------------------------------------------
 
 
@@ -193,6 +211,18 @@ def test_radius_is_a_tight_lower_bound(kind: str, magnitude: float) -> None:
         truth = exact(oracle.true_radius(noise, Fraction(mass) if kind == "uniform" else MP.mpf(mass)))
         assert 0 <= radius <= truth
         assert truth - radius <= 1e-12 * max(radius, magnitude)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_radius_of_a_logarithm_is_a_tight_lower_bound(kind: str) -> None:
+    """Radii of masses given by their logarithm are tight lower bounds, also of masses that no double can hold."""
+    noise = NOISES[kind](0.25)
+    logs = -np.concatenate([np.linspace(0.694, 20, 100), np.linspace(20, 2000, 200), [4999.0, 5001.0, 2e4, 1e6]])
+    for log, radius in zip(logs.tolist(), noise.radius_of_log(logs).tolist(), strict=True):
+        mass = MP.exp(MP.mpf(log))
+        truth = MP.mpf(0.25) * (1 - 2 * mass) if kind == "uniform" else oracle.true_radius(noise, mass)
+        assert truth * (1 - 1e-9) - 1e-12 <= radius <= truth
+    assert noise.radius_of_log([-math.inf, 0.0]).tolist() == [0.25 if kind == "uniform" else math.inf, 0.0]
 
 
 @pytest.mark.parametrize("kind", KINDS)

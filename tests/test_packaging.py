@@ -56,7 +56,8 @@ import derand, sys
 assert derand.__file__.startswith(sys.path[0]), derand.__file__
 model = derand.AdditiveEnsemble.from_stumps([0], [0.5], [0.1], [0.9], n_features=1)
 derand.save(model, "model.json")
-print(derand.certify(derand.load("model.json"), [[0.0], [2.0]], "gaussian:0.25").radius.round(3).tolist())
+certificates = derand.certify(derand.load("model.json"), [[0.0], [2.0]], "gaussian:0.25", backend="numpy")
+print(certificates.radius.round(3).tolist())
 """
     assert run_python(code, path=tmp_path / "site", cwd=tmp_path).strip() == "[0.5, 1.5]"
 

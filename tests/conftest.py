@@ -5,12 +5,20 @@ Choose one with HYPOTHESIS_PROFILE; running only the tests marked `long` selects
 
 from __future__ import annotations
 
+import hashlib
 import os
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from derand.kernels import BACKENDS, has_gpu
+
+# numba's cache does not notice a change in another file that a kernel calls: one cache for each state of the sources
+_SOURCES = sorted((Path(__file__).parent.parent / "src" / "derand").glob("[ek]*/*.py"))
+_STATE = hashlib.sha256(b"".join(path.read_bytes() for path in _SOURCES)).hexdigest()[:16]
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"derand-kernels-{_STATE}"))
 
 _COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}
 settings.register_profile("default", max_examples=120, derandomize=True, **_COMMON)

@@ -5,7 +5,6 @@ Owns what is measured and how. Must not know how it is printed.
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 import time
@@ -17,13 +16,15 @@ from typing import Any
 
 import numpy as np
 
+from derand.baselines.plain_boosting import BoostedStump, add_stump_plainly, weigh_member_plainly
 from derand.baselines.plain_certification import certify_plainly
 from derand.baselines.plain_training import PlainStump, train_plainly
 from derand.certificates import certify
 from derand.datasets import load
 from derand.ensemble import AdditiveEnsemble, StepFunction
-from derand.estimators import StumpClassifier
+from derand.estimators import RobAdaBoostClassifier, RobTreeBoostClassifier, StumpClassifier
 from derand.noise import Gaussian
+from derand.threads import count_threads
 
 _PARTS = ("derand", "numpy", "scipy", "scikit-learn", "numba")
 
@@ -47,13 +48,8 @@ def run_bench(name: str) -> dict[str, Any]:
         "bench": name,
         "results": BENCHES[name](),
         "versions": {"python": platform.python_version()} | {part: version(part) for part in _PARTS},
-        "machine": {"system": platform.system(), "processor": platform.machine(), "cores": count_cores()},
+        "machine": {"system": platform.system(), "processor": platform.machine(), "cores": count_threads()},
     }
-
-
-def count_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def time_best(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:
@@ -144,6 +140,74 @@ def bench_train(plain_features: int = 20, large_rows: int = 1_000_000, large_fea
     }
 
 
+def bench_boost(plain_stumps: int = 3, plain_features: int = 8, plain_rows: int = 60) -> dict[str, Any]:
+    """Boost: RobTreeBoost on diabetes, a round of RobAdaBoost on mnist_2v6, each against a part of the plain work.
+
+    Parameters
+    ----------
+    plain_stumps : int
+        Added stumps that the plain version of RobTreeBoost finds again, evenly spread; its time is scaled up.
+    plain_features, plain_rows : int
+        Features that the plain version of RobAdaBoost trains and rows that it certifies; its times are scaled up.
+
+    Returns
+    -------
+    dict
+        Seconds of both ways and their ratio, for each method, and how many of the compared stumps differ.
+    """
+    return bench_tree_boost(plain_stumps) | bench_ada_boost(plain_features, plain_rows)
+
+
+def bench_tree_boost(plain_stumps: int, n_estimators: int = 100) -> dict[str, Any]:
+    """The first part of `bench_boost`, as in the paper's row for diabetes and l2."""
+    X, y, _, _ = load("diabetes").divide(scaling="range")
+    noise, quantile = Gaussian(0.15), 0.95
+    model = RobTreeBoostClassifier(noise=noise, quantile=quantile, n_estimators=n_estimators)
+    model.fit(X[:100], y[:100])  # compiles
+    seconds, _ = time_best(lambda: model.fit(X, y), repeats=3)
+    columns = (model.stump_features_, model.stump_thresholds_, model.stump_left_, model.stump_right_)
+    stumps = [BoostedStump(*stump) for stump in zip(*(column.tolist() for column in columns), strict=True)]
+    places = np.linspace(len(stumps) - n_estimators, len(stumps) - 1, plain_stumps).astype(np.int64).tolist()
+    plain_seconds, found = time_best(
+        lambda: [add_stump_plainly(stumps[:place], X, y, noise, quantile) for place in places], repeats=1
+    )
+    scaled = plain_seconds * n_estimators / plain_stumps
+    return {
+        "tree_stumps": n_estimators,
+        "tree_derand_seconds": seconds,
+        "tree_plain_stumps": plain_stumps,
+        "tree_plain_seconds_scaled": scaled,
+        "tree_ratio": scaled / seconds,
+        "tree_stumps_differ": sum(
+            not np.allclose(stumps[place], stump, rtol=0, atol=1e-9) for place, stump in zip(places, found, strict=True)
+        ),
+    }
+
+
+def bench_ada_boost(plain_features: int, plain_rows: int) -> dict[str, Any]:
+    """The second part of `bench_boost`: one round, training a member and certifying the training rows with it."""
+    data = load("mnist_2v6")
+    X, y, noise, radius = data.X[data.split.train], data.y[data.split.train], Gaussian(0.25), 0.8
+    model = RobAdaBoostClassifier(noise=noise, radius=radius, n_estimators=1, class_weight="balanced")
+    model.fit(X[:200], y[:200])  # compiles
+    seconds, _ = time_best(lambda: model.fit(X, y), repeats=2)
+    features = np.linspace(0, X.shape[1] - 1, plain_features).astype(np.int64).tolist()
+    train_seconds, _ = time_best(lambda: train_plainly(X, y, noise, features), repeats=1)
+    few, member = slice(plain_rows), model.ensemble_.members[0]
+    weigh_seconds, _ = time_best(
+        lambda: weigh_member_plainly(member, X[few], y[few], noise, radius, np.ones(plain_rows)), repeats=1
+    )
+    scaled = train_seconds * X.shape[1] / plain_features + weigh_seconds * len(X) / plain_rows
+    return {
+        "ada_rows": len(X),
+        "ada_derand_seconds_per_round": seconds,
+        "ada_plain_features": plain_features,
+        "ada_plain_rows": plain_rows,
+        "ada_plain_seconds_per_round_scaled": scaled,
+        "ada_ratio": scaled / seconds,
+    }
+
+
 def agrees_with(model: Any, stump: PlainStump) -> bool:
     """Whether the model has this stump, on its grid; or has none where the stump's entropy is above the limit."""
     terms = {term.feature: term for term in model.ensemble_.step_functions}
@@ -191,4 +255,4 @@ def draw_stumps(rng: np.random.Generator, n_terms: int) -> AdditiveEnsemble:
     return AdditiveEnsemble(tuple(terms), threshold=int(shifts.sum()) // 2, n_features=n_terms)
 
 
-BENCHES: Mapping[str, Callable[[], dict[str, Any]]] = {"core": bench_core, "train": bench_train}
+BENCHES: Mapping[str, Callable[[], dict[str, Any]]] = {"core": bench_core, "train": bench_train, "boost": bench_boost}

@@ -8,9 +8,7 @@ The failure mass is summed on the failing side alone; `kernels/README.md` shows 
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -18,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand.ensemble import AdditiveEnsemble, Model, StepFunction, WeightedVote
-from derand.kernels import Backend, failure_excess, load_backend, rounding_bound
+from derand.kernels import Backend, DeviceBackend, failure_excess, load_backend, rounding_bound
 from derand.noise import EPSILON, TAIL_ERROR, Noise, as_noise, exp_upward
+from derand.threads import count_threads, run_blocks
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -168,7 +167,8 @@ def certify(
         How many categorical features may change at the same time; more than the model has counts as all of them.
     unseen : bool
         Whether a categorical feature may change to a value that is not in its table.
-    backend : {"numba", "numpy"} or None
+    backend : {"numba", "numpy", "cuda"} or None
+        None takes the GPU for very large work where there is one, else "numba".
     n_jobs : int or None
         Threads; None or -1 uses all cores.
 
@@ -187,7 +187,7 @@ def certify(
     noise = as_noise(noise)
     rows = _as_rows(model, X, noise)
     budgets, single = _as_budgets(l0)
-    kernels, jobs = load_backend(backend), _as_jobs(n_jobs)
+    kernels, jobs = load_backend(backend, rows.shape[0] * _count_cells(model)), count_threads(n_jobs)
     if isinstance(model, WeightedVote):
         results = _certify_vote(model, rows, noise, budgets, unseen, kernels, jobs)
     else:
@@ -203,7 +203,7 @@ def distribution(model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str, back
     model : AdditiveEnsemble
     X : array-like of shape (n_rows, n_features)
     noise : Noise or str
-    backend : {"numba", "numpy"} or None
+    backend : {"numba", "numpy", "cuda"} or None
 
     Returns
     -------
@@ -261,6 +261,10 @@ class _PackedTerms:
         return noise.cell_table(
             rows[:, self.edge_features], self.edges, self.edge_features, self.edge_terms, self.n_terms
         )
+
+    def units(self, noise: Noise) -> FloatArray:
+        """Unit of the noise at each edge."""
+        return np.ones(self.edges.size) if noise.units is None else np.asarray(noise.units)[self.edge_features]
 
     def tie_band(self) -> float:
         """By how much a computed failure mass near 1/2 can exceed the true one (kernels/README.md, step 5)."""
@@ -354,14 +358,14 @@ def _certify_ensemble(
         falls, rises = _category_shifts(model, x, asked, unseen)
         room = (threshold - packed.base - _category_scores(model, x))[:, None]
         low, high = (room + falls) // packed.step, (room - rises) // packed.step
-        is_one, failing = _failing_masses(kernels, packed, packed.table(x, noise), low, high)
+        is_one, failing = _failing_masses(_BlockMasses(kernels, packed, x, noise), packed, low, high)
         constant = np.where(is_one[:, None], low < 0, high >= packed.largest)
         reduced = noise.radius_of_log(failing) - slack * (failing > -np.inf)
         label[block] = is_one
         log_failure[block] = failing
         radius[block] = np.where(constant, np.inf, np.maximum(reduced, 0.0))
 
-    _run_blocks(certify_block, rows.shape[0], _block_rows(packed, kernels), jobs)
+    run_blocks(certify_block, rows.shape[0], _block_rows(packed, kernels, rows.shape[0], jobs), jobs)
     failure = exp_upward(log_failure)
     return [
         Certificates(label, failure[:, at], log_failure[:, at], radius[:, at], noise.norm, budget)
@@ -369,17 +373,39 @@ def _certify_ensemble(
     ]
 
 
+class _BlockMasses:
+    """`failures` and `tails` of the rows of a block, whoever computes their probability table."""
+
+    def __init__(self, kernels: Backend, packed: _PackedTerms, rows: FloatArray, noise: Noise) -> None:
+        self._kernels, self._model = kernels, (packed.starts, packed.scores)
+        if isinstance(kernels, DeviceBackend) and noise.name in kernels.NOISES:
+            self._rows, self._table = rows, None
+            self._edges = packed.edges, packed.edge_features, packed.units(noise), noise.magnitude, noise.name
+        else:
+            self._table = packed.table(rows, noise)
+
+    def failures(
+        self, thresholds: IntArray, at: IntArray | slice = slice(None)
+    ) -> tuple[NDArray[np.bool_], FloatArray]:
+        if self._table is None:
+            return self._kernels.failures_from_edges(self._rows[at], *self._edges, *self._model, thresholds)
+        return self._kernels.failures(self._table[at], *self._model, thresholds)
+
+    def tails(self, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
+        if self._table is None:
+            return self._kernels.tails_from_edges(self._rows, *self._edges, *self._model, low, high)
+        return self._kernels.tails(self._table, *self._model, low, high)
+
+
 def _failing_masses(
-    kernels: Backend, packed: _PackedTerms, table: FloatArray, low: IntArray, high: IntArray
+    masses: _BlockMasses, packed: _PackedTerms, low: IntArray, high: IntArray
 ) -> tuple[NDArray[np.bool_], FloatArray]:
     """Whether label 1 is proven at the first threshold, and the logarithm of the failing mass at each threshold."""
     if low.shape[1] == 1:
-        is_one, log_mass = kernels.failures(table, packed.starts, packed.scores, low[:, 0])
+        is_one, log_mass = masses.failures(low[:, 0])
         return is_one, log_mass[:, None]
     widening = 1 + rounding_bound(packed.scores.size)
-    low_mass, high_mass = (
-        np.minimum(mass * widening, 1.0) for mass in kernels.tails(table, packed.starts, packed.scores, low, high)
-    )
+    low_mass, high_mass = (np.minimum(mass * widening, 1.0) for mass in masses.tails(low, high))
     is_one = low_mass[:, 0] < 0.5  # class 1 must be proven: a tie is class 0
     mass = np.where(is_one[:, None], low_mass, high_mass)
     with np.errstate(divide="ignore"):
@@ -389,7 +415,7 @@ def _failing_masses(
     for k in np.flatnonzero(faint.any(axis=0)):
         at = np.flatnonzero(faint[:, k])
         cut = np.where(is_one, low[:, k], high[:, k])[at]
-        log_mass[at, k] = kernels.failures(table[at], packed.starts, packed.scores, cut)[1]
+        log_mass[at, k] = masses.failures(cut, at)[1]
     return is_one, log_mass
 
 
@@ -430,33 +456,19 @@ def vote_share(votes: IntArray, weights: FloatArray) -> FloatArray:
     return np.asarray(weights @ votes / total) if total > 0 else np.full(votes.shape[1], 0.5)
 
 
-def _block_rows(packed: _PackedTerms, kernels: Backend) -> int:
-    """Rows per block, so that a block's arrays stay small whatever the model."""
+def _block_rows(packed: _PackedTerms, kernels: Backend, n_rows: int, jobs: int) -> int:
+    """Rows per block, so that a block's arrays stay small whatever the model and every core gets several blocks."""
+    if isinstance(kernels, DeviceBackend):
+        return kernels.BLOCK_ROWS
     widest = packed.scores.size
     if kernels.HOLDS_ALL_LAWS:
         widest = max(widest, 4 * packed.largest)
-    return max(1, min(_BLOCK_ROWS, _BLOCK_NUMBERS // max(widest, 1)))
+    return max(1, min(_BLOCK_ROWS, _BLOCK_NUMBERS // max(widest, 1), -(-n_rows // (4 * jobs))))
 
 
-def _run_blocks(work: Callable[[slice], None], n_rows: int, block: int, jobs: int) -> None:
-    """Call `work` for blocks of rows, in threads; every core gets several blocks where there are rows enough."""
-    block = max(1, min(block, -(-n_rows // (4 * jobs))))
-    blocks = [slice(start, min(start + block, n_rows)) for start in range(0, n_rows, block)]
-    if jobs == 1 or len(blocks) == 1:
-        for one in blocks:
-            work(one)
-        return
-    with ThreadPoolExecutor(jobs) as pool:
-        for _ in pool.map(work, blocks):
-            pass
-
-
-def _as_jobs(n_jobs: int | None) -> int:
-    if n_jobs is None or n_jobs == -1:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs < 1:
-        raise ValueError(f"`n_jobs` must be a positive number of threads, -1 or None, got {n_jobs!r}.")
-    return int(n_jobs)
+def _count_cells(model: Model) -> int:
+    members = model.members if isinstance(model, WeightedVote) else (model,)
+    return sum(term.scores.size for member in members for term in member.step_functions)
 
 
 def _as_budgets(l0: int | Iterable[int]) -> tuple[list[int], bool]:

@@ -278,9 +278,12 @@ class AdditiveEnsemble:
         scaled = leaves * levels
         grid = np.rint(scaled)
         error = float(np.abs(scaled - grid).max(axis=0, initial=0.0).sum())
+        order = np.argsort(columns, kind="stable")
+        starts = np.flatnonzero(np.diff(columns[order], prepend=-1))
         terms: list[Term] = [
-            _merge_stumps(int(feature), splits[columns == feature], grid[:, columns == feature].astype(np.int64))
-            for feature in np.unique(columns)
+            _merge_stumps(int(columns[group[0]]), splits[group], grid[:, group].astype(np.int64))
+            for group in np.split(order, starts[1:])
+            if group.size
         ]
         for feature, categories, values, other in tables:
             known, unknown = _as_leaves(values, "leaves"), _as_leaves([other], "other")
@@ -326,6 +329,8 @@ def _as_leaves(values: ArrayLike, what: str) -> FloatArray:
 
 def _merge_stumps(feature: int, splits: FloatArray, grid: IntArray) -> StepFunction:
     """One step function from stumps on one feature; splits where nothing changes are left out."""
+    if splits.size == 1 and grid[0, 0] != grid[1, 0]:
+        return StepFunction(feature, splits, grid[:, 0])
     edges, inverse = np.unique(splits, return_inverse=True)
     jumps = np.zeros(edges.size, dtype=np.int64)
     np.add.at(jumps, inverse, grid[1] - grid[0])

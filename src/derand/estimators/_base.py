@@ -7,7 +7,6 @@ tables and the names of the classes.
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -322,15 +321,6 @@ def measure_units(table: TrainingTable, scaling: str) -> FloatArray:
             mean = np.average(values, weights=table.sample_weight)
             units[column] = np.sqrt(np.average((values - mean) ** 2, weights=table.sample_weight))
     return units
-
-
-def count_threads(n_jobs: int | None) -> int:
-    """Threads to use: all cores for None and -1."""
-    if n_jobs is None or n_jobs == -1:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs < 1:
-        raise ValueError(f"`n_jobs` must be a positive number of threads, -1 or None, got {n_jobs!r}.")
-    return int(n_jobs)
 
 
 def _read_labels(X: Any, y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.uint8]]:

@@ -8,7 +8,7 @@ outside this folder.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Protocol, cast
+from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,16 +47,64 @@ class Backend(Protocol):
         """P(S = s) for each row and s = 0, 1, ..., largest score."""
 
 
-BACKENDS = {"numba": "derand.kernels._numba", "numpy": "derand.kernels._numpy"}
+@runtime_checkable
+class DeviceBackend(Backend, Protocol):
+    """A backend on a device of its own, which also computes the probability table there."""
+
+    BLOCK_ROWS: int
+    """Rows that a call should get: one call keeps the device busy, callers need not split rows among threads."""
+    NOISES: frozenset[str]
+    """Names of the noises whose tables it computes."""
+
+    def failures_from_edges(
+        self,
+        rows: FloatArray,
+        edges: FloatArray,
+        edge_features: IntArray,
+        units: FloatArray,
+        magnitude: float,
+        noise: str,
+        starts: IntArray,
+        scores: IntArray,
+        thresholds: IntArray,
+    ) -> tuple[NDArray[np.bool_], FloatArray]:
+        """`failures`, the table computed from rows, edges grouped by term, and one unit per edge."""
+
+    def tails_from_edges(
+        self,
+        rows: FloatArray,
+        edges: FloatArray,
+        edge_features: IntArray,
+        units: FloatArray,
+        magnitude: float,
+        noise: str,
+        starts: IntArray,
+        scores: IntArray,
+        low: IntArray,
+        high: IntArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """`tails`, the table computed in the same way."""
+
+
+BACKENDS = {"numba": "derand.kernels._numba", "numpy": "derand.kernels._numpy", "cuda": "derand.kernels._cuda"}
 DEFAULT_BACKEND = "numba"
+BIG_WORK = 2**26
+"""Cells of all rows together from which on a GPU, where there is one, is chosen without being asked for."""
 
 
-def load_backend(name: str | None) -> Backend:
-    """The backend of that name, imported on first use; None is the default one."""
-    chosen = DEFAULT_BACKEND if name is None else name
+def load_backend(name: str | None, work: int = 0) -> Backend:
+    """The backend of that name, imported on first use; None chooses for so many cells: the default, or a GPU."""
+    chosen = name
+    if name is None:
+        chosen = "cuda" if work >= BIG_WORK and has_gpu() else DEFAULT_BACKEND
     if chosen not in BACKENDS:
         raise ValueError(f"`backend` must be one of {', '.join(BACKENDS)} or None, got {name!r}.")
     return cast(Backend, import_module(BACKENDS[chosen]))
+
+
+def has_gpu() -> bool:
+    """Whether the backend "cuda" can work here."""
+    return import_module("derand.kernels._cuda_device").explain_absence() is None
 
 
 MIN_TERMS_FOR_FOURIER = 64

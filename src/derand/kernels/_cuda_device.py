@@ -1,0 +1,127 @@
+"""The GPU as the backend sees it: whether there is one, and lanes through which data goes to it and back.
+
+A lane is a stream with page-locked and device memory of its own, kept from call to call and grown where needed. Must
+not know what is computed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+_HOW_TO_GO_ON = "Leave `backend` out, or use backend='numba', to compute on the CPU: the results are the same."
+_PORTABLE_SHARED = 48 * 1024  # bytes of shared memory that every GPU grants without being asked
+_STATIC_SHARED = 8 * 1024  # what the kernels use besides
+_granted: dict[Any, int] = {}  # by kernel
+_owner: int | None = None  # the process that first used the GPU
+
+
+def explain_absence() -> str | None:
+    """Why the GPU backend cannot work here and how to go on without, or None where it can."""
+    rule = "`backend` = 'cuda' needs an NVIDIA GPU with its driver and the package numba-cuda"
+    try:
+        from numba import cuda
+
+        usable = cuda.is_available()
+    except ImportError as error:
+        return f"{rule}, got: {error}. Install it with `pip install derand[gpu]`. {_HOW_TO_GO_ON}"
+    if not usable:
+        reason = cuda.cuda_error() or "no device, or no CUDA compiler library (installed by `pip install derand[gpu]`)"
+        return f"{rule}, got: {reason}. {_HOW_TO_GO_ON}"
+    if _owner not in {None, os.getpid()}:
+        return f"{rule}, in the process that first used it, got a forked copy of that process: start it afresh. {_HOW_TO_GO_ON}"
+    return None
+
+
+class Lane:
+    """A queue of copies and kernels, with the memory they use: one name, one array."""
+
+    def __init__(self) -> None:
+        from numba import cuda
+
+        self._cuda = cuda
+        self.stream = cuda.stream()
+        self._on_host: dict[str, NDArray[Any]] = {}
+        self._on_device: dict[str, Any] = {}
+        self._views: dict[str, Any] = {}
+
+    def stage(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """A page-locked array of that shape; what it held before is gone."""
+        size, kind = math.prod(shape), np.dtype(dtype)
+        if name not in self._on_host or self._on_host[name].size < size:
+            self._on_host[name] = self._cuda.pinned_array(max(size, 1), dtype=kind)
+        return self._on_host[name][:size].reshape(shape)
+
+    def reserve(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
+        """A device array of that shape; what it held before is gone."""
+        size, kind = math.prod(shape), np.dtype(dtype)
+        if name not in self._on_device or self._on_device[name].size < size:
+            self._on_device[name] = self._cuda.device_array(max(size, 1), dtype=kind)
+            self._views.pop(name, None)
+        view = self._views.get(name)
+        if view is None or view.shape != shape:  # slicing a device array is slow enough to matter
+            view = self._views[name] = self._on_device[name][:size].reshape(shape)
+        return view
+
+    def send(self, name: str, array: NDArray[Any]) -> Any:
+        """Queue a copy of an array to the device."""
+        staged = self.stage(name, array.shape, array.dtype)
+        np.copyto(staged, array)
+        return self.send_staged(name, staged)
+
+    def send_staged(self, name: str, staged: NDArray[Any]) -> Any:
+        """Queue a copy of a staged array to the device."""
+        target = self.reserve(name, staged.shape, staged.dtype)
+        if staged.size:
+            target.copy_to_device(staged, stream=self.stream)
+        return target
+
+    def fetch(self, name: str, array: Any) -> NDArray[Any]:
+        """Queue a copy back; the page-locked array that is returned holds it once the lane is finished."""
+        staged = self.stage(name, array.shape, array.dtype)
+        if staged.size:
+            array.copy_to_host(staged, stream=self.stream)
+        return staged
+
+    def finish(self) -> None:
+        """Wait until everything queued is done."""
+        self.stream.synchronize()
+
+
+@cache
+def open_lanes() -> tuple[Lane, Lane]:
+    """The two lanes of this process."""
+    global _owner  # noqa: PLW0603 - a device belongs to the process that opened it
+    _owner = os.getpid()
+    return Lane(), Lane()
+
+
+def grant_shared(kernel: Any, arguments: tuple[Any, ...], n_bytes: int) -> int:
+    """Bytes of dynamic shared memory that a kernel may have, at most `n_bytes`: beyond 48 KB they have to be asked for.
+
+    No public function of numba-cuda does this; where its inner names have changed, the kernel makes do with 48 KB.
+    """
+    from numba import config, cuda
+
+    if config.ENABLE_CUDASIM:
+        return min(n_bytes, _PORTABLE_SHARED)
+    if kernel.py_func not in _granted:
+        granted = min(n_bytes, _PORTABLE_SHARED - _STATIC_SHARED)
+        with contextlib.suppress(ImportError, AttributeError, TypeError):
+            from numba.cuda.cudadrv import driver as inner
+
+            kernel.compile(tuple(kernel.typeof_pyval(argument) for argument in arguments))
+            (compiled,) = kernel.overloads.values()
+            function = compiled._codelibrary.get_cufunc()
+            attribute = inner.binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            most = cuda.get_current_device().MAX_SHARED_MEMORY_PER_BLOCK_OPTIN - _STATIC_SHARED
+            inner.driver.cuKernelSetAttribute(attribute, min(n_bytes, most), function.handle, function.device.id)
+            granted = min(n_bytes, most)
+        _granted[kernel.py_func] = granted
+    return _granted[kernel.py_func]

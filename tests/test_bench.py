@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from derand import AdditiveEnsemble, bench
 from derand.baselines.plain_training import PlainStump
+from derand.bench._core import draw_stumps
+from derand.bench._growth import bench_growth
+from derand.bench._train import agrees_with
 from derand.estimators import StumpClassifier
 from tests.shared import shared_folder
 
@@ -23,7 +27,7 @@ def test_the_core_bench_compares_equal_results() -> None:
 
 def test_the_default_core_bench_is_the_one_that_is_reported() -> None:
     """600 terms of two cells with scores 1 to 60 apart, as the README says."""
-    model = bench.draw_stumps(np.random.default_rng(0), 600)
+    model = draw_stumps(np.random.default_rng(0), 600)
     assert isinstance(model, AdditiveEnsemble)
     spans = [int(np.ptp(term.scores)) for term in model.terms]
     assert len(spans) == 600
@@ -48,10 +52,10 @@ def test_a_stump_that_differs_is_counted() -> None:
     (term,) = model.ensemble_.step_functions
     threshold = float(term.edges[0])
     left, right = (term.scores.ravel() / 100).tolist()
-    assert bench.agrees_with(model, PlainStump(0, threshold, left, right, 0.1))
-    assert not bench.agrees_with(model, PlainStump(0, threshold + 0.01, left, right, 0.1))
-    assert not bench.agrees_with(model, PlainStump(0, threshold, left, right - 0.02, 0.1))
-    assert not bench.agrees_with(model, PlainStump(0, threshold, left, right, 0.7))
+    assert agrees_with(model, PlainStump(0, threshold, left, right, 0.1))
+    assert not agrees_with(model, PlainStump(0, threshold + 0.01, left, right, 0.1))
+    assert not agrees_with(model, PlainStump(0, threshold, left, right - 0.02, 0.1))
+    assert not agrees_with(model, PlainStump(0, threshold, left, right, 0.7))
 
 
 def test_a_report_holds_versions_and_no_paths(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,5 +70,49 @@ def test_a_report_holds_versions_and_no_paths(monkeypatch: pytest.MonkeyPatch) -
 
 def test_an_unknown_bench_is_refused() -> None:
     """The error lists the names."""
-    with pytest.raises(ValueError, match="`name` must be one of core, train, got 'speed'"):
+    with pytest.raises(
+        ValueError, match="`name` must be one of core, train, certify, joint, growth, boost, got 'speed'"
+    ):
         bench.run_bench("speed")
+
+
+def test_the_boosting_bench_compares_equal_stumps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plain search finds the stumps that RobTreeBoost added, and both methods get a ratio."""
+    monkeypatch.setenv("DERAND_DATA", str(shared_folder("data")))
+    results = bench.bench_boost(plain_stumps=1, plain_features=1, plain_rows=2)
+    assert results["tree_stumps_differ"] == 0
+    assert results["tree_ratio"] == results["tree_plain_seconds_scaled"] / results["tree_derand_seconds"]
+    assert (
+        results["ada_ratio"] == results["ada_plain_seconds_per_round_scaled"] / results["ada_derand_seconds_per_round"]
+    )
+    assert results["ada_rows"] == 11876
+
+
+def test_the_certify_bench_compares_equal_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways give the same labels and failure masses on an image task, l1 and l2."""
+    monkeypatch.setenv("DERAND_DATA", str(shared_folder("data")))
+    results = bench.bench_certify(plain_rows=5, tasks=("mnist_2v6",))
+    assert results["mnist_2v6_l1_labels_differ"] == results["mnist_2v6_l2_labels_differ"] == 0
+    assert results["mnist_2v6_l2_relative_gap"] < 1e-9
+    assert results["mnist_2v6_l1_absolute_gap"] < 1e-11
+
+
+def test_the_joint_bench_compares_equal_masses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All budgets at once give the masses of one row and one budget at a time."""
+    monkeypatch.setenv("DERAND_DATA", str(shared_folder("data")))
+    results = bench.bench_joint(plain_rows=3, large_rows=1000)
+    assert results["rows"] == 9769
+    assert results["largest_absolute_gap"] < 1e-11
+    assert results["large_rows_per_second"] > 0
+
+
+def test_growth_is_measured_and_drawn(tmp_path: Path) -> None:
+    """Every size has a figure for both noises, and the report is written as JSON with a plot."""
+    results = bench_growth({"rows": (5, 10), "cells": (2, 3)})
+    assert set(results) == {
+        f"{noise}_{what}" for noise in ("gaussian", "uniform") for what in ("rows_5", "rows_10", "cells_2", "cells_3")
+    }
+    paths = bench.write_bench({"bench": "growth", "results": results}, tmp_path / "new")
+    assert [path.name for path in paths] == ["growth.json", "growth.png"]
+    assert json.loads(paths[0].read_text())["results"] == results
+    assert paths[1].read_bytes().startswith(b"\x89PNG")

@@ -197,6 +197,39 @@ def certify(
 
 @app.command()
 @_clear_errors
+def report(
+    model: Annotated[Path, typer.Argument(help="A model that `derand train` saved.", show_default=False)],
+    data: Annotated[Path, typer.Argument(help="Table to report on, CSV or Parquet.", show_default=False)],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where to write it: .html, .md, .tex or .json.", show_default=False)
+    ],
+    target: Annotated[str | None, typer.Option(help="Column with the true labels.", show_default=False)] = None,
+    train: Annotated[
+        Path | None, typer.Option(help="The training table, to compare with training without noise.")
+    ] = None,
+    group: Annotated[list[str] | None, typer.Option(help="A column of subgroups; repeat it for more.")] = None,
+    radius: Annotated[float | None, typer.Option(help="The radius that the text speaks of.")] = None,
+    l0: Annotated[int | None, typer.Option(help="How many categorical columns may change; 3, or all.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a report on a table that anyone can read: what is proven, with charts, in one file."""
+    with _show_progress("writing the report"):
+        from derand.jobs import report_file
+
+        summary = report_file(
+            model, data, output, target=target, train=train, groups=group or (), radius=radius, l0=l0, title=title
+        )
+    if as_json:
+        _print_json(summary)
+        return
+    console = _console()
+    console.print(summary["guarantee"], markup=False)
+    _print_facts(console, {"written": summary["output"], "time": f"{summary['seconds']:.1f} s"})
+
+
+@app.command()
+@_clear_errors
 def datasets(as_json: AsJson = False) -> None:
     """List the datasets that `derand.datasets.load(name)` can load."""
     from derand.datasets import CATALOG, is_available
@@ -219,10 +252,10 @@ def datasets(as_json: AsJson = False) -> None:
 @app.command()
 @_clear_errors
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the plot.")] = Path("demo"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the plot and the report.")] = Path("demo"),
     as_json: AsJson = False,
 ) -> None:
-    """Train and certify on scikit-learn's breast-cancer data, and plot certified accuracy over the radius."""
+    """Train and certify on scikit-learn's breast-cancer data; leave a plot and a report behind."""
     with _show_progress("training and certifying"):
         from derand.demo import run_demo
 
@@ -243,6 +276,7 @@ def demo(
             "average certified radius": _cut(result["average_certified_radius"]),
             "time": f"training {seconds['train']:.2f} s, certifying {seconds['certify']:.2f} s",
             "plot": result["plot"],
+            "report": f"{result['report']} (open it in a browser)",
         },
     )
 
@@ -250,14 +284,19 @@ def demo(
 @app.command()
 @_clear_errors
 def bench(
-    name: Annotated[str, typer.Argument(help="core or train.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="core, train, certify, joint, growth or boost.", show_default=False)],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for the results as JSON (and a plot).")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure speed against the plain version of the paper's algorithm, in one run on the same inputs."""
+    """Measure speed against the plain version of the paper's algorithms, in one run on the same inputs."""
     with _show_progress(f"measuring {name}"):
-        from derand.bench import run_bench
+        from derand.bench import run_bench, write_bench
 
         result = run_bench(name)
+    if output is not None:
+        write_bench(result, output)
     if as_json:
         _print_json(result)
         return

@@ -5,6 +5,8 @@ Probabilities are rounded to nearest and nothing bounds the errors, so these mas
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -77,3 +79,42 @@ def _cell_masses(term: StepFunction, rows: FloatArray, noise: Noise) -> list[Flo
     below = noise.cdf(distances)
     middle = np.diff(below, axis=1)
     return [below[:, 0], *middle.T, noise.cdf(-distances[:, -1])]
+
+
+def certify_jointly_plainly(
+    model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str, budgets: Sequence[int]
+) -> FloatArray:
+    """Failure mass of each row for each number of categorical changes: one row and one budget at a time.
+
+    Parameters
+    ----------
+    model : AdditiveEnsemble
+        With a threshold.
+    X : array-like of shape (n_rows, n_features)
+    noise : Noise or str
+    budgets : sequence of int
+
+    Returns
+    -------
+    array of shape (n_rows, n_budgets)
+        Of the label of the unchanged row.
+    """
+    if model.threshold is None:
+        raise ValueError("`model` must have a threshold.")
+    return np.array(
+        [[_joint_failure(model, row, as_noise(noise), budget) for budget in budgets] for row in np.asarray(X, float)]
+    )
+
+
+def _joint_failure(model: AdditiveEnsemble, row: FloatArray, noise: Noise, budget: int) -> float:
+    """The paper's joint certification of one row: the law of the score, shifted by the worst categorical changes."""
+    pmf = compute_pmf(model.step_functions, row[None], noise)[0]
+    support = sum(int(term.scores.min()) for term in model.step_functions) + np.arange(pmf.size)
+    scores = [int(table.evaluate([row[table.feature]])[0]) for table in model.category_tables]
+    ranges = [table.score_range(unseen=True) for table in model.category_tables]
+    falls = sorted((score - low for score, (low, _) in zip(scores, ranges, strict=True)), reverse=True)
+    rises = sorted((high - score for score, (_, high) in zip(scores, ranges, strict=True)), reverse=True)
+    shifted = support + sum(scores)
+    is_one = pmf[shifted > model.threshold].sum() > 0.5
+    worst = shifted - sum(falls[:budget]) if is_one else shifted + sum(rises[:budget])
+    return float(pmf[(worst <= model.threshold) if is_one else (worst > model.threshold)].sum())

@@ -1,0 +1,198 @@
+"""RobAdaBoostClassifier: a weighted vote of ensembles, each trained on what the earlier ones fail to certify.
+
+Owns the paper's adaptive boosting for certifiable robustness (section 4.2 and its appendix). Must not know how stumps
+are trained or how certificates are made.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand.certificates import certify, vote_share
+from derand.ensemble import AdditiveEnsemble, WeightedVote
+from derand.estimators._base import SmoothedClassifier, TrainingTable
+from derand.estimators._checks import check_number, check_whole
+from derand.estimators._independent import StumpClassifier
+from derand.estimators._progress import count_rounds
+from derand.noise import Noise
+
+FloatArray = NDArray[np.float64]
+
+DEFAULT_FAILURE = 0.25
+_STANDSTILL = 1e-9  # an error this close to 1/2 changes neither the weights of the rows nor the vote
+
+
+class RobAdaBoostClassifier(SmoothedClassifier):
+    """Independent ensembles boosted for the certificate: a vote, weighted by the certifiable error.
+
+    Each round trains an independent ensemble (`StumpClassifier`) with the current weights of the rows, finds the rows
+    that it does not certify, with the right label, at the target radius, and raises their weights. The member's
+    weight in the vote is log((1 - error) / error), where its certifiable error is the weighted share of those rows.
+
+    Parameters
+    ----------
+    noise : Noise, str or None
+        Such as `Gaussian(0.25)` or "uniform:2"; None is `Gaussian(0.25)`.
+    radius : float or None
+        Target radius. None is the radius that a failure mass of 1/4 certifies: half of the half-width of uniform
+        noise, 0.674 deviations of Gaussian noise.
+    n_estimators : int
+        Rounds.
+    class_weight : None, "balanced" or dict
+        Weights in the first round; "balanced" gives both classes the same total weight.
+    levels, split_step, max_entropy, categorical_leaf
+        Of each member, as for StumpClassifier.
+    scaling : None, "standard" or "range"
+        Let the noise, and so the radius, count in deviations or ranges of the training columns.
+    categorical_features : "from_dtype", None, or a list of names or column numbers, or a mask
+        "from_dtype" takes columns of text, of booleans, and of a category type.
+    verbose : bool
+        Show a progress bar on standard error.
+    n_jobs : int or None
+        Threads; None or -1 uses all cores. The model does not depend on it.
+
+    Attributes
+    ----------
+    ensemble_ : WeightedVote
+        The frozen model.
+    noise_ : Noise
+        The noise, with units where `scaling` asks for them.
+    classes_ : array of shape (2,)
+    encoding_ : TableEncoding
+        Column names and categories.
+    radius_ : float
+        The target radius that was used.
+    member_errors_ : array of shape (n_rounds,)
+        Certifiable error of the member of each round.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    A round whose member has an error of 1/2 or more adds nothing to the vote: the paper's weight would be zero or
+    negative, a vote for the reverse of its labels, but a row that is not certified is not therefore wrong. The weights
+    of the rows change as in the paper, so that the next member differs; where they cannot (an error of 1/2, up to
+    rounding, or of 1), training ends. Where no member has an error below 1/2, the first one decides alone, and a
+    warning says so.
+
+    A member without any error has an infinite weight: it decides alone, and training ends.
+
+    A vote has no failure mass: `certify` gives NaN there. `predict_proba` is the share of the weight that votes
+    for each label.
+
+    Examples
+    --------
+    >>> from derand import RobAdaBoostClassifier
+    >>> X = [[0.0, 3.0], [1.0, 0.0], [4.0, 1.0], [5.0, 5.0], [2.0, 6.0]]
+    >>> clf = RobAdaBoostClassifier(noise="gaussian:0.5", radius=0.5).fit(X, ["no", "no", "yes", "yes", "yes"])
+    >>> c = clf.certify([[0.5, 0.5], [6.0, 6.0]])
+    >>> c.label.tolist(), c.radius.round(2).tolist()
+    (['no', 'yes'], [1.07, 4.9])
+    """
+
+    ensemble_: WeightedVote
+
+    def __init__(
+        self,
+        *,
+        noise: Noise | str | None = None,
+        radius: float | None = None,
+        n_estimators: int = 20,
+        class_weight: Any = None,
+        levels: int = 100,
+        split_step: float | None = 0.01,
+        max_entropy: float = 0.693,
+        scaling: str | None = None,
+        categorical_features: Any = "from_dtype",
+        categorical_leaf: float | None = 0.125,
+        verbose: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.noise = noise
+        self.radius = radius
+        self.n_estimators = n_estimators
+        self.class_weight = class_weight
+        self.levels = levels
+        self.split_step = split_step
+        self.max_entropy = max_entropy
+        self.scaling = scaling
+        self.categorical_features = categorical_features
+        self.categorical_leaf = categorical_leaf
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Share of the members' weight that votes for each label.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        array of shape (n_rows, 2)
+        """
+        rows = self._encode_rows(X)
+        votes = np.stack(
+            [certify(member, rows, self.noise_, n_jobs=self.n_jobs).label for member in self.ensemble_.members]
+        )
+        share = vote_share(votes, self.ensemble_.weights)  # weights of this trainer are positive
+        return np.stack([1 - share, share], axis=1)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._member_trainer()._check_parameters()
+        check_whole("n_estimators", self.n_estimators, 1)
+        if self.radius is not None:
+            check_number("radius", self.radius, 0.0, np.inf)
+
+    def _member_trainer(self) -> StumpClassifier:
+        return StumpClassifier(
+            levels=self.levels,
+            split_step=self.split_step,
+            max_entropy=self.max_entropy,
+            categorical_leaf=self.categorical_leaf,
+            n_jobs=self.n_jobs,
+        )
+
+    def _fit_ensemble(self, table: TrainingTable, noise: Noise) -> WeightedVote:
+        radius = float(noise.radius(DEFAULT_FAILURE) if self.radius is None else self.radius)
+        weights = table.row_weight / table.row_weight.mean()
+        members: list[AdditiveEnsemble] = []
+        errors: list[float] = []
+        for _ in count_rounds(self.n_estimators, "boosting", self.verbose):
+            current = replace(table, sample_weight=weights, class_weight=np.ones(2))
+            with warnings.catch_warnings():
+                if members:  # what can be said about the columns was said in the first round
+                    warnings.simplefilter("ignore")
+                members.append(self._member_trainer()._fit_ensemble(current, noise))
+            certificates = certify(members[-1], table.X, noise, n_jobs=self.n_jobs)
+            failed = (certificates.label != table.target) | (certificates.radius < radius)
+            errors.append(float(weights[failed].sum() / weights.sum()))
+            if errors[-1] in (0.0, 1.0) or abs(errors[-1] - 0.5) <= _STANDSTILL:
+                break
+            weights = np.where(failed, weights * ((1 - errors[-1]) / errors[-1]), weights)
+            weights /= weights.mean()
+        self.radius_, self.member_errors_ = radius, np.array(errors)
+        return self._combine(members, errors, radius)
+
+    @staticmethod
+    def _combine(members: list[AdditiveEnsemble], errors: list[float], radius: float) -> WeightedVote:
+        """The vote of the members, for the certifiable error of each."""
+        if errors[-1] == 0.0:
+            return WeightedVote((members[-1],), np.ones(1))
+        chosen = [at for at, error in enumerate(errors) if error < 0.5 - _STANDSTILL]
+        if not chosen:
+            warnings.warn(
+                f"No member certifies half of the rows, by weight, at radius={radius:g}, so the first one decides "
+                "alone: use a smaller radius, or another noise or scaling.",
+                stacklevel=5,
+            )
+            return WeightedVote((members[0],), np.ones(1))
+        error = np.array(errors)[chosen]
+        return WeightedVote(tuple(members[at] for at in chosen), np.log((1 - error) / error))

@@ -12,6 +12,7 @@ from derand import AdditiveEnsemble, bench
 from derand.baselines.plain_training import PlainStump
 from derand.bench._core import draw_stumps
 from derand.bench._growth import bench_growth
+from derand.bench._quality import METHODS, Task
 from derand.bench._train import agrees_with
 from derand.estimators import StumpClassifier
 from tests.shared import shared_folder
@@ -116,3 +117,16 @@ def test_growth_is_measured_and_drawn(tmp_path: Path) -> None:
     assert [path.name for path in paths] == ["growth.json", "growth.png"]
     assert json.loads(paths[0].read_text())["results"] == results
     assert paths[1].read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_quality_bench_compares_all_methods_on_the_same_rows() -> None:
+    """Every method has its numbers, and sampling never beats the exact certificate of the same model by much."""
+    task = Task("sklearn_breast_cancer", "standard", "gaussian:0.5", 0.5)
+    results = bench.bench_quality((task,), n_samples=2000)
+    prefix = "sklearn_breast_cancer_l2"
+    for method in METHODS:
+        assert (
+            0 <= results[f"{prefix}_{method}_certified_percent_at_0.5"] <= results[f"{prefix}_{method}_natural_percent"]
+        )
+    assert results[f"{prefix}_sampling_radius_gap"] > 0
+    assert results[f"{prefix}_independent_average_radius"] > results[f"{prefix}_boosted_without_noise_average_radius"]

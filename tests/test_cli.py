@@ -105,13 +105,28 @@ def test_the_catalog_is_listed() -> None:
     assert entries[0] == {**entries[0], "name": "sklearn_breast_cancer", "file": None, "available": True}
 
 
-def test_the_demo_prints_its_tables_and_names_the_plot(tmp_path: Path) -> None:
-    """Certified accuracy, the most and the least certain rows, the time, and a PNG file in the folder asked for."""
+def test_a_report_is_written_and_its_guarantee_printed(data: Path, model: Path, tmp_path: Path) -> None:
+    """The page lies where it was asked for, and the command prints what it guarantees."""
+    page = tmp_path / "report.html"
+    options = ["--target", "label", "--group", "size", "--radius", "0.25", "--title", "My report"]
+    result = run("report", model, data, "-o", page, *options)
+    assert result.exit_code == 0, result.output
+    assert "smaller than 0.25 can alter it" in " ".join(result.output.split())
+    assert f"written: {page}" in result.output
+    assert "<title>My report</title>" in page.read_text(encoding="utf-8")
+    told = json.loads(run("report", model, data, "-o", tmp_path / "report.md", "--json").stdout)
+    assert told["rows"] == 569
+    assert (tmp_path / "report.md").read_text(encoding="utf-8").startswith("# Certificate report: data.csv")
+
+
+def test_the_demo_prints_its_tables_and_names_what_it_wrote(tmp_path: Path) -> None:
+    """Certified accuracy, the most and least certain rows, the time; a picture and a report in the folder asked for."""
     result = run("demo", "--output", tmp_path / "here")
     assert result.exit_code == 0, result.output
     for part in ("Certified accuracy", "Most certain", "Least certain", "average certified radius: ", "time: training"):
         assert part in result.output
-    assert [path.name for path in (tmp_path / "here").iterdir()] == ["certified_accuracy.png"]
+    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == ["certified_accuracy.png", "report.html"]
+    assert str(tmp_path / "here" / "report.html") in result.output.splitlines()[-1]
 
 
 def test_the_demo_writes_into_the_folder_demo_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,6 +168,8 @@ BAD_INPUT = {
     "output name": (["certify", "model.json", "data.csv", "-o", "o.txt"], "must end with .csv or .parquet"),
     "negative l0": (["certify", "model.json", "data.csv", "-o", "o.csv", "--l0", "-2"], "`l0` must be"),
     "unknown bench": (["bench", "speed"], "must be one of core, train"),
+    "a report of no known kind": (["report", "model.json", "data.csv", "-o", "report.doc"], "must end with one of"),
+    "a report on an unknown group": (["report", "model.json", "data.csv", "-o", "r.md", "--group", "x"], "'x'"),
     "a file as folder": (["demo", "-o", "data.csv"], "data.csv"),
 }
 

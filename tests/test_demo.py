@@ -1,4 +1,4 @@
-"""The demo: its numbers are those of the library, and it leaves a plot behind."""
+"""The demo: its numbers are those of the library, and it leaves a plot and a report behind."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ def test_the_demo_reports_held_out_rows(tmp_path: Path) -> None:
         assert row["correct"] == (row["label"] == labels[row["row"]])
 
 
-def test_the_demo_writes_one_picture(tmp_path: Path) -> None:
-    """The folder is made where it is missing, and holds a PNG file and nothing else."""
+def test_the_demo_writes_a_picture_and_a_report(tmp_path: Path) -> None:
+    """The folder is made where it is missing, and holds a PNG file, a page and nothing else."""
     result = run_demo(tmp_path / "demo")
-    (picture,) = (tmp_path / "demo").iterdir()
-    assert result["plot"] == str(picture)
+    picture, page = sorted((tmp_path / "demo").iterdir())
+    assert (result["plot"], result["report"]) == (str(picture), str(page))
+    assert "<title>Breast cancer, held-out patients</title>" in page.read_text(encoding="utf-8")
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -268,7 +268,7 @@ class _PackedTerms:
 
     def tie_band(self) -> float:
         """By how much a computed failure mass near 1/2 can exceed the true one (kernels/README.md, step 5)."""
-        return 3 * TAIL_ERROR * self.edges.size + failure_excess(self.n_terms, self.scores.size, self.largest)
+        return 3 * TAIL_ERROR * self.edges.size + failure_excess(self.n_terms, self.scores.size)
 
 
 def _pack(model: AdditiveEnsemble) -> _PackedTerms:

@@ -112,9 +112,9 @@ ACCURACY_NEAR_TIES = 5e-11
 """By how much, at most, Fourier inversion overestimates a mass near 1/2."""
 
 
-def failure_excess(n_terms: int, n_cells: int, largest: int) -> float:
+def failure_excess(n_terms: int, n_cells: int) -> float:
     """By how much `failures` and `tails` can overestimate a mass near 1/2 (README.md, steps 2, 6 and 7)."""
-    roundings = 2 * n_cells + 8 * n_terms + largest + 2048
+    roundings = 2 * n_cells + 8 * n_terms + 2048
     return roundings * EPSILON + (ACCURACY_NEAR_TIES if n_terms >= MIN_TERMS_FOR_FOURIER else 0.0)
 
 

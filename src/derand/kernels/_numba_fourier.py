@@ -84,7 +84,8 @@ def invert_tilted(
     period = math.ceil(64 * 2.0 ** (grade / 2))
     far = period - abs(gap)
     lower_aliases = 0.5 * far * far / (deviation * deviation + plan[1][-1] * far / 3)  # Bernstein: exp of minus that
-    if grade >= _N_PERIODS or lower_aliases < 30.0:
+    exponents = theta * (starts.size * plan[1][-1] + 4 * cut)  # their roundings, which count near ties
+    if grade >= _N_PERIODS or lower_aliases < 30.0 or exponents > 1e5:
         return -1.0
     first, dropped = _bound_dropped(weights, starts, deviation, period, 0.8 * accuracy * expected, plan)
     kept = math.ceil(first * period / (2 * math.pi)) + 1

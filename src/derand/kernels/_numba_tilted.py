@@ -88,17 +88,26 @@ def _log_tail(
         least += possible_scores(row, scores, starts[term], starts[term + 1])[0]
     if threshold < least:
         return -np.inf
-    gentlest = 1.0 if plan[2].size else 0.0  # Fourier inversion needs a tilt, even near the mean
-    tilt, gap, deviation = _find_tilt(row, starts, scores, threshold, gentlest, powers)
-    fraction, exponent, shift = _tilt_weights(row, starts, scores, tilt, powers, weights)
-    log_prefactor = math.log(fraction) + exponent * math.log(2.0) + tilt * (shift - threshold)
-    total = invert_tilted(weights, starts, scores, threshold, -tilt, gap, deviation, log_prefactor, plan)
-    length = 0
-    if total < 0.0:
-        total, length = _sum_laws(weights, starts, scores, threshold, tilt, buffers_a, buffers_b, sums)
-    steepest = -tilt * scores.max()
-    roundings = scores.size + terms * (steepest + 8) + 2 * length + 512
-    roundings += 2 * abs(exponent) - 4 * tilt * (shift + threshold)
+    tilt, gap, deviation = _find_tilt(row, starts, scores, threshold, powers)
+    for by_fourier in (True, False):
+        used, length = tilt, 0
+        if by_fourier and (not plan[2].size or deviation <= 0.0):
+            continue
+        if by_fourier and -tilt * deviation < 1.0:  # inversion needs a tilt, even near the mean
+            used = max(-1.0 / deviation, -_STEEPEST / scores.max())
+            gap, deviation = _tilted_moments(row, starts, scores, threshold, used, powers)
+        elif not by_fourier:
+            _fill_powers(used, powers)
+        fraction, exponent, shift = _tilt_weights(row, starts, scores, used, powers, weights)
+        log_prefactor = math.log(fraction) + exponent * math.log(2.0) + used * (shift - threshold)
+        if by_fourier:
+            total = invert_tilted(weights, starts, scores, threshold, -used, gap, deviation, log_prefactor, plan)
+        else:
+            total, length = _sum_laws(weights, starts, scores, threshold, used, buffers_a, buffers_b, sums)
+        if total > 0.0:
+            break
+    roundings = scores.size + terms * (8 - used * scores.max()) + 512 + (2 * length if used < 0.0 else 0)
+    roundings += 2 * abs(exponent) - 4 * used * (shift + threshold)
     return float(math.log(total) + log_prefactor + roundings * EPSILON)
 
 
@@ -132,18 +141,18 @@ def _sum_laws(
 
 @njit(nogil=True, cache=True)
 def _find_tilt(
-    row: FloatArray, starts: IntArray, scores: IntArray, threshold: int, gentlest: float, powers: FloatArray
+    row: FloatArray, starts: IntArray, scores: IntArray, threshold: int, powers: FloatArray
 ) -> tuple[float, float, float]:
     """About the t <= 0 at which the tilted mean is the threshold, by Newton steps kept between bounds.
 
-    Returns t, threshold minus tilted mean, and tilted deviation. |t| times the deviation is about `gentlest` or more.
+    Within two deviations of the mean t is 0: by Cantelli's inequality a tie lies there, and failure_excess counts
+    on it. Returns t, threshold minus tilted mean, and tilted deviation.
     """
-    steepest = -_STEEPEST / max(scores.max(), 1)
-    low, high, tilt = steepest, 0.0, 0.0
+    low, high, tilt = -_STEEPEST / max(scores.max(), 1), 0.0, 0.0
     gap = deviation = 0.0
     for _ in range(40):
         gap, deviation = _tilted_moments(row, starts, scores, threshold, tilt, powers)
-        if abs(gap) <= 0.5 * deviation + 0.5 or (tilt == 0.0 and gap >= 0.0):
+        if abs(gap) <= 0.5 * deviation + 0.5 or (tilt == 0.0 and gap >= -2.0 * deviation):
             break
         if gap < 0.0:
             high = tilt
@@ -152,9 +161,6 @@ def _find_tilt(
         tilt += gap / deviation**2 if deviation > 0.0 else -np.inf
         if not low < tilt < high:
             tilt = 0.5 * (low + high)
-    if 0.0 < -tilt * deviation < gentlest or (tilt == 0.0 and gentlest * deviation > 0.0):
-        tilt = max(-gentlest / deviation, steepest)
-        gap, deviation = _tilted_moments(row, starts, scores, threshold, tilt, powers)
     return tilt, gap, deviation
 
 
@@ -247,10 +253,10 @@ def _heaviest_cell(row: FloatArray, scores: IntArray, begin: int, end: int, tilt
 def _join_tilted(law_a: FloatArray, law_b: FloatArray, cut: int, tilt: float, sums: FloatArray) -> float:
     """Sum over a + b <= cut of law_a[a] * law_b[b] * exp(tilt * (cut - a - b))."""
     decay = math.exp(tilt)
-    running = 0.0
+    total = lost = 0.0
     for b in range(law_b.size):
-        running = running * decay + law_b[b]
-        sums[b] = running
+        total, lost = add_compensated(total * decay, lost * decay, law_b[b])
+        sums[b] = total + lost
     total = lost = 0.0
     last = law_b.size - 1
     for a in range(min(law_a.size, cut + 1)):

@@ -1,0 +1,316 @@
+"""The GPU backend: its own functions and paths are measured here; every other backend test runs on it as well.
+
+Tests marked `gpu` are skipped where there is no GPU. The simulator of numba runs the same kernels, slowly, anywhere.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special
+
+from derand import AdditiveEnsemble, Gaussian, Noise, StepFunction, Uniform, certify, kernels
+from derand.certificates import _pack
+from derand.kernels import BIG_WORK, DEFAULT_BACKEND, DeviceBackend, _cuda_device, has_gpu, load_backend
+from derand.noise import EPSILON, NOISES, TAIL_ERROR, TAIL_ERROR_GROWTH, TINY
+from tests import oracle
+from tests.oracle import MP
+from tests.strategies import scale_of
+
+FUNCTIONS = ("erfc", "erf", "exp", "expm1", "cosh", "log")
+
+
+@pytest.fixture
+def gpu() -> Any:
+    """The backend; skips where it cannot work."""
+    if not has_gpu():
+        pytest.skip("no CUDA device here")
+    return load_backend("cuda")
+
+
+# --- choosing the backend --------------------------------------------------------------------------------------
+
+
+def test_without_a_gpu_the_error_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the parameter, what is missing, how to install it and how to go on without."""
+    monkeypatch.setattr("numba.cuda.is_available", lambda: False)
+    monkeypatch.delitem(sys.modules, "derand.kernels._cuda", raising=False)
+    model = AdditiveEnsemble.from_stumps([0], [0.5], [0.1], [0.9], n_features=1)
+    with pytest.raises(ValueError, match=r"`backend`.*'cuda'.*NVIDIA GPU.*numba-cuda.*backend='numba'") as error:
+        certify(model, [[0.0]], "gaussian:0.25", backend="cuda")
+    assert "\n" not in str(error.value)
+
+
+def test_a_forked_copy_of_a_process_that_uses_the_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device belongs to the process that opened it: a copy is told so instead of failing inside the driver."""
+    monkeypatch.setattr("numba.cuda.is_available", lambda: True)
+    monkeypatch.setattr(_cuda_device, "_owner", os.getpid() + 1)
+    assert "forked" in str(_cuda_device.explain_absence())
+
+
+def test_big_work_goes_to_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a name, small work and machines without a GPU get the default backend, big work the GPU's."""
+    default, device = load_backend(DEFAULT_BACKEND), load_backend("numpy")
+    monkeypatch.setitem(kernels.BACKENDS, "cuda", kernels.BACKENDS["numpy"])
+    monkeypatch.setattr(kernels, "has_gpu", lambda: True)
+    assert load_backend(None, BIG_WORK - 1) is default
+    assert load_backend(None, BIG_WORK) is device
+    monkeypatch.setattr(kernels, "has_gpu", lambda: False)
+    assert load_backend(None, BIG_WORK) is default
+
+
+# --- the simulator ---------------------------------------------------------------------------------------------
+
+_SIMULATED = """
+import numpy as np
+from derand import AdditiveEnsemble, CategoryTable, StepFunction, certify, distribution
+from derand.kernels import _cuda
+steps = [StepFunction(0, [0.0, 0.1, 2.0], [0, 5, 2, 9]), StepFunction(1, [0.5], [3, 0]), StepFunction(2, [], [4])]
+model = AdditiveEnsemble([*steps, CategoryTable(3, [0, 1], [1, 4], 0)], 10, 4)
+rows = np.array([[0.05, 0.5, 0.0, 1.0], [2.5, -1.0, 0.0, 0.0], [0.3, 0.45, 9.0, 7.0]])
+_cuda._BLOCK_NUMBERS, _cuda._FEW_ROWS = 1, 2  # two lanes, the second block smaller
+for states in (4096, 3):  # in shared memory, and rows that do not fit
+    _cuda._STATES_IN_SHARED = states
+    for noise in ("gaussian:0.3", "uniform:0.4", "laplace:0.2"):
+        for l0 in (0, 1):
+            ours, plain = (certify(model, rows, noise, l0=l0, backend=name, n_jobs=1) for name in ("cuda", "numpy"))
+            assert ours.label.tolist() == plain.label.tolist()
+            np.testing.assert_allclose(ours.log_failure, plain.log_failure, rtol=1e-10, atol=1e-11)
+            np.testing.assert_allclose(ours.radius, plain.radius, rtol=1e-9, atol=1e-12)
+    ours, plain = (distribution(model, rows[:1], "gaussian:0.3", backend=name).pmf for name in ("cuda", "numpy"))
+    np.testing.assert_allclose(ours, plain, rtol=1e-14)
+print("agrees")
+"""
+
+
+def test_the_simulated_kernels_agree_with_the_plain_backend() -> None:
+    """Run by numba's simulator, certificates and laws are those of the plain backend, streamed and in either memory."""
+    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
+    run = subprocess.run(
+        [sys.executable, "-c", _SIMULATED], env=environment, capture_output=True, text=True, check=False
+    )
+    assert run.stdout == "agrees\n", run.stderr
+
+
+# --- what the rounding argument rests on -----------------------------------------------------------------------
+
+
+def evaluate(points: np.ndarray) -> dict[str, np.ndarray]:
+    """Each of FUNCTIONS at the points, computed by the device."""
+    from numba import cuda
+
+    @cuda.jit(fastmath=False)
+    def fill(x: np.ndarray, values: np.ndarray) -> None:
+        at = cuda.grid(1)
+        if at < x.size:
+            values[0, at] = math.erfc(x[at])
+            values[1, at] = math.erf(x[at])
+            values[2, at] = math.exp(x[at])
+            values[3, at] = math.expm1(x[at])
+            values[4, at] = math.cosh(x[at])
+            values[5, at] = math.log(abs(x[at]))
+
+    values = cuda.device_array((len(FUNCTIONS), points.size))
+    fill[max(128, -(-points.size // 128)), 128](cuda.to_device(points), values)
+    return dict(zip(FUNCTIONS, values.copy_to_host(), strict=True))
+
+
+def measure(name: str, points: np.ndarray) -> np.ndarray:
+    """Relative error of a device function at each point, against 60 digits; for log, relative to 1 + |log|."""
+    errors = []
+    for point, value in zip(points.tolist(), evaluate(points)[name].tolist(), strict=True):
+        truth = getattr(MP, name)(MP.mpf(point))
+        size = 1 + abs(truth) if name == "log" else abs(truth)
+        errors.append(float(abs(MP.mpf(value) - truth) / size))
+    return np.array(errors)
+
+
+def worst_nearby(errors: np.ndarray, reach: int = 200) -> np.ndarray:
+    """The worst error among the neighbours of each point: a point may have been lucky."""
+    padded = np.pad(errors, reach, mode="edge")
+    return np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1).max(axis=1)
+
+
+@pytest.mark.gpu
+def test_errors_of_the_device_functions_are_within_the_widenings(gpu: Any, record_property: Any) -> None:
+    """Ten times the measured errors of erfc, erf, exp, expm1, cosh and log, plus the arguments', are allowed for."""
+    z = np.sort(np.concatenate([np.linspace(-8.0, 37.5, 2500), np.linspace(0.5, 1.7, 2500)]))
+    erfc = measure("erfc", z * math.sqrt(0.5))
+    hazard = np.exp(-z * z / 2 - special.log_ndtr(-z)) / math.sqrt(2 * math.pi)
+    needed = 10 * worst_nearby(erfc) + EPSILON * (2.5 * np.abs(z) * hazard + 1)
+    assert (needed <= TAIL_ERROR + TAIL_ERROR_GROWTH * np.maximum(z, 0) ** 2).all()
+    small = np.concatenate([np.linspace(1e-6, 6, 2000), np.logspace(-300, 0, 1000)])
+    erf = measure("erf", small)
+    assert 10 * erf.max() + 4.5 * EPSILON <= 2 * TAIL_ERROR
+    y = np.sort(np.concatenate([np.linspace(0, 708, 2000), np.logspace(-300, 0, 500)]))
+    exp, expm1 = measure("exp", -y), measure("expm1", -np.concatenate([y[y > 0], np.linspace(0.01, 3, 1000)]))
+    needed = 10 * (worst_nearby(exp) + expm1.max()) + EPSILON * (1.5 * y + 3.5)
+    assert (needed <= TAIL_ERROR + TAIL_ERROR_GROWTH * y).all()
+    cosh = measure("cosh", np.linspace(0.0, 1.0, 1000))
+    needed = 10 * (worst_nearby(exp) + cosh.max()) + EPSILON * (3.5 * y + 6)
+    assert (needed <= TAIL_ERROR + 2 * TAIL_ERROR_GROWTH * y).all()
+    log = measure("log", np.concatenate([np.logspace(-300, 0, 1000), np.linspace(0.5, 1.0, 1000)]))
+    assert log.max() <= EPSILON  # half of what the sums of logarithms allow
+    for name, errors in zip(FUNCTIONS, (erfc, erf, exp, expm1, cosh, log), strict=True):
+        print(f"{name}: at most {errors.max() / EPSILON:.2f} epsilons")
+        record_property(name, float(errors.max() / EPSILON))
+
+
+@pytest.mark.gpu
+def test_divisions_are_exact_and_nothing_is_flushed_to_zero(gpu: Any) -> None:
+    """The compiled kernels divide by the IEEE rule: no fast approximation got in."""
+    certify(AdditiveEnsemble.from_stumps([0], [0.5], [0.1], [0.9], n_features=1), [[0.0]], "laplace:1", backend="cuda")
+    for kernel in (gpu.fill_table, gpu.failures_in_shared):
+        for code in kernel.inspect_asm().values():
+            assert "div.rn.f64" in code
+            assert "div.approx" not in code
+            assert "div.full" not in code
+            assert "add.ftz" not in code
+
+
+def fetch_table(gpu: Any, noise: Noise, rows: np.ndarray, model: AdditiveEnsemble) -> np.ndarray:
+    """The probability table as the device computes it."""
+    packed = _pack(model)
+    tables = gpu._ComputedTables(
+        rows,
+        packed.edges,
+        packed.edge_features,
+        packed.units(noise),
+        noise.magnitude,
+        noise.name,
+        packed.starts,
+    )
+    tables.send_model()
+    lane = gpu.open_lanes()[0]
+    table = lane.fetch("table", tables.bring(lane, slice(0, len(rows))))
+    lane.finish()
+    return np.array(table)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", sorted(NOISES))
+@pytest.mark.parametrize("units", [None, (0.7,)])
+def test_cells_are_tight_upper_bounds(kind: str, units: tuple[float, ...] | None, gpu: Any) -> None:
+    """Cells computed by the device are never below the true ones and hardly above, from -38 to 38 scales."""
+    noise = NOISES[kind](0.3, units)  # type: ignore[call-arg]
+    scale = scale_of(noise, 0)
+    for width in (1e-9, 3e-4, 0.011, 0.1, 0.9, 1.1, 3.0):
+        edges = [0.0, width * scale]
+        distances = np.concatenate([-np.logspace(1.58, -12, 60), [0.0], np.logspace(-12, 1.58, 60)])
+        rows = (distances * scale)[:, None]
+        table = fetch_table(gpu, noise, rows, AdditiveEnsemble([StepFunction(0, edges, [0, 1, 2])], 0, 1))
+        for x, bounds in zip(rows[:, 0].tolist(), table.tolist(), strict=True):
+            for bound, truth in zip(bounds, oracle.cell_probabilities(noise, x, edges), strict=True):
+                assert truth <= bound <= 1.0
+                if noise.name == "uniform":
+                    assert bound - float(truth) < 1e-13
+                    assert bound > 0 or truth == 0
+                elif truth > 2 * TINY:
+                    assert bound <= truth * (1 + MP.mpf(1e-10))
+                else:
+                    assert 0 < bound < 4 * TINY
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", sorted(NOISES))
+def test_cells_far_beyond_the_range(kind: str, gpu: Any) -> None:
+    """Values near the largest double give the bounds of the host, between 0 and 1 and without NaN."""
+    rows = np.array([-1.7e308, -1e300, 0.0, 3.0, 1.7e308])[:, None]
+    step = StepFunction(0, [-1.7e308, -1.0, 0.0, 5e-324, 2.0, 1.7e308], np.arange(7))
+    for magnitude in (1e-200, 1.0, 1e200):
+        noise = NOISES[kind](magnitude)  # type: ignore[call-arg]
+        table = fetch_table(gpu, noise, rows, AdditiveEnsemble([step], 0, 1))
+        assert ((table >= 0) & (table <= 1)).all()
+        np.testing.assert_allclose(table, noise.cell_probabilities(rows[:, 0], step.edges), rtol=1e-12)
+
+
+# --- paths -----------------------------------------------------------------------------------------------------
+
+
+def draw_problem(n_terms: int, n_rows: int, cells: int, reach: int, seed: int) -> tuple[AdditiveEnsemble, np.ndarray]:
+    """A random model of terms with up to that many cells, and rows around its edges."""
+    rng = np.random.default_rng(seed)
+    steps = [
+        StepFunction(feature, np.sort(rng.uniform(size=size - 1)), rng.integers(0, reach, size))
+        for feature, size in enumerate(rng.integers(min(2, cells), cells + 1, n_terms).tolist())
+    ]
+    threshold = int(sum(step.scores.mean() for step in steps))
+    return AdditiveEnsemble(steps, threshold, n_terms), rng.uniform(size=(n_rows, n_terms))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("noise", [Gaussian(0.25), Gaussian(0.02), Uniform(1.0), Uniform(0.1)])
+@pytest.mark.parametrize(
+    ("n_terms", "cells", "reach"), [(14, 2, 100), (14, 30, 100), (300, 2, 60), (700, 3, 60), (6, 4, 300_000)]
+)
+def test_agrees_with_the_default_backend(noise: Noise, n_terms: int, cells: int, reach: int, gpu: Any) -> None:
+    """Small and large models, laws in shared memory and beyond it: masses agree to 1e-9, labels wholly."""
+    model, rows = draw_problem(n_terms, 200, cells, reach, seed=n_terms)
+    ours, other = certify(model, rows, noise, backend="cuda"), certify(model, rows, noise, backend=DEFAULT_BACKEND)
+    assert ours.label.tolist() == other.label.tolist()
+    np.testing.assert_allclose(ours.log_failure, other.log_failure, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(ours.radius, other.radius, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.gpu
+def test_rows_that_do_not_fit_shared_memory_go_to_device_memory(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With little shared memory the same masses come out, up to rounding."""
+    model, rows = draw_problem(200, 300, 2, 60, seed=1)
+    roomy = certify(model, rows, Gaussian(0.25), backend="cuda")
+    monkeypatch.setattr(_cuda_device, "_granted", {})
+    monkeypatch.setattr(gpu, "_STATES_IN_SHARED", 700)
+    tight = certify(model, rows, Gaussian(0.25), backend="cuda")
+    monkeypatch.setattr(_cuda_device, "_granted", {})
+    np.testing.assert_allclose(tight.log_failure, roomy.log_failure, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.gpu
+def test_blocks_do_not_change_a_row(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streamed in many blocks through both lanes, every row has bit for bit the certificate that it has alone."""
+    model, rows = draw_problem(50, 1000, 4, 40, seed=3)
+    whole = certify(model, rows, Gaussian(0.25), backend="cuda")
+    monkeypatch.setattr(gpu, "_BLOCK_NUMBERS", 1)
+    monkeypatch.setattr(gpu, "_FEW_ROWS", 7)
+    pieces = certify(model, rows, Gaussian(0.25), backend="cuda")
+    assert pieces.log_failure.tolist() == whole.log_failure.tolist()
+
+
+@pytest.mark.gpu
+def test_calls_from_several_threads(gpu: Any) -> None:
+    """Threads that certify different models at the same time get their own results."""
+    problems = [draw_problem(20 + seed, 500, 3, 50, seed) for seed in range(8)]
+    alone = [certify(model, rows, Gaussian(0.25), backend="cuda").log_failure.tolist() for model, rows in problems]
+    with ThreadPoolExecutor(8) as pool:
+        together = pool.map(
+            lambda p: certify(p[0], p[1], Gaussian(0.25), backend="cuda").log_failure.tolist(), problems
+        )
+        assert list(together) == alone
+
+
+@pytest.mark.gpu
+def test_few_columns_of_many_travel(gpu: Any) -> None:
+    """A model that reads three of a thousand columns gives what it gives on these three."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(50, 1000))
+    at = np.array([7, 500, 999])
+    edges, scores = rng.normal(size=3), rng.integers(1, 30, 3)
+    wide = [StepFunction(int(f), [e], [0, s]) for f, e, s in zip(at, edges, scores, strict=True)]
+    narrow = [StepFunction(f, [e], [0, s]) for f, (e, s) in enumerate(zip(edges, scores, strict=True))]
+    ours = certify(AdditiveEnsemble(wide, 20, 1000), rows, Gaussian(0.5), backend="cuda")
+    same = certify(AdditiveEnsemble(narrow, 20, 3), rows[:, at], Gaussian(0.5), backend="cuda")
+    assert ours.log_failure.tolist() == same.log_failure.tolist()
+
+
+@pytest.mark.gpu
+def test_the_gpu_is_a_device_backend(gpu: Any) -> None:
+    """It offers what certificates ask of a device, for every noise of the package."""
+    assert isinstance(gpu, DeviceBackend)
+    assert set(NOISES) == gpu.NOISES
+    assert load_backend(None, BIG_WORK) is gpu

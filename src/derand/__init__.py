@@ -30,6 +30,7 @@ _HOMES = {
     "RobTreeBoostClassifier": "estimators",
     "RobAdaBoostClassifier": "estimators",
     "make_certified_scorer": "estimators",
+    "CertificateReport": "report",
     "save": "storage",
     "load": "storage",
 }
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from derand.noise import Noise as Noise
     from derand.noise import Uniform as Uniform
     from derand.noise import parse_noise as parse_noise
+    from derand.report import CertificateReport as CertificateReport
     from derand.storage import load as load
     from derand.storage import save as save
 

@@ -284,7 +284,9 @@ def demo(
 @app.command()
 @_clear_errors
 def bench(
-    name: Annotated[str, typer.Argument(help="core, train, certify, joint, growth or boost.", show_default=False)],
+    name: Annotated[
+        str, typer.Argument(help="core, train, certify, joint, growth, boost or quality.", show_default=False)
+    ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for the results as JSON (and a plot).")
     ] = None,
@@ -303,6 +305,66 @@ def bench(
     _print_facts(_console(), {key.replace("_", " "): _figure(value) for key, value in result["results"].items()})
     machine = result["machine"]
     typer.echo(f"{machine['system']}, {machine['processor']}, {machine['cores']} cores")
+
+
+@app.command()
+@_clear_errors
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Tables or figures of the paper, such as tab:baseline-both, or claims.", show_default=False
+        ),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All of them (about half an hour).")] = False,
+    list_names: Annotated[bool, typer.Option("--list", help="Print the names and stop.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Use a part of the test rows; tolerances are wider.")] = False,
+    results: Annotated[
+        Path, typer.Option(help="Folder for tables, figures, and what an interrupted run has done so far.")
+    ] = Path("derand-results"),
+    document: Annotated[
+        Path | None, typer.Option(help="Also write a summary of all that differs, and why (Markdown).")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Threads; all cores if not given.", show_default=False)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Carry out tables and figures of the paper and set them beside the published numbers.
+
+    Datasets are looked for as `derand datasets` says. Run the same command again to go on after an interruption.
+    """
+    from derand.reproduce import choose_names, list_short_rows, read_items, summarize, write_document
+    from derand.reproduce import reproduce as carry_out
+
+    if list_names:
+        titles = {name: item.title for name, item in read_items().items()}
+        _print_names(titles, as_json)
+        return
+    chosen = choose_names(names or [], everything=everything)
+    with _show_steps("reproducing") as tell:
+        reports = carry_out(chosen, results, quick=quick, n_jobs=jobs, on_progress=tell)
+    if document is not None:
+        write_document(document, reports)
+    if as_json:
+        _print_json([report.as_dict() for report in reports])
+        return
+    console = _console()
+    for report in reports:
+        if report.cells and len(reports) == 1:
+            console.print(_make_table(report.item.title, *list_short_rows(report.cells)))
+        _print_facts(console, {report.item.name: summarize(report)})
+        _print_facts(console, {"written": ", ".join(str(path) for path in report.files)})
+
+
+def _print_names(titles: dict[str, str], as_json: bool) -> None:
+    """Names with their titles for people and as JSON; bare names, one per line, for a pipe."""
+    if as_json:
+        _print_json([{"name": name, "title": title} for name, title in titles.items()])
+    elif sys.stdout.isatty():
+        _console().print(
+            _make_table("Tables and figures", ["name", "what it shows"], [list(pair) for pair in titles.items()])
+        )
+    else:
+        typer.echo("\n".join(titles))
 
 
 def _require_choice(option: str, value: str, choices: Sequence[str]) -> None:
@@ -397,9 +459,23 @@ def _as_plain(value: Any) -> Any:
 
 @contextmanager
 def _show_progress(what: str, unit: str = "") -> Iterator[Callable[[int], None]]:
+    """A bar that counts up, without a known end."""
+    with _show_bar(what, unit) as update:
+        yield lambda done: update(advance=done)
+
+
+@contextmanager
+def _show_steps(what: str) -> Iterator[Callable[[int, int, str], None]]:
+    """A bar of steps: told how many are done, of how many, and what is next."""
+    with _show_bar(what, "models") as update:
+        yield lambda done, total, text: update(completed=done, total=total, description=text)
+
+
+@contextmanager
+def _show_bar(what: str, unit: str) -> Iterator[Callable[..., None]]:
     """A bar on stderr while the block runs, if it runs for more than a second and someone is looking."""
     if not sys.stderr.isatty():
-        yield lambda count: None
+        yield lambda **changes: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -417,7 +493,7 @@ def _show_progress(what: str, unit: str = "") -> Iterator[Callable[[int], None]]
     timer = threading.Timer(_PATIENCE, progress.start)
     timer.start()
     try:
-        yield lambda done: progress.advance(task, done)
+        yield lambda **changes: progress.update(task, **changes)
     finally:
         timer.cancel()
         timer.join()

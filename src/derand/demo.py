@@ -1,4 +1,4 @@
-"""The demo: train on bundled data, certify held-out rows, draw a plot. A plain dict out."""
+"""The demo: train on bundled data, certify held-out rows, draw a plot, write a report. A plain dict out."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ import numpy as np
 
 from derand import plot
 from derand.certificates import Certificates
-from derand.datasets import load
+from derand.datasets import Dataset, load
 from derand.estimators import StumpClassifier
 from derand.files import PathLike, replace_when_done
 from derand.metrics import average_certified_radius, certified_accuracy
 from derand.noise import Gaussian
+from derand.report import CertificateReport
 
 RADII = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 _SHOWN_ROWS = 5
 
 
 def run_demo(folder: PathLike) -> dict[str, Any]:
-    """Train and certify a StumpClassifier on scikit-learn's breast-cancer data and write `certified_accuracy.png`.
+    """Train and certify a StumpClassifier on scikit-learn's breast-cancer data and show the results.
+
+    Writes `certified_accuracy.png` and `report.html`.
 
     Parameters
     ----------
@@ -33,7 +36,7 @@ def run_demo(folder: PathLike) -> dict[str, Any]:
     -------
     dict
         Accuracy, certified accuracy at RADII, average certified radius, the most and the least certain test rows,
-        the seconds each step took, and the path of the plot.
+        the seconds each step took, and the paths of the plot and the report.
     """
     data = load("sklearn_breast_cancer")
     labels = np.array(data.target_names)[data.y]
@@ -58,6 +61,7 @@ def run_demo(folder: PathLike) -> dict[str, Any]:
         "average_certified_radius": average_certified_radius(labels[test], certificates),
         **_pick_rows(certificates, labels[test], test),
         "plot": os.fspath(_write_plot(certificates, labels[test], Path(folder))),
+        "report": os.fspath(_write_report(model, data, Path(folder))),
         "seconds": {"train": trained - started, "certify": certified - trained},
     }
 
@@ -91,4 +95,21 @@ def _write_plot(certificates: Certificates, labels: Any, folder: Path) -> Path:
     axes.set_title("Breast cancer, test rows; radius in standard deviations")
     with replace_when_done(path) as draft:
         figure.savefig(draft, format="png", dpi=150)
+    return path
+
+
+def _write_report(model: StumpClassifier, data: Dataset, folder: Path) -> Path:
+    labels = np.array(data.target_names)[data.y]
+    train, test = data.split
+    path = folder / "report.html"
+    CertificateReport(
+        model,
+        data.X[test],
+        labels[test],
+        X_train=data.X[train],
+        y_train=labels[train],
+        feature_names=data.feature_names,
+        groups=["mean area"],
+        title="Breast cancer, held-out patients",
+    ).write_html(path)
     return path

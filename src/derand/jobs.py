@@ -1,4 +1,4 @@
-"""From files to files: train on a table, certify a table. Plain dicts out.
+"""From files to files: train on a table, certify a table, report on it. Plain dicts out.
 
 Owns which columns of a file are used and how. Must not know the command line or how results are printed.
 """
@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from derand.estimators import StumpClassifier
 from derand.files import PathLike, require_writable
 from derand.metrics import average_certified_radius, certified_accuracy
 from derand.noise import Noise, as_noise
+from derand.report import CertificateReport
 from derand.storage import load, save
 from derand.tables import ColumnKind
 
@@ -241,6 +243,76 @@ def certify_file(
     }
 
 
+def report_file(
+    model: PathLike,
+    data: PathLike,
+    output: PathLike,
+    *,
+    target: str | None = None,
+    train: PathLike | None = None,
+    groups: Sequence[str] = (),
+    radius: float | None = None,
+    l0: int | None = None,
+    title: str | None = None,
+) -> dict[str, Any]:
+    """Certify the rows of a CSV or Parquet file and write a CertificateReport about them.
+
+    Parameters
+    ----------
+    model : path-like
+        A saved classifier.
+    data : path-like
+        Columns are matched as for `certify_file`.
+    output : path-like
+        .html, .md, .tex or .json.
+    target : str or None
+        Column with the true labels.
+    train : path-like or None
+        The training table, with the target: a twin trained on it without noise becomes a baseline.
+    groups : sequence of str
+        Columns whose groups are compared; they need not be features.
+    radius, l0, title
+        As for CertificateReport.
+
+    Returns
+    -------
+    dict
+        Where the report is, and its guarantee.
+    """
+    start = time.perf_counter()
+    if train is not None and target is None:
+        raise ValueError("The training table needs the target, to train the baseline: name it.")
+    require_writable(output)
+    classifier = _load_classifier(model)
+    columns = _MatchedColumns.find(classifier, data, target)
+    table = columns.read_all(groups)
+    rows, labels = columns.read(table, first_row=1)
+    X_train, y_train = None, None
+    if train is not None:
+        known = _MatchedColumns.find(classifier, train, target)
+        X_train, y_train = known.read(known.read_all(), first_row=1)
+    report = CertificateReport(
+        classifier,
+        rows,
+        labels,
+        X_train=X_train,
+        y_train=y_train,
+        groups={name: name if name in columns.names else table.column(name).to_pylist() for name in groups} or None,
+        radius=radius,
+        l0=l0,
+        title=title or f"Certificate report: {Path(data).name}",
+        feature_names=columns.names,
+    )
+    report.write(output)
+    return {
+        "output": os.fspath(output),
+        "rows": table.num_rows,
+        "guarantee": report.to_dict()["guarantee"]["paragraph"],
+        "unseen_categories": columns.unseen,
+        "seconds": time.perf_counter() - start,
+    }
+
+
 def _load_classifier(path: PathLike) -> Any:
     model = load(path)
     if not hasattr(model, "certify"):
@@ -292,14 +364,29 @@ class _MatchedColumns:
 
     def certify(self, batch: pa.Table, l0: int, first_row: int) -> tuple[Certificates, NDArray[Any] | None]:
         """Certificates of a batch of rows, and their labels where there is a target."""
+        rows, labels = self.read(batch, first_row)
+        return self.classifier.certify(rows, l0=l0), labels
+
+    def read_all(self, others: Sequence[str] = ()) -> pa.Table:
+        """The whole file, with other columns as text beside those of the classifier."""
+        import pyarrow as pa
+
+        tables.require_columns(self.path, tables.read_names(self.path), others)
+        kinds = {**dict.fromkeys(others, ColumnKind.TEXT), **self.kinds}
+        batches = list(tables.read_batches(self.path, kinds))
+        if not batches:
+            raise ValueError(f"{self.path} has a header line but no rows.")
+        return pa.concat_tables(batches)
+
+    def read(self, batch: pa.Table, first_row: int) -> tuple[Any, NDArray[Any] | None]:
+        """A batch as the classifier takes it, and the labels where there is a target."""
         numerical = [name for name in self.names if name not in self._categorical]
         tables.require_complete(self.path, batch, numerical, first_row)
         self._count_unseen(batch)
         rows = batch.select(list(self.names))
         if self.classifier.encoding_.names is None:
             rows = np.array([column.to_pylist() for column in rows.columns], dtype=object).T
-        certificates = self.classifier.certify(rows, l0=l0)
-        return certificates, None if self.target is None else self._read_labels(batch, self.target, first_row)
+        return rows, None if self.target is None else self._read_labels(batch, self.target, first_row)
 
     def _count_unseen(self, batch: pa.Table) -> None:
         import pyarrow as pa

@@ -1,0 +1,333 @@
+"""Parts of the summary -> SVG text. Colours are CSS classes, so that charts follow the page's theme and its printer.
+
+Owns axes, lines, bars and their descriptions for screen readers. All text is escaped here. Must not know models.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from derand.report._text import count, cut, percent, shorten, show
+
+_WIDTH, _HEIGHT = 420, 250
+_SHAPE_WIDTH, _SHAPE_HEIGHT = 300, 176
+_LAW_PICTURE = 220
+LAW_HEIGHT = 1000
+"""What the highest bin of a law counts in the summary."""
+_ROLE_CLASSES = {"all": "line-main", "balanced": "line-second", "baseline": "line-base"}
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The plotting area of a chart, and where data lie in it."""
+
+    width: int
+    height: int
+    x_range: tuple[float, float]
+    y_range: tuple[float, float]
+    left: int = 44
+    right: int = 12
+    top: int = 12
+    bottom: int = 40
+
+    def x(self, value: float) -> float:
+        """Place of a value from the left."""
+        low, high = self.x_range
+        share = (value - low) / (high - low)
+        return round(self.left + share * (self.width - self.left - self.right), 1)
+
+    def y(self, value: float) -> float:
+        """Place of a value from the top."""
+        low, high = self.y_range
+        share = (value - low) / (high - low)
+        return round(self.height - self.bottom - share * (self.height - self.top - self.bottom), 1)
+
+    @property
+    def floor(self) -> int:
+        return self.height - self.bottom
+
+    def rule(self, y: float, kind: str) -> str:
+        """A horizontal line across the plotting area."""
+        return f'<line class="{kind}" x1="{self.left}" x2="{self.width - self.right}" y1="{y}" y2="{y}"/>'
+
+    def grid(self, values: Iterable[tuple[float, str]]) -> str:
+        """Horizontal lines with their labels."""
+        parts = []
+        for value, label in values:
+            y = self.y(value)
+            parts.append(self.rule(y, "grid"))
+            parts.append(f'<text class="tick end" x="{self.left - 7}" y="{y + 4}">{escape(label)}</text>')
+        return "".join(parts)
+
+    def ticks(self, values: Iterable[tuple[float, str]], title: str) -> str:
+        """Labels below the plotting area, and what they count."""
+        parts = [self.rule(self.floor, "axis")]
+        for value, label in values:
+            x = self.x(value)
+            parts.append(f'<line class="axis" x1="{x}" x2="{x}" y1="{self.floor}" y2="{self.floor + 4}"/>')
+            parts.append(f'<text class="tick mid" x="{x}" y="{self.floor + 17}">{escape(label)}</text>')
+        middle = (self.left + self.width - self.right) / 2
+        parts.append(f'<text class="tick mid title" x="{middle}" y="{self.height - 4}">{escape(title)}</text>')
+        return "".join(parts)
+
+
+def _svg(frame: Frame, body: str, title: str, description: str, **data: Any) -> Markup:
+    """A picture with its name and description for those who do not see it."""
+    extra = "".join(f' data-{name.replace("_", "-")}="{escape(value)}"' for name, value in data.items())
+    return Markup(
+        f'<svg viewBox="0 0 {frame.width} {frame.height}" role="img" aria-label="{escape(title)}. '
+        f'{escape(description)}"{extra}>{body}</svg>'
+    )
+
+
+def choose_ticks(low: float, high: float, about: int = 5) -> list[float]:
+    """Round numbers within a range."""
+    if not high > low:
+        return [low]
+    rough = (high - low) / about
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(s * power for s in (1, 2, 2.5, 5, 10) if s * power >= rough * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def _fall(frame: Frame, xs: Sequence[float], ys: Sequence[float]) -> str:
+    """A falling curve as steps that are never above the truth between two known points."""
+    path = [f"M{frame.x(xs[0])},{frame.y(ys[0])}"]
+    for x, y in zip(xs[1:], ys[1:], strict=True):
+        path.append(f"V{frame.y(y)}H{frame.x(x)}")
+    return "".join(path)
+
+
+def draw_curves(summary: dict[str, Any], roles: Sequence[str]) -> Markup | None:
+    """Certified accuracy over the radius for some families of curves, with the mark that the slider moves."""
+    radii = summary["scale"]["radii"]
+    chosen = [one for one in summary["accuracy"]["series"] if one["role"] in roles]
+    if len(radii) < 2 or not chosen:
+        return None
+    frame = Frame(_WIDTH, _HEIGHT, (0.0, radii[-1]), (0.0, 1.0))
+    body = [frame.grid((share, f"{share:.0%}") for share in (0.0, 0.25, 0.5, 0.75, 1.0))]
+    body.append(frame.ticks(((r, show(r)) for r in choose_ticks(0.0, radii[-1])), _name_axis(summary)))
+    for one in reversed(chosen):
+        style = style_of(one, [other for other in chosen if other["role"] == one["role"]])
+        body.append(f'<path class="{style}" d="{_fall(frame, radii, one["values"])}"/>')
+    body.append(_mark_radius(frame, summary["scale"]["quoted"]))
+    k = radii.index(summary["scale"]["quoted"])
+    told = ", ".join(f"{one['label']} {percent(one['values'][k])}" for one in chosen)
+    title = f"{summary['accuracy']['measure'].capitalize()} over the radius"
+    return _svg(frame, "".join(body), title, f"At radius {show(radii[k])}: {told}", **_slider(frame))
+
+
+def style_of(series: dict[str, Any], family: Sequence[dict[str, Any]]) -> str:
+    """Class of a curve: by its role, and within a family of several by its place."""
+    if series["role"] in ("all", "balanced"):
+        return _ROLE_CLASSES[series["role"]]
+    place = next(k for k, one in enumerate(family) if one["key"] == series["key"])
+    return f"{'line-base' if series['role'] == 'baseline' else 'line-family'} line-{place % 4}"
+
+
+def _slider(frame: Frame) -> dict[str, Any]:
+    return {"left": frame.left, "right": frame.width - frame.right, "end": frame.x_range[1]}
+
+
+def _mark_radius(frame: Frame, radius: float) -> str:
+    x = frame.x(min(radius, frame.x_range[1]))
+    return f'<line class="mark radius-mark" x1="{x}" x2="{x}" y1="{frame.top}" y2="{frame.floor}"/>'
+
+
+def _name_axis(summary: dict[str, Any]) -> str:
+    unit = {"standard": ", in standard deviations", "range": ", in ranges", "given": ", in given units"}
+    return f"radius (l{summary['noise']['norm']}{unit.get(summary['noise']['unit'], '')})"
+
+
+def draw_budgets(summary: dict[str, Any]) -> Markup | None:
+    """For a model without a radius: certified accuracy by the number of changed categories, as bars."""
+    chosen = [one for one in summary["accuracy"]["series"] if one["role"] == "l0"]
+    if len(chosen) < 2 or len(summary["scale"]["radii"]) > 1:
+        return None
+    frame = Frame(_WIDTH, _HEIGHT, (-0.6, len(chosen) - 0.4), (0.0, 1.0))
+    body = [frame.grid((share, f"{share:.0%}") for share in (0.0, 0.25, 0.5, 0.75, 1.0))]
+    for one in chosen:
+        x, y = frame.x(one["l0"] - 0.3), frame.y(one["values"][0])
+        width = round(frame.x(one["l0"] + 0.3) - x, 1)
+        body.append(f'<rect class="bar-right" x="{x}" y="{y}" width="{width}" height="{round(frame.floor - y, 1)}"/>')
+        label = percent(one["values"][0])
+        body.append(f'<text class="tick mid strong" x="{round(x + width / 2, 1)}" y="{y - 5}">{label}</text>')
+    body.append(frame.ticks(((one["l0"], str(one["l0"])) for one in chosen), "categories that may change"))
+    told = ", ".join(f"{one['l0']}: {percent(one['values'][0])}" for one in chosen)
+    return _svg(frame, "".join(body), "Certified accuracy by changed categories", told)
+
+
+def draw_histogram(summary: dict[str, Any]) -> Markup | None:
+    """How many rows have which radius."""
+    histogram = summary["histogram"]
+    edges, right, wrong = histogram["edges"], histogram["right"], histogram["wrong"]
+    if len(edges) < 2:
+        return None
+    highest = max([a + b for a, b in zip(right, wrong, strict=True)] or [1]) or 1
+    frame = Frame(_WIDTH, _HEIGHT, (0.0, edges[-1]), (0.0, highest * 1.05))
+    levels = sorted({round(tick) for tick in choose_ticks(0, highest, 4)})
+    body = [frame.grid((level, count(level)) for level in levels)]
+    for low, high, good, bad in zip(edges[:-1], edges[1:], right, wrong, strict=True):
+        for kind, start, stop in (("bar-right", 0, good), ("bar-wrong", good, good + bad)):
+            if stop > start:
+                y = frame.y(stop)
+                body.append(
+                    f'<rect class="{kind}" x="{round(frame.x(low) + 0.5, 1)}" y="{y}" '
+                    f'width="{round(frame.x(high) - frame.x(low) - 1, 1)}" height="{round(frame.y(start) - y, 1)}"/>'
+                )
+    body.append(frame.ticks(((r, show(r)) for r in choose_ticks(0.0, edges[-1])), _name_axis(summary)))
+    body.append(_mark_radius(frame, summary["scale"]["quoted"]))
+    told = f"Median {cut_radius(summary['radii']['median'])}, largest {cut_radius(summary['radii']['largest'])}"
+    return _svg(frame, "".join(body), "Histogram of radii", told, **_slider(frame))
+
+
+def cut_radius(radius: Any) -> str:
+    """A radius of the summary as text: "inf" stands for no limit."""
+    return "no limit" if radius == "inf" else cut(radius)
+
+
+def draw_shape(shape: dict[str, Any], span: tuple[float, float]) -> Markup:
+    """One feature's push: the steps, what noise makes of them, and the data beneath; all charts share their scale."""
+    if shape["kind"] == "categorical":
+        return _draw_categories(shape, span)
+    frame = Frame(_SHAPE_WIDTH, _SHAPE_HEIGHT, (shape["low"], shape["high"]), span, 40, 8, 8, 24)
+    body = [_draw_counts(frame, shape["counts"])]
+    levels = choose_ticks(*span, 4)
+    body.append(frame.grid((level, show(level)) for level in levels))
+    body.append(frame.rule(frame.y(0), "zero"))
+    steps = [f"M{frame.x(shape['low'])},{frame.y(shape['pushes'][0])}"]
+    for edge, push in zip(shape["edges"], shape["pushes"][1:], strict=True):
+        steps.append(f"H{frame.x(edge)}V{frame.y(push)}")
+    steps.append(f"H{frame.x(shape['high'])}")
+    body.append(f'<path class="line-step" d="{"".join(steps)}"/>')
+    last = len(shape["smooth"]) - 1
+    width = shape["high"] - shape["low"]
+    points = [f"{frame.x(shape['low'] + width * k / last)},{frame.y(push)}" for k, push in enumerate(shape["smooth"])]
+    body.append(f'<polyline class="line-main" points="{" ".join(points)}"/>')
+    body.append(_short_ticks(frame, shape))
+    edges, pushes = (", ".join(show(value) for value in shape[key][:6]) for key in ("edges", "pushes"))
+    told = f"Steps at {edges}; pushes {pushes}"
+    return _svg(frame, "".join(body), f"Shape of {shape['name']}", told)
+
+
+def _short_ticks(frame: Frame, shape: dict[str, Any]) -> str:
+    parts = [frame.rule(frame.floor, "axis")]
+    ticks = choose_ticks(shape["low"], shape["high"], 4)
+    if max(len(show(tick)) for tick in ticks) > 5:
+        ticks = ticks[::2]
+    for tick in ticks:
+        parts.append(f'<text class="tick mid" x="{frame.x(tick)}" y="{frame.floor + 15}">{escape(show(tick))}</text>')
+    return "".join(parts)
+
+
+def _draw_counts(frame: Frame, counts: Sequence[int]) -> str:
+    """The data under a shape, as bars that use a third of the height; rare bins stay visible."""
+    highest = max(counts) or 1
+    room = (frame.floor - frame.top) / 3
+    low, high = frame.left, frame.width - frame.right
+    width = (high - low) / len(counts)
+    parts = []
+    for k, rows in enumerate(counts):
+        if rows:
+            tall = round(max(1.0, room * rows / highest), 1)
+            parts.append(
+                f'<rect class="data" x="{round(low + k * width, 1)}" y="{round(frame.floor - tall, 1)}" '
+                f'width="{round(width - 0.5, 1)}" height="{tall}"/>'
+            )
+    return "".join(parts)
+
+
+def _draw_categories(shape: dict[str, Any], span: tuple[float, float]) -> Markup:
+    """A bar per category, its push to the left or right, with the number of rows."""
+    entries = [*shape["categories"], {"name": "new or missing", **shape["other"]}]
+    height = 20 * len(entries) + 12
+    frame = Frame(_SHAPE_WIDTH, max(height, 80), span, (0.0, 1.0), 118, 44, 6, 6)
+    zero = frame.x(0)
+    body = [f'<line class="zero" x1="{zero}" x2="{zero}" y1="{frame.top}" y2="{height - 6}"/>']
+    for k, entry in enumerate(entries):
+        y = frame.top + 20 * k
+        start, stop = sorted((zero, frame.x(entry["push"])))
+        kind = "bar-right" if k < len(shape["categories"]) else "bar-faint"
+        body.append(
+            f'<text class="tick end" x="{frame.left - 8}" y="{y + 14}">{escape(shorten(entry["name"], 17))}'
+            f"<title>{escape(entry['name'])}</title></text>"
+            f'<rect class="{kind}" x="{start}" y="{y + 3}" width="{round(max(stop - start, 1), 1)}" height="13"/>'
+            f'<text class="tick end faint" x="{frame.width - 2}" y="{y + 14}">{count(entry["count"])}</text>'
+        )
+    told = "; ".join(f"{entry['name']} {show(entry['push'], 3)}" for entry in entries)
+    return _svg(frame, "".join(body), f"Push of the categories of {shape['name']}", told)
+
+
+def shape_span(shapes: Sequence[dict[str, Any]]) -> tuple[float, float]:
+    """One scale for all shapes, with some room."""
+    pushes = [0.0]
+    for shape in shapes:
+        if shape["kind"] == "numerical":
+            pushes += shape["pushes"]
+        else:
+            pushes += [entry["push"] for entry in [*shape["categories"], shape["other"]]]
+    low, high = min(pushes), max(pushes)
+    room = 0.08 * (high - low) or 1.0
+    return low - room, high + room
+
+
+def law_paths(law: dict[str, Any], axis: dict[str, Any], is_one: bool) -> dict[str, str]:
+    """Paths of a law's picture, in places of its frame; the page's script draws other rows by the same rule."""
+    frame = _law_frame(axis)
+
+    def height(share: int) -> float:
+        return frame.y(share / LAW_HEIGHT)
+
+    held: list[str] = []
+    failing: list[str] = []
+    for at, share in enumerate(law["density"], start=law["start"]):
+        side = held if (at >= axis["threshold_bin"]) == is_one else failing
+        side.append(f"M{frame.x(at)},{frame.floor}V{height(share)}H{frame.x(at + 1)}V{frame.floor}Z")
+    below = [f"M{frame.left},{frame.floor}H{frame.x(law['start'])}"]
+    below += [f"V{height(share)}H{frame.x(at + 1)}" for at, share in enumerate(law["cdf"], start=law["start"])]
+    below.append(f"H{frame.width - frame.right}")
+    return {"held": "".join(held), "failing": "".join(failing), "cdf": "".join(below)}
+
+
+def _law_frame(axis: dict[str, Any]) -> Frame:
+    return Frame(_WIDTH, _LAW_PICTURE, (0.0, float(axis["n_bins"])), (0.0, 1.0), 12, 46, 22, 40)
+
+
+def draw_law(row: dict[str, Any], axis: dict[str, Any], at: int) -> Markup:
+    """The law of a row's score: its density, the part on the wrong side, its cdf, the threshold and the percentile.
+
+    `at` is the place of a radius among those of the summary; the percentile belongs to it.
+    """
+    law, frame = row["law"], _law_frame(axis)
+    paths = law_paths(law, axis, row["is_one"])
+    threshold, percentile = frame.x(axis["threshold_bin"]), frame.x(min(max(law["percentile"][at], 0), axis["n_bins"]))
+    ends = frame.width - frame.right
+    body = [
+        f'<path class="law-held" d="{paths["held"]}"/><path class="law-failing" d="{paths["failing"]}"/>',
+        f'<path class="law-cdf" d="{paths["cdf"]}"/>',
+        f'<line class="law-threshold" x1="{threshold}" x2="{threshold}" y1="{frame.top - 6}" y2="{frame.floor}"/>',
+        f'<text class="tick mid" x="{threshold}" y="{frame.top - 10}">threshold</text>',
+        f'<line class="mark law-percentile" x1="{percentile}" x2="{percentile}" y1="{frame.top}" y2="{frame.floor}"/>',
+        *(
+            f'<text class="tick" x="{ends + 6}" y="{frame.y(share) + 4}">{share:.0%}</text>'
+            for share in (0.0, 0.5, 1.0)
+        ),
+        frame.ticks(_law_ticks(axis), "score under noise, points above the threshold"),
+    ]
+    title = f"Law of the score of row {row['row']}"
+    told = f"The part on the wrong side of the threshold has probability {row['failure_text']}"
+    return _svg(frame, "".join(body), title, told, left=frame.left, right=ends, top=frame.top, floor=frame.floor)
+
+
+def _law_ticks(axis: dict[str, Any]) -> list[tuple[float, str]]:
+    """Whole scores, counted from the threshold, in the middle of their places on the axis."""
+    low = axis["low"] - axis["threshold"]
+    scores = choose_ticks(low, low + axis["n_bins"] * axis["width"], 6)
+    places = [((score - low + 0.5) / axis["width"], score) for score in scores if score == round(score)]
+    return [(place, f"{score:+.0f}" if score else "0") for place, score in places if place <= axis["n_bins"]]

@@ -1,0 +1,175 @@
+"""What the model does with each feature: its shape, its push, and how far it may move alone."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from derand.ensemble import AdditiveEnsemble, CategoryTable, StepFunction, Term
+from derand.report._inputs import FloatArray, Inputs, Subject
+from derand.report._text import cut, shorten
+
+SHAPE_POINTS = 97
+SHAPE_BINS = 40
+MAX_CATEGORIES = 12
+_IMPORTANCE_ROWS = 20_000
+
+
+class Pushes:
+    """Scores measured from a neutral point: above 0 pushes towards class 1, and all pushes add up to score - threshold.
+
+    The neutral point divides every term's range at the same share, so that all terms at their neutral points sit
+    exactly on the threshold. It needs no data.
+    """
+
+    def __init__(self, model: AdditiveEnsemble) -> None:
+        ranges = {term.feature: _score_range(term) for term in model.terms}
+        lowest = sum(low for low, _ in ranges.values())
+        span = sum(high - low for low, high in ranges.values())
+        room = (model.threshold or 0) - lowest
+        share = room / span if span else 0.0
+        self.neutral = {feature: low + share * (high - low) for feature, (low, high) in ranges.items()}
+
+    def of_scores(self, term: Term, scores: Any) -> FloatArray:
+        """Pushes of scores of a term."""
+        return np.asarray(scores, dtype=np.float64) - self.neutral[term.feature]
+
+    def under_noise(self, term: Term, x: FloatArray, subject: Subject) -> FloatArray:
+        """Mean push of values under noise; a category is not randomised."""
+        if isinstance(term, CategoryTable):
+            return self.of_scores(term, term.evaluate(x))
+        cells = subject.noise.cell_probabilities(x, term.edges, term.feature)
+        return self.of_scores(term, cells @ term.scores[:, 0])
+
+
+def _score_range(term: Term) -> tuple[int, int]:
+    if isinstance(term, CategoryTable):
+        return term.score_range(unseen=True)
+    return int(term.scores.min()), int(term.scores.max())
+
+
+def rank_terms(inputs: Inputs, model: AdditiveEnsemble) -> list[tuple[float, Term]]:
+    """Terms with their importance, how much their score varies over the rows, from most to least."""
+    some = inputs.matrix[:: max(1, inputs.n_rows // _IMPORTANCE_ROWS)]
+    ranked = []
+    for term in model.terms:
+        low, high = _score_range(term)
+        spread = float(term.evaluate(some[:, term.feature]).std())
+        ranked.append((spread, high - low, term))
+    ranked.sort(key=lambda entry: entry[:2], reverse=True)
+    return [(spread, term) for spread, _, term in ranked]
+
+
+def summarize_shapes(inputs: Inputs, limit: int) -> list[dict[str, Any]]:
+    """The shape functions of the most important features; none for a vote."""
+    model = inputs.subject.additive
+    if model is None:
+        return []
+    pushes = Pushes(model)
+    shapes = []
+    for importance, term in rank_terms(inputs, model)[:limit]:
+        describe = _describe_table if isinstance(term, CategoryTable) else _describe_steps
+        shapes.append(
+            {
+                "feature": term.feature,
+                "name": inputs.subject.names[term.feature],
+                "importance": importance,
+                **describe(inputs, term, pushes),  # type: ignore[arg-type]
+            }
+        )
+    return shapes
+
+
+def _describe_steps(inputs: Inputs, term: StepFunction, pushes: Pushes) -> dict[str, Any]:
+    subject, column = inputs.subject, inputs.matrix[:, term.feature]
+    noise_scale = float(subject.noise.scales(np.array([term.feature]))[0])
+    low, high = float(column.min()), float(column.max())
+    if term.edges.size and not (low <= term.edges[0] and term.edges[-1] <= high):
+        # a split outside the data is shown where it is within reach of the noise
+        near = term.edges[(term.edges > low - 4 * noise_scale) & (term.edges < high + 4 * noise_scale)]
+        low, high = min([low, *near.tolist()]), max([high, *near.tolist()])
+    # also where all values are equal, or so large that a small margin would vanish beside them
+    margin = max(0.05 * (high - low) or noise_scale, 1e-9 * max(abs(low), abs(high)))
+    low, high = low - margin, high + margin
+    x = np.linspace(low, high, SHAPE_POINTS)
+    inside = (term.edges > low) & (term.edges < high)
+    first = int(np.searchsorted(term.edges, low, side="right"))
+    cells = term.scores[first : first + int(inside.sum()) + 1, 0]
+    bins = np.histogram_bin_edges(column, SHAPE_BINS, range=(low, high))
+    return {
+        "kind": "numerical",
+        "low": low,
+        "high": high,
+        "edges": term.edges[inside].tolist(),
+        "pushes": pushes.of_scores(term, cells).tolist(),
+        "smooth": pushes.under_noise(term, x, subject).tolist(),
+        "counts": np.histogram(column, bins)[0].tolist(),
+        "noise_scale": noise_scale,
+    }
+
+
+def _describe_table(inputs: Inputs, term: CategoryTable, pushes: Pushes) -> dict[str, Any]:
+    subject, column = inputs.subject, inputs.matrix[:, term.feature]
+    known: list[dict[str, Any]] = [
+        {
+            "name": subject.describe_value(term.feature, code),
+            "push": float(pushes.of_scores(term, score)),
+            "count": int((column == code).sum()),
+        }
+        for code, score in zip(term.categories.tolist(), term.scores[:, 0].tolist(), strict=True)
+    ]
+    known.sort(key=lambda entry: -entry["count"])
+    unseen = int(column.size - sum(entry["count"] for entry in known))
+    return {
+        "kind": "categorical",
+        "categories": known[:MAX_CATEGORIES],
+        "left_out": max(0, len(known) - MAX_CATEGORIES),
+        "other": {"push": float(pushes.of_scores(term, term.other)), "count": unseen},
+    }
+
+
+def summarize_moves(inputs: Inputs, radii: dict[str, Any]) -> list[dict[str, Any]]:
+    """For each numerical feature of the model how far it may move if nothing else does, in its own unit."""
+    subject = inputs.subject
+    moves = []
+    for feature in subject.numerical:
+        unit = float(subject.units[feature])
+        column = inputs.matrix[:, feature]
+        half, most = (move_alone(radii[name], unit) for name in ("median", "tenth"))
+        moves.append(
+            {
+                "feature": feature,
+                "name": subject.names[feature],
+                "unit": unit,
+                "half_of_rows": half,
+                "nine_in_ten": most,
+                "low": float(column.min()),
+                "high": float(column.max()),
+                "sentence": _say_move(shorten(subject.names[feature]), half),
+            }
+        )
+    return moves
+
+
+def multiply_down(radius: float, unit: float) -> float:
+    """The product, never above the true one."""
+    product = radius * unit
+    if not math.isfinite(product) or Fraction(product) <= Fraction(radius) * Fraction(unit):
+        return product
+    return math.nextafter(product, 0.0)
+
+
+def move_alone(radius: float, unit: float) -> float:
+    """How far one feature may move: a hair less than the product, because the ball is open."""
+    return math.nextafter(multiply_down(radius, unit), 0.0) if math.isfinite(radius) else radius
+
+
+def _say_move(name: str, move: float) -> str:
+    if move == 0:
+        return f"{name}: no move is certified for half of the rows"
+    if not math.isfinite(move):
+        return f"{name} can move by any amount"
+    return f"{name} can move by up to ±{cut(move)} if nothing else moves"

@@ -1,0 +1,128 @@
+"""Subgroups: whether some rows are less robust than others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand.certificates import Certificates
+from derand.metrics import certified_accuracy
+from derand.report._inputs import Inputs
+from derand.report._text import cut, percent, show
+
+MAX_GROUPS = 12
+_MISSING = "(missing or new)"
+
+Grouping = tuple[str, NDArray[Any], list[str]]
+"""A title, the group of each row, and the groups in the order in which they are shown."""
+
+
+def summarize_groups(inputs: Inputs, groups: Any, scale: dict[str, Any]) -> list[dict[str, Any]]:
+    """Certified accuracy (certified share, without labels) and median radius of every group of the chosen columns."""
+    return [
+        {"column": title, "groups": _measure(inputs, names, order, scale)}
+        for title, names, order in _read_groups(inputs, groups)
+    ]
+
+
+def _read_groups(inputs: Inputs, groups: Any) -> list[Grouping]:
+    if groups is None:
+        return []
+    if isinstance(groups, Mapping):
+        return [
+            _cut_column(inputs, _find_feature(inputs, values), str(title))
+            if isinstance(values, str | int | np.integer)
+            else _by_size(str(title), _as_given(inputs, title, values))
+            for title, values in groups.items()
+        ]
+    features = [
+        _find_feature(inputs, one) for one in ([groups] if isinstance(groups, str | int | np.integer) else groups)
+    ]
+    return [_cut_column(inputs, feature, inputs.subject.names[feature]) for feature in features]
+
+
+def _as_given(inputs: Inputs, title: Any, values: Any) -> NDArray[Any]:
+    names = np.asarray(values)
+    if names.shape != (inputs.n_rows,):
+        raise ValueError(
+            f"`groups[{title!r}]` must hold one group per row, {inputs.n_rows} in all, got shape {names.shape}."
+        )
+    return np.array([_MISSING if value is None else str(value) for value in names.tolist()])
+
+
+def _by_size(title: str, names: NDArray[Any]) -> Grouping:
+    """Groups from the largest to the smallest, the rarest put together where there are too many."""
+    merged = _merge_small(names)
+    found, counts = np.unique(merged, return_counts=True)
+    return title, merged, found[np.argsort(-counts, kind="stable")].tolist()
+
+
+def _find_feature(inputs: Inputs, one: Any) -> int:
+    names = inputs.subject.names
+    if isinstance(one, str):
+        if one not in names:
+            known = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+            raise ValueError(
+                f"`groups` names the column {one!r}, which the model does not have; it has {known}. "
+                "Give other columns as a dict of a title and one group per row."
+            )
+        return names.index(one)
+    if isinstance(one, bool) or not isinstance(one, int | np.integer) or not 0 <= one < len(names):
+        raise ValueError(f"`groups` must name columns, by name or by number from 0 to {len(names) - 1}, got {one!r}.")
+    return int(one)
+
+
+def _cut_column(inputs: Inputs, feature: int, title: str) -> Grouping:
+    """Groups of one feature: its categories or values, or four intervals with about a quarter of the rows each."""
+    subject, column = inputs.subject, inputs.matrix[:, feature]
+    values = np.unique(column)
+    if feature in subject.categories or values.size <= MAX_GROUPS:
+        return _by_size(title, np.array([subject.describe_value(feature, value) for value in column.tolist()]))
+    cuts = np.unique(np.quantile(column, [0.25, 0.5, 0.75], method="lower"))
+    names = [
+        f"up to {show(cuts[0])}",
+        *(f"{show(low)} to {show(high)}" for low, high in pairwise(cuts.tolist())),
+        f"above {show(cuts[-1])}",
+    ]
+    return title, np.array(names)[np.searchsorted(cuts, column)], names
+
+
+def _merge_small(names: NDArray[Any]) -> NDArray[Any]:
+    """The same with the rarest groups put together where there are too many."""
+    found, counts = np.unique(names, return_counts=True)
+    if found.size <= MAX_GROUPS:
+        return names
+    kept = found[np.argsort(-counts, kind="stable")[: MAX_GROUPS - 1]]
+    return np.where(np.isin(names, kept), names.astype(object), f"(other, {found.size - kept.size} kinds)").astype(str)
+
+
+def _measure(inputs: Inputs, names: NDArray[Any], order: list[str], scale: dict[str, Any]) -> list[dict[str, Any]]:
+    quoted = scale["quoted"]
+    measured = []
+    for name in order:
+        at = np.flatnonzero(names == name)
+        certificates = inputs.plain[at]
+        median = float(np.quantile(certificates.radius, 0.5, method="lower"))
+        entry: dict[str, Any] = {
+            "name": name,
+            "n_rows": int(at.size),
+            "median_radius": median,
+            "median_radius_text": cut(median),
+            **_certified_at(inputs, at, certificates, quoted),
+        }
+        measured.append(entry)
+    return measured
+
+
+def _certified_at(inputs: Inputs, at: NDArray[np.int64], certificates: Certificates, radius: float) -> dict[str, Any]:
+    labels = certificates.label if inputs.labels is None else inputs.labels[at]
+    share = float(certified_accuracy(labels, certificates, [radius])[0])
+    entry: dict[str, Any] = {"certified": share, "certified_text": percent(share)}
+    if inputs.labels is not None:
+        accuracy = float((certificates.label == labels).mean())
+        entry |= {"accuracy": accuracy, "accuracy_text": percent(accuracy)}
+    return entry

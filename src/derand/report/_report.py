@@ -1,0 +1,182 @@
+"""The user's door: `CertificateReport`. Summarises on first use, renders on demand."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import webbrowser
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from derand.files import PathLike, replace_when_done
+from derand.noise import Noise
+from derand.report import _render
+from derand.report._inputs import read_inputs, read_subject
+from derand.report._summarize import summarize
+
+
+class CertificateReport:
+    """What is proven about a model on some rows, for people to read.
+
+    Parameters
+    ----------
+    clf : fitted classifier of derand, AdditiveEnsemble or WeightedVote
+    X : array or frame of shape (n_rows, n_features)
+    y : array-like of shape (n_rows,), optional
+        True labels. Without them, what needs them is left out and the report says so.
+    X_train, y_train : training rows and labels, optional
+        Then a twin of the classifier is trained on them without noise, as a baseline. Otherwise the baseline is the
+        most frequent label.
+    groups : column name or number, list of those, or dict, optional
+        For which subgroups robustness is compared. The values of a dict are one group per row, or a column.
+    radius : float, optional
+        The radius that the text speaks of; by default a round number below the median radius.
+    l0 : int, optional
+        Up to how many categorical features may change; 3, or as many as there are.
+    title : str, optional
+    noise : Noise or str
+        For a bare model only: a classifier has its own.
+    feature_names : sequence of str, optional
+        Names to show, where the model was trained without.
+    max_rows : int
+        Rows of the interactive table; of more rows the weakest and a random sample are shown.
+    n_explained : int
+        How many of the weakest rows are explained in full.
+    n_shapes : int
+        Of how many features the shapes are shown, the most important first.
+    seed : int
+        Of the sample.
+
+    Examples
+    --------
+    >>> from derand import StumpClassifier
+    >>> X, y = [[0.0], [1.0], [4.0], [5.0]], ["no", "no", "yes", "yes"]
+    >>> report = CertificateReport(StumpClassifier(noise="gaussian:0.5").fit(X, y), X, y)
+    >>> report.to_dict()["radii"]["accuracy"]
+    1.0
+    >>> print(report.to_markdown().splitlines()[0])
+    # Certificate report
+    """
+
+    def __init__(
+        self,
+        clf: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        X_train: Any = None,
+        y_train: Any = None,
+        groups: Any = None,
+        radius: float | None = None,
+        l0: int | None = None,
+        title: str | None = None,
+        noise: Noise | str | None = None,
+        feature_names: Sequence[str] | None = None,
+        max_rows: int = 300,
+        n_explained: int = 5,
+        n_shapes: int = 24,
+        seed: int = 0,
+    ) -> None:
+        if (X_train is None) != (y_train is None):
+            missing = "y_train" if y_train is None else "X_train"
+            raise ValueError(f"`X_train` and `y_train` go together, but `{missing}` is missing.")
+        _check_count("max_rows", max_rows, 1)
+        _check_count("n_explained", n_explained, 0)
+        _check_count("n_shapes", n_shapes, 0)
+        self._inputs = read_inputs(read_subject(clf, noise, feature_names), X, y, l0)
+        self._options = {
+            "title": title,
+            "training": None if X_train is None else (X_train, y_train),
+            "groups": groups,
+            "radius": _as_radius(radius),
+            "max_rows": max_rows,
+            "n_explained": min(n_explained, max_rows),
+            "n_shapes": n_shapes,
+            "seed": seed,
+        }
+
+    @cached_property
+    def _summary(self) -> dict[str, Any]:
+        return summarize(self._inputs, **self._options)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that the report says, as plain numbers, text, lists and dicts; computed once."""
+        return self._summary
+
+    def to_json(self) -> str:
+        """The dict as JSON; infinity is the text "inf"."""
+        return _render.to_json(self._summary)
+
+    def to_html(self) -> str:
+        """One HTML page with everything inside."""
+        return _render.to_html(self._summary)
+
+    def to_markdown(self) -> str:
+        """The report in short, as Markdown."""
+        return _render.to_markdown(self._summary)
+
+    def to_latex(self) -> str:
+        """The table of certified accuracy, as LaTeX (needs the package booktabs)."""
+        return _render.to_latex(self._summary)
+
+    def write_html(self, path: PathLike) -> None:
+        """Write the page to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+        """
+        page = self.to_html()
+        with replace_when_done(path) as draft:
+            draft.write_text(page, encoding="utf-8")
+
+    def write(self, path: PathLike) -> None:
+        """Write the report to a file, in the format that the end of its name says: .html, .md, .tex or .json.
+
+        Parameters
+        ----------
+        path : path-like
+        """
+        formats = {".html": self.to_html, ".md": self.to_markdown, ".tex": self.to_latex, ".json": self.to_json}
+        ending = Path(path).suffix.lower()
+        if ending not in formats:
+            raise ValueError(f"`path` must end with one of {', '.join(formats)}, got {str(path)!r}.")
+        content = formats[ending]()
+        with replace_when_done(path) as draft:
+            draft.write_text(content, encoding="utf-8")
+
+    def open(self) -> Path:
+        """Write the page to a temporary file and show it in the browser.
+
+        Returns
+        -------
+        Path
+            Where the page lies; it is left there.
+        """
+        path = Path(tempfile.mkdtemp(prefix="derand-")) / "report.html"
+        self.write_html(path)
+        webbrowser.open(path.as_uri())
+        return path
+
+    def _repr_html_(self) -> str:
+        """The page in a frame, for notebooks: its styles stay inside."""
+        return _render.to_notebook(self._summary)
+
+    def __repr__(self) -> str:
+        inputs = self._inputs
+        return f"<CertificateReport: {inputs.n_rows} rows; write_html(path), open(), to_dict()>"
+
+
+def _check_count(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"`{name}` must be a whole number, {least} or larger, got {value!r}.")
+
+
+def _as_radius(radius: Any) -> float | None:
+    if radius is None:
+        return None
+    if isinstance(radius, bool) or not isinstance(radius, int | float) or not (math.isfinite(radius) and radius > 0):
+        raise ValueError(f"`radius` must be a positive, finite number, got {radius!r}.")
+    return float(radius)

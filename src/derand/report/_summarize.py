@@ -1,0 +1,202 @@
+"""Inputs -> one plain dict that every output renders. Numbers, text and lists alone: it is JSON as it stands.
+
+Must not know HTML, Markdown or LaTeX. README.md lists the keys.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import platform
+import time
+from datetime import UTC, datetime
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+import derand
+from derand.ensemble import WeightedVote
+from derand.report._accuracy import choose_scale, summarize_accuracy, summarize_histogram, summarize_radii, tabulate
+from derand.report._features import summarize_moves, summarize_shapes
+from derand.report._groups import summarize_groups
+from derand.report._guarantee import describe_measure, describe_unit, write_guarantee
+from derand.report._inputs import Inputs
+from derand.report._rows import summarize_rows
+from derand.report._text import plural
+
+SCHEMA = "derand-report/1"
+_PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
+
+
+def summarize(
+    inputs: Inputs,
+    *,
+    title: str | None,
+    training: tuple[Any, Any] | None,
+    groups: Any,
+    radius: float | None,
+    max_rows: int,
+    n_explained: int,
+    n_shapes: int,
+    seed: int,
+) -> dict[str, Any]:
+    """All that a report says."""
+    start = time.perf_counter()
+    scale = choose_scale(inputs.plain, radius)
+    radii = summarize_radii(inputs)
+    accuracy = summarize_accuracy(inputs, scale, training)
+    shapes = summarize_shapes(inputs, n_shapes)
+    rows = summarize_rows(inputs, scale, max_rows, n_explained, seed)
+    summary = {
+        "schema": SCHEMA,
+        "title": title or "Certificate report",
+        "model": _describe_model(inputs),
+        "data": _describe_data(inputs),
+        "noise": _describe_noise(inputs),
+        "guarantee": write_guarantee(inputs, scale, radii, accuracy, _find_foremost(inputs, shapes)),
+        "scale": scale,
+        "radii": radii,
+        "accuracy": accuracy,
+        "table": tabulate(accuracy, scale),
+        "histogram": summarize_histogram(inputs, scale),
+        "moves": summarize_moves(inputs, radii),
+        "shapes": shapes,
+        "rows": rows,
+        "subgroups": summarize_groups(inputs, groups, scale),
+        "left_out": _list_left_out(inputs, shapes, rows, groups),
+    }
+    summary["computed"] = _describe_computation(inputs, time.perf_counter() - start)
+    plain = _as_plain(summary)
+    assert isinstance(plain, dict)
+    return plain
+
+
+def _find_foremost(inputs: Inputs, shapes: list[dict[str, Any]]) -> int | None:
+    """The most important numerical feature, as far as that is known."""
+    ranked = [shape["feature"] for shape in shapes if shape["kind"] == "numerical"]
+    return next(iter([*ranked, *inputs.subject.numerical]), None)
+
+
+def _describe_model(inputs: Inputs) -> dict[str, Any]:
+    subject = inputs.subject
+    estimator = subject.estimator
+    parameters = {} if estimator is None else estimator.get_params(deep=False)
+    is_vote = isinstance(subject.model, WeightedVote)
+    read = {term.feature for term in subject.terms}
+    return {
+        "kind": "weighted vote of ensembles" if is_vote else "additive ensemble",
+        "estimator": None if estimator is None else type(estimator).__name__,
+        "parameters": {name: str(value) for name, value in parameters.items()},
+        "n_terms": len(subject.terms),
+        "n_members": len(subject.model.members) if isinstance(subject.model, WeightedVote) else None,
+        "threshold": None if subject.additive is None else subject.additive.threshold,
+        "levels": None if subject.additive is None else subject.additive.levels,
+        "classes": [str(name) for name in subject.classes.tolist()],
+        "feature_names": list(subject.names),
+        "n_numerical": len(subject.numerical),
+        "n_categorical": len(subject.categorical),
+        "not_read": [name for feature, name in enumerate(subject.names) if feature not in read],
+    }
+
+
+def _describe_data(inputs: Inputs) -> dict[str, Any]:
+    labels = inputs.labels
+    classes = [] if labels is None else [(str(name), int((labels == name).sum())) for name in inputs.subject.classes]
+    return {
+        "n_rows": inputs.n_rows,
+        "n_features": int(inputs.matrix.shape[1]),
+        "has_labels": labels is not None,
+        "class_counts": [{"name": name, "n_rows": rows} for name, rows in classes],
+        "sha256": _hash(inputs),
+    }
+
+
+def _hash(inputs: Inputs) -> str:
+    """Checksum of the rows as the model reads them, and of the labels."""
+    digest = hashlib.sha256(str(inputs.matrix.shape).encode())
+    for start in range(0, inputs.n_rows, 4096):
+        # one NaN for all, so that the checksum does not depend on how a gap came to be
+        block = np.where(np.isnan(inputs.matrix[start : start + 4096]), np.nan, inputs.matrix[start : start + 4096])
+        digest.update(np.ascontiguousarray(block, dtype="<f8").tobytes())
+    if inputs.labels is not None:
+        digest.update("\n".join(map(str, inputs.labels.tolist())).encode())
+    return digest.hexdigest()
+
+
+def _describe_noise(inputs: Inputs) -> dict[str, Any]:
+    noise = inputs.subject.noise
+    return {
+        "name": noise.name,
+        "text": str(noise),
+        "parameter": noise.parameter,
+        "magnitude": noise.magnitude,
+        "norm": noise.norm,
+        "unit": describe_unit(inputs)["short"],
+        "measure": describe_measure(inputs),
+    }
+
+
+def _list_left_out(inputs: Inputs, shapes: list[dict[str, Any]], rows: dict[str, Any], groups: Any) -> list[str]:
+    """What a reader might miss, and why it is not there."""
+    subject, labels, model = inputs.subject, inputs.labels, inputs.subject.additive
+    notes = []
+    if labels is None:
+        notes.append(
+            "No labels were given: accuracy, curves per class and baselines are left out, and shares count certified "
+            "rows, right or wrong."
+        )
+    elif len(np.unique(labels)) == 1:
+        notes.append(
+            f"All rows have the label “{labels[0]}”: balanced accuracy equals plain accuracy, and there is no second "
+            "class to compare with."
+        )
+    if not subject.numerical:
+        notes.append("The model reads no numbers: there is no radius, no law of the score and no table of moves.")
+    if model is None:
+        notes.append(
+            "The model is a weighted vote: it has no single score, so there are no shapes, no failure masses and no "
+            "laws."
+        )
+    elif len(model.terms) > len(shapes):
+        notes.append(f"Shapes are shown for the {len(shapes)} most important of {len(model.terms)} columns.")
+    if rows["sampled"]:
+        notes.append(
+            f"The row table shows {plural(len(rows['table']), 'row')} of {inputs.n_rows:,}: the {rows['n_weakest']} "
+            f"weakest and a random sample of the others (seed {rows['seed']}). Every other number of the report is "
+            "about all rows."
+        )
+    n_laws = sum(row["law"] is not None for row in rows["table"])
+    if 0 < n_laws < len(rows["table"]):
+        notes.append(f"The model's grid is very fine, so the laws of {plural(n_laws, 'row')} are shown.")
+    if groups is None:
+        notes.append("No column was chosen for subgroups.")
+    return notes
+
+
+def _describe_computation(inputs: Inputs, seconds: float) -> dict[str, Any]:
+    versions = {"derand": derand.__version__, "Python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return {
+        "when": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "versions": versions,
+        "certify_seconds": inputs.certify_seconds,
+        "report_seconds": seconds,
+    }
+
+
+def _as_plain(value: Any) -> Any:
+    """The same without numpy types; infinity becomes the text "inf", because JSON has no number for it."""
+    if isinstance(value, dict):
+        return {str(key): _as_plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    return value

@@ -1,0 +1,78 @@
+"""A browser for the tests: Debian's chromium, driven by playwright; they skip where either is missing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from derand import StumpClassifier
+from derand.report import CertificateReport
+
+CHROMIUM = Path(os.environ.get("DERAND_CHROMIUM", "/usr/bin/chromium"))
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if not CHROMIUM.is_file():
+        pytest.skip(f"{CHROMIUM} is missing: install chromium, or name it in DERAND_CHROMIUM")
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=str(CHROMIUM), args=list(ARGUMENTS))
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def visit(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Opens a report; the test fails where the page logs an error or asks for anything beyond itself."""
+    trouble: list[str] = []
+    contexts: list[Any] = []
+
+    def go(report: CertificateReport, **options: Any) -> Any:
+        path = tmp_path / f"report{len(contexts)}.html"
+        report.write_html(path)
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: trouble.append(f"console {message.type}: {message.text}"))
+        page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+        page.on("request", lambda request: None if request.url == path.as_uri() else trouble.append(request.url))
+        page.goto(path.as_uri())
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert not [one for one in trouble if not one.startswith("data:,")]
+
+
+@pytest.fixture(scope="session")
+def mixed_report() -> CertificateReport:
+    """Numbers and categories, with labels, a baseline and subgroups."""
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame(
+        {
+            "age": rng.normal(40, 12, 200).round(1),
+            "income": rng.lognormal(8, 0.5, 200).round(),
+            "job": rng.choice(["clerk", "smith", "cook"], 200),
+            "town": rng.choice(["Málaga", "Łódź", "東京"], 200),
+        }
+    )
+    y = np.where(rows["age"] / 12 + 2 * (rows["job"] == "smith") + rng.normal(size=200) > 4, "yes", "no")
+    clf = StumpClassifier(noise="gaussian:0.5", scaling="standard", class_weight="balanced").fit(rows[:80], y[:80])
+    return CertificateReport(clf, rows[80:], y[80:], X_train=rows[:80], y_train=y[:80], groups=["job", "age"])

@@ -2,9 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := src tests
+SOURCES := src tests scripts
 
-.PHONY: demo test test-long lint types bench clean
+.PHONY: demo test test-long lint types bench screenshots clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -26,6 +26,9 @@ lint: $(VENV)/.installed
 
 types: $(VENV)/.installed
 	$(BIN)/mypy
+
+screenshots: $(VENV)/.installed
+	$(BIN)/python scripts/screenshots.py
 
 bench: $(VENV)/.installed
 	$(BIN)/derand bench core

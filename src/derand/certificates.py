@@ -377,9 +377,10 @@ class _BlockMasses:
     """`failures` and `tails` of the rows of a block, whoever computes their probability table."""
 
     def __init__(self, kernels: Backend, packed: _PackedTerms, rows: FloatArray, noise: Noise) -> None:
-        self._kernels, self._model = kernels, (packed.starts, packed.scores)
+        self._kernels, self._terms = kernels, (packed.starts, packed.scores)
+        self._device: DeviceBackend | None = None
         if isinstance(kernels, DeviceBackend) and noise.name in kernels.NOISES:
-            self._rows, self._table = rows, None
+            self._device, self._rows = kernels, rows
             self._edges = packed.edges, packed.edge_features, packed.units(noise), noise.magnitude, noise.name
         else:
             self._table = packed.table(rows, noise)
@@ -387,14 +388,14 @@ class _BlockMasses:
     def failures(
         self, thresholds: IntArray, at: IntArray | slice = slice(None)
     ) -> tuple[NDArray[np.bool_], FloatArray]:
-        if self._table is None:
-            return self._kernels.failures_from_edges(self._rows[at], *self._edges, *self._model, thresholds)
-        return self._kernels.failures(self._table[at], *self._model, thresholds)
+        if self._device is not None:
+            return self._device.failures_from_edges(self._rows[at], *self._edges, *self._terms, thresholds)
+        return self._kernels.failures(self._table[at], *self._terms, thresholds)
 
     def tails(self, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
-        if self._table is None:
-            return self._kernels.tails_from_edges(self._rows, *self._edges, *self._model, low, high)
-        return self._kernels.tails(self._table, *self._model, low, high)
+        if self._device is not None:
+            return self._device.tails_from_edges(self._rows, *self._edges, *self._terms, low, high)
+        return self._kernels.tails(self._table, *self._terms, low, high)
 
 
 def _failing_masses(

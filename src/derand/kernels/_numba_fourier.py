@@ -12,6 +12,7 @@ kept, whatever the number of levels between the scores' least and most. Rounding
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -22,7 +23,23 @@ from derand.kernels import ACCURACY_NEAR_TIES, EPSILON, MIN_TERMS_FOR_FOURIER
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-Plan = tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray, IntArray]
+
+class Plan(NamedTuple):
+    """What all rows of a model share."""
+
+    bins: IntArray
+    """Bin of each term, by its shift; -1 for a certain term."""
+    shifts: IntArray
+    """Shift of each bin."""
+    grid: FloatArray
+    """Frequencies from 0 to pi."""
+    sines: FloatArray
+    """sin(w s / 2)**2 for each bin on the grid."""
+    tables: FloatArray
+    """Room for cosines and sines: (periods, bins, 2, frequencies)."""
+    filled: IntArray
+    """How many frequencies of each period's tables are filled."""
+
 
 MAX_FREQUENCIES = 160
 _N_PERIODS = 40  # periods N = 64 * 2**(g / 2), g = 0 .. 39
@@ -31,34 +48,24 @@ _SPACING = 3.0  # of the grid of frequencies, over the largest deviation that th
 _LARGEST_GRID = 2**20
 
 
-@njit(nogil=True, cache=True)
 def plan_inversion(starts: IntArray, scores: IntArray) -> Plan:
-    """What all rows of a model share.
-
-    Returns the bin of each term, by its shift (-1: a certain term); the shift of each bin; a grid of frequencies
-    from 0 to pi; sin(w s / 2)**2 for each bin on the grid; room for tables of cosines and sines for each
-    period, and how much of each is filled. An empty grid means that the method does not apply.
-    """
-    terms = starts.size - 1
-    shift_of = np.zeros(terms, dtype=np.int64)
-    applies = terms >= MIN_TERMS_FOR_FOURIER
-    for term in range(terms):
-        cells = scores[starts[term] : starts[term + 1]]
-        shift_of[term] = cells.max()
-        applies = applies and cells.size <= 2
+    """What all rows of a model share; an empty grid means that the method does not apply."""
+    lengths = np.diff(starts)
+    shift_of = np.maximum.reduceat(scores, starts[:-1]) if lengths.size else np.zeros(0, dtype=np.int64)
     shifts = np.unique(shift_of[shift_of > 0])
-    largest_deviation = 0.5 * math.sqrt((shift_of.astype(np.float64) ** 2).sum())
+    largest_deviation = 0.5 * math.sqrt(float((shift_of.astype(np.float64) ** 2).sum()))
     points = int(math.pi * largest_deviation / _SPACING) + 2
-    applies = applies and points * shifts.size <= _LARGEST_GRID
-    bins = np.searchsorted(shifts, shift_of)
-    bins[shift_of == 0] = -1
+    few_cells = lengths.size >= MIN_TERMS_FOR_FOURIER and lengths.max() <= 2
+    applies = few_cells and 0 < points * shifts.size <= _LARGEST_GRID
     grid = np.linspace(0.0, math.pi, points if applies else 0)
-    sines = np.empty((shifts.size, grid.size))
-    for b in range(shifts.size):
-        sines[b] = np.sin(0.5 * grid * shifts[b]) ** 2
-    filled = np.zeros(_N_PERIODS if applies else 0, dtype=np.int64)
-    tables = np.empty((filled.size, shifts.size, 2, MAX_FREQUENCIES))
-    return bins, shifts, grid, sines, tables, filled
+    return Plan(
+        bins=np.where(shift_of > 0, np.searchsorted(shifts, shift_of), -1),
+        shifts=shifts,
+        grid=grid,
+        sines=np.sin(0.5 * shifts[:, None] * grid) ** 2,
+        tables=np.empty((_N_PERIODS if applies else 0, shifts.size, 2, MAX_FREQUENCIES)),
+        filled=np.zeros(_N_PERIODS if applies else 0, dtype=np.int64),
+    )
 
 
 @njit(nogil=True, cache=True)
@@ -74,7 +81,7 @@ def invert_tilted(
     plan: Plan,
 ) -> float:
     """Upper bound of the tilted sum, or -1; `gap` is cut minus the tilted mean, `log_prefactor` = log(mass / sum)."""
-    if not plan[2].size or deviation <= 0.0:
+    if not plan.grid.size or deviation <= 0.0:
         return -1.0
     expected = 1.0 / (1.0 + 2.5 * theta * deviation)  # an estimate of the sum; the result is checked below
     log_expected = min(log_prefactor + math.log(expected), 0.0)
@@ -83,8 +90,10 @@ def invert_tilted(
     grade = math.ceil(2 * math.log2(max(need, 64.0) / 64.0))
     period = math.ceil(64 * 2.0 ** (grade / 2))
     far = period - abs(gap)
-    lower_aliases = 0.5 * far * far / (deviation * deviation + plan[1][-1] * far / 3)  # Bernstein: exp of minus that
-    exponents = theta * (starts.size * plan[1][-1] + 4 * cut)  # their roundings, which count near ties
+    lower_aliases = (
+        0.5 * far * far / (deviation * deviation + plan.shifts[-1] * far / 3)
+    )  # Bernstein: exp of minus that
+    exponents = theta * (starts.size * plan.shifts[-1] + 4 * cut)  # their roundings, which count near ties
     if grade >= _N_PERIODS or lower_aliases < 30.0 or exponents > 1e5:
         return -1.0
     first, dropped = _bound_dropped(weights, starts, deviation, period, 0.8 * accuracy * expected, plan)
@@ -114,7 +123,7 @@ def _bound_dropped(
     |f''| <= 6 deviation**2: between two points of the grid f is at least the smaller of its values there, less
     6 deviation**2 width**2 / 8.
     """
-    bins, shifts, grid, sines, _, _ = plan
+    bins, shifts, grid, sines = plan.bins, plan.shifts, plan.grid, plan.sines
     powers = np.zeros((shifts.size, 3))
     for term in range(starts.size - 1):
         if bins[term] >= 0:
@@ -155,8 +164,7 @@ def _sum_kept(
     plan: Plan,
 ) -> tuple[float, float]:
     """The sum over the frequencies |k| < kept, and a bound of its rounding errors."""
-    bins, shifts, _, _, tables, filled = plan
-    table = tables[grade]
+    bins, shifts, filled, table = plan.bins, plan.shifts, plan.filled, plan.tables[grade]
     for place in range(shifts.size):
         for k in range(filled[grade], kept):
             table[place, 0, k], table[place, 1, k] = _unit_root(k * shifts[place], period)

@@ -12,6 +12,7 @@ is fast.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from derand.kernels import EPSILON, FLOOR, LOG_HALF, NEGLIGIBLE, TINY
 from derand.kernels._numba_fourier import Plan, invert_tilted, plan_inversion
-from derand.kernels._numba_laws import add_compensated, build_law, largest_score, possible_scores
+from derand.kernels._numba_laws import add_compensated, build_law, possible_scores
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -28,73 +29,92 @@ _LOST = 1e-13  # mass that a first pass may drop, relative to the whole tilted l
 _STEEPEST = 500.0  # largest exponent of a weight
 
 
-@njit(nogil=True, cache=True)
+class Room(NamedTuple):
+    """Arrays to work in."""
+
+    weights: FloatArray
+    """Of all cells."""
+    powers: FloatArray
+    """exp(tilt * score) for the smaller scores."""
+    buffers_a: FloatArray
+    buffers_b: FloatArray
+    """Two laws for each half of the terms."""
+    sums: FloatArray
+    """As long as a law of the second half."""
+
+
 def failures(
     table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray
 ) -> tuple[NDArray[np.bool_], FloatArray]:
     """Whether P(S <= threshold) < 1/2 is proven, and the logarithm of the failing side's mass, rounded upward."""
-    terms = starts.size - 1
-    middle = terms // 2
-    size_a = largest_score(starts, scores, 0, middle) + 1
-    size_b = largest_score(starts, scores, middle, terms) + 1
-    buffers_a, buffers_b, sums = np.empty((2, size_a)), np.empty((2, size_b)), np.empty(size_b)
-    weights, powers = np.empty(scores.size), np.empty(min(scores.max() + 1, 4096) if scores.size else 0)
-    mirrored = _mirror_scores(starts, scores)
-    plan = plan_inversion(starts, scores)
-    whole = size_a + size_b - 2
+    most = np.maximum.reduceat(scores, starts[:-1]) if scores.size else np.zeros(0, dtype=np.int64)
+    half = most.size // 2
+    sizes = int(most[:half].sum()) + 1, int(most[half:].sum()) + 1
+    room = Room(
+        weights=np.empty(scores.size),
+        powers=np.empty(min(int(most.max(initial=0)) + 1, 4096)),
+        buffers_a=np.empty((2, sizes[0])),
+        buffers_b=np.empty((2, sizes[1])),
+        sums=np.empty(sizes[1]),
+    )
+    mirrored = np.repeat(most, np.diff(starts)) - scores
+    return _find_failures(
+        table, starts, scores, mirrored, thresholds, int(most.sum()), plan_inversion(starts, scores), room
+    )
+
+
+@njit(nogil=True, cache=True)
+def _find_failures(
+    table: FloatArray,
+    starts: IntArray,
+    scores: IntArray,
+    mirrored: IntArray,
+    thresholds: IntArray,
+    whole: int,
+    plan: Plan,
+    room: Room,
+) -> tuple[NDArray[np.bool_], FloatArray]:
+    """`failures`, prepared: `mirrored` are the scores counted from each term's largest, `whole` the sum of those."""
     proven = np.zeros(table.shape[0], dtype=np.bool_)
     log_failure = np.zeros(table.shape[0])
     for row in range(table.shape[0]):
-        low, high = thresholds[row], whole - thresholds[row] - 1  # P(S > T) is P(mirrored S <= whole - T - 1)
-        low_first = (table[row] * scores).sum() > low
-        low_mass = high_mass = 0.0
-        if low_first:
-            low_mass = _log_tail(table[row], starts, scores, low, plan, weights, powers, buffers_a, buffers_b, sums)
-        if not low_first or low_mass >= LOG_HALF:
-            high_mass = _log_tail(table[row], starts, mirrored, high, plan, weights, powers, buffers_a, buffers_b, sums)
-            if not low_first and high_mass >= LOG_HALF:
-                low_mass = _log_tail(table[row], starts, scores, low, plan, weights, powers, buffers_a, buffers_b, sums)
-        proven[row] = low_mass < LOG_HALF
-        log_failure[row] = low_mass if proven[row] else high_mass
+        mean = 0.0
+        for cell in range(scores.size):
+            mean += table[row, cell] * scores[cell]
+        is_low = mean > thresholds[row]  # begin with the side that seems to fail
+        mass = high_mass = 0.0
+        for _ in range(2):
+            side = scores if is_low else mirrored
+            cut = thresholds[row] if is_low else whole - thresholds[row] - 1  # P(S > T) is a lower tail when mirrored
+            mass = _log_tail(table[row], starts, side, cut, plan, room)
+            high_mass = high_mass if is_low else mass
+            proven[row] = is_low and mass < LOG_HALF
+            if mass < LOG_HALF:
+                break
+            is_low = not is_low
+        log_failure[row] = mass if proven[row] else high_mass
     return proven, log_failure
 
 
 @njit(nogil=True, cache=True)
-def _mirror_scores(starts: IntArray, scores: IntArray) -> IntArray:
-    mirrored = np.empty_like(scores)
-    for term in range(starts.size - 1):
-        begin, end = starts[term], starts[term + 1]
-        mirrored[begin:end] = scores[begin:end].max() - scores[begin:end]
-    return mirrored
-
-
-@njit(nogil=True, cache=True)
-def _log_tail(
-    row: FloatArray,
-    starts: IntArray,
-    scores: IntArray,
-    threshold: int,
-    plan: Plan,
-    weights: FloatArray,
-    powers: FloatArray,
-    buffers_a: FloatArray,
-    buffers_b: FloatArray,
-    sums: FloatArray,
-) -> float:
+def _log_tail(row: FloatArray, starts: IntArray, scores: IntArray, threshold: int, plan: Plan, room: Room) -> float:
     """Upper bound of log P(S <= threshold); -inf if and only if that is impossible."""
     terms = starts.size - 1
-    least = 0
+    least, largest = 0, 1
     for term in range(terms):
-        least += possible_scores(row, scores, starts[term], starts[term + 1])[0]
+        bottom, top = possible_scores(row, scores, starts[term], starts[term + 1])
+        least += bottom
+        largest = max(largest, top)
     if threshold < least:
         return -np.inf
-    tilt, gap, deviation = _find_tilt(row, starts, scores, threshold, powers)
+    weights, powers = room.weights, room.powers
+    tilt, gap, deviation = _find_tilt(row, starts, scores, threshold, largest, powers)
     for by_fourier in (True, False):
         used, length = tilt, 0
-        if by_fourier and (not plan[2].size or deviation <= 0.0):
+        if by_fourier and (not plan.grid.size or deviation <= 0.0):
             continue
         if by_fourier and -tilt * deviation < 1.0:  # inversion needs a tilt, even near the mean
-            used = max(-1.0 / deviation, -_STEEPEST / scores.max())
+            used = max(-1.0 / deviation, -_STEEPEST / largest)
             gap, deviation = _tilted_moments(row, starts, scores, threshold, used, powers)
         elif not by_fourier:
             _fill_powers(used, powers)
@@ -103,24 +123,17 @@ def _log_tail(
         if by_fourier:
             total = invert_tilted(weights, starts, scores, threshold, -used, gap, deviation, log_prefactor, plan)
         else:
-            total, length = _sum_laws(weights, starts, scores, threshold, used, buffers_a, buffers_b, sums)
+            total, length = _sum_laws(weights, starts, scores, threshold, used, room)
         if total > 0.0:
             break
-    roundings = scores.size + terms * (8 - used * scores.max()) + 512 + (2 * length if used < 0.0 else 0)
+    roundings = scores.size + terms * (8 - used * largest) + 512 + (2 * length if used < 0.0 else 0)
     roundings += 2 * abs(exponent) - 4 * used * (shift + threshold)
     return float(math.log(total) + log_prefactor + roundings * EPSILON)
 
 
 @njit(nogil=True, cache=True)
 def _sum_laws(
-    weights: FloatArray,
-    starts: IntArray,
-    scores: IntArray,
-    threshold: int,
-    tilt: float,
-    buffers_a: FloatArray,
-    buffers_b: FloatArray,
-    sums: FloatArray,
+    weights: FloatArray, starts: IntArray, scores: IntArray, threshold: int, tilt: float, room: Room
 ) -> tuple[float, int]:
     """The tilted sum from the laws of two halves of the terms, with what was dropped, and the second one's length."""
     terms = starts.size - 1
@@ -129,9 +142,9 @@ def _sum_laws(
     total = lost = 0.0
     length = 1
     for _ in range(2):
-        law_a, at_a, _, _, lost_a = build_law(weights, starts, scores, 0, middle, buffers_a, budget)
-        law_b, at_b, _, _, lost_b = build_law(weights, starts, scores, middle, terms, buffers_b, budget)
-        total = _join_tilted(law_a, law_b, threshold - at_a - at_b, tilt, sums)
+        law_a, at_a, _, _, lost_a = build_law(weights, starts, scores, 0, middle, room.buffers_a, budget)
+        law_b, at_b, _, _, lost_b = build_law(weights, starts, scores, middle, terms, room.buffers_b, budget)
+        total = _join_tilted(law_a, law_b, threshold - at_a - at_b, tilt, room.sums)
         lost, length = lost_a + lost_b, law_b.size
         if lost <= 1e-10 * total:
             break
@@ -141,14 +154,14 @@ def _sum_laws(
 
 @njit(nogil=True, cache=True)
 def _find_tilt(
-    row: FloatArray, starts: IntArray, scores: IntArray, threshold: int, powers: FloatArray
+    row: FloatArray, starts: IntArray, scores: IntArray, threshold: int, largest: int, powers: FloatArray
 ) -> tuple[float, float, float]:
     """About the t <= 0 at which the tilted mean is the threshold, by Newton steps kept between bounds.
 
     Within two deviations of the mean t is 0: by Cantelli's inequality a tie lies there, and failure_excess counts
     on it. Returns t, threshold minus tilted mean, and tilted deviation.
     """
-    low, high, tilt = -_STEEPEST / max(scores.max(), 1), 0.0, 0.0
+    low, high, tilt = -_STEEPEST / largest, 0.0, 0.0
     gap = deviation = 0.0
     for _ in range(40):
         gap, deviation = _tilted_moments(row, starts, scores, threshold, tilt, powers)

@@ -2,9 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := src tests scripts
+SOURCES := src tests scripts docs/_build
 
-.PHONY: demo test test-long lint types bench screenshots clean
+.PHONY: demo test test-long lint types bench screenshots docs clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -15,7 +15,7 @@ demo: $(VENV)/.installed
 	$(BIN)/derand demo
 
 test: lint types
-	$(BIN)/python -m pytest -n 2 -m "not long"
+	$(BIN)/python -m pytest -n 2 -q -m "not long"
 
 test-long: $(VENV)/.installed
 	$(BIN)/python -m pytest -m long
@@ -30,8 +30,15 @@ types: $(VENV)/.installed
 screenshots: $(VENV)/.installed
 	$(BIN)/python scripts/screenshots.py
 
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $@
+
 bench: $(VENV)/.installed
 	$(BIN)/derand bench core
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache dist
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache dist build

@@ -72,7 +72,7 @@ def test_a_report_holds_versions_and_no_paths(monkeypatch: pytest.MonkeyPatch) -
 def test_an_unknown_bench_is_refused() -> None:
     """The error lists the names."""
     with pytest.raises(
-        ValueError, match="`name` must be one of core, train, certify, joint, growth, boost, got 'speed'"
+        ValueError, match="`name` must be one of core, train, certify, joint, growth, boost, quality, gpu, got 'speed'"
     ):
         bench.run_bench("speed")
 

@@ -6,6 +6,7 @@ Tests marked `gpu` are skipped where there is no GPU. The simulator of numba run
 from __future__ import annotations
 
 import math
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -49,10 +50,10 @@ def test_without_a_gpu_the_error_says_what_is_missing(monkeypatch: pytest.Monkey
 
 
 def test_a_forked_copy_of_a_process_that_uses_the_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A device belongs to the process that opened it: a copy is told so instead of failing inside the driver."""
-    monkeypatch.setattr("numba.cuda.is_available", lambda: True)
+    """A device belongs to the process that opened it: a copy is told so, and by itself goes to the CPU."""
     monkeypatch.setattr(_cuda_device, "_owner", os.getpid() + 1)
     assert "forked" in str(_cuda_device.explain_absence())
+    assert load_backend(None, BIG_WORK) is load_backend(DEFAULT_BACKEND)
 
 
 def test_big_work_goes_to_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,18 +75,17 @@ from derand import AdditiveEnsemble, CategoryTable, StepFunction, certify, distr
 from derand.kernels import _cuda
 steps = [StepFunction(0, [0.0, 0.1, 2.0], [0, 5, 2, 9]), StepFunction(1, [0.5], [3, 0]), StepFunction(2, [], [4])]
 model = AdditiveEnsemble([*steps, CategoryTable(3, [0, 1], [1, 4], 0)], 10, 4)
-rows = np.array([[0.05, 0.5, 0.0, 1.0], [2.5, -1.0, 0.0, 0.0], [0.3, 0.45, 9.0, 7.0]])
-_cuda._BLOCK_NUMBERS, _cuda._FEW_ROWS = 1, 2  # two lanes, the second block smaller
-for states in (4096, 3):  # in shared memory, and rows that do not fit
-    _cuda._STATES_IN_SHARED = states
-    for noise in ("gaussian:0.3", "uniform:0.4", "laplace:0.2"):
-        for l0 in (0, 1):
-            ours, plain = (certify(model, rows, noise, l0=l0, backend=name, n_jobs=1) for name in ("cuda", "numpy"))
-            assert ours.label.tolist() == plain.label.tolist()
-            np.testing.assert_allclose(ours.log_failure, plain.log_failure, rtol=1e-10, atol=1e-11)
-            np.testing.assert_allclose(ours.radius, plain.radius, rtol=1e-9, atol=1e-12)
-    ours, plain = (distribution(model, rows[:1], "gaussian:0.3", backend=name).pmf for name in ("cuda", "numpy"))
-    np.testing.assert_allclose(ours, plain, rtol=1e-14)
+rows = np.array([[0.05, 0.5, 0.0, 1.0], [2.5, -1.0, 0.0, 0.0]])
+_cuda._BLOCK_NUMBERS = _cuda._FEW_ROWS = 1  # every row is a block, the lanes take turns
+cases = [("gaussian:0.3", 0, 4096), ("uniform:0.4", 0, 4096), ("laplace:0.2", 1, 4096), ("gaussian:0.3", 0, 3)]
+for noise, l0, states in cases:
+    _cuda._STATES_IN_SHARED = states  # with few of them, laws do not fit
+    ours, plain = (certify(model, rows, noise, l0=l0, backend=name, n_jobs=1) for name in ("cuda", "numpy"))
+    assert ours.label.tolist() == plain.label.tolist()
+    np.testing.assert_allclose(ours.log_failure, plain.log_failure, rtol=1e-10, atol=1e-11)
+    np.testing.assert_allclose(ours.radius, plain.radius, rtol=1e-9, atol=1e-12)
+ours, plain = (distribution(model, rows[:1], "gaussian:0.3", backend=name).pmf for name in ("cuda", "numpy"))
+np.testing.assert_allclose(ours, plain, rtol=1e-14)
 print("agrees")
 """
 
@@ -264,10 +264,8 @@ def test_rows_that_do_not_fit_shared_memory_go_to_device_memory(gpu: Any, monkey
     """With little shared memory the same masses come out, up to rounding."""
     model, rows = draw_problem(200, 300, 2, 60, seed=1)
     roomy = certify(model, rows, Gaussian(0.25), backend="cuda")
-    monkeypatch.setattr(_cuda_device, "_granted", {})
-    monkeypatch.setattr(gpu, "_STATES_IN_SHARED", 700)
+    monkeypatch.setattr(gpu, "_states_in_shared", lambda *_: 700)
     tight = certify(model, rows, Gaussian(0.25), backend="cuda")
-    monkeypatch.setattr(_cuda_device, "_granted", {})
     np.testing.assert_allclose(tight.log_failure, roomy.log_failure, rtol=1e-10, atol=1e-10)
 
 
@@ -292,6 +290,24 @@ def test_calls_from_several_threads(gpu: Any) -> None:
             lambda p: certify(p[0], p[1], Gaussian(0.25), backend="cuda").log_failure.tolist(), problems
         )
         assert list(together) == alone
+
+
+def _certify_in_child(name: str | None) -> str:
+    model, rows = draw_problem(5, 10, 3, 20, seed=2)
+    try:
+        return str(certify(model, rows, Gaussian(0.25), backend=name).label.tolist())
+    except ValueError as error:
+        return str(error)
+
+
+@pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Python warns of forking beside threads
+def test_a_forked_process_gets_an_error_not_a_crash(gpu: Any) -> None:
+    """After a fork the GPU is refused with words, and the CPU goes on working."""
+    expected = _certify_in_child("cuda")
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert "forked" in pool.apply_async(_certify_in_child, ("cuda",)).get(timeout=60)
+        assert pool.apply_async(_certify_in_child, (None,)).get(timeout=60) == expected
 
 
 @pytest.mark.gpu

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -245,3 +246,59 @@ def test_unknown_backend_is_refused() -> None:
 def test_default_backend() -> None:
     """None is the default backend, which is one of the registered ones."""
     assert load_backend(None) is load_backend(DEFAULT_BACKEND)
+
+
+def law_of_stumps(row: np.ndarray, scores: np.ndarray) -> dict[int, Any]:
+    """The law of terms of two cells to 60 digits, term after term."""
+    law = {0: MP.mpf(1)}
+    for begin in range(0, row.size, 2):
+        grown: dict[int, Any] = {}
+        for score, mass in law.items():
+            for cell in (begin, begin + 1):
+                at = score + int(scores[cell])
+                grown[at] = grown.get(at, MP.mpf(0)) + mass * MP.mpf(float(row[cell]))
+        law = grown
+    return law
+
+
+@pytest.mark.parametrize("n_terms", [14, 70])
+def test_stumps_of_extreme_probabilities(n_terms: int, backend: str) -> None:
+    """Terms from even to all but certain, thresholds anywhere: the failing mass is never below the exact one."""
+    kernels = load_backend(backend)
+    rng = np.random.default_rng(n_terms)
+    starts = np.arange(0, 2 * n_terms + 1, 2)
+    for _ in range(60 if n_terms < 50 else 3):
+        small = 10.0 ** -rng.choice([0.31, 1.0, 4.0, 9.0, 50.0, 300.0], size=n_terms) * rng.uniform(0.5, 1, n_terms)
+        pairs = np.stack([small, 1.0 - small], axis=1)
+        table = np.where(rng.integers(0, 2, size=(n_terms, 1)) == 1, pairs, pairs[:, ::-1]).reshape(1, -1)
+        scores = (np.eye(2, dtype=np.int64)[rng.integers(0, 2, n_terms)] * rng.integers(1, 99, (n_terms, 1))).ravel()
+        law = law_of_stumps(table[0], scores)
+        threshold = int(rng.integers(0, scores.sum()))
+        proven, log_failure = kernels.failures(table, starts, scores, np.array([threshold]))
+        low = MP.fsum(mass for score, mass in law.items() if score <= threshold)
+        high = MP.fsum(mass for score, mass in law.items() if score > threshold)
+        assert proven[0] == (low < 0.5)
+        exact = MP.log(low if proven[0] else high)
+        assert exact <= log_failure[0]
+        if exact > -600:
+            assert log_failure[0] - exact < 1e-9
+
+
+def test_a_row_whose_tilt_is_hard_to_find(backend: str) -> None:
+    """Nearly certain terms make the tilted mean jump; weights and powers of two different tilts must never mix."""
+    table = np.array(
+        [
+            [0.9999990231628985, 9.768371228036978e-07, 0.7855877148429274, 0.21441228515709418],
+            [0.999999994757261, 5.2427603693213955e-09, 0.24933004427737268, 0.7506699557226488],
+            [0.001128193493539597, 0.9988718065064818, 0.9999999967110907, 3.288930574374293e-09],
+            [0.00026110485582254365, 0.9997388951441988, 6.285256245445728e-05, 0.9999371474375669],
+            [0.000200471781755313, 0.999799528218266, 3.6121574963709046e-49, 1.0],
+            [0.1542034677404593, 0.8457965322595622, 0.9751097844234956, 0.02489021557652588],
+            [0.9999995943934629, 4.056065585058431e-07, 1.260277449991256e-05, 0.9999873972255214],
+        ]
+    ).reshape(1, -1)
+    scores = np.array([0, 9, 22, 0, 0, 26, 39, 0, 46, 0, 0, 63, 92, 0, 0, 5, 22, 0, 0, 24, 0, 28, 41, 0, 0, 51, 0, 64])
+    proven, log_failure = load_backend(backend).failures(table, np.arange(0, 29, 2), scores, np.array([266]))
+    exact = MP.fsum(mass for score, mass in law_of_stumps(table[0], scores).items() if score > 266)
+    assert not proven[0]
+    assert math.exp(log_failure[0]) == pytest.approx(float(exact), rel=1e-9)

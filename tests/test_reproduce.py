@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -438,6 +440,19 @@ class TestCommand:
         assert done.returncode == 0
         assert "within tolerance" in done.stdout
         assert "tab:details-treeboost" in target.read_text(encoding="utf-8")
+
+    def test_an_interruption_says_how_to_go_on(self, data: Path, tmp_path: Path) -> None:
+        """Exit code 130, and what is done is kept."""
+        code = "from derand.cli import main; main()"
+        arguments = ["reproduce", "tab:joint-cv-balanced-l1", "--results", str(tmp_path)]
+        process = subprocess.Popen([sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 120
+        while not list(tmp_path.glob("outcomes/*.json")) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, message = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert "run the same command again to go on" in message
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

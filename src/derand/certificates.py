@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, overload
 
 import numpy as np
@@ -271,6 +272,7 @@ class _PackedTerms:
         return 3 * TAIL_ERROR * self.edges.size + failure_excess(self.n_terms, self.scores.size)
 
 
+@lru_cache(maxsize=64)  # models never change and are told apart by identity
 def _pack(model: AdditiveEnsemble) -> _PackedTerms:
     terms = _in_two_halves(model.step_functions)
     reduced = [term.scores[:, 0] - term.scores.min() for term in terms]
@@ -515,7 +517,9 @@ def _check_finite(model: Model, rows: NDArray[Any]) -> None:
     if rows.dtype.kind == "f":
         block = max(1, 2**22 // max(rows.shape[1], 1))
         for start in range(0, rows.shape[0], block):
-            bad += (~np.isfinite(rows[start : start + block])).sum(axis=0)
+            finite = np.isfinite(rows[start : start + block])
+            if not finite.all():  # counting by column is slow and rarely needed
+                bad += (~finite).sum(axis=0)
     wrong = [column for column in numerical if bad[column]]
     if wrong:
         listed = ", ".join(f"{column} ({bad[column]} rows)" for column in wrong[:10])

@@ -285,7 +285,7 @@ def demo(
 @_clear_errors
 def bench(
     name: Annotated[
-        str, typer.Argument(help="core, train, certify, joint, growth, boost or quality.", show_default=False)
+        str, typer.Argument(help="core, train, certify, joint, growth, boost, quality or gpu.", show_default=False)
     ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for the results as JSON (and a plot).")
@@ -316,7 +316,9 @@ def reproduce(
             help="Tables or figures of the paper, such as tab:baseline-both, or claims.", show_default=False
         ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All of them (about half an hour).")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All of them (about a quarter of an hour on two cores).")
+    ] = False,
     list_names: Annotated[bool, typer.Option("--list", help="Print the names and stop.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Use a part of the test rows; tolerances are wider.")] = False,
     results: Annotated[
@@ -340,8 +342,12 @@ def reproduce(
         _print_names(titles, as_json)
         return
     chosen = choose_names(names or [], everything=everything)
-    with _show_steps("reproducing") as tell:
-        reports = carry_out(chosen, results, quick=quick, n_jobs=jobs, on_progress=tell)
+    try:
+        with _show_steps("reproducing") as tell:
+            reports = carry_out(chosen, results, quick=quick, n_jobs=jobs, on_progress=tell)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"Interrupted. What is done is kept in {results}: run the same command again to go on.\n")
+        raise typer.Exit(130) from None
     if document is not None:
         write_document(document, reports)
     if as_json:

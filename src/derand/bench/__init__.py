@@ -15,8 +15,10 @@ from typing import Any
 from derand.bench._boost import bench_boost
 from derand.bench._certify import bench_certify
 from derand.bench._core import bench_core
+from derand.bench._gpu import bench_gpu
 from derand.bench._growth import bench_growth, draw_growth
 from derand.bench._joint import bench_joint
+from derand.bench._quality import bench_quality
 from derand.bench._train import bench_train
 from derand.files import PathLike, replace_when_done
 from derand.threads import count_threads
@@ -81,4 +83,6 @@ BENCHES: Mapping[str, Callable[[], dict[str, Any]]] = {
     "joint": bench_joint,
     "growth": bench_growth,
     "boost": bench_boost,
+    "quality": bench_quality,
+    "gpu": bench_gpu,
 }

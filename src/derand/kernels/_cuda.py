@@ -9,7 +9,8 @@ each other. Double precision throughout.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from numba import config
 from numpy.typing import NDArray
 
 from derand.kernels import _numpy
-from derand.kernels._cuda_device import Lane, explain_absence, grant_shared, open_lanes
+from derand.kernels._cuda_device import Lane, explain_absence, explain_fork, grant_shared, open_lanes
 
 _missing = explain_absence()
 if _missing is not None:
@@ -25,6 +26,7 @@ if _missing is not None:
 
 from derand.kernels._cuda_cells import NOISE_CODES, fill_table  # noqa: E402 - numba-cuda is there, now
 from derand.kernels._cuda_laws import (  # noqa: E402
+    MANY_CELLS,
     THREADS,
     laws_in_global,
     laws_in_shared,
@@ -122,8 +124,8 @@ def laws(table: FloatArray, starts: IntArray, scores: IntArray) -> FloatArray:
         fetched = lane.fetch("laws", found)
         return lambda: np.copyto(result[block], fetched)
 
-    with _lock:
-        model = _send_model(starts, scores)
+    with _claim_device():
+        model = _send_arrays("model", (starts, scores, _jump_per_term(starts, scores)))
         _stream(table.shape[0], max(scores.size, size), begin)
     return result
 
@@ -192,7 +194,9 @@ def _find_failures(
     tables: _Tables, starts: IntArray, scores: IntArray, thresholds: IntArray
 ) -> tuple[NDArray[np.bool_], FloatArray]:
     most = _most_per_term(starts, scores)
-    both = np.stack([scores, np.repeat(most, np.diff(starts)) - scores])
+    both_scores = np.stack([scores, np.repeat(most, np.diff(starts)) - scores])
+    jumps = _jump_per_term(starts, scores)
+    both_jumps = np.stack([jumps, np.where(jumps == MANY_CELLS, jumps, -jumps)])
     whole, steepest = int(most.sum()), int(scores.max(initial=1))
     proven = np.zeros(tables.n_rows, dtype=np.bool_)
     log_failure = np.zeros(tables.n_rows)
@@ -212,8 +216,8 @@ def _find_failures(
 
         return store
 
-    with _lock:
-        model = _send_model(starts, both)
+    with _claim_device():
+        model = _send_arrays("model", (starts, both_scores, both_jumps))
         tables.send_model()
         _stream(tables.n_rows, tables.width, begin)
     return proven, log_failure
@@ -237,11 +241,20 @@ def _find_tails(
 
         return store
 
-    with _lock:
-        model = _send_model(starts, scores)
+    with _claim_device():
+        model = _send_arrays("model", (starts, scores, _jump_per_term(starts, scores)))
         tables.send_model()
         _stream(tables.n_rows, max(tables.width, low.shape[1]), begin)
     return low_mass, high_mass
+
+
+@contextmanager
+def _claim_device() -> Iterator[None]:
+    """One call at a time; a process forked from one that uses the GPU is refused before it can hang on a lock."""
+    if (forked := explain_fork()) is not None:
+        raise ValueError(forked)
+    with _lock:
+        yield
 
 
 def _stream(n_rows: int, width: int, begin: Callable[[Lane, slice], Callable[[], None]]) -> None:
@@ -300,10 +313,6 @@ def _launch_in_rooms(
     kernel[max(_FEWEST_BLOCKS, count), THREADS, lane.stream](*arguments, rooms, size, n_rows, *found)
 
 
-def _send_model(starts: IntArray, scores: IntArray) -> tuple[Any, Any]:
-    return _send_arrays("model", (starts, scores))
-
-
 def _send_arrays(name: str, arrays: tuple[NDArray[Any], ...]) -> tuple[Any, ...]:
     """Bring arrays that all blocks share to the device."""
     lane = open_lanes()[0]
@@ -324,3 +333,10 @@ def _bound_cells(starts: IntArray) -> tuple[IntArray, IntArray]:
 
 def _most_per_term(starts: IntArray, scores: IntArray) -> IntArray:
     return np.asarray(np.maximum.reduceat(scores, starts[:-1]))
+
+
+def _jump_per_term(starts: IntArray, scores: IntArray) -> IntArray:
+    """Second score minus the first for terms of two cells, 0 for one cell, MANY_CELLS for more."""
+    counts = np.diff(starts)
+    second = np.minimum(starts[:-1] + 1, starts[1:] - 1)
+    return np.where(counts > 2, MANY_CELLS, scores[second] - scores[starts[:-1]])

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-_HOW_TO_GO_ON = "Leave `backend` out, or use backend='numba', to compute on the CPU: the results are the same."
+_HOW_TO_GO_ON = "Leave `backend` out or give backend='numba' to compute on the CPU: slower, but no less exact."
 _PORTABLE_SHARED = 48 * 1024  # bytes of shared memory that every GPU grants without being asked
 _STATIC_SHARED = 8 * 1024  # what the kernels use besides
 _granted: dict[Any, int] = {}  # by kernel
@@ -24,19 +24,30 @@ _owner: int | None = None  # the process that first used the GPU
 
 def explain_absence() -> str | None:
     """Why the GPU backend cannot work here and how to go on without, or None where it can."""
-    rule = "`backend` = 'cuda' needs an NVIDIA GPU with its driver and the package numba-cuda"
+    if (forked := explain_fork()) is not None:
+        return forked
     try:
         from numba import cuda
 
         usable = cuda.is_available()
     except ImportError as error:
-        return f"{rule}, got: {error}. Install it with `pip install derand[gpu]`. {_HOW_TO_GO_ON}"
+        return _refuse(f"{error}: install it with `pip install derand[gpu]`")
     if not usable:
-        reason = cuda.cuda_error() or "no device, or no CUDA compiler library (installed by `pip install derand[gpu]`)"
-        return f"{rule}, got: {reason}. {_HOW_TO_GO_ON}"
-    if _owner not in {None, os.getpid()}:
-        return f"{rule}, in the process that first used it, got a forked copy of that process: start it afresh. {_HOW_TO_GO_ON}"
+        found = cuda.cuda_error() or "no device, or no compiler library (`pip install numba-cuda[cu12]` brings it)"
+        return _refuse(str(found))
     return None
+
+
+def explain_fork() -> str | None:
+    """Why this process may not use the GPU that its parent has opened, or None where there is no such parent."""
+    if _owner in {None, os.getpid()}:
+        return None
+    return _refuse("a forked copy of the process that uses the GPU: start a fresh process instead")
+
+
+def _refuse(found: str) -> str:
+    rule = "`backend` = 'cuda' needs an NVIDIA GPU, its driver and the package numba-cuda, got: "
+    return f"{rule}{' '.join(found.split()).removesuffix('.')}. {_HOW_TO_GO_ON}"
 
 
 class Lane:

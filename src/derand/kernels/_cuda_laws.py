@@ -1,14 +1,18 @@
 """The law of a sum of independent terms on the GPU: one block of threads per row.
 
-Contract: `tails` and `laws` of README.md, and the law that the tilted method (`_cuda_tilted.py`) builds on. A law lives in two
-buffers of `capacity` states that take turns, in shared memory where it fits, else in device memory. Every eight terms,
-states are dropped at both ends as long as they weigh no more than `budget`, and those above `ceiling` as well.
-Cost per row: terms x cells x states / threads, one barrier per term.
-Rounding: every state gathers its cells in ascending order, at most one rounding per cell (README.md, step 2). Sums run
-over every THREADS-th state, compensated, then over the threads in pairs; the order does not depend on the machine.
+Contract: `tails` and `laws` of README.md, and the law on which the tilted method (`_cuda_tilted.py`) is built. A law
+lives in two buffers of `capacity` states that take turns, in shared memory where it fits, else in device memory. Every
+eight terms, states are dropped at both ends as long as they weigh no more than `budget`, and those above `ceiling`.
+Cost per row: terms x cells x states / threads, and one barrier per term.
+Rounding: every state gathers its cells in ascending order of the score (two cells) or of the cell, at most one rounding
+per cell (README.md, step 2). Sums run over every THREADS-th state, compensated, then over the threads in pairs; the
+order depends on nothing but the law. Products may be contracted with sums: one rounding instead of two.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numba import config, cuda, float64
@@ -19,29 +23,47 @@ from derand.kernels import FLOOR, NEGLIGIBLE
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-THREADS = 4 if config.ENABLE_CUDASIM else 256
+THREADS = 4 if config.ENABLE_CUDASIM else 128
 """Threads per block: a power of two."""
 TERMS_PER_TRIM = 8
-_CHUNK = 8  # states that are dropped together
-_PARTS = 2 * THREADS  # numbers in shared memory for sums over a block, two at a time
+MANY_CELLS = 2**40
+"""Stands in `jumps` for a term of more than two cells; else the jump is the second score minus the first, or 0."""
+_REGISTERS = 128
+_CHUNK = 16  # states that are dropped together
+PARTS = 2 * THREADS + 4
+"""Numbers in shared memory for sums over a block. Kernels own them: numba-cuda mixes up those of two functions."""
 _HALF = THREADS // 2
 
 
-@cuda.jit(fastmath=False)
+def compile_kernel(function: Callable[..., None]) -> Any:
+    """A kernel kept on disk once compiled, of few enough registers that several blocks share a multiprocessor."""
+    if config.ENABLE_CUDASIM:
+        return cuda.jit(function, fastmath=False)
+    return cuda.jit(function, fastmath=False, cache=True, max_registers=_REGISTERS)
+
+
+@compile_kernel
 def laws_in_shared(
-    table: FloatArray, starts: IntArray, scores: IntArray, capacity: int, n_rows: int, result: FloatArray
+    table: FloatArray,
+    starts: IntArray,
+    scores: IntArray,
+    jumps: IntArray,
+    capacity: int,
+    n_rows: int,
+    result: FloatArray,
 ) -> None:
     """P(S = s) for each row, laws in shared memory; `result` is filled whole."""
-    room = cuda.shared.array(0, float64)
+    room, parts = cuda.shared.array(0, float64), cuda.shared.array(PARTS, float64)
     for row in range(cuda.blockIdx.x, n_rows, cuda.gridDim.x):
-        _write_law(table[row], starts, scores, room, capacity, result[row])
+        _write_law(table[row], starts, scores, jumps, room, parts, capacity, result[row])
 
 
-@cuda.jit(fastmath=False)
+@compile_kernel
 def laws_in_global(
     table: FloatArray,
     starts: IntArray,
     scores: IntArray,
+    jumps: IntArray,
     rooms: FloatArray,
     capacity: int,
     n_rows: int,
@@ -49,15 +71,17 @@ def laws_in_global(
 ) -> None:
     """The same with laws in device memory, one room per block; blocks without a room stay idle."""
     if cuda.blockIdx.x < rooms.shape[0]:
+        room, parts = rooms[cuda.blockIdx.x], cuda.shared.array(PARTS, float64)
         for row in range(cuda.blockIdx.x, n_rows, rooms.shape[0]):
-            _write_law(table[row], starts, scores, rooms[cuda.blockIdx.x], capacity, result[row])
+            _write_law(table[row], starts, scores, jumps, room, parts, capacity, result[row])
 
 
-@cuda.jit(fastmath=False)
+@compile_kernel
 def tails_in_shared(
     table: FloatArray,
     starts: IntArray,
     scores: IntArray,
+    jumps: IntArray,
     low: IntArray,
     high: IntArray,
     capacity: int,
@@ -66,16 +90,19 @@ def tails_in_shared(
     high_mass: FloatArray,
 ) -> None:
     """P(S <= low) and P(S > high) for each row and each of its thresholds, laws in shared memory."""
-    room = cuda.shared.array(0, float64)
+    room, parts = cuda.shared.array(0, float64), cuda.shared.array(PARTS, float64)
     for row in range(cuda.blockIdx.x, n_rows, cuda.gridDim.x):
-        _write_tails(table[row], starts, scores, low[row], high[row], room, capacity, low_mass[row], high_mass[row])
+        _write_tails(
+            table[row], starts, scores, jumps, low[row], high[row], room, parts, capacity, low_mass[row], high_mass[row]
+        )
 
 
-@cuda.jit(fastmath=False)
+@compile_kernel
 def tails_in_global(
     table: FloatArray,
     starts: IntArray,
     scores: IntArray,
+    jumps: IntArray,
     low: IntArray,
     high: IntArray,
     rooms: FloatArray,
@@ -86,16 +113,35 @@ def tails_in_global(
 ) -> None:
     """The same with laws in device memory, one room per block; blocks without a room stay idle."""
     if cuda.blockIdx.x < rooms.shape[0]:
-        room = rooms[cuda.blockIdx.x]
+        room, parts = rooms[cuda.blockIdx.x], cuda.shared.array(PARTS, float64)
         for row in range(cuda.blockIdx.x, n_rows, rooms.shape[0]):
-            _write_tails(table[row], starts, scores, low[row], high[row], room, capacity, low_mass[row], high_mass[row])
+            _write_tails(
+                table[row],
+                starts,
+                scores,
+                jumps,
+                low[row],
+                high[row],
+                room,
+                parts,
+                capacity,
+                low_mass[row],
+                high_mass[row],
+            )
 
 
 @cuda.jit(device=True, fastmath=False)
 def _write_law(
-    row: FloatArray, starts: IntArray, scores: IntArray, room: FloatArray, capacity: int, result: FloatArray
+    row: FloatArray,
+    starts: IntArray,
+    scores: IntArray,
+    jumps: IntArray,
+    room: FloatArray,
+    parts: FloatArray,
+    capacity: int,
+    result: FloatArray,
 ) -> None:
-    first, size, at, certain, _ = build_law(row, starts, scores, room, capacity, NEGLIGIBLE, result.size)
+    first, size, at, certain, _ = build_law(row, starts, scores, jumps, room, parts, capacity, NEGLIGIBLE, result.size)
     for s in range(cuda.threadIdx.x, result.size, THREADS):
         result[s] = certain * room[first + s - at] if at <= s < at + size else 0.0
     cuda.syncthreads()
@@ -106,18 +152,20 @@ def _write_tails(
     row: FloatArray,
     starts: IntArray,
     scores: IntArray,
+    jumps: IntArray,
     low: IntArray,
     high: IntArray,
     room: FloatArray,
+    parts: FloatArray,
     capacity: int,
     low_mass: FloatArray,
     high_mass: FloatArray,
 ) -> None:
-    least, most = possible_range(row, starts, scores)
-    first, size, at, certain, _ = build_law(row, starts, scores, room, capacity, NEGLIGIBLE, capacity)
+    least, most = possible_range(row, starts, scores, parts)
+    first, size, at, certain, _ = build_law(row, starts, scores, jumps, room, parts, capacity, NEGLIGIBLE, capacity)
     for k in range(low.size):
-        below = _add_states(room, first, 0, min(max(low[k] + 1 - at, 0), size))
-        above = _add_states(room, first, min(max(high[k] + 1 - at, 0), size), size)
+        below = _add_states(room, parts, first, 0, min(max(low[k] + 1 - at, 0), size))
+        above = _add_states(room, parts, first, min(max(high[k] + 1 - at, 0), size), size)
         if cuda.threadIdx.x == 0:
             low_mass[k] = certain * below + FLOOR if low[k] >= least else 0.0
             high_mass[k] = certain * above + FLOOR if high[k] < most else 0.0
@@ -125,7 +173,7 @@ def _write_tails(
 
 
 @cuda.jit(device=True, fastmath=False)
-def _add_states(room: FloatArray, first: int, start: int, stop: int) -> float:
+def _add_states(room: FloatArray, parts: FloatArray, first: int, start: int, stop: int) -> float:
     """Sum of the states start..stop-1 by the whole block."""
     total = lost = 0.0
     for t in range(start + cuda.threadIdx.x, stop, THREADS):
@@ -136,13 +184,12 @@ def _add_states(room: FloatArray, first: int, start: int, stop: int) -> float:
         else:
             lost += (value - grown) + total
         total = grown
-    return add_up(total + lost, 0.0)[0]
+    return add_up(parts, total + lost, 0.0)[0]
 
 
 @cuda.jit(device=True, fastmath=False)
-def add_up(one: float, other: float) -> tuple[float, float]:
+def add_up(parts: FloatArray, one: float, other: float) -> tuple[float, float]:
     """Sums of two numbers over all threads of the block, in pairs; every thread gets both."""
-    parts = cuda.shared.array(_PARTS, float64)
     thread = cuda.threadIdx.x
     parts[thread] = one
     parts[THREADS + thread] = other
@@ -174,26 +221,34 @@ def possible_scores(row: FloatArray, scores: IntArray, begin: int, end: int) -> 
 
 
 @cuda.jit(device=True, fastmath=False)
-def possible_range(row: FloatArray, starts: IntArray, scores: IntArray) -> tuple[int, int]:
+def possible_range(row: FloatArray, starts: IntArray, scores: IntArray, parts: FloatArray) -> tuple[int, int]:
     """Least and most score of positive probability of the whole sum; whole numbers below 2**53 add up exactly."""
     least = most = 0.0
     for term in range(cuda.threadIdx.x, starts.size - 1, THREADS):
         bottom, top = possible_scores(row, scores, starts[term], starts[term + 1])
         least += bottom
         most += top
-    least, most = add_up(least, most)
+    least, most = add_up(parts, least, most)
     return int(least), int(most)
 
 
 @cuda.jit(device=True, fastmath=False)
 def build_law(
-    row: FloatArray, starts: IntArray, scores: IntArray, room: FloatArray, capacity: int, budget: float, ceiling: int
+    row: FloatArray,
+    starts: IntArray,
+    scores: IntArray,
+    jumps: IntArray,
+    room: FloatArray,
+    parts: FloatArray,
+    capacity: int,
+    budget: float,
+    ceiling: int,
 ) -> tuple[int, int, int, float, float]:
     """Law of the sum of all terms, by the whole block.
 
-    Returns where in `room` the law begins, its size (0 where it outgrew the capacity), the score of its first state,
-    a factor of all states (from terms of one outcome), and the mass dropped. States of a score above `ceiling` may be missing:
-    scores never fall.
+    Returns where in `room` the law begins, its size (0 where it outgrew the capacity), the score of its first state, a
+    factor of all states (from terms of one outcome), and the mass dropped. States of a score above `ceiling` may be
+    missing: scores never fall.
     """
     side = first = at = since = 0
     size = 1
@@ -202,35 +257,77 @@ def build_law(
         room[0] = 1.0
     cuda.syncthreads()
     for term in range(starts.size - 1):
-        begin, end = starts[term], starts[term + 1]
-        bottom, top = possible_scores(row, scores, begin, end)
+        begin, end, jump = starts[term], starts[term + 1], jumps[term]
+        stay = move = 0.0
+        bottom = top = 0
+        if jump == MANY_CELLS:
+            bottom, top = possible_scores(row, scores, begin, end)
+        elif jump != 0:
+            stay, move = row[begin], row[begin + 1]
+            if jump < 0:
+                stay, move = move, stay
+            bottom, top = abs(jump) if stay == 0.0 else 0, abs(jump) if move > 0.0 else 0
         at += bottom
-        if bottom == top:  # a certain outcome is a shift
-            mass = 0.0
-            for cell in range(begin, end):
-                mass += row[cell]
-            certain *= mass
+        shift = top - bottom
+        if shift == 0:  # a certain outcome moves all states
+            certain *= _sum_cells(row, begin, end)
             continue
-        if since == TERMS_PER_TRIM or size + top - bottom > capacity:
+        if since == TERMS_PER_TRIM or size + shift > capacity:
             since = 0
             size = max(min(size, ceiling - at + 1), 1)
-            dropped, size, mass = _trim(room, first, size, budget)
+            dropped, size, mass = _trim(room, parts, first, size, budget)
             first += dropped
             at += dropped
             lost += mass
-            if size + top - bottom > capacity:
+            if size + shift > capacity:
                 return 0, 0, at, certain, lost
         since += 1
         side = capacity - side
-        _add_term(room, first, size, side, row, scores, begin, end, bottom, size + top - bottom)
+        if jump == MANY_CELLS:
+            _add_steps(room, first, size, side, row, scores, begin, end, bottom, shift)
+        else:
+            _add_stump(room, first, size, side, stay, move, shift)
         first = side
-        size += top - bottom
+        size += shift
         cuda.syncthreads()
     return first, size, at, certain, lost
 
 
 @cuda.jit(device=True, fastmath=False)
-def _add_term(
+def _sum_cells(row: FloatArray, begin: int, end: int) -> float:
+    mass = 0.0
+    for cell in range(begin, end):
+        mass += row[cell]
+    return mass
+
+
+# Indices are unsigned here, because signed ones are checked for a wrap at each access, and loops have no branches.
+@cuda.jit(device=True, fastmath=False)
+def _add_stump(room: FloatArray, first: int, size: int, target: int, stay: float, move: float, shift: int) -> None:
+    """The law after one more term of two cells, `shift` apart, written to the other buffer."""
+    old, new = np.uint64(first), np.uint64(target)
+    length, gap = np.uint64(size), np.uint64(shift)
+    thread, step = np.uint64(cuda.threadIdx.x), np.uint64(THREADS)
+    t = thread
+    while t < min(gap, length):
+        room[new + t] = stay * room[old + t]
+        t += step
+    t = length + thread
+    while t < gap:
+        room[new + t] = 0.0
+        t += step
+    t = gap + thread
+    while t < length:
+        room[new + t] = stay * room[old + t] + move * room[old + t - gap]
+        t += step
+    t = max(gap, length) + thread
+    while t < length + gap:
+        room[new + t] = move * room[old + t - gap]
+        t += step
+
+
+@cuda.jit(device=True, fastmath=False)
+def _add_steps(
     room: FloatArray,
     first: int,
     size: int,
@@ -240,41 +337,27 @@ def _add_term(
     begin: int,
     end: int,
     bottom: int,
-    grown: int,
+    shift: int,
 ) -> None:
-    """The law after one more term, written to the other buffer."""
-    if end - begin == 2:
-        shift = grown - size
-        stay, move = row[begin], row[begin + 1]
-        if scores[begin] > scores[begin + 1]:
-            stay, move = move, stay
-        for t in range(cuda.threadIdx.x, grown, THREADS):
-            value = 0.0
-            if t < size:
-                value = stay * room[first + t]
-            if t >= shift:
-                value += move * room[first + t - shift]
-            room[target + t] = value
-        return
-    for t in range(cuda.threadIdx.x, grown, THREADS):
+    """The law after one more term of any number of cells."""
+    old, new = np.uint64(first), np.uint64(target)
+    for t in range(cuda.threadIdx.x, size + shift, THREADS):
         value = 0.0
         for cell in range(begin, end):
             mass = row[cell]
             source = t - (scores[cell] - bottom)
             if mass > 0.0 and 0 <= source < size:
-                value += mass * room[first + source]
-        room[target + t] = value
+                value += mass * room[old + np.uint64(source)]
+        room[new + np.uint64(t)] = value
 
 
 @cuda.jit(device=True, fastmath=False)
-def _trim(room: FloatArray, first: int, size: int, budget: float) -> tuple[int, int, float]:
+def _trim(room: FloatArray, parts: FloatArray, first: int, size: int, budget: float) -> tuple[int, int, float]:
     """Drop light states at both ends: how many on the left, how many are left over, and the mass dropped.
 
     Half of the threads add up chunks on the left, half on the right; two threads then walk over the chunks.
     """
-    parts = cuda.shared.array(THREADS, float64)
-    ends = cuda.shared.array(4, float64)
-    thread = cuda.threadIdx.x
+    thread, ends = cuda.threadIdx.x, 2 * THREADS
     on_left = thread < _HALF
     number = thread if on_left else thread - _HALF
     chunks = (size - 1) // (2 * _CHUNK)  # on each side, so that the two sides never meet and a state is left
@@ -291,9 +374,9 @@ def _trim(room: FloatArray, first: int, size: int, budget: float) -> tuple[int, 
             dropped += parts[thread + kept]
             kept += 1
         side = 0 if on_left else 2
-        ends[side], ends[side + 1] = kept * _CHUNK, dropped
+        parts[ends + side], parts[ends + side + 1] = kept * _CHUNK, dropped
     cuda.syncthreads()
-    left, right = int(ends[0]), int(ends[2])
-    mass = ends[1] + ends[3]
+    left, right = int(parts[ends]), int(parts[ends + 2])
+    mass = parts[ends + 1] + parts[ends + 3]
     cuda.syncthreads()
     return left, size - left - right, mass

@@ -1,9 +1,9 @@
 """The failing tail of each row by exponential tilting on the GPU: one block of threads per row.
 
-Contract: `failures` of README.md. The method is that of `_numba_tilted.py` without the meeting in the middle: the tilted law of all terms is
-built in shared memory (`_cuda_laws.py`), cut to the states that carry mass, and its sum up to the threshold T is of order one.
-A row whose law outgrows shared memory is marked and computed again in device memory by the second kernel.
-Cost per row: terms x cells x (about 12 tilted deviations) / threads.
+Contract: `failures` of README.md. The method is that of `_numba_tilted.py` without meeting in the middle: the tilted
+law of all terms is built in shared memory (`_cuda_laws.py`), cut to the states that carry mass, and its sum up to the
+threshold T is of order one. A row whose law outgrows shared memory is marked, and the second kernel computes it again
+in device memory. Cost per row: terms x cells x (about 12 tilted deviations) / threads.
 Rounding (README.md, steps 6 and 8): as there, but the last sum runs over every THREADS-th state and then over the
 threads in pairs, and each of its products takes an exponential of an argument down to -745.
 """
@@ -17,7 +17,7 @@ from numba import cuda, float64
 from numpy.typing import NDArray
 
 from derand.kernels import EPSILON, FLOOR, LOG_HALF, NEGLIGIBLE, TINY
-from derand.kernels._cuda_laws import TERMS_PER_TRIM, THREADS, add_up, build_law, possible_range
+from derand.kernels._cuda_laws import PARTS, TERMS_PER_TRIM, THREADS, add_up, build_law, compile_kernel, possible_range
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -30,11 +30,12 @@ _LOST = 1e-13  # mass that a first pass may drop, relative to the whole tilted l
 _STEEPEST = 500.0  # largest exponent of a weight
 
 
-@cuda.jit(fastmath=False)
+@compile_kernel
 def failures_in_shared(
     table: FloatArray,
     starts: IntArray,
     both_scores: IntArray,
+    both_jumps: IntArray,
     thresholds: IntArray,
     whole: int,
     steepest: int,
@@ -44,22 +45,33 @@ def failures_in_shared(
     state: StateArray,
     log_failure: FloatArray,
 ) -> None:
-    """State and log of the failing mass of each row; `both_scores` holds the scores and the mirrored ones."""
-    room = cuda.shared.array(0, float64)
+    """State and log of the failing mass of each row; both scores and jumps hold the mirrored ones, too."""
+    room, parts = cuda.shared.array(0, float64), cuda.shared.array(PARTS, float64)
     for row in range(cuda.blockIdx.x, n_rows, cuda.gridDim.x):
         found, log_mass = _log_failing_side(
-            table[row], starts, both_scores, thresholds[row], whole, steepest, weights[row], room, capacity
+            table[row],
+            starts,
+            both_scores,
+            both_jumps,
+            thresholds[row],
+            whole,
+            steepest,
+            weights[row],
+            room,
+            parts,
+            capacity,
         )
         if cuda.threadIdx.x == 0:
             state[row], log_failure[row] = found, log_mass
         cuda.syncthreads()
 
 
-@cuda.jit(fastmath=False)
+@compile_kernel
 def failures_in_global(
     table: FloatArray,
     starts: IntArray,
     both_scores: IntArray,
+    both_jumps: IntArray,
     thresholds: IntArray,
     whole: int,
     steepest: int,
@@ -73,12 +85,22 @@ def failures_in_global(
     """The same for the rows that did not fit, with laws in device memory, one room per block."""
     if cuda.blockIdx.x >= rooms.shape[0]:
         return
-    room = rooms[cuda.blockIdx.x]
+    room, parts = rooms[cuda.blockIdx.x], cuda.shared.array(PARTS, float64)
     for row in range(cuda.blockIdx.x, n_rows, rooms.shape[0]):
         if state[row] == DID_NOT_FIT:
             cuda.syncthreads()  # all threads have read the state before one of them writes it
             found, log_mass = _log_failing_side(
-                table[row], starts, both_scores, thresholds[row], whole, steepest, weights[row], room, capacity
+                table[row],
+                starts,
+                both_scores,
+                both_jumps,
+                thresholds[row],
+                whole,
+                steepest,
+                weights[row],
+                room,
+                parts,
+                capacity,
             )
             if cuda.threadIdx.x == 0:
                 state[row], log_failure[row] = found, log_mass
@@ -90,23 +112,28 @@ def _log_failing_side(
     row: FloatArray,
     starts: IntArray,
     both_scores: IntArray,
+    both_jumps: IntArray,
     threshold: int,
     whole: int,
     steepest: int,
     weights: FloatArray,
     room: FloatArray,
+    parts: FloatArray,
     capacity: int,
 ) -> tuple[int, float]:
     """The likelier side to fail first; the other one only where that did not settle it."""
     mean = 0.0
     for cell in range(cuda.threadIdx.x, row.size, THREADS):
         mean += row[cell] * both_scores[0, cell]
-    low_first = add_up(mean, 0.0)[0] > threshold
+    low_first = add_up(parts, mean, 0.0)[0] > threshold
     low_mass = high_mass = 0.0
     for attempt in range(2):
         is_low = low_first == (attempt == 0)
         cut = threshold if is_low else whole - threshold - 1  # P(S > T) is P(mirrored S <= whole - T - 1)
-        log_mass = _log_tail(row, starts, both_scores[0 if is_low else 1], cut, steepest, weights, room, capacity)
+        side = 0 if is_low else 1
+        log_mass = _log_tail(
+            row, starts, both_scores[side], both_jumps[side], cut, steepest, weights, room, parts, capacity
+        )
         if log_mass == math.inf:
             return DID_NOT_FIT, 0.0
         if is_low:
@@ -123,44 +150,53 @@ def _log_tail(
     row: FloatArray,
     starts: IntArray,
     scores: IntArray,
+    jumps: IntArray,
     threshold: int,
     steepest: int,
     weights: FloatArray,
     room: FloatArray,
+    parts: FloatArray,
     capacity: int,
 ) -> float:
     """Upper bound of log P(S <= threshold); -inf if and only if that is impossible, inf where the law did not fit."""
     terms = starts.size - 1
-    if threshold < possible_range(row, starts, scores)[0]:
+    if threshold < possible_range(row, starts, scores, parts)[0]:
         return -math.inf
-    tilt = _find_tilt(row, starts, scores, threshold, steepest)
-    log_fraction, exponent = _tilt_weights(row, starts, scores, tilt, weights)
+    tilt = _find_tilt(row, starts, scores, parts, threshold, steepest)
+    log_fraction, exponent, shift = _tilt_weights(row, starts, scores, parts, tilt, weights)
     budget = _LOST * TERMS_PER_TRIM / (2 * terms + 2 * TERMS_PER_TRIM)
     total = lost = 0.0
     size = 1
     for _ in range(2):
-        first, size, at, certain, lost = build_law(weights, starts, scores, room, capacity, budget, threshold)
+        first, size, at, certain, lost = build_law(
+            weights, starts, scores, jumps, room, parts, capacity, budget, threshold
+        )
         if size == 0:
             return math.inf
-        total = certain * _add_tilted(room, first, size, threshold - at, tilt)
+        total = certain * _add_tilted(room, parts, first, size, threshold - at, tilt)
         if lost <= 1e-10 * total:
             break
         budget = NEGLIGIBLE  # the tilt is poor for this row: once more, dropping next to nothing
     log_total = math.log(total + 2 * lost + FLOOR)
-    log_mass = log_total + log_fraction + exponent * math.log(2.0) - tilt * threshold
+    log_mass = log_total + log_fraction + exponent * math.log(2.0) + tilt * (shift - threshold)
     roundings = scores.size + terms * (8 - tilt * steepest) + size // THREADS + 1024
-    roundings += 2 * (abs(log_total) + 3 * abs(log_fraction) + abs(exponent)) - 4 * tilt * threshold
+    roundings += 2 * (abs(log_total) + 3 * abs(log_fraction) + abs(exponent)) - 4 * tilt * (shift + threshold)
     return log_mass + roundings * EPSILON
 
 
 @cuda.jit(device=True, fastmath=False)
-def _find_tilt(row: FloatArray, starts: IntArray, scores: IntArray, threshold: int, steepest: int) -> float:
-    """About the t <= 0 at which the tilted mean is the threshold, by Newton steps kept between bounds. Any t is sound."""
+def _find_tilt(
+    row: FloatArray, starts: IntArray, scores: IntArray, parts: FloatArray, threshold: int, steepest: int
+) -> float:
+    """About the t <= 0 at which the tilted mean is the threshold, by Newton steps kept between bounds; any t is sound.
+
+    Within two deviations of the mean t is 0: by Cantelli's inequality ties lie there, and failure_excess counts on it.
+    """
     low, high, tilt = -_STEEPEST / steepest, 0.0, 0.0
-    for _ in range(40):
-        mean, variance = _tilted_moments(row, starts, scores, tilt)
-        gap = threshold - mean
-        if (tilt == 0.0 and gap >= 0.0) or abs(gap) <= 0.5 * math.sqrt(variance) + 0.5:
+    for _ in range(25):
+        mean, variance = _tilted_moments(row, starts, scores, parts, tilt)
+        gap, deviation = threshold - mean, math.sqrt(variance)
+        if abs(gap) <= 0.5 * deviation + 0.5 or (tilt == 0.0 and gap >= -2.0 * deviation):
             break
         if gap < 0.0:
             high = tilt
@@ -173,7 +209,9 @@ def _find_tilt(row: FloatArray, starts: IntArray, scores: IntArray, threshold: i
 
 
 @cuda.jit(device=True, fastmath=False)
-def _tilted_moments(row: FloatArray, starts: IntArray, scores: IntArray, tilt: float) -> tuple[float, float]:
+def _tilted_moments(
+    row: FloatArray, starts: IntArray, scores: IntArray, parts: FloatArray, tilt: float
+) -> tuple[float, float]:
     """Mean and variance of the tilted law; to nearest, they only steer the search."""
     mean = variance = 0.0
     for term in range(cuda.threadIdx.x, starts.size - 1, THREADS):
@@ -188,36 +226,61 @@ def _tilted_moments(row: FloatArray, starts: IntArray, scores: IntArray, tilt: f
             first /= mass
             mean += first
             variance += max(second / mass - first * first, 0.0)
-    return add_up(mean, variance)
+    return add_up(parts, mean, variance)
 
 
 @cuda.jit(device=True, fastmath=False)
 def _tilt_weights(
-    row: FloatArray, starts: IntArray, scores: IntArray, tilt: float, weights: FloatArray
-) -> tuple[float, float]:
-    """Fill the normalised weights; returns the log of the product of the normalisers, as log_fraction + exponent * log(2)."""
-    fraction, exponent = 1.0, 0
+    row: FloatArray, starts: IntArray, scores: IntArray, parts: FloatArray, tilt: float, weights: FloatArray
+) -> tuple[float, float, float]:
+    """Fill the normalised weights.
+
+    Returns the product of the normalisers as the sum of a logarithm, an exponent of 2 and an exponent of exp(tilt).
+    """
+    fraction, exponent, shift = 1.0, 0, 0
     for term in range(cuda.threadIdx.x, starts.size - 1, THREADS):
         begin, end = starts[term], starts[term + 1]
         mass = 0.0
+        faint = False
         for cell in range(begin, end):
-            weight = 0.0
-            if row[cell] > 0.0:
-                weight = max(row[cell] * math.exp(tilt * scores[cell]), TINY)
-            weights[cell] = weight
-            mass += weight
+            weights[cell] = row[cell] * math.exp(tilt * scores[cell])
+            mass += weights[cell]
+            faint = faint or (row[cell] > 0.0 and weights[cell] < 1e-280)
+        if faint:  # near underflow: weigh the cells against the heaviest one
+            heaviest = _heaviest_cell(row, scores, begin, end, tilt)
+            mass = 0.0
+            for cell in range(begin, end):
+                if row[cell] > 0.0:
+                    power = math.exp(tilt * (scores[cell] - scores[heaviest]))
+                    weights[cell] = max(row[cell] / row[heaviest] * power, TINY)
+                mass += weights[cell]
+            shift += scores[heaviest]
+            part, more = math.frexp(row[heaviest])
+            fraction *= part
+            exponent += more
         for cell in range(begin, end):
             if weights[cell] > 0.0:
                 weights[cell] = max(weights[cell] / mass, TINY)
         fraction, more = math.frexp(fraction * mass)
         exponent += more
-    return add_up(math.log(fraction), float(exponent))
+    log_fraction, exponents = add_up(parts, math.log(fraction), float(exponent))
+    return log_fraction, exponents, add_up(parts, float(shift), 0.0)[0]
 
 
 @cuda.jit(device=True, fastmath=False)
-def _add_tilted(room: FloatArray, first: int, size: int, cut: int, tilt: float) -> float:
+def _heaviest_cell(row: FloatArray, scores: IntArray, begin: int, end: int, tilt: float) -> int:
+    """The cell whose tilted weight is largest."""
+    best, heaviest = -math.inf, begin
+    for cell in range(begin, end):
+        if row[cell] > 0.0 and math.log(row[cell]) + tilt * scores[cell] > best:
+            best, heaviest = math.log(row[cell]) + tilt * scores[cell], cell
+    return heaviest
+
+
+@cuda.jit(device=True, fastmath=False)
+def _add_tilted(room: FloatArray, parts: FloatArray, first: int, size: int, cut: int, tilt: float) -> float:
     """Sum over the states t <= cut of law[t] * exp(tilt * (cut - t))."""
     total = 0.0
     for t in range(cuda.threadIdx.x, min(size, cut + 1), THREADS):
         total += room[first + t] * math.exp(tilt * (cut - t))
-    return add_up(total, 0.0)[0]
+    return add_up(parts, total, 0.0)[0]

@@ -163,9 +163,10 @@ def _find_tilt(
     """
     low, high, tilt = -_STEEPEST / largest, 0.0, 0.0
     gap = deviation = 0.0
-    for _ in range(40):
+    for step in range(40):
         gap, deviation = _tilted_moments(row, starts, scores, threshold, tilt, powers)
-        if abs(gap) <= 0.5 * deviation + 0.5 or (tilt == 0.0 and gap >= -2.0 * deviation):
+        close = abs(gap) <= 0.5 * deviation + 0.5 or (tilt == 0.0 and gap >= -2.0 * deviation)
+        if close or step == 39:  # `powers` stay those of the tilt that is returned
             break
         if gap < 0.0:
             high = tilt

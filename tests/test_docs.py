@@ -1,0 +1,130 @@
+"""The documentation: the reference names everything public, examples and links hold, and the site builds alone."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import derand
+from derand import plot
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+BUILD = DOCS / "_build"
+PAGES = sorted(DOCS.glob("*.md"))
+WITH_EXAMPLES = ("quickstart.md",)
+DIRECTIVE = re.compile(r"^::: (\S+)$", re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+OUTSIDE = re.compile(r"""<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//""")
+
+
+def named_in_reference() -> list[str]:
+    return DIRECTIVE.findall((DOCS / "api.md").read_text(encoding="utf-8"))
+
+
+def headings_of(page: Path) -> set[str]:
+    """Anchors of a page's headings, as the site makes them."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", title).strip().lower()) for title in titles}
+
+
+def test_the_reference_names_everything_public_once() -> None:
+    """The reference holds the package's exports and the public functions of `derand.plot`, and nothing twice."""
+    plots = {
+        f"derand.plot.{name}"
+        for name, value in vars(plot).items()
+        if inspect.isfunction(value) and value.__module__ == "derand.plot" and not name.startswith("_")
+    }
+    named = named_in_reference()
+    assert set(named) == {f"derand.{name}" for name in derand.__all__} | plots
+    assert len(named) == len(set(named))
+
+
+@pytest.mark.parametrize("name", sorted(set(named_in_reference()) - {"derand.__version__"}))
+def test_what_the_reference_names_has_a_docstring(name: str) -> None:
+    """Every entry of the reference exists and explains itself."""
+    module, _, attribute = name.rpartition(".")
+    assert inspect.getdoc(getattr(importlib.import_module(module), attribute))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    """A relative link names a file of the repository, and its anchor a heading there."""
+    for link in LINK.findall(page.read_text(encoding="utf-8")):
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.is_file(), link
+        assert not anchor or anchor in headings_of(target), link
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_the_examples_of_a_page_print_what_it_says(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every `>>>` line of the page runs, in order, and prints the lines below it."""
+    monkeypatch.chdir(tmp_path)  # examples write files
+    page = DOCS / name
+    text = "\n".join(line for line in page.read_text(encoding="utf-8").splitlines() if not line.startswith("```"))
+    test = doctest.DocTestParser().get_doctest(text, {}, name, str(page), 0)
+    assert test.examples, "the page shows no example"
+    report: list[str] = []
+    failed, _ = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=report.append)
+    assert failed == 0, "".join(report)
+
+
+@pytest.fixture
+def to_mathml(monkeypatch: pytest.MonkeyPatch) -> object:
+    """The converter of the build, which lies beside the pages."""
+    pytest.importorskip("latex2mathml", reason="the extra `docs` is not installed")
+    monkeypatch.syspath_prepend(str(BUILD))
+    return importlib.import_module("mathematics").to_mathml
+
+
+@pytest.mark.parametrize(
+    ("latex", "part"),
+    [
+        (r"\mathcal F", ">\N{SCRIPT CAPITAL F}<"),
+        (r"\mathbf 1", ">\N{MATHEMATICAL BOLD DIGIT ONE}<"),
+        (r"[-\lambda, \lambda]", '<mo form="prefix">\N{MINUS SIGN}</mo>'),
+        (r"a - b", "<mo>\N{MINUS SIGN}</mo>"),
+        (r"\Phi(z)", '<mi mathvariant="normal">\N{GREEK CAPITAL LETTER PHI}</mi>'),
+    ],
+)
+def test_formulas_become_what_browsers_draw(to_mathml: object, latex: str, part: str) -> None:
+    """Styled letters become letters of Unicode, signs are spaced by their role, capital Greek stands upright."""
+    assert callable(to_mathml)
+    assert part in to_mathml(latex)
+
+
+def test_a_formula_that_is_not_understood_stops_the_build(to_mathml: object) -> None:
+    """An unknown command is an error that names the formula, instead of odd letters on the page."""
+    assert callable(to_mathml)
+    with pytest.raises(ValueError, match="nonsense"):
+        to_mathml(r"\nonsense x")
+
+
+def test_the_site_builds_without_warnings_and_loads_nothing_from_outside(tmp_path: Path) -> None:
+    """A strict build succeeds; no page refers to a script, style, font or picture elsewhere, and formulas are drawn."""
+    pytest.importorskip("mkdocstrings", reason="the extra `docs` is not installed")
+    pytest.importorskip("material", reason="the extra `docs` is not installed")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    pages = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "site").glob("*.html")}
+    assert {path.with_suffix(".html").name for path in PAGES} | {"rounding.html"} <= set(pages)
+    assert not [name for name, content in pages.items() if OUTSIDE.search(content)]
+    assert not (tmp_path / "site" / "_build").exists()
+    assert "<math " in pages["theory.html"]
+    assert "$" not in re.sub(r"<script.*?</script>", "", pages["theory.html"], flags=re.DOTALL)
+    assert 'href="rounding.html"' in pages["theory.html"]
+    for name in named_in_reference():
+        assert f'id="{name}"' in pages["api.html"], name

@@ -51,28 +51,39 @@ def train_on_clean_rows(
     >>> model.terms[0].edges.round(6).tolist(), model.terms[0].scores.ravel().tolist()
     ([1.0], [0, 100])
     """
-    rows, target = np.asarray(X, dtype=np.float64), np.asarray(y).astype(np.uint8)
-    scale = as_noise(noise)
-    counts = np.bincount(target, minlength=2).astype(np.float64)
+    counts = np.bincount(np.asarray(y), minlength=2).astype(np.float64)
     weights = counts.sum() / (2 * counts) if class_weight == "balanced" else np.ones(2)
+    grid = SplitGrid.around(as_noise(noise), split_step)
+    return train_by_search(X, y, noise, grid, weights, search_on_clean_rows, max_entropy=max_entropy, levels=levels)
+
+
+def train_by_search(
+    X: ArrayLike,
+    y: ArrayLike,
+    noise: Noise | str,
+    grid: SplitGrid,
+    class_weight: FloatArray,
+    search: Any,
+    *,
+    max_entropy: float,
+    levels: int,
+    n_threads: int = 1,
+) -> AdditiveEnsemble:
+    """One stump per feature, found by a search for `find_splits`, kept where its entropy is below the limit."""
+    rows, target = np.asarray(X, dtype=np.float64), np.asarray(y).astype(np.uint8)
     splits = find_splits(
         rows,
         np.arange(rows.shape[1]),
         target,
-        scale,
-        SplitGrid.around(scale, split_step),
-        class_weight=weights,
-        search=search_on_clean_rows,
+        as_noise(noise),
+        grid,
+        class_weight=class_weight,
+        search=search,
+        n_threads=n_threads,
     )
     kept = (splits.entropy < max_entropy) & (splits.spans > 0)
-    return AdditiveEnsemble.from_stumps(
-        splits.columns[kept],
-        splits.thresholds[kept],
-        splits.left[kept],
-        splits.right[kept],
-        n_features=rows.shape[1],
-        levels=levels,
-    )
+    columns = splits.columns[kept], splits.thresholds[kept], splits.left[kept], splits.right[kept]
+    return AdditiveEnsemble.from_stumps(*columns, n_features=rows.shape[1], levels=levels)
 
 
 def train_on_noisy_copy(

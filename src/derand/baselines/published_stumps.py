@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from derand.baselines.noise_free_training import train_by_search
 from derand.ensemble import AdditiveEnsemble
 from derand.estimators._histograms import Histogram
-from derand.estimators._splits import SplitGrid, find_splits, measure_left
+from derand.estimators._splits import SplitGrid, measure_left
 from derand.noise import Noise, as_noise
 
 FloatArray = NDArray[np.float64]
@@ -53,26 +54,17 @@ def train_stumps_as_published(
     """
     if class_weight != "balanced":
         raise ValueError(f'`class_weight` must be "balanced", as in the published runs, got {class_weight!r}.')
-    rows, target, scale = np.asarray(X, dtype=np.float64), np.asarray(y).astype(np.uint8), as_noise(noise)
-    counts = np.bincount(target, minlength=2).astype(np.float64)
-    splits = find_splits(
-        rows,
-        np.arange(rows.shape[1]),
-        target,
-        scale,
-        SplitGrid.around(scale, split_step),
-        class_weight=counts.max() / counts,
-        search=search_ignoring_light_sides,
-        n_threads=n_threads,
-    )
-    kept = (splits.entropy < max_entropy) & (splits.spans > 0)
-    return AdditiveEnsemble.from_stumps(
-        splits.columns[kept],
-        splits.thresholds[kept],
-        splits.left[kept],
-        splits.right[kept],
-        n_features=rows.shape[1],
+    counts = np.bincount(np.asarray(y), minlength=2).astype(np.float64)
+    return train_by_search(
+        X,
+        y,
+        noise,
+        SplitGrid.around(as_noise(noise), split_step),
+        counts.max() / counts,
+        search_ignoring_light_sides,
+        max_entropy=max_entropy,
         levels=levels,
+        n_threads=n_threads,
     )
 
 

@@ -94,6 +94,13 @@ def test_certificates_agree_with_the_oracle_long(backend: str, problem: Problem,
     check_problem(problem, unseen, backend)
 
 
+@settings(max_examples=25)
+@given(problem=problems(max_terms=2, max_tables=6, max_rows=1), unseen=st.booleans())
+def test_many_categorical_features_against_every_change(backend: str, problem: Problem, unseen: bool) -> None:
+    """With up to six categorical features, with numbers and alone, every change within the budget is enumerated."""
+    check_problem(problem, unseen, backend)
+
+
 @settings(max_examples=8)
 @given(problem=problems(max_terms=3, max_tables=0, max_rows=1, reaches=(300_000,)))
 def test_huge_scores(backend: str, problem: Problem) -> None:

@@ -30,7 +30,7 @@ def test_the_demo_reports_held_out_rows(tmp_path: Path) -> None:
     assert [row["radius"] for row in result["most_certain"]] == ordered[::-1][:5].tolist()
     assert [row["radius"] for row in result["least_certain"]] == ordered[:5].tolist()
     for row in result["most_certain"] + result["least_certain"]:
-        assert row["correct"] == (row["label"] == labels[row["row"]])
+        assert row["correct"] == (row["label"] == labels[test][row["row"] - 1])
 
 
 def test_the_demo_writes_a_picture_and_a_report(tmp_path: Path) -> None:

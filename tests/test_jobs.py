@@ -282,3 +282,20 @@ def test_a_report_refuses_what_it_cannot_use(data: Path, model: Path, tmp_path: 
     with pytest.raises(OSError, match="Cannot write"):
         report_file(model, data, tmp_path / "missing" / "report.html")
     assert not (tmp_path / "report.html").exists()
+
+
+@pytest.mark.parametrize("lost", ["data", "model"])
+def test_an_output_that_is_an_input_is_refused(tmp_path: Path, lost: str) -> None:
+    """Neither the table nor the model is replaced by what is made from it."""
+    data, model = tmp_path / "data.csv", tmp_path / "model.json"
+    data.write_text("x,y\n" + "".join(f"{number},{'no' if number < 5 else 'yes'}\n" for number in range(10)))
+    train_file(data, "y", model)
+    target = {"data": data, "model": model}[lost]
+    before = target.read_bytes()
+    with pytest.raises(ValueError, match="is also an input, which would be lost"):
+        certify_file(model, data, target)
+    with pytest.raises(ValueError, match="is also an input, which would be lost"):
+        report_file(model, data, target, target="y")
+    with pytest.raises(ValueError, match="is also an input, which would be lost"):
+        train_file(data, "y", data)
+    assert target.read_bytes() == before

@@ -345,6 +345,10 @@ CLASSIFIER_DAMAGE = {
         set_field(M, "categories", 0, "values", value=["a", "a"]),
         r"categories\[0\]\.values` must be inc",
     ),
+    "a category removed": (
+        set_field(M, "categories", 0, "values", value=["a"]),
+        r"categories` must hold as many values for feature \d as its category table has",
+    ),
     "mixed categories": (
         set_field(M, "categories", 0, "values", value=["a", 1]),
         r"categories\[0\]\.values` must be incr",

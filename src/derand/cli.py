@@ -45,6 +45,9 @@ def main() -> None:
         code = app(standalone_mode=False)
     except typer.Abort:
         code = 130
+    except BrokenPipeError:  # whoever read our output has had enough
+        sys.stdout = None
+        code = 0
     except Exception as error:
         explain = getattr(error, "format_message", None)  # what typer raises for wrong usage
         if explain is None:
@@ -66,6 +69,8 @@ def _clear_errors(command: Command) -> Command:
     def run(*arguments: Any, **options: Any) -> None:
         try:
             command(*arguments, **options)
+        except BrokenPipeError:
+            raise
         except (ValueError, OSError) as error:
             raise typer.Exit(_complain(str(error))) from None
 
@@ -209,7 +214,12 @@ def report(
     ] = None,
     group: Annotated[list[str] | None, typer.Option(help="A column of subgroups; repeat it for more.")] = None,
     radius: Annotated[float | None, typer.Option(help="The radius that the text speaks of.")] = None,
-    l0: Annotated[int | None, typer.Option(help="How many categorical columns may change; 3, or all.")] = None,
+    l0: Annotated[
+        int | None,
+        typer.Option(
+            help="Largest number of categorical columns that may change; if not given, 3, or all where there are fewer."
+        ),
+    ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -274,7 +284,8 @@ def demo(
             "trained on": f"{result['training_rows']} rows, noise {result['noise']} in standard deviations",
             "certified": f"{result['test_rows']} test rows, l{result['norm']} balls",
             "average certified radius": _cut(result["average_certified_radius"]),
-            "time": f"training {seconds['train']:.2f} s, certifying {seconds['certify']:.2f} s",
+            "time": f"training {seconds['train']:.2f} s, certifying {seconds['certify']:.2f} s "
+            f"(after {seconds['compile']:.1f} s of loading or compiling; compiling happens once)",
             "plot": result["plot"],
             "report": f"{result['report']} (open it in a browser)",
         },

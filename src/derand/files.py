@@ -42,8 +42,11 @@ def replace_when_done(path: PathLike) -> Iterator[Path]:
         raise
 
 
-def require_writable(path: PathLike) -> None:
-    """Refuse a path that could not be written, before the work whose result it is for."""
+def require_writable(path: PathLike, *inputs: PathLike) -> None:
+    """Refuse a path that could not be written, or is an input, before the work whose result it is for."""
+    for source in inputs:
+        if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
+            raise ValueError(f"The output {os.fspath(path)} is also an input, which would be lost: name another file.")
     _, draft = _start_draft(path)
     draft.unlink()
 

@@ -72,7 +72,7 @@ def train_file(
     """
     start = time.perf_counter()
     noise = as_noise(noise)
-    require_writable(output)
+    require_writable(output, data)
     table = tables.read_table(data, as_text=categorical)
     tables.require_columns(data, table.column_names, [target, *ignored])
     if target in categorical or target in ignored:
@@ -213,6 +213,7 @@ def certify_file(
         What was read, what was not, and the results in short.
     """
     start = time.perf_counter()
+    require_writable(output, model, data)
     columns = _MatchedColumns.find(_load_classifier(model), data, target)
     tally = _Tally(radii)
     with tables.write_batches(output) as write:
@@ -282,7 +283,7 @@ def report_file(
     start = time.perf_counter()
     if train is not None and target is None:
         raise ValueError("The training table needs the target, to train the baseline: name it.")
-    require_writable(output)
+    require_writable(output, model, data, *([] if train is None else [train]))
     classifier = _load_classifier(model)
     columns = _MatchedColumns.find(classifier, data, target)
     table = columns.read_all(groups)

@@ -38,7 +38,8 @@ def print_percent(share: float) -> str:
 
     Examples
     --------
-    >>> print_percent(0.99999)
-    '99.9 %'
+    >>> print_percent(0.99999), print_percent(0.29)
+    ('99.9 %', '29.0 %')
     """
-    return f"{print_down(100 * share, 1)} %"
+    exact = 100 * Decimal(repr(float(share)))  # 29 of 100 is 0.29, though no double is
+    return f"{exact.quantize(Decimal('0.1'), rounding=ROUND_DOWN):f} %"

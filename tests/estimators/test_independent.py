@@ -352,3 +352,11 @@ def test_tables_are_immutable_terms(fitted: StumpClassifier) -> None:
     """The fitted model consists of step functions and category tables, one per feature."""
     kinds = {term.feature: type(term) for term in fitted.ensemble_.terms}
     assert kinds == {0: StepFunction, 1: CategoryTable, 2: StepFunction, 3: CategoryTable}
+
+
+def test_hundreds_of_categories() -> None:
+    """A column may have more categories than a byte can count."""
+    names = np.array([f"zip{number}" for number in range(700)], dtype=object)[:, None]
+    labels = np.arange(700) % 2
+    clf = StumpClassifier().fit(np.repeat(names, 2, axis=0), np.repeat(labels, 2))
+    assert clf.predict(names).tolist() == labels.tolist()

@@ -201,7 +201,7 @@ class StumpClassifier(SmoothedClassifier):
         """Leaf of each category of a column."""
         codes = table.X[:, column]
         known = ~np.isnan(codes)
-        places = codes[known].astype(np.int64) + n_categories * table.target[known]
+        places = codes[known].astype(np.int64) + n_categories * table.target[known].astype(np.int64)
         weights = None if table.sample_weight is None else table.sample_weight[known]
         rows = np.bincount(places, weights=weights, minlength=2 * n_categories).reshape(2, n_categories)
         zero, one = rows * table.class_weight[:, None]

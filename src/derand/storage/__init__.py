@@ -77,8 +77,11 @@ def load(path: PathLike) -> Any:
 
 
 def _read_json(path: Path) -> Any:
-    with path.open("rb") as stream:
-        content = stream.read(MAX_BYTES + 1)
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"The model file {path} does not exist: check its name and folder.") from None
     if len(content) > MAX_BYTES:
         raise ValueError(f"it has more than {MAX_BYTES} bytes.")
     try:

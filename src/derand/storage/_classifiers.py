@@ -118,6 +118,11 @@ def _build_encoding(fields: Mapping[str, Field], ensemble: AdditiveEnsemble | We
     tables = {term.feature for member in members for term in member.category_tables}
     if numerical & set(categories) or not tables <= set(categories):
         fields["categories"].refuse("name the features for which the ensemble has category tables, and no others")
+    for table in (table for member in members for table in member.category_tables):
+        if table.categories.tolist() != list(range(len(categories[table.feature]))):
+            fields["categories"].refuse(
+                f"hold as many values for feature {table.feature} as its category table has, {table.categories.size}"
+            )
     return TableEncoding(n_features, names, categories)
 
 

@@ -10,9 +10,10 @@ import pytest
 from sklearn.model_selection import KFold
 
 from derand import datasets
-from derand.datasets import CATALOG, _catalog, load
+from derand.datasets import CATALOG, _catalog, load, make_clusters, make_loans
 from derand.datasets._dataset import draw_folds
 from derand.datasets._files import list_folders
+from derand.estimators import StumpClassifier
 from tests.shared import shared_folder
 
 # name: rows, features, categorical features, rows of class 1, training rows, test rows, name of class 1
@@ -30,6 +31,9 @@ EXPECTED = {
     "bank": (4521, 16, 9, 521, 3164, 1357, "yes"),
     "mushroom": (8124, 22, 22, 3916, 5686, 2438, "poisonous"),
     "sklearn_breast_cancer": (569, 30, 0, 357, 398, 171, "benign"),
+    "sklearn_iris": (100, 4, 0, 50, 70, 30, "virginica"),
+    "sklearn_wine": (130, 13, 0, 71, 91, 39, "class_1"),
+    "sklearn_digits": (357, 64, 0, 174, 249, 108, "8"),
 }
 
 
@@ -186,3 +190,15 @@ def test_every_system_has_its_cache_folder(
     (folder,) = list_folders()
     assert str(folder).startswith(str(tmp_path))
     assert str(folder).endswith(expected)
+
+
+def test_drawn_datasets_are_learnable_and_fixed_by_the_seed() -> None:
+    """Clusters lie apart along all features; loans depend on numbers and categories; the same seed draws the same."""
+    clusters, loans = make_clusters(400, 5), make_loans(2000)
+    assert clusters.X[clusters.y == 1].mean() - clusters.X[clusters.y == 0].mean() == pytest.approx(3 / 5**0.5, abs=0.2)
+    for data in (clusters, loans):
+        X_train, y_train, X_test, y_test = data.divide()
+        model = StumpClassifier(scaling="standard", class_weight="balanced").fit(X_train, y_train)
+        assert model.score(X_test, y_test) > 0.65
+    assert (make_loans(50, seed=1).X == make_loans(50, seed=1).X).all()
+    assert (make_loans(50, seed=1).X != make_loans(50, seed=2).X).any()

@@ -1,4 +1,4 @@
-"""Datasets: `load(name)` for every name in CATALOG.
+"""Datasets: `load(name)` for every name in CATALOG, and `make_*` to draw some of any size.
 
 Files are looked for in the folder that $DERAND_DATA names, then in `derand` in the user's cache folder; each is checked
 against its sha256 and nothing is downloaded. Must not know models or noise.
@@ -11,8 +11,9 @@ import difflib
 from derand.datasets._catalog import CATALOG, FILES
 from derand.datasets._dataset import Dataset, Division, Split
 from derand.datasets._files import find
+from derand.datasets._generated import make_clusters, make_loans
 
-__all__ = ["CATALOG", "Dataset", "Division", "Split", "is_available", "load"]
+__all__ = ["CATALOG", "Dataset", "Division", "Split", "is_available", "load", "make_clusters", "make_loans"]
 
 
 def load(name: str) -> Dataset:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from derand.datasets._dataset import Dataset, Split, draw_folds, split_by_position
+from derand.datasets._dataset import Dataset, Split, draw_folds, split_at_random, split_by_position
 from derand.datasets._files import DataFile, read_checked
 
 _CSV = "as a CSV file with one header line, rows in the order of the source, cells without surrounding white space"
@@ -177,28 +177,29 @@ class ImageEntry:
 
 @dataclass(frozen=True, slots=True)
 class BundledEntry:
-    """The breast-cancer data that scikit-learn brings along."""
+    """Two classes of a dataset that scikit-learn brings along, class 0 first."""
 
     summary: str
+    bundle: str
+    classes: tuple[int, int]
+    origin: str
     file: None = None
 
     def read(self) -> Dataset:
-        """Read it, with scikit-learn's class codes."""
-        from sklearn.datasets import load_breast_cancer
-        from sklearn.model_selection import train_test_split
+        """Read the rows of the two classes; three in ten are test rows."""
+        from sklearn import datasets
 
-        bundle: Any = load_breast_cancer()
-        rows = np.arange(len(bundle.target))
-        train, test = train_test_split(rows, test_size=0.3, random_state=0, stratify=bundle.target)
+        bundle: Any = getattr(datasets, f"load_{self.bundle}")()
+        picked = np.isin(bundle.target, self.classes)
         return Dataset(
-            X=np.asarray(bundle.data, dtype=np.float64),
-            y=np.asarray(bundle.target, dtype=np.int64),
-            target_names=tuple(str(name) for name in bundle.target_names),
+            X=np.asarray(bundle.data, dtype=np.float64)[picked],
+            y=(bundle.target[picked] == self.classes[1]).astype(np.int64),
+            target_names=tuple(str(bundle.target_names[code]) for code in self.classes),
             feature_names=tuple(str(name) for name in bundle.feature_names),
             categorical=(),
-            split=Split(np.sort(train), np.sort(test)),
-            fold=draw_folds(len(rows)),
-            provenance="UCI, Breast Cancer Wisconsin (Diagnostic), as bundled with scikit-learn.",
+            split=split_at_random((bundle.target[picked] == self.classes[1]).astype(np.int64)),
+            fold=draw_folds(int(picked.sum())),
+            provenance=f"{self.origin}, as bundled with scikit-learn.",
         )
 
 
@@ -213,7 +214,24 @@ _BREAST_CANCER = TableEntry(
 )
 
 CATALOG: Mapping[str, Entry] = {
-    "sklearn_breast_cancer": BundledEntry("tumours, 30 measurements; bundled with scikit-learn, needs no file"),
+    "sklearn_breast_cancer": BundledEntry(
+        "tumours, 30 measurements; bundled with scikit-learn, needs no file",
+        "breast_cancer",
+        (0, 1),
+        "UCI, Breast Cancer Wisconsin (Diagnostic)",
+    ),
+    "sklearn_iris": BundledEntry(
+        "versicolor and virginica, four measurements; bundled with scikit-learn", "iris", (1, 2), "UCI, Iris"
+    ),
+    "sklearn_wine": BundledEntry(
+        "wines of two growers, 13 measurements; bundled with scikit-learn", "wine", (0, 1), "UCI, Wine"
+    ),
+    "sklearn_digits": BundledEntry(
+        "handwritten 3 and 8, 64 pixels; bundled with scikit-learn",
+        "digits",
+        (3, 8),
+        "UCI, Optical Recognition of Handwritten Digits, test part",
+    ),
     "breast_cancer": _BREAST_CANCER,
     "breast_cancer_with_id": replace(
         _BREAST_CANCER,

@@ -148,6 +148,7 @@ WRONG: dict[str, tuple[str | bytes, Callable[[Path], Any], str]] = {
     "a picture": (b"\x89PNG\r\n\x1a\n\0\0\xff,\xff\n\xff\n", tables.read_table, "is not a CSV file"),
     "a name twice": ("a,a\n1,2\n", tables.read_table, "two columns named 'a'"),
     "text in a number column": ("x,y\n1,2\nfour,5\n", read_x, r"text in the number column 'x': 'four' \(line 3\)"),
+    "another case": ("X,yy\n1,2\n", read_x, r"has no column 'x'\. Did you mean 'X'\?"),
     "no such column": ("xx,y\n1,2\n", read_x, r"has no column 'x'\. Did you mean 'xx'\?"),
     "nothing similar": ("abc,def\n1,2\n", read_x, r"has no column 'x'\. Its columns are 'abc', 'def'"),
 }
@@ -199,3 +200,11 @@ def test_stray_text_in_a_number_column_is_found(tmp_path: Path) -> None:
     tables.require_numbers_or_text("t.csv", table, ["job"])
     with pytest.raises(ValueError, match=r"text in the number column 'age': 'unknown' in 1 of 10 cells\. Correct"):
         tables.require_numbers_or_text("t.csv", table, ["age"])
+
+
+def test_text_in_another_encoding_is_refused(tmp_path: Path) -> None:
+    """A CSV file that is not UTF-8 gets an error that names the column, not a column that is left out."""
+    path = tmp_path / "latin.csv"
+    path.write_bytes("age,city\n31,Köln\n".encode("latin-1"))
+    with pytest.raises(ValueError, match="text that is not UTF-8 in 'city': save the file as UTF-8"):
+        tables.read_table(path)

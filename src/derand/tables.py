@@ -73,6 +73,9 @@ def read_table(path: PathLike, as_text: Collection[str] = ()) -> pa.Table:
         content = _read_arrow(path, as_text)
     if not content.num_rows:
         raise ValueError(f"{path} has a header line but no rows.")
+    broken = [name for name in names if pa.types.is_binary(content.schema.field(name).type)]
+    if broken and not _is_parquet(path):
+        raise ValueError(f"{path} has text that is not UTF-8 in {_list_some(broken)}: save the file as UTF-8.")
     columns = [
         _as_text(content.column(name))
         if name in as_text or kind_of(content, name) in (ColumnKind.TEXT, ColumnKind.TRUTH)
@@ -134,7 +137,8 @@ def require_columns(path: PathLike, names: Collection[str], wanted: Collection[s
     missing = [name for name in wanted if name not in names]
     if not missing:
         return
-    close = difflib.get_close_matches(missing[0], names, n=1, cutoff=0.5)
+    same = [name for name in names if name.casefold() == missing[0].casefold()]
+    close = same or difflib.get_close_matches(missing[0], names, n=1, cutoff=0.6)
     hint = f" Did you mean {close[0]!r}?" if close else f" Its columns are {_list_some(names)}."
     noun = "column" if len(missing) == 1 else "columns"
     raise ValueError(f"{path} has no {noun} {_list_some(missing)}.{hint}")

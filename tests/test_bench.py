@@ -72,7 +72,7 @@ def test_a_report_holds_versions_and_no_paths(monkeypatch: pytest.MonkeyPatch) -
 def test_an_unknown_bench_is_refused() -> None:
     """The error lists the names."""
     with pytest.raises(
-        ValueError, match="`name` must be one of core, train, certify, joint, growth, boost, quality, gpu, got 'speed'"
+        ValueError, match="`name` must be one of core, train, certify, joint, growth, kernels, boost, quality, gpu, got"
     ):
         bench.run_bench("speed")
 
@@ -130,3 +130,11 @@ def test_the_quality_bench_compares_all_methods_on_the_same_rows() -> None:
         )
     assert results[f"{prefix}_sampling_radius_gap"] > 0
     assert results[f"{prefix}_independent_average_radius"] > results[f"{prefix}_boosted_without_noise_average_radius"]
+
+
+def test_the_kernel_bench_times_every_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each way to the masses has a figure."""
+    monkeypatch.setenv("DERAND_DATA", str(shared_folder("data")))
+    results = bench.BENCHES["kernels"](n_rows=3, plain_rows=1)  # type: ignore[call-arg]
+    names = ("table", "plain_laws", "halves", "tilted_halves", "with_fourier_inversion")
+    assert all(results[name] > 0 for name in names)

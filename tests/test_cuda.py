@@ -18,7 +18,7 @@ import pytest
 from scipy import special
 
 from derand import AdditiveEnsemble, Gaussian, Noise, StepFunction, Uniform, certify, kernels
-from derand.certificates import _pack
+from derand.certificates import pack_terms
 from derand.kernels import BIG_WORK, DEFAULT_BACKEND, DeviceBackend, _cuda_device, has_gpu, load_backend
 from derand.noise import EPSILON, NOISES, TAIL_ERROR, TAIL_ERROR_GROWTH, TINY
 from tests import oracle
@@ -177,7 +177,7 @@ def test_divisions_are_exact_and_nothing_is_flushed_to_zero(gpu: Any) -> None:
 
 def fetch_table(gpu: Any, noise: Noise, rows: np.ndarray, model: AdditiveEnsemble) -> np.ndarray:
     """The probability table as the device computes it."""
-    packed = _pack(model)
+    packed = pack_terms(model)
     tables = gpu._ComputedTables(
         rows,
         packed.edges,

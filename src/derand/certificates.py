@@ -224,7 +224,7 @@ def distribution(model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str, back
             "`distribution` takes an AdditiveEnsemble: the members of a WeightedVote have laws, the vote has none."
         )
     rows = np.asarray(_as_rows(model, X, noise), dtype=np.float64)
-    packed = _pack(model)
+    packed = pack_terms(model)
     shift = packed.base + _category_scores(model, rows)
     lowest = int(shift.min()) if shift.size else packed.base
     spread = shift - lowest
@@ -241,7 +241,7 @@ def distribution(model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str, back
 
 
 @dataclass(frozen=True, slots=True)
-class _PackedTerms:
+class PackedTerms:
     """The step functions as the kernels see them: reduced scores, 0 at the lowest and without a common divisor."""
 
     edges: FloatArray
@@ -273,7 +273,8 @@ class _PackedTerms:
 
 
 @lru_cache(maxsize=64)  # models never change and are told apart by identity
-def _pack(model: AdditiveEnsemble) -> _PackedTerms:
+def pack_terms(model: AdditiveEnsemble) -> PackedTerms:
+    """The model's step functions as arrays for the kernels."""
     terms = _in_two_halves(model.step_functions)
     reduced = [term.scores[:, 0] - term.scores.min() for term in terms]
     step = int(np.gcd.reduce(np.concatenate(reduced))) if terms else 1
@@ -286,7 +287,7 @@ def _pack(model: AdditiveEnsemble) -> _PackedTerms:
         )
     counts = [term.edges.size for term in terms]
     nothing: list[Any] = [np.empty(0)]
-    return _PackedTerms(
+    return PackedTerms(
         edges=np.concatenate([term.edges for term in terms] or nothing),
         edge_features=np.repeat(np.array([term.feature for term in terms], dtype=np.int64), counts),
         edge_terms=np.repeat(np.arange(len(terms), dtype=np.int64), counts),
@@ -347,7 +348,7 @@ def _certify_ensemble(
         raise ValueError(
             "`model` has no threshold and so makes no decision to certify: give AdditiveEnsemble a `threshold`."
         )
-    packed, threshold = _pack(model), model.threshold
+    packed, threshold = pack_terms(model), model.threshold
     changes = [min(budget, len(model.category_tables)) for budget in budgets]
     asked = np.unique([0, *changes])  # the label is that of the unchanged row
     label = np.empty(rows.shape[0], dtype=np.int64)
@@ -378,7 +379,7 @@ def _certify_ensemble(
 class _BlockMasses:
     """`failures` and `tails` of the rows of a block, whoever computes their probability table."""
 
-    def __init__(self, kernels: Backend, packed: _PackedTerms, rows: FloatArray, noise: Noise) -> None:
+    def __init__(self, kernels: Backend, packed: PackedTerms, rows: FloatArray, noise: Noise) -> None:
         self._kernels, self._terms = kernels, (packed.starts, packed.scores)
         self._device: DeviceBackend | None = None
         if isinstance(kernels, DeviceBackend) and noise.name in kernels.NOISES:
@@ -401,7 +402,7 @@ class _BlockMasses:
 
 
 def _failing_masses(
-    masses: _BlockMasses, packed: _PackedTerms, low: IntArray, high: IntArray
+    masses: _BlockMasses, packed: PackedTerms, low: IntArray, high: IntArray
 ) -> tuple[NDArray[np.bool_], FloatArray]:
     """Whether label 1 is proven at the first threshold, and the logarithm of the failing mass at each threshold."""
     if low.shape[1] == 1:
@@ -459,7 +460,7 @@ def vote_share(votes: IntArray, weights: FloatArray) -> FloatArray:
     return np.asarray(weights @ votes / total) if total > 0 else np.full(votes.shape[1], 0.5)
 
 
-def _block_rows(packed: _PackedTerms, kernels: Backend, n_rows: int, jobs: int) -> int:
+def _block_rows(packed: PackedTerms, kernels: Backend, n_rows: int, jobs: int) -> int:
     """Rows per block, so that a block's arrays stay small whatever the model and every core gets several blocks."""
     if isinstance(kernels, DeviceBackend):
         return kernels.BLOCK_ROWS

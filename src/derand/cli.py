@@ -296,7 +296,8 @@ def demo(
 @_clear_errors
 def bench(
     name: Annotated[
-        str, typer.Argument(help="core, train, certify, joint, growth, boost, quality or gpu.", show_default=False)
+        str,
+        typer.Argument(help="core, train, certify, joint, growth, kernels, boost, quality or gpu.", show_default=False),
     ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for the results as JSON (and a plot).")

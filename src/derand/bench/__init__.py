@@ -18,6 +18,7 @@ from derand.bench._core import bench_core
 from derand.bench._gpu import bench_gpu
 from derand.bench._growth import bench_growth, draw_growth
 from derand.bench._joint import bench_joint
+from derand.bench._kernels import bench_kernels
 from derand.bench._quality import bench_quality
 from derand.bench._train import bench_train
 from derand.files import PathLike, replace_when_done
@@ -82,6 +83,7 @@ BENCHES: Mapping[str, Callable[[], dict[str, Any]]] = {
     "certify": bench_certify,
     "joint": bench_joint,
     "growth": bench_growth,
+    "kernels": bench_kernels,
     "boost": bench_boost,
     "quality": bench_quality,
     "gpu": bench_gpu,

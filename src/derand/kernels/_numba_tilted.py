@@ -47,6 +47,13 @@ def failures(
     table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray
 ) -> tuple[NDArray[np.bool_], FloatArray]:
     """Whether P(S <= threshold) < 1/2 is proven, and the logarithm of the failing side's mass, rounded upward."""
+    return find_failures_by_plan(table, starts, scores, thresholds, plan_inversion(starts, scores))
+
+
+def find_failures_by_plan(
+    table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray, plan: Plan
+) -> tuple[NDArray[np.bool_], FloatArray]:
+    """`failures`, with Fourier inversion where the plan has a grid."""
     most = np.maximum.reduceat(scores, starts[:-1]) if scores.size else np.zeros(0, dtype=np.int64)
     half = most.size // 2
     sizes = int(most[:half].sum()) + 1, int(most[half:].sum()) + 1
@@ -58,9 +65,7 @@ def failures(
         sums=np.empty(sizes[1]),
     )
     mirrored = np.repeat(most, np.diff(starts)) - scores
-    return _find_failures(
-        table, starts, scores, mirrored, thresholds, int(most.sum()), plan_inversion(starts, scores), room
-    )
+    return _find_failures(table, starts, scores, mirrored, thresholds, int(most.sum()), plan, room)
 
 
 @njit(nogil=True, cache=True)

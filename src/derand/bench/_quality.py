@@ -11,8 +11,7 @@ from derand.baselines.monte_carlo import certify_by_sampling
 from derand.baselines.nearest_centroid import NearestCentroid
 from derand.baselines.noise_free_training import train_gradient_boosting, train_on_clean_rows, train_on_noisy_copy
 from derand.certificates import Certificates, certify
-from derand.datasets import load
-from derand.datasets._dataset import Division
+from derand.datasets import Division, load
 from derand.ensemble import AdditiveEnsemble
 from derand.estimators import StumpClassifier
 from derand.metrics import average_certified_radius, certified_accuracy

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_HALF_EVEN, Context, Decimal
 
+from derand.rounding import print_percent
+
 _DIGITS = 3
 _LARGE, _SMALL = 1e7, 1e-4
-_COUNTING_ERROR = 4 * 2.0**-52
-"""A share k / n is the nearest double, which may lie a hair below: without this, 29 of 100 would be cut to 28.9 %."""
 
 
 def cut(value: float, digits: int = _DIGITS) -> str:
@@ -55,8 +55,7 @@ def percent(share: float) -> str:
     >>> [percent(share).replace("\N{NO-BREAK SPACE}", " ") for share in (0.29, 0.99999, 1.0)]
     ['29.0 %', '99.9 %', '100.0 %']
     """
-    exact = Decimal(share) * (1 + Decimal(_COUNTING_ERROR)) * 100
-    return f"{exact.quantize(Decimal('0.1'), rounding=ROUND_DOWN)}\N{NO-BREAK SPACE}%"
+    return print_percent(share).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def count(number: int) -> str:

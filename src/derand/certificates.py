@@ -260,7 +260,7 @@ class PackedTerms:
     def table(self, rows: FloatArray, noise: Noise) -> FloatArray:
         """Upper bounds of all cell probabilities, shape (n_rows, n_cells)."""
         return noise.cell_table(
-            rows[:, self.edge_features], self.edges, self.edge_features, self.edge_terms, self.n_terms
+            np.take(rows, self.edge_features, axis=1), self.edges, self.edge_features, self.edge_terms, self.n_terms
         )
 
     def units(self, noise: Noise) -> FloatArray:
@@ -275,7 +275,8 @@ class PackedTerms:
 @lru_cache(maxsize=64)  # models never change and are told apart by identity
 def pack_terms(model: AdditiveEnsemble) -> PackedTerms:
     """The model's step functions as arrays for the kernels."""
-    terms = _in_two_halves(model.step_functions)
+    varying = [term for term in model.step_functions if term.scores.min() < term.scores.max()]
+    terms = _in_two_halves(varying)
     reduced = [term.scores[:, 0] - term.scores.min() for term in terms]
     step = int(np.gcd.reduce(np.concatenate(reduced))) if terms else 1
     step = step or 1
@@ -293,7 +294,7 @@ def pack_terms(model: AdditiveEnsemble) -> PackedTerms:
         edge_terms=np.repeat(np.arange(len(terms), dtype=np.int64), counts),
         starts=np.cumsum([0, *(count + 1 for count in counts)], dtype=np.int64),
         scores=np.concatenate(reduced or nothing).astype(np.int64) // step,
-        base=sum(int(term.scores.min()) for term in terms),
+        base=sum(int(term.scores.min()) for term in model.step_functions),  # a constant term is only a shift
         step=step,
         largest=largest,
     )

@@ -13,8 +13,7 @@ from derand.datasets import load
 from derand.ensemble import AdditiveEnsemble
 from derand.estimators import StumpClassifier
 from derand.kernels import load_backend
-from derand.kernels._numba_fourier import plan_inversion
-from derand.kernels._numba_tilted import find_failures_by_plan
+from derand.kernels._numba_failures import failures_by_laws
 from derand.noise import Gaussian
 
 
@@ -43,12 +42,10 @@ def bench_kernels(task: str = "mnist_2v6", n_rows: int = 400, plain_rows: int = 
     seconds, table = time_best(lambda: packed.table(rows, noise), repeats=3)
     results = {"terms": packed.n_terms, "levels": packed.largest + 1, "table": 1e6 * seconds / len(rows)}
     fast, plain, few = load_backend("numba"), load_backend("numpy"), slice(plain_rows)
-    plan = plan_inversion(*terms)
-    nothing = plan._replace(grid=plan.grid[:0])
     ways: dict[str, tuple[int, Callable[[], Any]]] = {
         "plain_laws": (plain_rows, lambda: plain.laws(table[few], *terms)),
         "halves": (len(rows), lambda: fast.tails(table, *terms, cut[:, None], cut[:, None])),
-        "tilted_halves": (len(rows), lambda: find_failures_by_plan(table, *terms, cut, nothing)),
+        "tilted_halves": (len(rows), lambda: failures_by_laws(table, *terms, cut)),
         "with_fourier_inversion": (len(rows), lambda: fast.failures(table, *terms, cut)),
     }
     for name, (count, way) in ways.items():

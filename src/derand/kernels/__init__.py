@@ -108,14 +108,14 @@ def has_gpu() -> bool:
 
 
 MIN_TERMS_FOR_FOURIER = 64
-ACCURACY_NEAR_TIES = 5e-11
-"""By how much, at most, Fourier inversion overestimates a mass near 1/2."""
+INVERSION_EXCESS = 1e-10
+"""By how much, at most, Fourier inversion overestimates a mass near 1/2 (README.md, step 7)."""
 
 
 def failure_excess(n_terms: int, n_cells: int) -> float:
     """By how much `failures` and `tails` can overestimate a mass near 1/2 (README.md, steps 2, 6 and 7)."""
     roundings = 2 * n_cells + 8 * n_terms + 2048
-    return roundings * EPSILON + (ACCURACY_NEAR_TIES if n_terms >= MIN_TERMS_FOR_FOURIER else 0.0)
+    return roundings * EPSILON + (INVERSION_EXCESS if n_terms >= MIN_TERMS_FOR_FOURIER else 0.0)
 
 
 def rounding_bound(n_cells: int) -> float:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from derand.kernels._numba_failures import failures
 from derand.kernels._numba_laws import laws, tails
-from derand.kernels._numba_tilted import failures
 
 __all__ = ["HOLDS_ALL_LAWS", "failures", "laws", "tails"]
 

@@ -1,197 +1,476 @@
 """The tilted sum of a row by Fourier inversion, compiled.
 
-Contract: for terms of at most two cells, an upper bound of `sum over s <= T of tilted(s) exp(-theta (T - s))` that is
-at most 1e-10 too large relative to itself, or -1 where that cannot be proven cheaply (the caller then builds laws).
+Contract: an upper bound of `sum over s <= T of tilted(s) exp(-theta (T - s))` that is at most 1e-9 too large
+relative to itself, or -1 where that cannot be proven cheaply (the caller then builds laws).
 With phi the characteristic function of the tilted law and w_k = 2 pi k / N,
 (1 - exp(-theta N)) / N * sum over all k of phi(w_k) exp(-i w_k T) / (1 - exp(-theta + i w_k))
-is never below that sum, and exceeds it by aliases alone. phi falls like a Gaussian: some forty frequencies
-carry everything, the others are bounded on intervals of frequencies and added. Cost per row: terms x frequencies
-kept, whatever the number of levels between the scores' least and most. Rounding and bounds: README.md, step 7.
+is never below that sum, and exceeds it by aliases alone. phi falls like a Gaussian: some twenty frequencies carry
+everything. The others are bounded: -log |phi|**2 is at least a trigonometric polynomial, which one cosine transform
+evaluates at once for all frequencies. Work on a batch of rows therefore has three steps: `begin_inversion`, the
+transform (by the caller), `finish_inversion`.
+Cost per row: cells x frequencies kept, and a transform whose length grows like the largest score.
+Rounding and bounds: README.md, step 7.
 """
 
 from __future__ import annotations
 
 import math
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from derand.kernels import ACCURACY_NEAR_TIES, EPSILON, MIN_TERMS_FOR_FOURIER
+from derand.kernels import EPSILON, MIN_TERMS_FOR_FOURIER
+from derand.kernels._numba_tilted import LOW, PlaceArray, Terms
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+MAX_FREQUENCIES = 64
+_ACCURACY = 4.9e-10  # what may be added to the sum, relative to it; the sum itself may be as much too large
+_ACCURACY_NEAR_TIES = 5e-11
+_ALIASES = 30.0  # the tilted mass more than a period below the threshold is less than exp(-30)
+_N_PERIODS = 28  # each 2**(1/4) times the one before
+_DEGREE = 6  # of the Taylor polynomial of -log(1 - x)
+_TRANSFORM_ERROR = 2e-5  # of the cosine transform in single precision, relative to the sum of all coefficients
+_FALLEN = -60.0  # log |phi| below which nothing counts
+_MANY_TERMS = 150  # that make |phi| small enough by a simpler bound
+_BLOCK = 32  # points that are dropped at once
+_LAW_COST = 0.6  # nanoseconds per cell and tilted deviation, by laws
+_PAIR_COST = 2.0
+_CELL_COST = 12.0
+_POINT_COST = 3.0
+
 
 class Plan(NamedTuple):
-    """What all rows of a model share."""
+    """What all rows of a model share; nothing where the method does not apply."""
 
-    bins: IntArray
-    """Bin of each term, by its shift; -1 for a certain term."""
-    shifts: IntArray
-    """Shift of each bin."""
-    grid: FloatArray
-    """Frequencies from 0 to pi."""
-    sines: FloatArray
-    """sin(w s / 2)**2 for each bin on the grid."""
+    cost: float
+    """Nanoseconds per row, about."""
+    n_points: int
+    """Length of the transform: f is known at (k + 1/2) pi / n_points."""
+    bins: PlaceArray
+    """For stumps: the bin of each term, by its shift; the last bin is for shift 0."""
+    shifts: FloatArray
+    """Shift of each bin but the last."""
+    slots: IntArray
+    """(bins, degree): where in the transform's input the harmonics of a shift belong."""
+    signs: FloatArray
+    """(bins, degree): with which sign."""
+    harmonics: FloatArray
+    """(degree + 1, degree): coefficient of cos(k a), halved for k > 0, in sin(a / 2)**(2 j), for k and j - 1."""
+    slope: float
+    level: float
+    """For terms of more than two cells: -log(1 - x) >= slope * x + level."""
+    point_weights: FloatArray
+    """Largest 1 / |1 - exp(-theta + i w)| next to each point; infinite for the first one, which is never dropped."""
+    shortest: float
+    """The shortest period N."""
     tables: FloatArray
-    """Room for cosines and sines: (periods, bins, 2, frequencies)."""
-    filled: IntArray
-    """How many frequencies of each period's tables are filled."""
+    """(periods, levels, 2, frequencies): cosines and sines of level * w_k, filled where needed."""
 
 
-MAX_FREQUENCIES = 160
-_N_PERIODS = 40  # periods N = 64 * 2**(g / 2), g = 0 .. 39
-ACCURACY = 5e-10
-_SPACING = 3.0  # of the grid of frequencies, over the largest deviation that the model can have
-_LARGEST_GRID = 2**20
+class Batch(NamedTuple):
+    """Rows on their way through the inversion."""
+
+    side: IntArray
+    slot: IntArray
+    """Row of the transform, -1 where the method is of no use."""
+    theta: FloatArray
+    gap: FloatArray
+    """Threshold minus tilted mean."""
+    deviation: FloatArray
+    log_prefactor: FloatArray
+    """log(mass / tilted sum)."""
+    roundings: FloatArray
+    """Of the logarithm of the mass, in units of EPSILON."""
+    grade: IntArray
+    """Which period N."""
+    size: FloatArray
+    """Sum of the absolute coefficients of f."""
+    curvature: FloatArray
+    """Upper bound of f''."""
+    decline: FloatArray
+    bend: FloatArray
+    """f(w) >= decline * w**2 - bend * w**4."""
+    weights: FloatArray
+    """(rows, cells): for stumps those of score 0, then those of the other score."""
+    pairs: FloatArray
+    """(n_points,): room for the coefficients of one row."""
 
 
-def plan_inversion(starts: IntArray, scores: IntArray) -> Plan:
-    """What all rows of a model share; an empty grid means that the method does not apply."""
-    lengths = np.diff(starts)
-    shift_of = np.maximum.reduceat(scores, starts[:-1]) if lengths.size else np.zeros(0, dtype=np.int64)
-    shifts = np.unique(shift_of[shift_of > 0])
-    largest_deviation = 0.5 * math.sqrt(float((shift_of.astype(np.float64) ** 2).sum()))
-    points = int(math.pi * largest_deviation / _SPACING) + 2
-    few_cells = lengths.size >= MIN_TERMS_FOR_FOURIER and lengths.max() <= 2
-    applies = few_cells and 0 < points * shifts.size <= _LARGEST_GRID
-    grid = np.linspace(0.0, math.pi, points if applies else 0)
-    return Plan(
-        bins=np.where(shift_of > 0, np.searchsorted(shifts, shift_of), -1),
-        shifts=shifts,
-        grid=grid,
-        sines=np.sin(0.5 * shifts[:, None] * grid) ** 2,
-        tables=np.empty((_N_PERIODS if applies else 0, shifts.size, 2, MAX_FREQUENCIES)),
-        filled=np.zeros(_N_PERIODS if applies else 0, dtype=np.int64),
+def make_batch(n_rows: int, terms: Terms, plan: Plan) -> Batch:
+    """Arrays for so many rows."""
+
+    def numbers() -> FloatArray:
+        return np.zeros(n_rows)
+
+    def integers() -> IntArray:
+        return np.zeros(n_rows, dtype=np.int64)
+
+    return Batch(
+        side=integers(),
+        slot=integers(),
+        theta=numbers(),
+        gap=numbers(),
+        deviation=numbers(),
+        log_prefactor=numbers(),
+        roundings=numbers(),
+        grade=integers(),
+        size=numbers(),
+        curvature=numbers(),
+        decline=numbers(),
+        bend=numbers(),
+        weights=np.empty((n_rows, terms.scores.shape[1])),
+        pairs=np.empty(plan.n_points),
     )
 
 
+def period_of(shortest: float, grade: int) -> int:
+    """The period N of a grade."""
+    return math.ceil(shortest * 2.0 ** (grade / 4))
+
+
+_period_of = njit(nogil=True, cache=True)(period_of)
+
+
+def plan_inversion(terms: Terms) -> Plan | None:
+    """What all rows of a model share, or None where the method does not apply."""
+    counts = np.diff(terms.starts)
+    if counts.size < MIN_TERMS_FOR_FOURIER or not terms.shifts.any():
+        return None
+    widest = 0.5 * math.sqrt(float((terms.shifts**2).sum()))  # deviation
+    points = 2 ** math.ceil(math.log2(min(2.5 * widest, max(2048.0, 0.6 * widest))))
+    points = max(points, 256)
+    n_pairs = 0.5 * float((counts * (counts - 1)).sum())
+    shifts = np.unique(terms.shifts[terms.shifts > 0])
+    slots, signs = fold(np.arange(1, _DEGREE + 1) * shifts[:, None].astype(np.int64), points)
+    before = (np.arange(points) - 0.5) * math.pi / points  # the point before, where the weight is larger
+    point_weights = np.where(2 * before >= math.pi, 1.0, 1.0 / np.sin(np.maximum(before, 1e-9)))
+    point_weights[0] = math.inf
+    point_weights[-1] *= 2  # beyond the last point lies its mirror image
+    tangent = 0.5 if counts.size < _MANY_TERMS else 0.0  # where -log(1 - x) and its bound touch
+    return Plan(
+        cost=2000.0 + _POINT_COST * points + _CELL_COST * counts.sum() + _PAIR_COST * n_pairs,
+        n_points=points,
+        bins=np.where(terms.shifts > 0, np.searchsorted(shifts, terms.shifts), shifts.size).astype(np.uint64),
+        shifts=shifts,
+        slots=slots,
+        signs=signs,
+        harmonics=_expand_powers(),
+        slope=1.0 / (1.0 - tangent),
+        level=-math.log1p(-tangent) - tangent / (1.0 - tangent),
+        point_weights=point_weights,
+        shortest=max(64.0, 0.5 * widest),
+        tables=np.empty((_N_PERIODS, terms.levels.size, 2, MAX_FREQUENCIES)),
+    )
+
+
+def fold(numbers: IntArray, points: int) -> tuple[IntArray, FloatArray]:
+    """Where cos(number * w) belongs among cos(n * w), n < points, on the grid of midpoints, and with which sign."""
+    rest = numbers % (4 * points)
+    rest = np.minimum(rest, 4 * points - rest)
+    signs = np.where(rest == points, 0.0, np.where(rest > points, -1.0, 1.0))
+    slots = np.where(rest > points, 2 * points - rest, rest)
+    return np.where(rest == points, 0, slots), signs
+
+
+def _expand_powers() -> FloatArray:
+    """sin(a / 2)**(2 j) = binomial(2 j, j) / 4**j + sum over k of 2 (-1)**k binomial(2 j, j - k) / 4**j cos(k a)."""
+    return np.array(
+        [
+            [(-1) ** k * math.comb(2 * j, j - k) / 4**j if k <= j else 0.0 for j in range(1, _DEGREE + 1)]
+            for k in range(_DEGREE + 1)
+        ]
+    )
+
+
+_filling = Lock()
+
+
+def fill_tables(plan: Plan, levels: FloatArray, filled: set[int], grades: IntArray) -> None:
+    """Cosines and sines for the periods that are asked for; several threads share them."""
+    for grade in set(grades.tolist()) - filled:
+        period = period_of(plan.shortest, grade)
+        turns = np.outer(levels.astype(np.int64), np.arange(MAX_FREQUENCIES)) % period
+        angles = 2 * math.pi * np.minimum(turns, period - turns) / period
+        with _filling:
+            plan.tables[grade, :, 0] = np.cos(angles)
+            plan.tables[grade, :, 1] = np.where(2 * turns > period, -np.sin(angles), np.sin(angles))
+            filled.add(grade)
+
+
 @njit(nogil=True, cache=True)
-def invert_tilted(
-    weights: FloatArray,
-    starts: IntArray,
-    scores: IntArray,
-    cut: int,
-    theta: float,
-    gap: float,
-    deviation: float,
-    log_prefactor: float,
-    plan: Plan,
-) -> float:
-    """Upper bound of the tilted sum, or -1; `gap` is cut minus the tilted mean, `log_prefactor` = log(mass / sum)."""
-    if not plan.grid.size or deviation <= 0.0:
-        return -1.0
-    expected = 1.0 / (1.0 + 2.5 * theta * deviation)  # an estimate of the sum; the result is checked below
-    log_expected = min(log_prefactor + math.log(expected), 0.0)
-    accuracy = ACCURACY if log_expected < -4.0 else ACCURACY_NEAR_TIES
-    need = max(16.5 * deviation, (-math.log(0.05 * accuracy) - log_expected) / theta)
-    grade = math.ceil(2 * math.log2(max(need, 64.0) / 64.0))
-    period = math.ceil(64 * 2.0 ** (grade / 2))
-    far = period - abs(gap)
-    lower_aliases = (
-        0.5 * far * far / (deviation * deviation + plan.shifts[-1] * far / 3)
-    )  # Bernstein: exp of minus that
-    exponents = theta * (starts.size * plan.shifts[-1] + 4 * cut)  # their roundings, which count near ties
-    if grade >= _N_PERIODS or lower_aliases < 30.0 or exponents > 1e5:
-        return -1.0
-    first, dropped = _bound_dropped(weights, starts, deviation, period, 0.8 * accuracy * expected, plan)
-    kept = math.ceil(first * period / (2 * math.pi)) + 1
+def begin_inversion(
+    terms: Terms, plan: Plan, batch: Batch, row: int, cut: int, coefficients: NDArray[np.float32]
+) -> bool:
+    """Choose the period and fill the coefficients of -f / 2 for a row; False where inversion is of no use."""
+    theta, deviation = batch.theta[row], batch.deviation[row]
+    if plan.cost > _LAW_COST * terms.scores.shape[1] * deviation:
+        return False
+    expected, accuracy = _expect(batch, row)
+    log_expected = min(batch.log_prefactor[row] + math.log(expected), 0.0)
+    reach = _ALIASES / 3 * terms.largest  # Bernstein's inequality
+    below = abs(batch.gap[row]) + reach + math.sqrt(reach * reach + 2 * _ALIASES * deviation * deviation)
+    above = (-math.log(0.05 * accuracy) - log_expected) / theta
+    grade = math.ceil(4 * math.log2(max(below, above, plan.shortest) / plan.shortest))
+    exponents = theta * (terms.starts.size * terms.largest + 4 * cut)  # their roundings, which count near ties
+    if grade >= _N_PERIODS or exponents > 1e5:
+        return False
+    batch.grade[row] = grade
+    if terms.are_stumps:
+        coefficients[:] = 0.0
+        mean = _spread_stumps(terms, plan, batch, row, coefficients)
+    else:
+        mean = _spread_cells(terms, plan, batch, row, coefficients)
+    coefficients[0] -= 0.5 * mean
+    return mean > -2.0 * math.log(accuracy * expected)  # f is on the average not too small
+
+
+@njit(nogil=True, cache=True)
+def _expect(batch: Batch, row: int) -> tuple[float, float]:
+    """An estimate of the tilted sum, and the accuracy that is asked of it."""
+    expected = 1.0 / (1.0 + 2.5 * batch.theta[row] * batch.deviation[row])
+    expected *= math.exp(min(batch.gap[row] / batch.deviation[row], 0.0))
+    is_near_tie = batch.log_prefactor[row] + math.log(expected) >= -4.0
+    return expected, _ACCURACY_NEAR_TIES if is_near_tie else _ACCURACY
+
+
+@njit(nogil=True, cache=True)
+def _spread_stumps(terms: Terms, plan: Plan, batch: Batch, row: int, coefficients: NDArray[np.float32]) -> float:
+    """Coefficients of -f / 2, f = sum over terms and j <= 6 of x**j / j, x = 4 p (1 - p) sin(w s / 2)**2; its mean."""
+    n_terms, n_bins = terms.shifts.size, plan.shifts.size
+    stay, move = batch.weights[row, :n_terms], batch.weights[row, n_terms:]
+    powers = np.zeros((n_bins + 1, _DEGREE))
+    for term in range(n_terms):
+        c = 4.0 * stay[term] * move[term]
+        square = c * c
+        sums = powers[plan.bins[term]]
+        sums[0] += c
+        sums[1] += square
+        sums[2] += square * c
+        sums[3] += square * square
+        sums[4] += square * square * c
+        sums[5] += square * square * square
+    mean = size = curvature = decline = bend = 0.0
+    for b in range(n_bins):
+        square, first, sums = plan.shifts[b] ** 2, powers[b, 0], powers[b]
+        decline += 0.25 * first * square
+        bend += first * square * square / 48.0
+        curvature += 0.5 * square * (first + 0.5625 * sums[1:].sum())
+        for j in range(_DEGREE):
+            sums[j] /= j + 1
+            size += sums[j]
+            mean += sums[j] * plan.harmonics[0, j]
+        for k in range(1, _DEGREE + 1):
+            coefficient = 0.0
+            for j in range(k - 1, _DEGREE):
+                coefficient += sums[j] * plan.harmonics[k, j]
+            coefficients[plan.slots[b, k - 1]] -= 0.5 * plan.signs[b, k - 1] * coefficient
+    batch.size[row], batch.curvature[row] = size, curvature
+    batch.decline[row], batch.bend[row] = decline, bend
+    return mean
+
+
+@njit(nogil=True, cache=True)
+def _spread_cells(terms: Terms, plan: Plan, batch: Batch, row: int, coefficients: NDArray[np.float32]) -> float:
+    """Coefficients of -f / 2, f = sum over terms of slope * x + level; the mean of f.
+
+    x is the sum over pairs of cells of 4 p q sin(w (s - t) / 2)**2.
+    """
+    weights, scores = batch.weights[row], terms.scores[LOW]  # differences of scores are the same on both sides
+    pairs = batch.pairs
+    pairs[:] = 0.0
+    mean = decline = bend = 0.0
+    for term in range(terms.starts.size - 1):
+        begin, end = terms.starts[term], terms.starts[term + 1]
+        center = square = fourth = alike = 0.0
+        for cell in range(begin, end):
+            center += weights[cell] * scores[cell]
+            _pair_up(weights, scores, cell, end, pairs)
+        for cell in range(begin, end):
+            apart = (scores[cell] - center) ** 2
+            square += weights[cell] * apart
+            fourth += weights[cell] * apart * apart
+            alike += weights[cell] * weights[cell]
+        mean += 1.0 - alike
+        decline += square  # sum over pairs of p q (s - t)**2
+        bend += (fourth + 3.0 * square * square) / 12.0  # sum over pairs of p q (s - t)**4 / 12
+    for k in range(coefficients.size):
+        coefficients[k] = 0.5 * plan.slope * pairs[k]
+    coefficients[0] *= 2.0
+    levels = plan.level * (terms.starts.size - 1)
+    batch.size[row], batch.curvature[row] = 2.0 * plan.slope * mean - levels, 2.0 * plan.slope * decline
+    batch.decline[row], batch.bend[row] = decline, bend
+    return plan.slope * mean + levels
+
+
+@njit(nogil=True, cache=True)
+def _pair_up(weights: FloatArray, scores: IntArray, cell: int, end: int, pairs: FloatArray) -> None:
+    """Add p q to the coefficient of cos(w (s - t)), for a cell and all that follow in its term."""
+    points = pairs.size
+    for other in range(cell + 1, end):
+        apart = abs(scores[cell] - scores[other])
+        product = weights[cell] * weights[other]
+        if apart >= points:  # the same rule as in `fold`
+            apart %= 4 * points
+            apart = min(apart, 4 * points - apart)
+            product = 0.0 if apart == points else -product if apart > points else product
+            apart = 0 if apart == points else 2 * points - apart if apart > points else apart
+        pairs[apart] += product
+
+
+def bound_sizes(coefficients: NDArray[np.float32]) -> NDArray[np.float32]:
+    """exp(-f / 2), an upper bound of |phi|, at all points of the grid, from the coefficients; destroys those."""
+    from scipy.fft import dct
+
+    values = dct(coefficients, type=3, axis=1, overwrite_x=True)
+    np.maximum(values, _FALLEN, out=values)
+    return np.asarray(np.exp(values, out=values))
+
+
+@njit(nogil=True, cache=True)
+def finish_inversion(terms: Terms, plan: Plan, batch: Batch, row: int, cut: int, sizes: NDArray[np.float32]) -> float:
+    """Upper bound of the tilted sum, or -1, given upper bounds of |phi| on the grid."""
+    theta, log_prefactor = batch.theta[row], batch.log_prefactor[row]
+    expected, accuracy = _expect(batch, row)
+    period = _period_of(plan.shortest, batch.grade[row])
+    share = 0.9 if accuracy == _ACCURACY else 0.5  # near ties rounding takes the other half
+    kept, dropped = _bound_dropped(plan, batch, row, period, share * accuracy * expected, sizes)
     if kept > MAX_FREQUENCIES or 2 * kept >= period:
         return -1.0
-    total, doubt = _sum_kept(weights, starts, scores, cut, theta, kept, period, grade, plan)
+    real, imaginary = np.ones(kept), np.zeros(kept)
+    table = plan.tables[batch.grade[row]]
+    if terms.are_stumps:
+        _multiply_stumps(batch.weights[row], terms.shift_places, table, real, imaginary)
+    else:
+        _multiply_cells(batch.weights[row], terms.starts, terms.places[batch.side[row]], table, real, imaginary)
+    total, doubt = _sum_kept(real, imaginary, terms, cut, theta, period)
     bound = total + dropped + doubt
-    accurate = 0.0 < bound <= (1 + accuracy) * total
-    if not accurate or -theta * period > math.log(0.1 * accuracy * total) + log_prefactor:  # the latter: upper aliases
+    if not 0.0 < bound <= (1 + accuracy) * total:
         return -1.0
-    return bound
+    if accuracy > _ACCURACY_NEAR_TIES and math.log(bound) + log_prefactor > -2.0:  # the estimate was far off
+        return -1.0
+    log_allowed = math.log(0.1 * accuracy * total)  # for aliases from below and from above
+    return bound if log_allowed >= max(-_ALIASES, -theta * period - log_prefactor) else -1.0
 
 
 @njit(nogil=True, cache=True)
 def _bound_dropped(
+    plan: Plan, batch: Batch, row: int, period: int, allowed: float, sizes: NDArray[np.float32]
+) -> tuple[int, float]:
+    """How many frequencies to keep, and an upper bound of what all others add, not above `allowed`."""
+    step, width = 2 * math.pi / period, math.pi / plan.n_points
+    ratio = width / step
+    frequencies = ratio + 0.25 / ratio if ratio >= 1.0 else 1.0  # under the tent of a point, at most
+    slack = batch.curvature[row] * width * width / 8 + _TRANSFORM_ERROR * batch.size[row]
+    factor = 2.002 / period * frequencies * math.exp(0.5 * slack)
+    first = plan.n_points
+    total = 0.0
+    while first > 0:
+        block = _BLOCK if first > 2 * _BLOCK else 1  # single points next to frequency 0
+        part = factor * _weigh(sizes, plan.point_weights, first - block, block)
+        if total + part > allowed:
+            break
+        total += part
+        first -= block
+    if first == plan.n_points:
+        return period, 0.0
+    return _drop_along_parabola(batch, row, period, math.ceil((first + 0.5) * ratio) + 1, total, allowed)
+
+
+@njit(nogil=True, cache=True)
+def _weigh(sizes: NDArray[np.float32], weights: FloatArray, at: int, count: int) -> float:
+    """Sum of sizes times weights over some points; four running sums are faster than one."""
+    if count % 4:
+        return sizes[at] * weights[at]
+    a = b = c = d = 0.0
+    for k in range(at, at + count, 4):
+        a += sizes[k] * weights[k]
+        b += sizes[k + 1] * weights[k + 1]
+        c += sizes[k + 2] * weights[k + 2]
+        d += sizes[k + 3] * weights[k + 3]
+    return (a + b) + (c + d)
+
+
+@njit(nogil=True, cache=True)
+def _drop_along_parabola(
+    batch: Batch, row: int, period: int, kept: int, total: float, allowed: float
+) -> tuple[int, float]:
+    """`_bound_dropped`, continued towards frequency 0, where f is nearly a parabola."""
+    step = 2 * math.pi / period
+    decline, bend = 0.999999 * batch.decline[row], 1.000001 * batch.bend[row]
+    while kept > 1:
+        frequency = (kept - 1) * step
+        square = frequency * frequency
+        if 2.0 * bend * square > decline or frequency > 1.0:
+            break
+        part = 2.002 / period / math.sin(frequency) * math.exp(-0.5 * (decline - bend * square) * square)
+        if total + part > allowed:
+            break
+        total += part
+        kept -= 1
+    return kept, total
+
+
+@njit(nogil=True, cache=True)
+def _multiply_stumps(
+    weights: FloatArray, places: PlaceArray, table: FloatArray, real: FloatArray, imaginary: FloatArray
+) -> None:
+    """The characteristic function of stumps at the frequencies that are kept."""
+    n_terms = places.size
+    for term in range(n_terms):
+        stay, move = weights[term], weights[n_terms + term]
+        cosines, sines = table[places[term], 0], table[places[term], 1]
+        for k in range(real.size):
+            a, b = stay + move * cosines[k], move * sines[k]
+            x, y = real[k], imaginary[k]
+            real[k], imaginary[k] = x * a - y * b, x * b + y * a
+
+
+@njit(nogil=True, cache=True)
+def _multiply_cells(
     weights: FloatArray,
     starts: IntArray,
-    deviation: float,
-    period: int,
-    allowed: float,
-    plan: Plan,
-) -> tuple[float, float]:
-    """The frequency from which on all may be dropped, and an upper bound of what they add, not above `allowed`.
-
-    With x = 4 p (1 - p) sin(w s / 2)**2, |phi|**2 = product of (1 - x) <= exp(-f), f = sum of x + x**2 / 2 + x**3 / 3.
-    |f''| <= 6 deviation**2: between two points of the grid f is at least the smaller of its values there, less
-    6 deviation**2 width**2 / 8.
-    """
-    bins, shifts, grid, sines = plan.bins, plan.shifts, plan.grid, plan.sines
-    powers = np.zeros((shifts.size, 3))
+    places: PlaceArray,
+    table: FloatArray,
+    real: FloatArray,
+    imaginary: FloatArray,
+) -> None:
+    """The same for terms of any number of cells."""
+    a, b = np.empty(real.size), np.empty(real.size)
     for term in range(starts.size - 1):
-        if bins[term] >= 0:
-            c = 4 * weights[starts[term]] * weights[starts[term] + 1]
-            powers[bins[term], 0] += c
-            powers[bins[term], 1] += c * c / 2
-            powers[bins[term], 2] += c * c * c / 3
-    if powers.sum() < -2.5 * math.log(allowed):  # f, half of that sum on the average, is too small somewhere
-        return math.pi, 0.0
-    falls = np.zeros(grid.size)
-    for b in range(shifts.size):
-        sine, one, two, three = sines[b], powers[b, 0], powers[b, 1], powers[b, 2]
-        for j in range(grid.size):
-            falls[j] += sine[j] * (one + sine[j] * (two + sine[j] * three))
-    width = grid[1]
-    slack = 0.75 * (1.001 * deviation * width) ** 2
-    count = 1.001 * (width / math.pi + 2.0 / period)  # frequencies of both signs in an interval, over the period
-    total = 0.0
-    for j in range(grid.size - 2, 0, -1):
-        weight = 1.0 if 2 * grid[j] >= math.pi else 1.0 / math.sin(grid[j])
-        part = count * weight * math.exp(0.5 * (slack - 0.999999 * min(falls[j], falls[j + 1])))
-        if total + part > allowed:
-            return grid[j + 1], total
-        total += part
-    return grid[1], total
+        a[:], b[:] = 0.0, 0.0
+        for cell in range(starts[term], starts[term + 1]):
+            weight = weights[cell]
+            cosines, sines = table[places[cell], 0], table[places[cell], 1]
+            for k in range(a.size):
+                a[k] += weight * cosines[k]
+                b[k] += weight * sines[k]
+        for k in range(a.size):
+            x, y = real[k], imaginary[k]
+            real[k], imaginary[k] = x * a[k] - y * b[k], x * b[k] + y * a[k]
 
 
 @njit(nogil=True, cache=True)
 def _sum_kept(
-    weights: FloatArray,
-    starts: IntArray,
-    scores: IntArray,
-    cut: int,
-    theta: float,
-    kept: int,
-    period: int,
-    grade: int,
-    plan: Plan,
+    real: FloatArray, imaginary: FloatArray, terms: Terms, cut: int, theta: float, period: int
 ) -> tuple[float, float]:
-    """The sum over the frequencies |k| < kept, and a bound of its rounding errors."""
-    bins, shifts, filled, table = plan.bins, plan.shifts, plan.filled, plan.tables[grade]
-    for place in range(shifts.size):
-        for k in range(filled[grade], kept):
-            table[place, 0, k], table[place, 1, k] = _unit_root(k * shifts[place], period)
-    filled[grade] = max(filled[grade], kept)
-    real, imaginary = np.ones(kept), np.zeros(kept)
-    for term in range(starts.size - 1):
-        if bins[term] < 0:
-            continue
-        low, high = weights[starts[term]], weights[starts[term] + 1]
-        if scores[starts[term]] > scores[starts[term] + 1]:
-            low, high = high, low
-        cosines, sines = table[bins[term], 0], table[bins[term], 1]
-        for k in range(kept):
-            a, b = low + high * cosines[k], high * sines[k]
-            x, y = real[k], imaginary[k]
-            real[k], imaginary[k] = x * a - y * b, x * b + y * a
-    decay = math.exp(-theta)
+    """The sum over the frequencies that are kept, and a bound of its rounding errors."""
+    decay, rest = math.exp(-theta), -math.expm1(-theta)
+    roundings = 16 * terms.starts.size + terms.scores.shape[1] + 64
     total = doubt = 0.0
-    for k in range(kept):
+    for k in range(real.size):
         cosine, sine = _unit_root(k * (cut % period), period)  # phi * exp(-i w cut)
         x, y = real[k] * cosine + imaginary[k] * sine, imaginary[k] * cosine - real[k] * sine
-        cosine, sine = _unit_root(k, period)  # over 1 - exp(-theta + i w)
-        a, b = decay * (1.0 - cosine) - math.expm1(-theta), -decay * sine
+        half = math.sin(math.pi * k / period)  # over 1 - exp(-theta + i w), without cancellation
+        a, b = rest + 2 * decay * half * half, -decay * math.sin(2 * math.pi * k / period)
         square = a * a + b * b
         share = (1.0 if k == 0 else 2.0) / period
         total += share * (x * a + y * b) / square
-        doubt += share * (32 * starts.size / math.sqrt(square) + 8 / square)
+        doubt += share * roundings / math.sqrt(square)
     return -math.expm1(-theta * period) * total, doubt * EPSILON
 
 

@@ -25,9 +25,11 @@ def laws(table: FloatArray, starts: IntArray, scores: IntArray) -> FloatArray:
     terms = starts.size - 1
     size = largest_score(starts, scores, 0, terms) + 1
     result = np.zeros((table.shape[0], size))
-    buffers = np.empty((2, size))
+    margin = _largest_shift(scores)
+    buffers = np.empty((2, size + 2 * margin))
+    order = np.arange(terms)
     for row in range(table.shape[0]):
-        law, at, _, _, _ = build_law(table[row], starts, scores, 0, terms, buffers, NEGLIGIBLE)
+        law, at, _, _, _ = build_law(table[row], starts, scores, order, buffers, margin, NEGLIGIBLE)
         result[row, at : at + law.size] = law
     return result
 
@@ -39,13 +41,15 @@ def tails(
     """P(S <= low) and P(S > high) for each row and each of its thresholds; exactly 0 where that is impossible."""
     terms = starts.size - 1
     middle = terms // 2
-    buffers_a = np.empty((2, largest_score(starts, scores, 0, middle) + 1))
-    buffers_b = np.empty((2, largest_score(starts, scores, middle, terms) + 1))
+    first, second = np.arange(middle), np.arange(middle, terms)
+    margin = _largest_shift(scores)
+    buffers_a = np.empty((2, largest_score(starts, scores, 0, middle) + 1 + 2 * margin))
+    buffers_b = np.empty((2, largest_score(starts, scores, middle, terms) + 1 + 2 * margin))
     below, above = np.empty(buffers_b.shape[1] + 1), np.empty(buffers_b.shape[1] + 1)
     low_mass, high_mass = np.zeros(low.shape), np.zeros(high.shape)
     for row in range(table.shape[0]):
-        law_a, at_a, least_a, most_a, _ = build_law(table[row], starts, scores, 0, middle, buffers_a, NEGLIGIBLE)
-        law_b, at_b, least_b, most_b, _ = build_law(table[row], starts, scores, middle, terms, buffers_b, NEGLIGIBLE)
+        law_a, at_a, least_a, most_a, _ = build_law(table[row], starts, scores, first, buffers_a, margin, NEGLIGIBLE)
+        law_b, at_b, least_b, most_b, _ = build_law(table[row], starts, scores, second, buffers_b, margin, NEGLIGIBLE)
         _running_sums(law_b, below, above)
         for k in range(low.shape[1]):
             if low[row, k] >= least_a + least_b:
@@ -65,41 +69,61 @@ def largest_score(starts: IntArray, scores: IntArray, first: int, stop: int) -> 
 
 
 @njit(nogil=True, cache=True)
-def build_law(
-    row: FloatArray, starts: IntArray, scores: IntArray, first: int, stop: int, buffers: FloatArray, budget: float
-) -> tuple[FloatArray, int, int, int, float]:
-    """Law of the sum of terms first..stop-1, as a view of a buffer.
+def _largest_shift(scores: IntArray) -> int:
+    """The largest score of all cells."""
+    largest = 0
+    for score in scores:
+        largest = max(largest, score)
+    return largest
 
-    Returns the law, the score of its first entry, the least and the most score of positive probability, and the mass
-    dropped: after each term, states are dropped at each end as long as they weigh no more than `budget` together.
+
+@njit(nogil=True, cache=True)
+def build_law(
+    row: FloatArray,
+    starts: IntArray,
+    scores: IntArray,
+    chosen: IntArray,
+    buffers: FloatArray,
+    margin: int,
+    budget: float,
+) -> tuple[FloatArray, int, int, int, float]:
+    """Law of the sum of the chosen terms, added in that order, as a view of a buffer.
+
+    A buffer has room for `margin` states, no less than any score, on either side of the law. Returns the law, the
+    score of its first entry, the least and the most score of positive probability, and the mass dropped: after every
+    second term, states are dropped at each end as long as they weigh no more than twice `budget` together.
     """
-    side = 0
-    buffers[0, 0] = 1.0
-    law = buffers[0, :1]
-    at = least = most = 0
+    law, grown = buffers[0], buffers[1]
+    first, stop = margin, margin + 1  # the law's place in its buffer
+    law[first] = 1.0
+    least = most = 0
     lost = 0.0
-    for term in range(first, stop):
+    is_trimmed = True
+    for term in chosen:
         begin, end = starts[term], starts[term + 1]
         bottom, top = possible_scores(row, scores, begin, end)
+        least += bottom
+        most += top
         if bottom == top:  # a certain outcome is a shift
             mass = row[begin:end].sum()
             if mass != 1.0:
-                law *= mass
+                law[first:stop] *= mass
+            continue
+        span = top - bottom
+        if end - begin == 2:
+            law[first - span : first] = 0.0
+            law[stop : stop + span] = 0.0
+            low = begin if scores[begin] < scores[begin + 1] else begin + 1
+            _add_stump(law, grown, first, stop + span, span, row[low], row[2 * begin + 1 - low])
         else:
-            side = 1 - side
-            grown = buffers[side, : law.size + top - bottom]
-            if end - begin == 2:
-                _add_stump(law, grown, row, scores, begin)
-            else:
-                _add_steps(law, grown, row, scores, begin, end, bottom)
-            dropped, kept, mass = _light_ends(grown, budget)
-            law = grown[dropped:kept]
-            at += dropped
+            _add_steps(law, grown, first, stop, span, row, scores, begin, end, bottom)
+        law, grown = grown, law
+        stop += span
+        is_trimmed = not is_trimmed
+        if is_trimmed:
+            first, stop, mass = _drop_light_ends(law, first, stop, 2 * budget)
             lost += mass
-        at += bottom
-        least += bottom
-        most += top
-    return law, at, least, most, lost
+    return law[first:stop], first - margin + least, least, most, lost
 
 
 @njit(nogil=True, cache=True)
@@ -116,67 +140,61 @@ def possible_scores(row: FloatArray, scores: IntArray, begin: int, end: int) -> 
 
 
 @njit(nogil=True, cache=True)
-def _light_ends(law: FloatArray, budget: float) -> tuple[int, int, float]:
+def _drop_light_ends(law: FloatArray, first: int, stop: int, budget: float) -> tuple[int, int, float]:
     """The range left when light states are dropped at both ends, eight at a time, and their mass."""
-    start, stop = 0, law.size
     left = right = 0.0
-    while stop - start > 8:
-        more = left + _sum_of_eight(law, start)
+    while stop - first > 8:
+        more = left + _sum_of_eight(law, first)
         if more > budget:
             break
         left = more
-        start += 8
-    while stop - start > 8:
+        first += 8
+    while stop - first > 8:
         more = right + _sum_of_eight(law, stop - 8)
         if more > budget:
             break
         right = more
         stop -= 8
-    return start, stop, left + right
+    return first, stop, left + right
 
 
 @njit(nogil=True, cache=True, inline="always")
 def _sum_of_eight(law: FloatArray, at: int) -> float:
-    total = 0.0
-    for t in range(at, at + 8):
-        total += law[t]
-    return total
+    a, b = (law[at] + law[at + 1]) + (law[at + 2] + law[at + 3]), (law[at + 4] + law[at + 5])
+    return a + (b + (law[at + 6] + law[at + 7]))
 
 
 # The loops below run over slices from 0 upward: only so are they compiled to vector instructions.
 @njit(nogil=True, cache=True)
-def _add_stump(law: FloatArray, grown: FloatArray, row: FloatArray, scores: IntArray, begin: int) -> None:
-    """The law after one more term of two cells, in one pass."""
-    if scores[begin] < scores[begin + 1]:
-        stay, move = row[begin], row[begin + 1]
-    else:
-        stay, move = row[begin + 1], row[begin]
-    size = law.size
-    shift = grown.size - size
-    alone = min(shift, size)
-    for t in range(alone):
-        grown[t] = stay * law[t]
-    grown[alone:shift] = 0.0
-    both, upper, lower = grown[shift:size], law[shift:], law[: max(size - shift, 0)]
-    for t in range(both.size):
-        both[t] = stay * upper[t] + move * lower[t]
-    last, upper = grown[grown.size - alone :], law[size - alone :]
-    for t in range(last.size):
-        last[t] = move * upper[t]
+def _add_stump(law: FloatArray, grown: FloatArray, first: int, stop: int, span: int, stay: float, move: float) -> None:
+    """The law after one more term of two cells; it is 0 for `span` states on either side."""
+    after, unmoved, moved = grown[first:stop], law[first:stop], law[first - span : stop - span]
+    for t in range(after.size):
+        after[t] = stay * unmoved[t] + move * moved[t]
 
 
 @njit(nogil=True, cache=True)
 def _add_steps(
-    law: FloatArray, grown: FloatArray, row: FloatArray, scores: IntArray, begin: int, end: int, bottom: int
+    law: FloatArray,
+    grown: FloatArray,
+    first: int,
+    stop: int,
+    span: int,
+    row: FloatArray,
+    scores: IntArray,
+    begin: int,
+    end: int,
+    bottom: int,
 ) -> None:
     """The law after one more term of any number of cells."""
-    grown[:] = 0.0
+    before = law[first:stop]
+    grown[first : stop + span] = 0.0
     for cell in range(begin, end):
         mass = row[cell]
         if mass > 0.0:
-            shifted = grown[scores[cell] - bottom :]
-            for t in range(law.size):
-                shifted[t] += mass * law[t]
+            shifted = grown[first + scores[cell] - bottom :]
+            for t in range(before.size):
+                shifted[t] += mass * before[t]
 
 
 @njit(nogil=True, cache=True)

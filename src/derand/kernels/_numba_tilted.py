@@ -1,12 +1,11 @@
-"""The failing tail of each row by exponential tilting, compiled.
+"""Exponential tilting of a row's cells, and the failing tail from tilted laws, compiled.
 
-Contract: `failures` of README.md, one threshold per row, in logarithms. With weights w_c = p_c exp(t s_c) / M_i the
-law of the score is tilted so that its mean lies on the threshold T, and for t <= 0
-P(S <= T) = prod M_i * exp(-t T) * sum over s <= T of tilted(s) exp(t (T - s)),
+Contract: with weights w_c = p_c exp(t s_c) / M_i, t <= 0, the law of the score is tilted so that its mean lies near
+the threshold T, and P(S <= T) = prod M_i * exp(-t T) * sum over s <= T of tilted(s) exp(t (T - s)),
 where the sum is of order one however small the tail is. So relative accuracy is kept far below the smallest double,
 and the law can be cut to the few deviations around T that carry mass: what is dropped is added to the bound.
-Cost per row: terms x cells x (about 12 tilted deviations). Rounding: README.md, step 6. Any t is sound, a good one
-is fast.
+Cost per row: some passes over the cells for the tilt; by laws, terms x cells x (about 12 tilted deviations).
+Rounding: README.md, step 6. Any t is sound, a good one is fast.
 """
 
 from __future__ import annotations
@@ -18,24 +17,56 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from derand.kernels import EPSILON, FLOOR, LOG_HALF, NEGLIGIBLE, TINY
-from derand.kernels._numba_fourier import Plan, invert_tilted, plan_inversion
+from derand.kernels import EPSILON, FLOOR, NEGLIGIBLE, TINY
 from derand.kernels._numba_laws import add_compensated, build_law, possible_scores
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+PlaceArray = NDArray[np.uint64]  # unsigned: a signed index is checked for wrapping around, which no loop survives
 
 _LOST = 1e-13  # mass that a first pass may drop, relative to the whole tilted law
 _STEEPEST = 500.0  # largest exponent of a weight
+LOW, HIGH = 0, 1
+"""The sides: P(S <= T), and P(S > T), which is a lower tail when the scores are mirrored."""
+
+
+class Terms(NamedTuple):
+    """The terms of a model, prepared; arrays with two rows hold both sides."""
+
+    starts: IntArray
+    n_cells: int
+    """How many sums and products a path takes at most: the cells, before those of equal score were merged."""
+    scores: IntArray
+    """(2, cells): the scores, and each counted from its term's largest."""
+    whole: int
+    """Largest sum of scores."""
+    largest: int
+    """Largest score."""
+    levels: FloatArray
+    """Distinct scores of both sides, increasing."""
+    places: PlaceArray
+    """(2, cells): place of each score among the levels."""
+    are_stumps: bool
+    """Whether every term has two cells."""
+    stump_cells: PlaceArray
+    """(2, terms), for stumps: the cell of score 0, and the other one."""
+    shifts: FloatArray
+    """(terms,): largest score of each term."""
+    shift_places: PlaceArray
+    """(terms,): its place among the levels."""
 
 
 class Room(NamedTuple):
     """Arrays to work in."""
 
+    powers: FloatArray
+    """exp(tilt * level) for each level."""
+    stumps: FloatArray
+    """(2, terms), for stumps: the probability of score 0, and of the other score."""
+    masses: FloatArray
+    """(terms,)."""
     weights: FloatArray
     """Of all cells."""
-    powers: FloatArray
-    """exp(tilt * score) for the smaller scores."""
     buffers_a: FloatArray
     buffers_b: FloatArray
     """Two laws for each half of the terms."""
@@ -43,113 +74,110 @@ class Room(NamedTuple):
     """As long as a law of the second half."""
 
 
-def failures(
-    table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray
-) -> tuple[NDArray[np.bool_], FloatArray]:
-    """Whether P(S <= threshold) < 1/2 is proven, and the logarithm of the failing side's mass, rounded upward."""
-    return find_failures_by_plan(table, starts, scores, thresholds, plan_inversion(starts, scores))
-
-
-def find_failures_by_plan(
-    table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray, plan: Plan
-) -> tuple[NDArray[np.bool_], FloatArray]:
-    """`failures`, with Fourier inversion where the plan has a grid."""
+def prepare_terms(starts: IntArray, scores: IntArray, n_cells: int) -> Terms:
+    """What the kernels below need to know of a model, which had so many cells before some were merged."""
+    counts = np.diff(starts)
     most = np.maximum.reduceat(scores, starts[:-1]) if scores.size else np.zeros(0, dtype=np.int64)
-    half = most.size // 2
-    sizes = int(most[:half].sum()) + 1, int(most[half:].sum()) + 1
-    room = Room(
-        weights=np.empty(scores.size),
-        powers=np.empty(min(int(most.max(initial=0)) + 1, 4096)),
-        buffers_a=np.empty((2, sizes[0])),
-        buffers_b=np.empty((2, sizes[1])),
-        sums=np.empty(sizes[1]),
+    sides = np.stack([scores, np.repeat(most, counts) - scores])
+    levels = np.unique(sides)
+    are_stumps = bool((counts == 2).all())
+    other = starts[:-1] + (scores[np.minimum(starts[:-1], max(scores.size - 1, 0))] == 0) if are_stumps else starts[:0]
+    zero = 2 * starts[: other.size] + 1 - other
+    return Terms(
+        starts=starts,
+        n_cells=n_cells,
+        scores=sides,
+        whole=int(most.sum()),
+        largest=max(int(most.max(initial=0)), 1),
+        levels=levels.astype(np.float64),
+        places=np.searchsorted(levels, sides).astype(np.uint64),
+        are_stumps=are_stumps,
+        stump_cells=np.stack([zero, other]).astype(np.uint64),
+        shifts=most.astype(np.float64),
+        shift_places=np.searchsorted(levels, most).astype(np.uint64),
     )
-    mirrored = np.repeat(most, np.diff(starts)) - scores
-    return _find_failures(table, starts, scores, mirrored, thresholds, int(most.sum()), plan, room)
+
+
+def make_room(terms: Terms) -> Room:
+    """Arrays for one thread."""
+    half = terms.shifts.size // 2
+    size = int(np.sort(terms.shifts)[half:].sum()) + 1
+    return Room(
+        powers=np.empty(terms.levels.size),
+        stumps=np.empty((2, terms.shifts.size)),
+        masses=np.empty(terms.shifts.size),
+        weights=np.empty(terms.scores.shape[1]),
+        buffers_a=np.empty((2, size + 2 * terms.largest)),
+        buffers_b=np.empty((2, size + 2 * terms.largest)),
+        sums=np.empty(size),
+    )
 
 
 @njit(nogil=True, cache=True)
-def _find_failures(
-    table: FloatArray,
-    starts: IntArray,
-    scores: IntArray,
-    mirrored: IntArray,
-    thresholds: IntArray,
-    whole: int,
-    plan: Plan,
-    room: Room,
-) -> tuple[NDArray[np.bool_], FloatArray]:
-    """`failures`, prepared: `mirrored` are the scores counted from each term's largest, `whole` the sum of those."""
-    proven = np.zeros(table.shape[0], dtype=np.bool_)
-    log_failure = np.zeros(table.shape[0])
-    for row in range(table.shape[0]):
-        mean = 0.0
-        for cell in range(scores.size):
-            mean += table[row, cell] * scores[cell]
-        is_low = mean > thresholds[row]  # begin with the side that seems to fail
-        mass = high_mass = 0.0
-        for _ in range(2):
-            side = scores if is_low else mirrored
-            cut = thresholds[row] if is_low else whole - thresholds[row] - 1  # P(S > T) is a lower tail when mirrored
-            mass = _log_tail(table[row], starts, side, cut, plan, room)
-            high_mass = high_mass if is_low else mass
-            proven[row] = is_low and mass < LOG_HALF
-            if mass < LOG_HALF:
-                break
-            is_low = not is_low
-        log_failure[row] = mass if proven[row] else high_mass
-    return proven, log_failure
+def cut_of(terms: Terms, side: int, threshold: int) -> int:
+    """The threshold as a lower tail of that side's scores."""
+    return threshold if side == LOW else terms.whole - threshold - 1
 
 
 @njit(nogil=True, cache=True)
-def _log_tail(row: FloatArray, starts: IntArray, scores: IntArray, threshold: int, plan: Plan, room: Room) -> float:
-    """Upper bound of log P(S <= threshold); -inf if and only if that is impossible."""
-    terms = starts.size - 1
-    least, largest = 0, 1
-    for term in range(terms):
-        bottom, top = possible_scores(row, scores, starts[term], starts[term + 1])
-        least += bottom
-        largest = max(largest, top)
-    if threshold < least:
+def enter(row: FloatArray, terms: Terms, threshold: int, room: Room) -> tuple[float, float]:
+    """Lay a row of stumps out in the room; threshold minus mean, and deviation, of the untilted law."""
+    if terms.are_stumps:
+        for term in range(terms.shifts.size):
+            room.stumps[0, term] = row[terms.stump_cells[0, term]]
+            room.stumps[1, term] = row[terms.stump_cells[1, term]]
+    return tilted_moments(row, terms, LOW, threshold, 0.0, room)
+
+
+@njit(nogil=True, cache=True)
+def is_possible(row: FloatArray, terms: Terms, side: int, cut: int, room: Room) -> bool:
+    """Whether an outcome of positive probability has a score of at most `cut`."""
+    least = 0.0
+    if terms.are_stumps:
+        for term in range(terms.shifts.size):
+            if room.stumps[side, term] == 0.0:
+                least += terms.shifts[term]
+    else:
+        for term in range(terms.starts.size - 1):
+            least += possible_scores(row, terms.scores[side], terms.starts[term], terms.starts[term + 1])[0]
+    return cut >= least
+
+
+@njit(nogil=True, cache=True)
+def log_tail_by_laws(row: FloatArray, terms: Terms, side: int, threshold: int, room: Room) -> float:
+    """Upper bound of the logarithm of the mass on that side of the threshold; -inf if and only if it is impossible."""
+    cut = cut_of(terms, side, threshold)
+    gap, deviation = enter(row, terms, threshold, room)
+    if not is_possible(row, terms, side, cut, room):
         return -np.inf
-    weights, powers = room.weights, room.powers
-    tilt, gap, deviation = _find_tilt(row, starts, scores, threshold, largest, powers)
-    for by_fourier in (True, False):
-        used, length = tilt, 0
-        if by_fourier and (not plan.grid.size or deviation <= 0.0):
-            continue
-        if by_fourier and -tilt * deviation < 1.0:  # inversion needs a tilt, even near the mean
-            used = max(-1.0 / deviation, -_STEEPEST / largest)
-            gap, deviation = _tilted_moments(row, starts, scores, threshold, used, powers)
-        elif not by_fourier:
-            _fill_powers(used, powers)
-        fraction, exponent, shift = _tilt_weights(row, starts, scores, used, powers, weights)
-        log_prefactor = math.log(fraction) + exponent * math.log(2.0) + used * (shift - threshold)
-        if by_fourier:
-            total = invert_tilted(weights, starts, scores, threshold, -used, gap, deviation, log_prefactor, plan)
-        else:
-            total, length = _sum_laws(weights, starts, scores, threshold, used, room)
-        if total > 0.0:
-            break
-    roundings = scores.size + terms * (8 - used * largest) + 512 + (2 * length if used < 0.0 else 0)
-    roundings += 2 * abs(exponent) - 4 * used * (shift + threshold)
-    return float(math.log(total) + log_prefactor + roundings * EPSILON)
+    tilt, _, _ = find_tilt(row, terms, side, cut, gap, deviation, room)
+    fraction, exponent, shift = tilt_cells(row, terms, side, tilt, room.powers, room.weights)
+    log_prefactor = math.log(fraction) + exponent * math.log(2.0) + tilt * (shift - cut)
+    total, length = _sum_laws(room.weights, terms, side, cut, tilt, room)
+    roundings = count_roundings(terms, tilt, cut, exponent, shift) + (2 * length if tilt < 0.0 else 0)
+    return math.log(total) + log_prefactor + roundings * EPSILON
 
 
 @njit(nogil=True, cache=True)
-def _sum_laws(
-    weights: FloatArray, starts: IntArray, scores: IntArray, threshold: int, tilt: float, room: Room
-) -> tuple[float, int]:
+def count_roundings(terms: Terms, tilt: float, cut: int, exponent: int, shift: int) -> float:
+    """Of the weights, the normalisers' product and the final logarithm, in units of EPSILON (README.md, step 6)."""
+    n_terms = terms.starts.size - 1
+    return terms.n_cells + n_terms * (8 - tilt * terms.largest) + 512 + 2 * abs(exponent) - 4 * tilt * (shift + cut)
+
+
+@njit(nogil=True, cache=True)
+def _sum_laws(weights: FloatArray, terms: Terms, side: int, cut: int, tilt: float, room: Room) -> tuple[float, int]:
     """The tilted sum from the laws of two halves of the terms, with what was dropped, and the second one's length."""
-    terms = starts.size - 1
-    middle = terms // 2
-    budget = _LOST / (2 * terms + 1)
+    starts, scores = terms.starts, terms.scores[side]
+    order = _order_by_variance(weights, starts, scores)
+    first, second = order[1::2], order[0::2]
+    budget = _LOST / (2 * order.size + 1)
     total = lost = 0.0
     length = 1
     for _ in range(2):
-        law_a, at_a, _, _, lost_a = build_law(weights, starts, scores, 0, middle, room.buffers_a, budget)
-        law_b, at_b, _, _, lost_b = build_law(weights, starts, scores, middle, terms, room.buffers_b, budget)
-        total = _join_tilted(law_a, law_b, threshold - at_a - at_b, tilt, room.sums)
+        law_a, at_a, _, _, lost_a = build_law(weights, starts, scores, first, room.buffers_a, terms.largest, budget)
+        law_b, at_b, _, _, lost_b = build_law(weights, starts, scores, second, room.buffers_b, terms.largest, budget)
+        total = _join_tilted(law_a, law_b, cut - at_a - at_b, tilt, room.sums)
         lost, length = lost_a + lost_b, law_b.size
         if lost <= 1e-10 * total:
             break
@@ -158,20 +186,44 @@ def _sum_laws(
 
 
 @njit(nogil=True, cache=True)
-def _find_tilt(
-    row: FloatArray, starts: IntArray, scores: IntArray, threshold: int, largest: int, powers: FloatArray
+def _order_by_variance(weights: FloatArray, starts: IntArray, scores: IntArray) -> IntArray:
+    """The terms from small to large variance, sorted by powers of two: a law stays narrow for as long as possible."""
+    n_terms = starts.size - 1
+    ranks, counts = np.empty(n_terms, dtype=np.int64), np.zeros(130, dtype=np.int64)
+    for term in range(n_terms):
+        first = second = 0.0
+        for cell in range(starts[term], starts[term + 1]):
+            first += weights[cell] * scores[cell]
+            second += weights[cell] * scores[cell] * scores[cell]
+        _, exponent = math.frexp(max(second - first * first, 0.0))
+        ranks[term] = min(max(exponent + 64, 0), 128)
+        counts[ranks[term] + 1] += 1
+    places = np.cumsum(counts)
+    order = np.empty(n_terms, dtype=np.int64)
+    for term in range(n_terms):
+        order[places[ranks[term]]] = term
+        places[ranks[term]] += 1
+    return order
+
+
+@njit(nogil=True, cache=True)
+def find_tilt(
+    row: FloatArray, terms: Terms, side: int, cut: int, gap: float, deviation: float, room: Room
 ) -> tuple[float, float, float]:
     """About the t <= 0 at which the tilted mean is the threshold, by Newton steps kept between bounds.
 
     Within two deviations of the mean t is 0: by Cantelli's inequality a tie lies there, and failure_excess counts
-    on it. Returns t, threshold minus tilted mean, and tilted deviation.
+    on it. Begins with the results of `enter`. Returns t, cut minus tilted mean, and tilted deviation; `room.powers`
+    are those of t.
     """
-    low, high, tilt = -_STEEPEST / largest, 0.0, 0.0
-    gap = deviation = 0.0
+    low, high, tilt = -_STEEPEST / terms.largest, 0.0, 0.0
+    if side == HIGH:
+        gap = -gap - 1.0
     for step in range(40):
-        gap, deviation = _tilted_moments(row, starts, scores, threshold, tilt, powers)
+        if step > 0:
+            gap, deviation = tilted_moments(row, terms, side, cut, tilt, room)
         close = abs(gap) <= 0.5 * deviation + 0.5 or (tilt == 0.0 and gap >= -2.0 * deviation)
-        if close or step == 39:  # `powers` stay those of the tilt that is returned
+        if close or step == 39:
             break
         if gap < 0.0:
             high = tilt
@@ -184,17 +236,55 @@ def _find_tilt(
 
 
 @njit(nogil=True, cache=True)
-def _tilted_moments(
-    row: FloatArray, starts: IntArray, scores: IntArray, threshold: int, tilt: float, powers: FloatArray
+def steepen(
+    row: FloatArray, terms: Terms, side: int, cut: int, tilt: float, gap: float, deviation: float, room: Room
+) -> tuple[float, float, float]:
+    """A tilt of at least one over the deviation, which inversion needs even near the mean; its gap and deviation."""
+    if -tilt * deviation >= 1.0 or deviation <= 0.0:
+        return tilt, gap, deviation
+    steeper = max(-1.0 / deviation, -_STEEPEST / terms.largest)
+    gap, deviation = tilted_moments(row, terms, side, cut, steeper, room)
+    return steeper, gap, deviation
+
+
+@njit(nogil=True, cache=True)
+def tilted_moments(row: FloatArray, terms: Terms, side: int, cut: int, tilt: float, room: Room) -> tuple[float, float]:
+    """Threshold minus mean, and deviation, of the tilted law; to nearest, they only steer. Fills `room.powers`."""
+    for place in range(terms.levels.size):
+        room.powers[place] = math.exp(tilt * terms.levels[place])
+    if terms.are_stumps:
+        stay, move = room.stumps[side], room.stumps[1 - side]
+        mean, variance = _moments_of_stumps(stay, move, terms.shifts, terms.shift_places, room.powers)
+    else:
+        mean, variance = _moments_of_cells(row, terms.starts, terms.scores[side], terms.places[side], room.powers)
+    return cut - mean, math.sqrt(variance)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _moments_of_stumps(
+    stay: FloatArray, move: FloatArray, shifts: FloatArray, places: PlaceArray, powers: FloatArray
 ) -> tuple[float, float]:
-    """Threshold minus mean, and deviation, of the tilted law; to nearest, they only steer the search."""
-    _fill_powers(tilt, powers)
+    """Mean and variance of the tilted law of stumps."""
+    mean = variance = 0.0
+    for term in range(stay.size):
+        heavy = move[term] * powers[places[term]]
+        part = shifts[term] * (heavy / max(stay[term] + heavy, TINY))
+        mean += part
+        variance += part * (shifts[term] - part)
+    return mean, variance
+
+
+@njit(nogil=True, cache=True)
+def _moments_of_cells(
+    row: FloatArray, starts: IntArray, scores: IntArray, places: PlaceArray, powers: FloatArray
+) -> tuple[float, float]:
+    """Mean and variance of the tilted law of terms of any number of cells."""
     mean = variance = 0.0
     for term in range(starts.size - 1):
         mass = first = second = 0.0
         for cell in range(starts[term], starts[term + 1]):
             score = scores[cell]
-            weight = row[cell] * _power(tilt, score, powers)
+            weight = row[cell] * powers[places[cell]]
             mass += weight
             first += weight * score
             second += weight * score * score
@@ -203,36 +293,25 @@ def _tilted_moments(
             first *= share
             mean += first
             variance += max(second * share - first * first, 0.0)
-    return threshold - mean, math.sqrt(variance)
+    return mean, variance
 
 
 @njit(nogil=True, cache=True)
-def _fill_powers(tilt: float, powers: FloatArray) -> None:
-    """exp(tilt * score) for the scores that have a place in the table."""
-    for score in range(powers.size):
-        powers[score] = math.exp(tilt * score)
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _power(tilt: float, score: int, powers: FloatArray) -> float:
-    return powers[score] if score < powers.size else math.exp(tilt * score)
-
-
-@njit(nogil=True, cache=True)
-def _tilt_weights(
-    row: FloatArray, starts: IntArray, scores: IntArray, tilt: float, powers: FloatArray, weights: FloatArray
+def tilt_cells(
+    row: FloatArray, terms: Terms, side: int, tilt: float, powers: FloatArray, weights: FloatArray
 ) -> tuple[float, int, int]:
-    """Fill the normalised weights, given the powers of this tilt.
+    """Fill the normalised weights of all cells, given the powers of this tilt.
 
     Returns the product of the normalisers as fraction * 2**exponent * exp(tilt * shift).
     """
+    scores, places = terms.scores[side], terms.places[side]
     fraction, exponent, shift = 1.0, 0, 0
-    for term in range(starts.size - 1):
-        begin, end = starts[term], starts[term + 1]
+    for term in range(terms.starts.size - 1):
+        begin, end = terms.starts[term], terms.starts[term + 1]
         mass = 0.0
         faint = False
         for cell in range(begin, end):
-            weights[cell] = row[cell] * _power(tilt, scores[cell], powers)
+            weights[cell] = row[cell] * powers[places[cell]]
             mass += weights[cell]
             faint = faint or (row[cell] > 0.0 and weights[cell] < 1e-280)
         if faint:  # near underflow: weigh the cells against the heaviest one
@@ -251,11 +330,45 @@ def _tilt_weights(
             weights[cell] /= mass
             if 0.0 < weights[cell] < TINY:
                 weights[cell] = TINY
-        fraction *= mass
-        if fraction < 1e-10:
-            fraction, more = math.frexp(fraction)
-            exponent += more
+        fraction, exponent = _normalise(fraction * mass, exponent)
     return fraction, exponent, shift
+
+
+@njit(nogil=True, cache=True)
+def tilt_stumps(terms: Terms, side: int, room: Room, stay: FloatArray, move: FloatArray) -> tuple[float, int]:
+    """`tilt_cells` for the row of stumps in the room: fills the weights of score 0 and of the other score.
+
+    Nothing underflows: one cell of each stump has a probability of 1/2 or more, and no power is below exp(-500).
+    """
+    powers, places = room.powers, terms.shift_places
+    for term in range(move.size):
+        move[term] = powers[places[term]]
+    _weigh_stumps(room.stumps[side], room.stumps[1 - side], room.masses, stay, move)
+    fraction, exponent = 1.0, 0
+    for term in range(stay.size):
+        fraction, exponent = _normalise(fraction * room.masses[term], exponent)
+    return fraction, exponent
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _weigh_stumps(low: FloatArray, high: FloatArray, masses: FloatArray, stay: FloatArray, move: FloatArray) -> None:
+    """Weights of stumps, given their powers in `move`; one loop of vector instructions."""
+    for term in range(low.size):
+        heavy = high[term] * move[term]
+        heavy = heavy if (heavy >= TINY) | (high[term] == 0.0) else TINY
+        mass = low[term] + heavy
+        masses[term] = mass
+        stay[term] = low[term] / mass
+        move[term] = heavy / mass
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _normalise(fraction: float, exponent: int) -> tuple[float, int]:
+    """The same fraction * 2**exponent, the fraction kept from underflow."""
+    if fraction < 1e-10:
+        fraction, more = math.frexp(fraction)
+        exponent += more
+    return fraction, exponent
 
 
 @njit(nogil=True, cache=True)

@@ -15,6 +15,7 @@ from derand.bench._growth import bench_growth
 from derand.bench._quality import METHODS, Task
 from derand.bench._train import agrees_with
 from derand.estimators import StumpClassifier
+from derand.kernels import has_gpu
 from tests.shared import shared_folder
 
 
@@ -138,3 +139,20 @@ def test_the_kernel_bench_times_every_way(monkeypatch: pytest.MonkeyPatch) -> No
     results = bench.BENCHES["kernels"](n_rows=3, plain_rows=1)  # type: ignore[call-arg]
     names = ("table", "plain_laws", "halves", "tilted_halves", "with_fourier_inversion")
     assert all(results[name] > 0 for name in names)
+
+
+@pytest.mark.gpu
+def test_the_gpu_bench_compares_equal_results_and_splits_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both backends agree, and beside every time stand those of kernels and copies."""
+    if not has_gpu():
+        pytest.skip("no CUDA device here")
+    monkeypatch.setenv("DERAND_DATA", str(shared_folder("data")))
+    results = bench.bench_gpu(tasks=("mnist_2v6",), image_rows=3000, table_rows=5000)
+    assert results["mnist_2v6_l1_labels_differ"] == results["mnist_2v6_l2_labels_differ"] == 0
+    assert results["mnist_2v6_l2_relative_gap"] < 1e-9
+    assert results["mnist_2v6_l1_absolute_gap"] < 1e-11
+    for measured in ("mnist_2v6_l1", "mnist_2v6_l2", "images_l1", "images_l2", "table"):
+        assert results[f"{measured}_kernel_milliseconds"] > 0
+        assert results[f"{measured}_transfer_milliseconds"] > 0
+    assert results["images_l2_rows_per_second"] > 0
+    assert results["table_rows_per_second"] > 0

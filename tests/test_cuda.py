@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -90,13 +91,59 @@ print("agrees")
 """
 
 
+_MEASURED = """
+import time
+from numba import cuda
+from derand import AdditiveEnsemble, certify
+from derand.kernels._cuda_device import measure_device, open_lanes
+
+class Event:  # the simulator's own knows no time; as it waits for everything, the clock of the host will do
+    def record(self, stream):
+        self.at = time.perf_counter()
+
+    def elapsed_time(self, later):
+        return 1000 * (later.at - self.at)
+
+cuda.event = Event
+model = AdditiveEnsemble.from_stumps([0, 1], [0.5, 0.2], [0.1, 0.7], [0.9, 0.3], n_features=2)
+rows = [[0.0, 0.4], [2.0, 1.0]]
+plain = certify(model, rows, "gaussian:0.25", backend="cuda")
+start = time.perf_counter()
+with measure_device() as device:
+    measured = certify(model, rows, "gaussian:0.25", backend="cuda")
+whole = 1000 * (time.perf_counter() - start)
+assert measured.log_failure.tolist() == plain.log_failure.tolist()
+assert 0 < device.transfer_ms and 0 < device.kernel_ms
+assert device.kernel_ms + device.transfer_ms < whole
+assert all(lane.watch is None for lane in open_lanes())
+print("agrees")
+"""
+
+
+def simulate(script: str) -> None:
+    """Run a script with numba's simulator in place of a GPU; its last line says that all held."""
+    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
+    run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert run.stdout == "agrees\n", run.stderr
+
+
 def test_the_simulated_kernels_agree_with_the_plain_backend() -> None:
     """Run by numba's simulator, certificates and laws are those of the plain backend, streamed and in either memory."""
-    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
-    run = subprocess.run(
-        [sys.executable, "-c", _SIMULATED], env=environment, capture_output=True, text=True, check=False
-    )
-    assert run.stdout == "agrees\n", run.stderr
+    simulate(_SIMULATED)
+
+
+def test_measuring_the_device_changes_no_result() -> None:
+    """Masses are the same; kernels and copies, which follow each other in the simulator, take less than the whole."""
+    simulate(_MEASURED)
+
+
+@pytest.mark.parametrize(
+    ("spans", "milliseconds"),
+    [([], 0.0), ([(1.0, 2.5)], 1.5), ([(4.0, 5.0), (0.0, 2.0), (1.0, 3.0), (1.5, 1.75)], 4.0)],
+)
+def test_time_in_which_spans_overlap_counts_once(spans: list[tuple[float, float]], milliseconds: float) -> None:
+    """Two lanes may work at the same time: what they cover together is counted, gaps are not."""
+    assert _cuda_device.cover(spans) == milliseconds
 
 
 # --- what the rounding argument rests on -----------------------------------------------------------------------
@@ -229,6 +276,20 @@ def test_cells_far_beyond_the_range(kind: str, gpu: Any) -> None:
         table = fetch_table(gpu, noise, rows, AdditiveEnsemble([step], 0, 1))
         assert ((table >= 0) & (table <= 1)).all()
         np.testing.assert_allclose(table, noise.cell_probabilities(rows[:, 0], step.edges), rtol=1e-12)
+
+
+@pytest.mark.gpu
+def test_times_of_the_device_are_part_of_the_whole(gpu: Any) -> None:
+    """By the device's own events kernels and copies take time, each less than the call; the masses stay the same."""
+    model, rows = draw_problem(200, 3000, 2, 60, seed=5)
+    plain = certify(model, rows, Gaussian(0.25), backend="cuda")
+    start = time.perf_counter()
+    with _cuda_device.measure_device() as device:
+        measured = certify(model, rows, Gaussian(0.25), backend="cuda")
+    whole = 1000 * (time.perf_counter() - start)
+    assert 0 < device.transfer_ms < whole
+    assert 0 < device.kernel_ms < whole
+    assert measured.log_failure.tolist() == plain.log_failure.tolist()
 
 
 # --- paths -----------------------------------------------------------------------------------------------------

@@ -8,11 +8,12 @@ import numpy as np
 
 from derand.bench._certify import NOISES, TASKS
 from derand.bench._measure import time_best
-from derand.certificates import certify
+from derand.certificates import Certificates, certify
 from derand.datasets import load
 from derand.ensemble import AdditiveEnsemble, Model, StepFunction
 from derand.estimators import StumpClassifier
 from derand.kernels import DEFAULT_BACKEND, load_backend
+from derand.kernels._cuda_device import DeviceTimes, measure_device
 from derand.noise import Gaussian, Noise
 
 
@@ -30,8 +31,10 @@ def bench_gpu(tasks: tuple[str, ...] = TASKS, image_rows: int = 100_000, table_r
     Returns
     -------
     dict
-        For each task and norm: milliseconds for the whole test set and the largest gap to the default backend's
-        failure masses, relative (l2) or absolute (l1); rows per second for many rows.
+        For each task and norm: milliseconds for the whole test set, and the largest gap to the default backend's
+        failure masses, relative (l2) or absolute (l1); rows per second for many rows. Beside each, the milliseconds in
+        which kernels and in which copies were under way: they come from runs of their own, because watching them takes
+        time, and they overlap with each other and with the work of the host.
     """
     load_backend("cuda")  # says what is missing where there is no GPU
     results: dict[str, Any] = {}
@@ -41,19 +44,17 @@ def bench_gpu(tasks: tuple[str, ...] = TASKS, image_rows: int = 100_000, table_r
         train, test = data.split
         for norm, noise in NOISES.items():
             model = StumpClassifier(noise=noise, class_weight="balanced").fit(data.X[train], data.y[train]).ensemble_
-            measured = compare_with_default(model, data.X[test], noise)
-            results |= {f"{task}_{norm}_{name}": value for name, value in measured.items()}
+            results |= _prefix(f"{task}_{norm}", compare_with_default(model, data.X[test], noise))
             if task == tasks[-1]:
                 many = data.X[test][rng.integers(0, len(data.X[test]), image_rows)]
-                results[f"images_{norm}_rows_per_second"] = measure_rows_per_second(model, many, noise)
+                results |= _prefix(f"images_{norm}", measure_many(model, many, noise))
     table_model, rows = draw_table(rng, table_rows)
-    return results | {"table_rows_per_second": measure_rows_per_second(table_model, rows, Gaussian(0.25))}
+    return results | _prefix("table", measure_many(table_model, rows, Gaussian(0.25)))
 
 
 def compare_with_default(model: Model, rows: Any, noise: Noise) -> dict[str, Any]:
-    """Time on the GPU, and the gap to the default backend."""
-    certify(model, rows, noise, backend="cuda")  # compiles
-    seconds, ours = time_best(lambda: certify(model, rows, noise, backend="cuda"), repeats=9)
+    """Times on the GPU, and the gap to the default backend."""
+    seconds, ours, device = measure_times(model, rows, noise, repeats=9)
     other = certify(model, rows, noise, backend=DEFAULT_BACKEND)
     if noise.norm == 2:
         gap = float(np.abs(np.expm1(ours.log_failure - other.log_failure)).max())
@@ -62,16 +63,38 @@ def compare_with_default(model: Model, rows: Any, noise: Noise) -> dict[str, Any
     return {
         "rows": len(rows),
         "milliseconds": 1000 * seconds,
+        **device,
         "relative_gap" if noise.norm == 2 else "absolute_gap": gap,
         "labels_differ": int((ours.label != other.label).sum()),
     }
 
 
-def measure_rows_per_second(model: Model, rows: Any, noise: Noise) -> float:
-    """Rows certified per second on the GPU, the best of three runs."""
-    certify(model, rows[:1000], noise, backend="cuda")  # compiles
-    seconds, _ = time_best(lambda: certify(model, rows, noise, backend="cuda"), repeats=3)
-    return float(len(rows) / seconds)
+def measure_many(model: Model, rows: Any, noise: Noise) -> dict[str, Any]:
+    """Rows certified per second on the GPU, and how long its kernels and copies took."""
+    seconds, _, device = measure_times(model, rows, noise, repeats=3)
+    return {"rows": len(rows), "rows_per_second": len(rows) / seconds, **device}
+
+
+def measure_times(model: Model, rows: Any, noise: Noise, repeats: int) -> tuple[float, Certificates, dict[str, float]]:
+    """Seconds of the best of several runs, the certificates, and the times of the device in the best of three more."""
+
+    def run() -> Certificates:
+        return certify(model, rows, noise, backend="cuda")
+
+    def run_watched() -> DeviceTimes:
+        with measure_device() as times:
+            run()
+        return times
+
+    run()  # compiles, and takes the memory
+    seconds, certificates = time_best(run, repeats)
+    device = min((run_watched() for _ in range(3)), key=lambda times: times.kernel_ms)
+    times = {"kernel_milliseconds": device.kernel_ms, "transfer_milliseconds": device.transfer_ms}
+    return seconds, certificates, times
+
+
+def _prefix(name: str, measured: dict[str, Any]) -> dict[str, Any]:
+    return {f"{name}_{key}": value for key, value in measured.items()}
 
 
 def draw_table(rng: np.random.Generator, n_rows: int, n_terms: int = 14) -> tuple[AdditiveEnsemble, Any]:

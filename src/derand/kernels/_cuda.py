@@ -45,7 +45,7 @@ NOISES = frozenset(NOISE_CODES)
 """The noises whose probability tables the device computes itself."""
 
 _STATES_IN_SHARED = 4096  # states of a law, twice over, so that three blocks share a multiprocessor
-_BLOCK_NUMBERS = 2**20  # numbers in a block's table: large enough to fill the device, small enough to overlap
+_BLOCK_NUMBERS = 2**21  # numbers in a block's table: large enough to fill the device, small enough to overlap
 _BLOCK_ROWS = 2**16
 _FEW_ROWS = 256  # rows that keep the device busy, however wide the model
 _ROOM_NUMBERS = 2**27  # numbers in the laws that are held in device memory
@@ -183,7 +183,7 @@ class _ComputedTables:
         x = lane.send_staged("rows", staged)
         table = lane.reserve("table", (n_rows, self._n_cells), np.float64)
         grid = max(_FEWEST_BLOCKS, -(-n_rows * self._n_cells // THREADS))
-        fill_table[grid, THREADS, lane.stream](x, *self._sent, *self._numbers, n_rows, table)
+        lane.launch(fill_table, grid, THREADS, (x, *self._sent, *self._numbers, n_rows, table))
         return table
 
 
@@ -259,8 +259,9 @@ def _claim_device() -> Iterator[None]:
 
 def _stream(n_rows: int, width: int, begin: Callable[[Lane, slice], Callable[[], None]]) -> None:
     """Send blocks of rows through the lanes in turn: `begin` queues a block, what it returns stores the results."""
-    n_block = max(_BLOCK_NUMBERS // max(width, 1), min(_FEW_ROWS, 2**26 // max(width, 1)), 1)
-    n_block = min(n_block, _BLOCK_ROWS)
+    most = max(_BLOCK_NUMBERS // max(width, 1), min(_FEW_ROWS, 2**26 // max(width, 1)), 1)
+    n_blocks = max(-(-n_rows // min(most, _BLOCK_ROWS)), 1)
+    n_block = max(-(-n_rows // n_blocks), 1)  # all alike, so that lanes need not cut their memory anew
     waiting: list[tuple[Lane, Callable[[], None]]] = []
     for number, start in enumerate(range(0, n_rows, n_block)):
         if len(waiting) == len(open_lanes()):
@@ -282,7 +283,7 @@ def _launch_failures(lane: Lane, arguments: tuple[Any, ...], size: int, found: t
     n_rows = arguments[0].shape[0]
     capacity = min(size, _states_in_shared(failures_in_shared, (*arguments, size, n_rows, *found)))
     grid = max(_FEWEST_BLOCKS, n_rows)
-    failures_in_shared[grid, THREADS, lane.stream, 16 * capacity](*arguments, capacity, n_rows, *found)
+    lane.launch(failures_in_shared, grid, THREADS, (*arguments, capacity, n_rows, *found), 16 * capacity)
     if size > capacity:
         _launch_in_rooms(lane, failures_in_global, arguments, size, n_rows, found)
 
@@ -294,7 +295,7 @@ def _launch_laws(
     n_rows = arguments[0].shape[0]
     if size <= _states_in_shared(in_shared, (*arguments, size, n_rows, *found)):
         grid = max(_FEWEST_BLOCKS, n_rows)
-        in_shared[grid, THREADS, lane.stream, 16 * size](*arguments, size, n_rows, *found)
+        lane.launch(in_shared, grid, THREADS, (*arguments, size, n_rows, *found), 16 * size)
     else:
         _launch_in_rooms(lane, in_global, arguments, size, n_rows, found)
 
@@ -310,13 +311,13 @@ def _launch_in_rooms(
     """Launch with the laws in device memory: room for as many at a time as fit."""
     count = max(1, min(_MOST_ROOMS, _ROOM_NUMBERS // (2 * size)))
     rooms = lane.reserve("rooms", (count, 2 * size), np.float64)
-    kernel[max(_FEWEST_BLOCKS, count), THREADS, lane.stream](*arguments, rooms, size, n_rows, *found)
+    lane.launch(kernel, max(_FEWEST_BLOCKS, count), THREADS, (*arguments, rooms, size, n_rows, *found))
 
 
 def _send_arrays(name: str, arrays: tuple[NDArray[Any], ...]) -> tuple[Any, ...]:
     """Bring arrays that all blocks share to the device."""
     lane = open_lanes()[0]
-    sent = tuple(lane.send(f"{name}_{number}", array) for number, array in enumerate(arrays))
+    sent = lane.send_together(name, arrays)
     lane.finish()
     return sent
 

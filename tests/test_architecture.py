@@ -26,7 +26,7 @@ ORDER = [
     {"certificates"},
     {"ensemble"},
     {"noise", "kernels", "datasets", "tables"},
-    {"files", "rounding", "threads"},
+    {"files", "interval", "normal", "rounding", "threads"},
 ]
 SCIKIT_LEARN_ROOMS = {"estimators", "baselines", "importers", "datasets"}
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}

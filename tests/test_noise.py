@@ -13,6 +13,7 @@ from scipy import special
 
 from derand import Gaussian, Laplace, Noise, Uniform, parse_noise
 from derand.noise import EPSILON, NOISES, RADIUS_ERROR, TAIL_ERROR, TAIL_ERROR_GROWTH, TINY, as_noise, exp_upward
+from derand.normal import upper_tail
 from tests import oracle
 from tests.oracle import MP
 from tests.strategies import edge_lists, noises, positions, scale_of
@@ -109,6 +110,61 @@ def test_cells_are_where_the_edges_say(kind: str) -> None:
     assert left < right < middle
 
 
+def draw_terms(rng: np.random.Generator, sizes: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Edges, features and terms of terms with so many edges each, every term on a feature of its own."""
+    terms = np.repeat(np.arange(len(sizes)), sizes)
+    edges = np.concatenate([np.empty(0), *(np.sort(rng.normal(size=size)) for size in sizes)])
+    return edges, terms, terms
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "sizes",
+    [[1], [1, 1, 1, 1], [0, 1, 1, 1], [1, 1, 0, 1], [1, 1, 0], [3, 2], [0, 0], [1, 3, 0, 1, 2, 1], [*([1] * 37), 5]],
+)
+def test_a_table_holds_the_cells_of_its_terms(kind: str, sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each term and row has the same cells alone and among others, bit for bit, however they are cut into chunks."""
+    rng = np.random.default_rng(5)
+    edges, features, terms = draw_terms(rng, sizes)
+    noise = NOISES[kind](0.6, tuple(rng.uniform(0.5, 2, len(sizes))))
+    rows = rng.normal(size=(11, len(sizes))) * 3
+    table = noise.cell_table(rows[:, features], edges, features, terms, len(sizes))
+    ends = np.cumsum([size + 1 for size in sizes])
+    for term, cells in enumerate(np.split(table, ends[:-1], axis=1)):
+        own = edges[terms == term]
+        assert (cells == noise.cell_probabilities(rows[:, term], own, term)).all()
+        assert (cells[4] == noise.cell_probabilities(rows[4:5, term], own, term)[0]).all()
+    for numbers, in_a_row in ((3 * max(edges.size, 1), 1000), (1000, 3), (7, 1)):
+        monkeypatch.setattr("derand.noise._CHUNK_NUMBERS", numbers)
+        monkeypatch.setattr("derand.noise._CHUNK_EDGES", in_a_row)
+        assert (table == noise.cell_table(rows[:, features], edges, features, terms, len(sizes))).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_layout_of_the_values_does_not_matter(kind: str) -> None:
+    """Values whose columns are contiguous, or that are read backwards, have the same cells."""
+    rng = np.random.default_rng(6)
+    edges, features, terms = draw_terms(rng, [1, 1, 2, 1])
+    noise = NOISES[kind](0.6)
+    x = rng.normal(size=(9, 5))
+    table = noise.cell_table(x, edges, features, terms, 4)
+    for same in (np.asfortranarray(x), x[::-1].copy()[::-1], np.repeat(x, 2, axis=1)[:, ::2]):
+        assert (noise.cell_table(same, edges, features, terms, 4) == table).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_differences_that_overflow_are_far_for_every_noise(kind: str) -> None:
+    """Between the largest doubles a noise of the largest magnitude still has upper bounds; a larger one is refused."""
+    noise = NOISES[kind](0.99e300)
+    for x, edge in ((1.7e308, -1.7e308), (-1.7e308, 1.7e308), (0.9e308, -0.9e308), (2e301, 0.0)):
+        for bound, truth in zip(
+            noise.cell_probabilities([x], [edge])[0].tolist(), oracle.cell_probabilities(noise, x, [edge]), strict=True
+        ):
+            assert truth <= bound <= 1
+    with pytest.raises(ValueError, match="1e300"):
+        NOISES[kind](1e301)
+
+
 # --- constants -------------------------------------------------------------------------------------------------
 
 
@@ -128,25 +184,24 @@ def worst_so_far(errors: np.ndarray, reach: int = 200) -> np.ndarray:
     return np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1).max(axis=1)
 
 
-def test_error_of_erfc_is_within_the_widening() -> None:
-    """Ten times the measured error of erfc, plus the rounding of its argument, stays within the widening of a tail.
+def hazard(z: np.ndarray) -> np.ndarray:
+    """Density divided by tail."""
+    return np.exp(-z * z / 2 - special.log_ndtr(-z)) / math.sqrt(2 * math.pi)
 
-    Subtraction, scale, division, square root of 1/2 and its product each move z by half an epsilon, 2.5 in all; the
-    tail then moves by z * hazard(z) times that. Widening itself rounds twice.
+
+def test_error_of_the_normal_tail_is_within_the_widening() -> None:
+    """Ten times the measured error of a tail, plus the rounding of its argument, stays within the widening.
+
+    Subtraction, scale and division each move z by half an epsilon, 1.5 in all; the tail then moves by z * hazard(z)
+    times that. Widening itself rounds twice. In the larger side, 1 - tail, the tail's error weighs tail / (1 - tail).
     """
-    z = np.sort(np.concatenate([np.linspace(-8.0, 37.5, 2500), np.linspace(0.5, 1.7, 2500)]))
-    measured = worst_so_far(library_error(special.erfc, MP.erfc, z * math.sqrt(0.5)))
-    hazard = np.exp(-z * z / 2 - special.log_ndtr(-z)) / math.sqrt(2 * math.pi)
-    needed = 10 * measured + EPSILON * (2.5 * np.abs(z) * hazard + 1)
-    allowed = TAIL_ERROR + TAIL_ERROR_GROWTH * np.maximum(z, 0) ** 2
-    assert (needed <= allowed).all(), f"at z = {z[np.argmax(needed / allowed)]}: {(needed / allowed).max():.2f}"
-
-
-def test_error_of_erf_is_within_the_widening() -> None:
-    """Ten times the measured error of erf, plus 2.5 epsilons of its argument and the sum, is below twice TAIL_ERROR."""
-    points = np.concatenate([np.linspace(1e-6, 6, 2000), np.logspace(-300, 0, 1000)])
-    measured = library_error(special.erf, MP.erf, points).max()
-    assert 10 * measured + (2.5 + 2) * EPSILON <= 2 * TAIL_ERROR
+    z = np.sort(np.concatenate([np.logspace(-12, -2, 200), np.linspace(0.0, 37.5, 2500), np.linspace(0.0, 3.0, 2500)]))
+    measured = worst_so_far(library_error(upper_tail, oracle.gaussian_tail, z))
+    needed = 10 * measured + 1.5 * EPSILON * z * hazard(z)
+    allowed = TAIL_ERROR + TAIL_ERROR_GROWTH * z * z
+    assert (needed + EPSILON <= allowed).all(), f"{((needed + EPSILON) / allowed).max():.2f} of what is allowed"
+    odds = special.ndtr(-z) / special.ndtr(z)
+    assert (needed * odds + EPSILON <= TAIL_ERROR).all()
 
 
 def test_error_of_exp_and_expm1_is_within_the_widening() -> None:
@@ -156,9 +211,8 @@ def test_error_of_exp_and_expm1_is_within_the_widening() -> None:
     measured_one = library_error(np.expm1, MP.expm1, -np.concatenate([z[z > 0], np.linspace(0.01, 3, 1000)])).max()
     needed = 10 * (measured + measured_one) + EPSILON * (1.5 * z + 1.5 + 2)
     assert (needed <= TAIL_ERROR + TAIL_ERROR_GROWTH * z).all()
-    # the narrow Gaussian cell: exp(-m * m / 2), whose argument carries 2 * 1.5 + 0.5 epsilons of relative error
-    needed = 10 * measured + EPSILON * (3.5 * z + 6)
-    assert (needed <= TAIL_ERROR + 2 * TAIL_ERROR_GROWTH * z).all()
+    # the larger side, 1 - exp(-z) / 2: the error of the smaller one weighs exp(-z) / (2 - exp(-z))
+    assert (needed * np.exp(-z) / (2 - np.exp(-z)) + EPSILON <= TAIL_ERROR).all()
 
 
 def test_error_of_ndtri_is_within_the_radius_error() -> None:

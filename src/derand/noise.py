@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,11 +31,50 @@ TAIL_ERROR_GROWTH = 8 * EPSILON
 RADIUS_ERROR = 64 * EPSILON
 """Error of a computed radius, relative to the radius and to the noise scale (kernels/README.md, step 4)."""
 
-_SQRT_HALF = math.sqrt(0.5)
-_GAUSSIAN_END = 40.0  # the tail beyond is below TINY
-_LAPLACE_END = 750.0
+_LAPLACE_END = 750.0  # the tail beyond is below TINY
+_CHUNK_NUMBERS = 2**14  # edges of all rows that are worked on together: larger arrays leave the cache and the heap
+_CHUNK_EDGES = 2**11  # edges of a row among them, but terms stay whole
+_LARGEST_SCALE = 1e300  # differences of finite numbers that overflow are then too many scales to matter
 _FAR = 600.0  # masses below exp(-600) are handled by their logarithm
-_NODES, _WEIGHTS = (side[4:] for side in np.polynomial.legendre.leggauss(8))  # the right half of a symmetric rule
+
+
+class _EdgeGroups(NamedTuple):
+    """The edges of many terms: those that are their term's only one, as of stumps, and the others."""
+
+    alone: IntArray | slice
+    cells_of_alone: IntArray | slice
+    others: IntArray | slice
+    cells_of_others: IntArray | slice
+    starts: IntArray
+    """Where among the other edges a term begins, and their number."""
+
+    @classmethod
+    def of(cls, terms: IntArray) -> Self:
+        """The groups, from the term of each edge."""
+        left = np.arange(terms.size) + terms  # the cell left of each edge: every term before has one more than edges
+        opens = np.ones(terms.size + 1, dtype=bool)
+        opens[1:-1] = terms[1:] != terms[:-1]
+        is_alone = opens[:-1] & opens[1:]
+        alone, others = np.flatnonzero(is_alone), np.flatnonzero(~is_alone)
+        is_other = np.zeros(left[-1] + 2, dtype=bool)
+        is_other[left[others]] = is_other[left[others] + 1] = True
+        cells = (left[alone, None] + np.arange(2)).ravel(), np.flatnonzero(is_other)
+        starts = np.flatnonzero(np.append(opens[others], True))
+        return cls(_as_slice(alone), _as_slice(cells[0]), _as_slice(others), _as_slice(cells[1]), starts)
+
+
+def _as_slice(indices: IntArray) -> IntArray | slice:
+    """Increasing indices as a slice where none is left out: NumPy copies slices faster, or not at all."""
+    if indices.size and indices[-1] - indices[0] == indices.size - 1:
+        return slice(indices[0], indices[-1] + 1)
+    return indices
+
+
+def _blocks(terms: IntArray) -> Iterator[tuple[slice, slice]]:
+    """The edges of all terms, from the term of each, in blocks of whole terms; and the cells of each block."""
+    starts = sorted(set(np.searchsorted(terms, terms[::_CHUNK_EDGES]).tolist()))
+    for start, stop in zip(starts, [*starts[1:], terms.size], strict=True):
+        yield slice(start, stop), slice(start + terms[start], stop + terms[stop - 1] + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +116,19 @@ class Noise(ABC):
         """Noise of magnitude 1."""
 
     @abstractmethod
-    def _below(self, x: FloatArray, edge: FloatArray, scale: FloatArray) -> FloatArray:
-        """Upper bound of P(x + scale * noise < edge), elementwise; 0 only where that is impossible."""
+    def _sides(self, x: FloatArray, edges: FloatArray, scales: FloatArray) -> FloatArray:
+        """Upper bounds of P(x + scale * noise < edge) and P(x + scale * noise >= edge), shape (n_rows, n_edges, 2).
+
+        x has shape (n_rows, n_edges), edges and scales (n_edges,). A bound is 0 only where the side is impossible.
+        """
 
     @abstractmethod
-    def _between(self, x: FloatArray, low: FloatArray, high: FloatArray, scale: FloatArray) -> FloatArray:
-        """Upper bound of P(low <= x + scale * noise < high), elementwise; 0 only where that is impossible."""
+    def _cells(self, x: FloatArray, edges: FloatArray, scales: FloatArray, starts: IntArray) -> FloatArray:
+        """Upper bounds of the probabilities of all cells of terms with several edges, term after term.
+
+        The edges of term t are those from `starts[t]` to `starts[t + 1] - 1`, increasing; the result has shape
+        (n_rows, n_edges + n_terms). A bound is 0 only where the cell is impossible.
+        """
 
     def with_units(self, units: Iterable[float] | None) -> Self:
         """The same noise, counting in other units."""
@@ -160,20 +206,26 @@ class Noise(ABC):
         table = np.ones((x.shape[0], edges.size + n_terms))
         if not edges.size:
             return table
-        opens = np.flatnonzero(np.diff(terms, prepend=-1))  # first edge of each term
-        closes = np.append(opens[1:], edges.size) - 1
-        inner = np.flatnonzero(np.diff(terms) == 0)  # edges followed by another of the same term
-        scale = self.scales(features)
+        scales = self.scales(features)
         # finite numbers may lie infinitely far apart; their probabilities are clipped to the possible
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            table[:, opens + terms[opens]] = self._below(x[:, opens], edges[opens], scale[opens])
-            # symmetry: P(x + noise >= edge) = P(edge + noise <= x)
-            table[:, closes + terms[closes] + 1] = self._below(edges[closes], x[:, closes], scale[closes])
-            if inner.size:
-                table[:, inner + terms[inner] + 1] = self._between(
-                    x[:, inner], edges[inner], edges[inner + 1], scale[inner]
-                )
+            for block, cells in _blocks(terms):
+                groups = _EdgeGroups.of(terms[block] - terms[block.start])
+                size = max(1, _CHUNK_NUMBERS // (block.stop - block.start))
+                for start in range(0, x.shape[0], size):
+                    rows = slice(start, start + size)
+                    self._fill_cells(table[rows, cells], x[rows, block], edges[block], scales[block], groups)
         return table
+
+    def _fill_cells(
+        self, table: FloatArray, x: FloatArray, edges: FloatArray, scales: FloatArray, groups: _EdgeGroups
+    ) -> None:
+        """Write the probabilities of all cells that have an edge."""
+        alone, others = groups.alone, groups.others
+        sides = self._sides(x[:, alone], edges[alone], scales[alone])
+        table[:, groups.cells_of_alone] = sides.reshape(x.shape[0], -1)
+        if groups.starts.size > 1:
+            table[:, groups.cells_of_others] = self._cells(x[:, others], edges[others], scales[others], groups.starts)
 
     def __str__(self) -> str:
         return f"{self.name}:{self.magnitude!r}"
@@ -192,8 +244,8 @@ class Noise(ABC):
 def _positive(value: Any, what: str) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(f"{what} must be a positive number, got {value!r}.")
-    if not (math.isfinite(value) and TINY < value < 1 / TINY):
-        raise ValueError(f"{what} must be positive and finite, got {value!r}.")
+    if not 1 / _LARGEST_SCALE < value < _LARGEST_SCALE:
+        raise ValueError(f"{what} must be positive and finite, between 1e-300 and 1e300, got {value!r}.")
     return float(value)
 
 
@@ -211,13 +263,14 @@ def _round_down(radius: FloatArray, magnitude: float) -> FloatArray:
 
 
 def _mirror(
-    x: FloatArray, low: FloatArray, high: FloatArray, scale: FloatArray
+    x: FloatArray, edges: FloatArray, scales: FloatArray, starts: IntArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Ends of the cell [low, high) seen from x and its width, in scales, reflected to lie right of the centre."""
-    start, stop = (low - x) / scale, (high - x) / scale
-    width = np.broadcast_to((high - low) / scale, start.shape)
+    """Ends and width of all cells of terms with several edges, in scales from x, reflected to lie right of it."""
+    edge = np.insert(np.arange(edges.size), starts[:-1], starts[:-1])  # one of the cell's
+    lows, highs = np.insert(edges, starts[:-1], -np.inf), np.insert(edges, starts[1:], np.inf)
+    start, stop = (lows - x[:, edge]) / scales[edge], (highs - x[:, edge]) / scales[edge]
     left = start + stop < 0
-    return np.where(left, -stop, start), np.where(left, -start, stop), width
+    return np.where(left, -stop, start), np.where(left, -start, stop), (highs - lows) / scales[edge]
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,44 +312,15 @@ class Gaussian(Noise):
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
         return rng.standard_normal(shape)
 
-    def _below(self, x: FloatArray, edge: FloatArray, scale: FloatArray) -> FloatArray:
-        return self._tail(np.clip((x - edge) / scale, -_GAUSSIAN_END, _GAUSSIAN_END))
+    def _sides(self, x: FloatArray, edges: FloatArray, scales: FloatArray) -> FloatArray:
+        from derand.normal import bound_sides
 
-    def _between(self, x: FloatArray, low: FloatArray, high: FloatArray, scale: FloatArray) -> FloatArray:
-        start, stop, width = _mirror(x, low, high, scale)
-        start = np.clip(start, -_GAUSSIAN_END, _GAUSSIAN_END)
-        stop = np.clip(stop, -_GAUSSIAN_END, _GAUSSIAN_END)
-        astride = start <= 0
-        narrow = ~astride & (width * (start + 1) < 1)
-        apart = ~astride & ~narrow
-        result = np.empty(start.shape)
-        a, b = start[astride] * _SQRT_HALF, stop[astride] * _SQRT_HALF
-        result[astride] = (0.5 + TAIL_ERROR) * (special.erf(b) + special.erf(-a))
-        result[narrow] = self._sliver(0.5 * (start[narrow] + stop[narrow]), width[narrow])
-        # both tails are rounded away from each other: the second one downward
-        far = stop[apart]
-        shrinking = 1 - (TAIL_ERROR + TAIL_ERROR_GROWTH * far * far)
-        result[apart] = self._tail(start[apart]) - 0.5 * special.erfc(far * _SQRT_HALF) * shrinking
-        return np.clip(result, TINY, 1.0)
+        return bound_sides(x, edges, scales, TAIL_ERROR, TAIL_ERROR_GROWTH, TINY)
 
-    @staticmethod
-    def _tail(z: FloatArray) -> FloatArray:
-        """Upper bound of P(noise > z) for |z| <= 40."""
-        growth = np.maximum(z, 0.0)
-        tail = 0.5 * special.erfc(z * _SQRT_HALF)
-        tail *= 1.0 + (TAIL_ERROR + TAIL_ERROR_GROWTH * growth * growth)
-        return np.asarray(np.clip(tail, TINY, 1.0))
+    def _cells(self, x: FloatArray, edges: FloatArray, scales: FloatArray, starts: IntArray) -> FloatArray:
+        from derand.normal import bound_cells
 
-    @staticmethod
-    def _sliver(middle: FloatArray, width: FloatArray) -> FloatArray:
-        """Mass of a cell so narrow that tails would cancel: its density integrated by Gauss-Legendre (error 1e-16)."""
-        square = middle * middle
-        total = np.zeros_like(middle)
-        for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-            aside = 0.5 * node * width
-            total += weight * np.exp(-0.5 * aside * aside) * np.cosh(middle * aside)
-        density = np.exp(-0.5 * square) / math.sqrt(2 * math.pi)
-        return density * width * total * (1 + (TAIL_ERROR + TAIL_ERROR_GROWTH * square))
+        return bound_cells(x, edges, scales, starts, TAIL_ERROR, TAIL_ERROR_GROWTH, TINY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,34 +357,19 @@ class Uniform(Noise):
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
         return rng.uniform(-1.0, 1.0, shape)
 
-    def _below(self, x: FloatArray, edge: FloatArray, scale: FloatArray) -> FloatArray:
-        half = self._half(scale)
-        stop = np.minimum(_subtract_up(edge, x), half)
-        return self._share(_subtract_up(stop, -half), half)
+    def _sides(self, x: FloatArray, edges: FloatArray, scales: FloatArray) -> FloatArray:
+        from derand.interval import bound_sides
 
-    def _between(self, x: FloatArray, low: FloatArray, high: FloatArray, scale: FloatArray) -> FloatArray:
-        half = self._half(scale)
-        stop = np.minimum(_subtract_up(high, x), half)
-        start = np.minimum(_subtract_up(x, low), half)  # how far the cell reaches to the left of x
-        return self._share(_subtract_up(stop, -start), half)
+        return bound_sides(x, edges, self._halves(scales))
 
-    def _half(self, scale: FloatArray) -> FloatArray:
-        """Upper bound of the half-width in raw units, exact without units."""
-        return scale if self.units is None else np.nextafter(scale, np.inf)
+    def _cells(self, x: FloatArray, edges: FloatArray, scales: FloatArray, starts: IntArray) -> FloatArray:
+        from derand.interval import bound_cells
 
-    @staticmethod
-    def _share(overlap: FloatArray, half: FloatArray) -> FloatArray:
-        """Upper bound of overlap / (2 * half): exactly 0 without overlap, exactly 1 where it is full."""
-        share = np.maximum(overlap, 0.0) / (2 * half) * (1 + 4 * EPSILON)
-        return np.where(overlap > 0, np.clip(share, TINY, 1.0), 0.0)
+        return bound_cells(x, edges, self._halves(scales), starts)
 
-
-def _subtract_up(a: FloatArray, b: FloatArray) -> FloatArray:
-    """a - b rounded upward: exact where the difference is representable (Knuth's error-free sum)."""
-    difference = a - b
-    rest = difference - a
-    error = (a - (difference - rest)) - (b + rest)
-    return np.where(error > 0, np.nextafter(difference, np.inf), difference)
+    def _halves(self, scales: FloatArray) -> FloatArray:
+        """Upper bounds of the half-widths in raw units, exact without units."""
+        return scales if self.units is None else np.nextafter(scales, np.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,14 +413,18 @@ class Laplace(Noise):
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
         return rng.laplace(size=shape)
 
-    def _below(self, x: FloatArray, edge: FloatArray, scale: FloatArray) -> FloatArray:
-        z = np.clip((x - edge) / scale, -_LAPLACE_END, _LAPLACE_END)
-        decay = -np.abs(z)
-        mass = np.where(z > 0, 0.5 * np.exp(decay), 0.5 - 0.5 * np.expm1(decay))
-        return np.clip(mass * (1 + (TAIL_ERROR + TAIL_ERROR_GROWTH * np.maximum(z, 0.0))), TINY, 1.0)
+    def _sides(self, x: FloatArray, edges: FloatArray, scales: FloatArray) -> FloatArray:
+        z = np.clip((x - edges) / scales, -_LAPLACE_END, _LAPLACE_END)
+        distance = np.abs(z)
+        tail = 0.5 * np.exp(-distance)
+        small = np.maximum(tail * (1 + (TAIL_ERROR + TAIL_ERROR_GROWTH * distance)), TINY)
+        # 1 - tail is at least 1/2: the tail's own error, not widened before, weighs no more in it than in the tail
+        large = np.minimum((1 - tail) * (1 + TAIL_ERROR), 1.0)
+        is_right = z > 0
+        return np.stack([np.where(is_right, small, large), np.where(is_right, large, small)], axis=-1)
 
-    def _between(self, x: FloatArray, low: FloatArray, high: FloatArray, scale: FloatArray) -> FloatArray:
-        start, stop, width = _mirror(x, low, high, scale)
+    def _cells(self, x: FloatArray, edges: FloatArray, scales: FloatArray, starts: IntArray) -> FloatArray:
+        start, stop, width = _mirror(x, edges, scales, starts)
         start = np.clip(start, -_LAPLACE_END, _LAPLACE_END)
         near = np.maximum(start, 0.0)
         one_sided = -0.5 * np.exp(-near) * np.expm1(-width)

@@ -194,7 +194,7 @@ def _measure_left_of_edges(
     owners = np.repeat(np.arange(len(terms)), sizes)
     features = np.array([term.feature for term in terms])[owners]
     edges = np.concatenate([term.edges for term in terms])
-    table = noise.cell_table(rows[:, features], edges, features, owners, len(terms))
+    table = noise.cell_table(np.take(rows, features, axis=1), edges, features, owners, len(terms))
     left = np.empty((rows.shape[0], edges.size))
     reached = np.zeros((rows.shape[0], len(terms)))
     for place in range(int(sizes.max())):

@@ -1,0 +1,108 @@
+"""Shares of an interval on the sides of an edge or in the cells of terms, compiled and rounded upward.
+
+Owns the overlap of [x - half, x + half] with a cell, which is all that uniform noise asks for. Must not know noises
+or units. `kernels/README.md`, step 1, counts the errors.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_EPSILON = 2.0**-52
+_TINY = 2.0**-1022
+_LEAST = 2.0**-1074
+_STEP_UP = 0.5 * _EPSILON * (1 + _EPSILON)
+
+
+def bound_sides(x: FloatArray, edges: FloatArray, halves: FloatArray) -> FloatArray:
+    """Upper bounds of the shares of [x - half, x + half] below and above an edge; exactly 0 and 1 where they are.
+
+    Parameters
+    ----------
+    x : array of shape (n_rows, n_edges)
+    edges, halves : arrays of shape (n_edges,)
+
+    Returns
+    -------
+    array of shape (n_rows, n_edges, 2)
+
+    Examples
+    --------
+    >>> bound_sides(np.array([[0.0, 3.0]]), np.array([1.0, 0.0]), np.array([2.0, 2.0])).round(3).tolist()
+    [[[0.75, 0.25], [0.0, 1.0]]]
+    """
+    sides = np.empty((*x.shape, 2))
+    _fill_sides(np.ascontiguousarray(x), edges, halves, sides.reshape(x.shape[0], -1))
+    return sides
+
+
+def bound_cells(x: FloatArray, edges: FloatArray, halves: FloatArray, starts: IntArray) -> FloatArray:
+    """Upper bounds of the shares of [x - half, x + half] in all cells of terms; exactly 0 and 1 where they are.
+
+    Parameters
+    ----------
+    x : array of shape (n_rows, n_edges)
+    edges, halves : arrays of shape (n_edges,)
+    starts : array of shape (n_terms + 1,)
+        The edges of term t are those from `starts[t]` to `starts[t + 1] - 1`, increasing, at least one.
+
+    Returns
+    -------
+    array of shape (n_rows, n_edges + n_terms), the cells term after term
+
+    Examples
+    --------
+    >>> bound_cells(np.zeros((1, 2)), np.array([-1.0, 5.0]), np.full(2, 2.0), np.array([0, 2])).round(3).tolist()
+    [[0.25, 0.75, 0.0]]
+    """
+    cells = np.empty((x.shape[0], edges.size + starts.size - 1))
+    _fill_cells(np.ascontiguousarray(x), edges, halves, starts, cells)
+    return cells
+
+
+@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
+def _fill_sides(x: FloatArray, edges: FloatArray, halves: FloatArray, sides: FloatArray) -> None:
+    for row in range(x.shape[0]):
+        for i in range(edges.size):
+            half = halves[i]
+            sides[row, 2 * i] = _share(half, _subtract_up(edges[i], x[row, i]), half)
+            sides[row, 2 * i + 1] = _share(_subtract_up(x[row, i], edges[i]), half, half)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
+def _fill_cells(x: FloatArray, edges: FloatArray, halves: FloatArray, starts: IntArray, cells: FloatArray) -> None:
+    between = np.empty(edges.size)
+    for row in range(x.shape[0]):
+        for i in range(edges.size - 1):  # also from the last edge of a term to the first one of the next: never read
+            left, right = _subtract_up(x[row, i], edges[i]), _subtract_up(edges[i + 1], x[row, i])
+            between[i] = _share(left, right, halves[i])
+        for term in range(starts.size - 1):
+            first, last = starts[term], starts[term + 1] - 1
+            right, left = _subtract_up(edges[first], x[row, first]), _subtract_up(x[row, last], edges[last])
+            cells[row, first + term] = _share(halves[first], right, halves[first])
+            for i in range(first, last):
+                cells[row, i + term + 1] = between[i]
+            cells[row, last + term + 1] = _share(left, halves[last], halves[last])
+
+
+@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
+def _share(left: float, right: float, half: float) -> float:
+    """Share of a cell that reaches so far to the left and to the right of the centre: 0 only without an overlap."""
+    overlap = _subtract_up(min(right, half), -min(left, half))
+    share = min(max(overlap / (2.0 * half) * (1.0 + 4.0 * _EPSILON), _TINY), 1.0)
+    return share if overlap > 0.0 else 0.0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
+def _subtract_up(a: float, b: float) -> float:
+    """a - b rounded upward: exact where the difference is representable (Knuth's error-free sum)."""
+    difference = a - b
+    rest = difference - a
+    error = (a - (difference - rest)) - (b + rest)
+    above = difference + (_STEP_UP * abs(difference) + _LEAST)  # the next double
+    return above if error > 0.0 else difference

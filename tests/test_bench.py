@@ -137,8 +137,10 @@ def test_the_kernel_bench_times_every_way(monkeypatch: pytest.MonkeyPatch) -> No
     """Each way to the masses has a figure."""
     monkeypatch.setenv("DERAND_DATA", str(shared_folder("data")))
     results = bench.BENCHES["kernels"](n_rows=3, plain_rows=1)  # type: ignore[call-arg]
-    names = ("table", "plain_laws", "halves", "tilted_halves", "with_fourier_inversion")
+    ways = ("table", "tilted_halves", "with_fourier_inversion")
+    names = (*ways, "plain_laws", "halves", *(f"fine_{way}" for way in ways))
     assert all(results[name] > 0 for name in names)
+    assert 0 <= results["fine_share_inverted"] <= 1
 
 
 @pytest.mark.gpu

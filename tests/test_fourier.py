@@ -46,8 +46,7 @@ def begin(problem: tuple[np.ndarray, ...], thresholds: np.ndarray) -> tuple[Term
     """Terms, plan, batch and coefficients of all rows that may be inverted."""
     table, starts, scores = problem
     terms = prepare_terms(starts, scores, scores.size)
-    plan = fourier.plan_inversion(terms)
-    assert plan is not None
+    plan = fourier.plan_inversion(terms)[-1]
     batch = fourier.make_batch(len(table), terms, plan)
     coefficients = np.zeros((len(table), plan.n_points), dtype=np.float32)
     used = _numba_failures._begin(table, thresholds, terms, plan, batch, make_room(terms), coefficients)
@@ -89,18 +88,18 @@ def test_the_transform_bounds_phi(n_terms: int, n_cells: int, largest: int) -> N
     rng = np.random.default_rng(n_terms)
     problem = draw_problem(rng, n_terms, n_cells, largest, 6)
     terms, plan, batch, coefficients = begin(problem, draw_thresholds(rng, problem))
-    sizes = fourier.bound_sizes(coefficients)
+    bounds = fourier.bound_phi(coefficients)
     grid = (np.arange(plan.n_points) + 0.5) * math.pi / plan.n_points
     rows = np.flatnonzero(batch.slot >= 0)
     assert rows.size
     for row in rows:
-        logs = np.log(sizes[batch.slot[row]].astype(np.float64))
+        logs = np.log(bounds[batch.slot[row]].astype(np.float64))
         falls = exact_falls(terms, plan, batch, row, grid)
         counts = logs > -59
         error = np.abs(logs + 0.5 * falls)[counts].max()
         assert error <= 0.1 * 0.5 * fourier._TRANSFORM_ERROR * batch.size[row] + 4e-6
         allowed = math.exp(fourier._TRANSFORM_ERROR * batch.size[row])
-        assert (evaluate_phi(terms, batch, row, grid) <= sizes[batch.slot[row]] * allowed + 1e-13).all()
+        assert (evaluate_phi(terms, batch, row, grid) <= bounds[batch.slot[row]] * allowed + 1e-13).all()
 
 
 def exact_falls(terms: Terms, plan: Any, batch: Any, row: int, grid: np.ndarray) -> np.ndarray:
@@ -131,12 +130,12 @@ def test_dropped_frequencies_are_bounded(n_terms: int, n_cells: int, largest: in
     scores = np.where(np.arange(scores.size) < 8 * n_cells, scores, common * scores)
     problem = table, starts, scores
     terms, plan, batch, coefficients = begin(problem, draw_thresholds(rng, problem))
-    sizes = fourier.bound_sizes(coefficients)
+    bounds = fourier.bound_phi(coefficients)
     checked = 0
     for row in np.flatnonzero(batch.slot >= 0):
         period = fourier.period_of(plan.shortest, batch.grade[row])
         for allowed in (1e-6, 1e-11):
-            kept, dropped = fourier._bound_dropped(plan, batch, row, period, allowed, sizes[batch.slot[row]])
+            kept, dropped = fourier._bound_dropped(plan, batch, row, period, allowed, bounds[batch.slot[row]])
             assert dropped <= allowed
             at = np.arange(kept, period // 2 + 1)
             if at.size:

@@ -16,7 +16,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand.ensemble import AdditiveEnsemble, Model, StepFunction, WeightedVote
+from derand.ensemble import AdditiveEnsemble, CategoryTable, Model, StepFunction, WeightedVote
 from derand.kernels import Backend, DeviceBackend, failure_excess, load_backend, rounding_bound
 from derand.noise import EPSILON, TAIL_ERROR, Noise, as_noise, exp_upward
 from derand.threads import count_threads, run_blocks
@@ -28,6 +28,7 @@ MAX_SUPPORT = 2**23
 """Largest number of grid levels between the lowest and the highest score: the tables of two threads take 400 MB."""
 _BLOCK_NUMBERS = 2**19  # numbers in a block's probability table
 _BLOCK_ROWS = 2**13
+_FEW_ROWS = 2**7  # not worth the change from one block to the next
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -225,7 +226,7 @@ def distribution(model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str, back
         )
     rows = np.asarray(_as_rows(model, X, noise), dtype=np.float64)
     packed = pack_terms(model)
-    shift = packed.base + _category_scores(model, rows)
+    shift = packed.base + _category_scores(model.category_tables, rows)
     lowest = int(shift.min()) if shift.size else packed.base
     spread = shift - lowest
     step = math.gcd(packed.step if packed.largest else 0, int(np.gcd.reduce(spread))) or 1
@@ -306,21 +307,20 @@ def _in_two_halves(terms: Sequence[StepFunction]) -> list[StepFunction]:
     return by_range[1::2] + by_range[0::2]
 
 
-def _category_scores(model: AdditiveEnsemble, rows: FloatArray) -> IntArray:
+def _category_scores(tables: Sequence[CategoryTable], rows: FloatArray) -> IntArray:
     total = np.zeros(rows.shape[0], dtype=np.int64)
-    for table in model.category_tables:
+    for table in tables:
         total += table.evaluate(rows[:, table.feature])
     return total
 
 
 def _category_shifts(
-    model: AdditiveEnsemble, rows: FloatArray, budgets: IntArray, unseen: bool
+    tables: Sequence[CategoryTable], rows: FloatArray, budgets: IntArray, unseen: bool
 ) -> tuple[IntArray, IntArray]:
     """Largest fall and rise of the score by changing at most k categorical features, each (n_rows, n_budgets).
 
     The features' effects add up, so the k largest ones are the worst choice (docs/theory.md).
     """
-    tables = model.category_tables
     falls, rises = (np.zeros((rows.shape[0], len(tables)), dtype=np.int64) for _ in range(2))
     for column, table in enumerate(tables):
         scores = table.evaluate(rows[:, table.feature])
@@ -349,8 +349,9 @@ def _certify_ensemble(
         raise ValueError(
             "`model` has no threshold and so makes no decision to certify: give AdditiveEnsemble a `threshold`."
         )
-    packed, threshold = pack_terms(model), model.threshold
-    changes = [min(budget, len(model.category_tables)) for budget in budgets]
+    packed, threshold, tables = pack_terms(model), model.threshold, model.category_tables
+    device = kernels if isinstance(kernels, DeviceBackend) and noise.name in kernels.NOISES else None
+    changes = [min(budget, len(tables)) for budget in budgets]
     asked = np.unique([0, *changes])  # the label is that of the unchanged row
     label = np.empty(rows.shape[0], dtype=np.int64)
     log_failure = np.empty((rows.shape[0], asked.size))
@@ -359,10 +360,10 @@ def _certify_ensemble(
 
     def certify_block(block: slice) -> None:
         x = np.asarray(rows[block], dtype=np.float64)
-        falls, rises = _category_shifts(model, x, asked, unseen)
-        room = (threshold - packed.base - _category_scores(model, x))[:, None]
+        falls, rises = _category_shifts(tables, x, asked, unseen)
+        room = (threshold - packed.base - _category_scores(tables, x))[:, None]
         low, high = (room + falls) // packed.step, (room - rises) // packed.step
-        is_one, failing = _failing_masses(_BlockMasses(kernels, packed, x, noise), packed, low, high)
+        is_one, failing = _failing_masses(_BlockMasses(kernels, device, packed, x, noise), packed, low, high)
         constant = np.where(is_one[:, None], low < 0, high >= packed.largest)
         reduced = noise.radius_of_log(failing) - slack * (failing > -np.inf)
         label[block] = is_one
@@ -380,11 +381,12 @@ def _certify_ensemble(
 class _BlockMasses:
     """`failures` and `tails` of the rows of a block, whoever computes their probability table."""
 
-    def __init__(self, kernels: Backend, packed: PackedTerms, rows: FloatArray, noise: Noise) -> None:
-        self._kernels, self._terms = kernels, (packed.starts, packed.scores)
-        self._device: DeviceBackend | None = None
-        if isinstance(kernels, DeviceBackend) and noise.name in kernels.NOISES:
-            self._device, self._rows = kernels, rows
+    def __init__(
+        self, kernels: Backend, device: DeviceBackend | None, packed: PackedTerms, rows: FloatArray, noise: Noise
+    ) -> None:
+        self._kernels, self._device, self._terms = kernels, device, (packed.starts, packed.scores)
+        if device is not None:
+            self._rows = rows
             self._edges = packed.edges, packed.edge_features, packed.units(noise), noise.magnitude, noise.name
         else:
             self._table = packed.table(rows, noise)
@@ -462,13 +464,14 @@ def vote_share(votes: IntArray, weights: FloatArray) -> FloatArray:
 
 
 def _block_rows(packed: PackedTerms, kernels: Backend, n_rows: int, jobs: int) -> int:
-    """Rows per block, so that a block's arrays stay small whatever the model and every core gets several blocks."""
+    """Rows per block: its arrays stay small whatever the model, and of many rows every core gets several blocks."""
     if isinstance(kernels, DeviceBackend):
         return kernels.BLOCK_ROWS
     widest = packed.scores.size
     if kernels.HOLDS_ALL_LAWS:
         widest = max(widest, 4 * packed.largest)
-    return max(1, min(_BLOCK_ROWS, _BLOCK_NUMBERS // max(widest, 1), -(-n_rows // (4 * jobs))))
+    shared = max(-(-n_rows // (4 * jobs)), min(_FEW_ROWS, -(-n_rows // jobs)))
+    return max(1, min(_BLOCK_ROWS, _BLOCK_NUMBERS // max(widest, 1), shared))
 
 
 def _count_cells(model: Model) -> int:

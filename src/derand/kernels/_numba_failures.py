@@ -1,8 +1,8 @@
 """The failing tail of each row: Fourier inversion where that is cheaper and can be certified, else tilted laws.
 
 Contract: `failures` of README.md. Rows go through in batches, since the cosine transforms of a batch are one call.
-Inversion is tried on the side that seems to fail; where its bound is not good enough, and on the other side, which
-only rows next to a tie need, the tilted laws are built.
+Inversion is tried on the side that seems to fail. For rows where its bound is not good enough, or which lie next to
+a tie, the tilted laws are built.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from derand.kernels._numba_fourier import (
     Batch,
     Plan,
     begin_inversion,
-    bound_sizes,
+    bound_phi,
     fill_tables,
     finish_inversion,
     make_batch,
@@ -56,14 +56,16 @@ class Model(NamedTuple):
     """A model as `failures` works on it."""
 
     terms: Terms
-    plan: Plan | None
-    """What its rows share in Fourier inversion, if that applies."""
+    plans: tuple[Plan, ...]
+    """What its rows share in Fourier inversion, for each grid that is tried."""
     filled: set[int]
     """The periods whose tables are filled."""
     order: IntArray
     """The cells, those of a term by score; empty where all its scores differ."""
     firsts: IntArray
     """The first cell of each score, in that order."""
+    spare: dict[int, list[tuple[Batch, NDArray[np.float32]]]]
+    """Arrays for each grid that no thread uses now: fresh ones cost page faults, which hold other threads up."""
 
 
 def failures(
@@ -71,9 +73,21 @@ def failures(
 ) -> tuple[NDArray[np.bool_], FloatArray]:
     """Whether P(S <= threshold) < 1/2 is proven, and the logarithm of the failing side's mass, rounded upward."""
     model = _prepare(starts.tobytes(), scores.tobytes())
-    if model.plan is None:
-        return failures_by_laws(table, starts, scores, thresholds)
-    return _failures_by_inversion(*_lay_out(table, thresholds, model), model.terms, model.plan, model.filled)
+    table, thresholds = _lay_out(table, thresholds, model)
+    room = make_room(model.terms)
+    proven, log_failure = np.zeros(thresholds.size, dtype=np.bool_), np.full(thresholds.size, np.nan)
+    for plan in model.plans:
+        left = np.flatnonzero(np.isnan(log_failure))
+        if left.size == thresholds.size:
+            proven, log_failure = _invert(table, thresholds, model, plan, room)
+        elif left.size:
+            proven[left], log_failure[left] = _invert(table[left], thresholds[left], model, plan, room)
+    left = np.flatnonzero(~(log_failure < LOG_HALF))  # not inverted, or next to a tie
+    if left.size == thresholds.size:
+        return _walk(table, thresholds, model.terms, room)
+    if left.size:
+        proven[left], log_failure[left] = _walk(table[left], thresholds[left], model.terms, room)
+    return proven, log_failure
 
 
 def failures_by_laws(
@@ -99,7 +113,8 @@ def _prepare(starts: bytes, scores: bytes) -> Model:
     else:
         merged_starts = np.append(np.flatnonzero(begins[firsts]), firsts.size)
         terms = prepare_terms(merged_starts, cell_scores[order][firsts], cell_scores.size)
-    return Model(terms, plan_inversion(terms), set(), order, firsts)
+    plans = plan_inversion(terms)
+    return Model(terms, plans, set(), order, firsts, {plan.n_points: [] for plan in plans})
 
 
 def _lay_out(table: FloatArray, thresholds: IntArray, model: Model) -> tuple[FloatArray, IntArray]:
@@ -111,46 +126,47 @@ def _lay_out(table: FloatArray, thresholds: IntArray, model: Model) -> tuple[Flo
 
 @njit(nogil=True, cache=True)
 def _walk(table: FloatArray, thresholds: IntArray, terms: Terms, room: Room) -> tuple[NDArray[np.bool_], FloatArray]:
-    proven, log_failure = np.zeros(table.shape[0], dtype=np.bool_), np.zeros(table.shape[0])
-    for row in range(table.shape[0]):
+    """Row by row: the side that seems to fail, and the other one where that does not."""
+    proven, log_failure = np.zeros(thresholds.size, dtype=np.bool_), np.empty(thresholds.size)
+    for row in range(thresholds.size):
         gap, _ = enter(table[row], terms, thresholds[row], room)
         side = LOW if gap < 0.0 else HIGH
-        mass = log_tail_by_laws(table[row], terms, side, thresholds[row], room)
-        proven[row], log_failure[row] = _conclude(table[row], terms, side, thresholds[row], mass, room)
+        mass = high_mass = 0.0
+        for _ in range(2):
+            mass = log_tail_by_laws(table[row], terms, side, thresholds[row], room)
+            high_mass = mass if side == HIGH else high_mass
+            if mass < LOG_HALF:
+                break
+            side = 1 - side
+        proven[row] = side == LOW and mass < LOG_HALF
+        log_failure[row] = mass if proven[row] else high_mass  # undecided is class 0, whose failing side is the upper
     return proven, log_failure
 
 
-@njit(nogil=True, cache=True)
-def _conclude(row: FloatArray, terms: Terms, side: int, threshold: int, mass: float, room: Room) -> tuple[bool, float]:
-    """The row's result, given the logarithm of one side's mass; the other side is computed where that is too large."""
-    if mass < LOG_HALF:
-        return side == LOW, mass
-    other = 1 - side
-    other_mass = log_tail_by_laws(row, terms, other, threshold, room)
-    if other_mass < LOG_HALF:
-        return other == LOW, other_mass
-    return False, other_mass if side == LOW else mass  # undecided: class 0, whose failing side is the upper one
-
-
-def _failures_by_inversion(
-    table: FloatArray, thresholds: IntArray, terms: Terms, plan: Plan, filled: set[int]
+def _invert(
+    table: FloatArray, thresholds: IntArray, model: Model, plan: Plan, room: Room
 ) -> tuple[NDArray[np.bool_], FloatArray]:
-    n_rows = table.shape[0]
-    size = max(_LANES, min(_BATCH_ROWS, _BATCH_NUMBERS // plan.n_points))
-    batch, room = make_batch(size, terms, plan), make_room(terms)
-    coefficients = np.empty((size, plan.n_points), dtype=np.float32)
-    proven, log_failure = np.zeros(n_rows, dtype=np.bool_), np.zeros(n_rows)
-    for start in range(0, n_rows, size):
+    """Which side was inverted, and the logarithm of its mass; NaN where that could not be certified."""
+    terms, spare = model.terms, model.spare[plan.n_points]
+    batch, coefficients = spare.pop() if spare else _make_arrays(terms, plan)
+    size = batch.slot.size
+    is_low, log_mass = np.empty(thresholds.size, dtype=np.bool_), np.empty(thresholds.size)
+    for start in range(0, thresholds.size, size):
         rows = slice(start, start + size)
         used = _begin(table[rows], thresholds[rows], terms, plan, batch, room, coefficients)
-        sizes = coefficients[:0]
-        if used:
-            padded = -(-used // _LANES) * _LANES
-            coefficients[used:padded] = 0.0
-            sizes = bound_sizes(coefficients[:padded])
-            fill_tables(plan, terms.levels, filled, batch.grade[batch.slot >= 0])
-        proven[rows], log_failure[rows] = _finish(table[rows], thresholds[rows], terms, plan, batch, room, sizes)
-    return proven, log_failure
+        padded = -(-used // _LANES) * _LANES
+        coefficients[used:padded] = 0.0
+        phi_bounds = bound_phi(coefficients[:padded])
+        fill_tables(plan, terms.levels, model.filled, batch.grade[batch.slot >= 0])
+        log_mass[rows] = _finish(thresholds[rows], terms, plan, batch, phi_bounds)
+        is_low[rows] = batch.side[: thresholds[rows].size] == LOW
+    spare.append((batch, coefficients))
+    return is_low, log_mass
+
+
+def _make_arrays(terms: Terms, plan: Plan) -> tuple[Batch, NDArray[np.float32]]:
+    size = max(_LANES, min(_BATCH_ROWS, _BATCH_NUMBERS // plan.n_points))
+    return make_batch(size, terms, plan), np.empty((size, plan.n_points), dtype=np.float32)
 
 
 @njit(nogil=True, cache=True)
@@ -194,25 +210,16 @@ def _begin(
 
 @njit(nogil=True, cache=True)
 def _finish(
-    table: FloatArray,
-    thresholds: IntArray,
-    terms: Terms,
-    plan: Plan,
-    batch: Batch,
-    room: Room,
-    sizes: NDArray[np.float32],
-) -> tuple[NDArray[np.bool_], FloatArray]:
-    """The rows' results, given upper bounds of |phi| on the grid."""
-    proven, log_failure = np.zeros(table.shape[0], dtype=np.bool_), np.zeros(table.shape[0])
-    for row in range(table.shape[0]):
-        side = batch.side[row]
-        cut = cut_of(terms, side, thresholds[row])
+    thresholds: IntArray, terms: Terms, plan: Plan, batch: Batch, phi_bounds: NDArray[np.float32]
+) -> FloatArray:
+    """Logarithm of the mass of each row, NaN where it was not inverted."""
+    log_mass = np.empty(thresholds.size)
+    for row in range(thresholds.size):
         total = -1.0
         if batch.slot[row] >= 0:
-            total = finish_inversion(terms, plan, batch, row, cut, sizes[batch.slot[row]])
+            cut = cut_of(terms, batch.side[row], thresholds[row])
+            total = finish_inversion(terms, plan, batch, row, cut, phi_bounds[batch.slot[row]])
+        log_mass[row] = np.nan
         if total > 0.0:
-            mass = math.log(total) + batch.log_prefactor[row] + batch.roundings[row] * EPSILON
-        else:
-            mass = log_tail_by_laws(table[row], terms, side, thresholds[row], room)
-        proven[row], log_failure[row] = _conclude(table[row], terms, side, thresholds[row], mass, room)
-    return proven, log_failure
+            log_mass[row] = math.log(total) + batch.log_prefactor[row] + batch.roundings[row] * EPSILON
+    return log_mass

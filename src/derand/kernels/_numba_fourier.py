@@ -45,7 +45,7 @@ _POINT_COST = 3.0
 
 
 class Plan(NamedTuple):
-    """What all rows of a model share; nothing where the method does not apply."""
+    """What all rows of a model share."""
 
     cost: float
     """Nanoseconds per row, about."""
@@ -84,6 +84,10 @@ class Batch(NamedTuple):
     deviation: FloatArray
     log_prefactor: FloatArray
     """log(mass / tilted sum)."""
+    expected: FloatArray
+    """An estimate of the tilted sum."""
+    accuracy: FloatArray
+    """What may be added to it, relatively."""
     roundings: FloatArray
     """Of the logarithm of the mass, in units of EPSILON."""
     grade: IntArray
@@ -117,6 +121,8 @@ def make_batch(n_rows: int, terms: Terms, plan: Plan) -> Batch:
         gap=numbers(),
         deviation=numbers(),
         log_prefactor=numbers(),
+        expected=numbers(),
+        accuracy=numbers(),
         roundings=numbers(),
         grade=integers(),
         size=numbers(),
@@ -136,14 +142,25 @@ def period_of(shortest: float, grade: int) -> int:
 _period_of = njit(nogil=True, cache=True)(period_of)
 
 
-def plan_inversion(terms: Terms) -> Plan | None:
-    """What all rows of a model share, or None where the method does not apply."""
-    counts = np.diff(terms.starts)
-    if counts.size < MIN_TERMS_FOR_FOURIER or not terms.shifts.any():
-        return None
+def plan_inversion(terms: Terms) -> tuple[Plan, ...]:
+    """What all rows of a model share: first on a coarse grid, then on a fine one; nothing where inversion is no use."""
+    n_terms = terms.shifts.size
+    if n_terms < MIN_TERMS_FOR_FOURIER or not terms.shifts.any():
+        return ()
     widest = 0.5 * math.sqrt(float((terms.shifts**2).sum()))  # deviation
-    points = 2 ** math.ceil(math.log2(min(2.5 * widest, max(2048.0, 0.6 * widest))))
-    points = max(points, 256)
+    shortest = max(64.0, 0.5 * widest)
+    tables = np.empty((_N_PERIODS, terms.levels.size, 2, MAX_FREQUENCIES))
+    coarse = _power_of_two(max(256.0, min(2.5 * widest, max(2048.0, 0.3 * widest))))
+    fine = _power_of_two(1.2 * widest)
+    return tuple(_plan_grid(terms, points, shortest, tables) for points in sorted({coarse, max(coarse, fine)}))
+
+
+def _power_of_two(number: float) -> int:
+    return 2 ** math.ceil(math.log2(number))
+
+
+def _plan_grid(terms: Terms, points: int, shortest: float, tables: FloatArray) -> Plan:
+    counts = np.diff(terms.starts)
     n_pairs = 0.5 * float((counts * (counts - 1)).sum())
     shifts = np.unique(terms.shifts[terms.shifts > 0])
     slots, signs = fold(np.arange(1, _DEGREE + 1) * shifts[:, None].astype(np.int64), points)
@@ -163,8 +180,8 @@ def plan_inversion(terms: Terms) -> Plan | None:
         slope=1.0 / (1.0 - tangent),
         level=-math.log1p(-tangent) - tangent / (1.0 - tangent),
         point_weights=point_weights,
-        shortest=max(64.0, 0.5 * widest),
-        tables=np.empty((_N_PERIODS, terms.levels.size, 2, MAX_FREQUENCIES)),
+        shortest=shortest,
+        tables=tables,
     )
 
 
@@ -210,8 +227,10 @@ def begin_inversion(
     theta, deviation = batch.theta[row], batch.deviation[row]
     if plan.cost > _LAW_COST * terms.scores.shape[1] * deviation:
         return False
-    expected, accuracy = _expect(batch, row)
+    expected = math.exp(min(batch.gap[row] / deviation, 0.0)) / (1.0 + 2.5 * theta * deviation)
     log_expected = min(batch.log_prefactor[row] + math.log(expected), 0.0)
+    accuracy = _ACCURACY_NEAR_TIES if log_expected >= -4.0 else _ACCURACY
+    batch.expected[row], batch.accuracy[row] = expected, accuracy
     reach = _ALIASES / 3 * terms.largest  # Bernstein's inequality
     below = abs(batch.gap[row]) + reach + math.sqrt(reach * reach + 2 * _ALIASES * deviation * deviation)
     above = (-math.log(0.05 * accuracy) - log_expected) / theta
@@ -227,15 +246,6 @@ def begin_inversion(
         mean = _spread_cells(terms, plan, batch, row, coefficients)
     coefficients[0] -= 0.5 * mean
     return mean > -2.0 * math.log(accuracy * expected)  # f is on the average not too small
-
-
-@njit(nogil=True, cache=True)
-def _expect(batch: Batch, row: int) -> tuple[float, float]:
-    """An estimate of the tilted sum, and the accuracy that is asked of it."""
-    expected = 1.0 / (1.0 + 2.5 * batch.theta[row] * batch.deviation[row])
-    expected *= math.exp(min(batch.gap[row] / batch.deviation[row], 0.0))
-    is_near_tie = batch.log_prefactor[row] + math.log(expected) >= -4.0
-    return expected, _ACCURACY_NEAR_TIES if is_near_tie else _ACCURACY
 
 
 @njit(nogil=True, cache=True)
@@ -259,8 +269,9 @@ def _spread_stumps(terms: Terms, plan: Plan, batch: Batch, row: int, coefficient
         square, first, sums = plan.shifts[b] ** 2, powers[b, 0], powers[b]
         decline += 0.25 * first * square
         bend += first * square * square / 48.0
-        curvature += 0.5 * square * (first + 0.5625 * sums[1:].sum())
+        curvature += 0.5 * square * 0.4375 * first
         for j in range(_DEGREE):
+            curvature += 0.5 * square * 0.5625 * sums[j]
             sums[j] /= j + 1
             size += sums[j]
             mean += sums[j] * plan.harmonics[0, j]
@@ -322,7 +333,7 @@ def _pair_up(weights: FloatArray, scores: IntArray, cell: int, end: int, pairs: 
         pairs[apart] += product
 
 
-def bound_sizes(coefficients: NDArray[np.float32]) -> NDArray[np.float32]:
+def bound_phi(coefficients: NDArray[np.float32]) -> NDArray[np.float32]:
     """exp(-f / 2), an upper bound of |phi|, at all points of the grid, from the coefficients; destroys those."""
     from scipy.fft import dct
 
@@ -332,13 +343,15 @@ def bound_sizes(coefficients: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 @njit(nogil=True, cache=True)
-def finish_inversion(terms: Terms, plan: Plan, batch: Batch, row: int, cut: int, sizes: NDArray[np.float32]) -> float:
+def finish_inversion(
+    terms: Terms, plan: Plan, batch: Batch, row: int, cut: int, phi_bounds: NDArray[np.float32]
+) -> float:
     """Upper bound of the tilted sum, or -1, given upper bounds of |phi| on the grid."""
     theta, log_prefactor = batch.theta[row], batch.log_prefactor[row]
-    expected, accuracy = _expect(batch, row)
+    accuracy = batch.accuracy[row]
     period = _period_of(plan.shortest, batch.grade[row])
     share = 0.9 if accuracy == _ACCURACY else 0.5  # near ties rounding takes the other half
-    kept, dropped = _bound_dropped(plan, batch, row, period, share * accuracy * expected, sizes)
+    kept, dropped = _bound_dropped(plan, batch, row, period, share * accuracy * batch.expected[row], phi_bounds)
     if kept > MAX_FREQUENCIES or 2 * kept >= period:
         return -1.0
     real, imaginary = np.ones(kept), np.zeros(kept)
@@ -347,8 +360,9 @@ def finish_inversion(terms: Terms, plan: Plan, batch: Batch, row: int, cut: int,
         _multiply_stumps(batch.weights[row], terms.shift_places, table, real, imaginary)
     else:
         _multiply_cells(batch.weights[row], terms.starts, terms.places[batch.side[row]], table, real, imaginary)
-    total, doubt = _sum_kept(real, imaginary, terms, cut, theta, period)
-    bound = total + dropped + doubt
+    roundings = 16 * terms.starts.size + terms.scores.shape[1] + 64
+    total, errors = _sum_kept(real, imaginary, cut, theta, period)
+    bound = total + dropped + errors * roundings * EPSILON
     if not 0.0 < bound <= (1 + accuracy) * total:
         return -1.0
     if accuracy > _ACCURACY_NEAR_TIES and math.log(bound) + log_prefactor > -2.0:  # the estimate was far off
@@ -359,7 +373,7 @@ def finish_inversion(terms: Terms, plan: Plan, batch: Batch, row: int, cut: int,
 
 @njit(nogil=True, cache=True)
 def _bound_dropped(
-    plan: Plan, batch: Batch, row: int, period: int, allowed: float, sizes: NDArray[np.float32]
+    plan: Plan, batch: Batch, row: int, period: int, allowed: float, phi_bounds: NDArray[np.float32]
 ) -> tuple[int, float]:
     """How many frequencies to keep, and an upper bound of what all others add, not above `allowed`."""
     step, width = 2 * math.pi / period, math.pi / plan.n_points
@@ -371,37 +385,38 @@ def _bound_dropped(
     total = 0.0
     while first > 0:
         block = _BLOCK if first > 2 * _BLOCK else 1  # single points next to frequency 0
-        part = factor * _weigh(sizes, plan.point_weights, first - block, block)
+        part = factor * _weigh(phi_bounds, plan.point_weights, first - block, block)
         if total + part > allowed:
             break
         total += part
         first -= block
     if first == plan.n_points:
         return period, 0.0
-    return _drop_along_parabola(batch, row, period, math.ceil((first + 0.5) * ratio) + 1, total, allowed)
+    kept = math.ceil((first + 0.5) * ratio) + 1
+    return _drop_along_parabola(batch.decline[row], batch.bend[row], period, kept, total, allowed)
 
 
 @njit(nogil=True, cache=True)
-def _weigh(sizes: NDArray[np.float32], weights: FloatArray, at: int, count: int) -> float:
-    """Sum of sizes times weights over some points; four running sums are faster than one."""
+def _weigh(phi_bounds: NDArray[np.float32], weights: FloatArray, at: int, count: int) -> float:
+    """Sum of bounds times weights over some points; four running sums are faster than one."""
     if count % 4:
-        return sizes[at] * weights[at]
+        return phi_bounds[at] * weights[at]
     a = b = c = d = 0.0
     for k in range(at, at + count, 4):
-        a += sizes[k] * weights[k]
-        b += sizes[k + 1] * weights[k + 1]
-        c += sizes[k + 2] * weights[k + 2]
-        d += sizes[k + 3] * weights[k + 3]
+        a += phi_bounds[k] * weights[k]
+        b += phi_bounds[k + 1] * weights[k + 1]
+        c += phi_bounds[k + 2] * weights[k + 2]
+        d += phi_bounds[k + 3] * weights[k + 3]
     return (a + b) + (c + d)
 
 
 @njit(nogil=True, cache=True)
 def _drop_along_parabola(
-    batch: Batch, row: int, period: int, kept: int, total: float, allowed: float
+    decline: float, bend: float, period: int, kept: int, total: float, allowed: float
 ) -> tuple[int, float]:
     """`_bound_dropped`, continued towards frequency 0, where f is nearly a parabola."""
     step = 2 * math.pi / period
-    decline, bend = 0.999999 * batch.decline[row], 1.000001 * batch.bend[row]
+    decline, bend = 0.999999 * decline, 1.000001 * bend
     while kept > 1:
         frequency = (kept - 1) * step
         square = frequency * frequency
@@ -455,13 +470,10 @@ def _multiply_cells(
 
 
 @njit(nogil=True, cache=True)
-def _sum_kept(
-    real: FloatArray, imaginary: FloatArray, terms: Terms, cut: int, theta: float, period: int
-) -> tuple[float, float]:
-    """The sum over the frequencies that are kept, and a bound of its rounding errors."""
+def _sum_kept(real: FloatArray, imaginary: FloatArray, cut: int, theta: float, period: int) -> tuple[float, float]:
+    """The sum over the frequencies that are kept, and by how much an error of all values of phi can change it."""
     decay, rest = math.exp(-theta), -math.expm1(-theta)
-    roundings = 16 * terms.starts.size + terms.scores.shape[1] + 64
-    total = doubt = 0.0
+    total = errors = 0.0
     for k in range(real.size):
         cosine, sine = _unit_root(k * (cut % period), period)  # phi * exp(-i w cut)
         x, y = real[k] * cosine + imaginary[k] * sine, imaginary[k] * cosine - real[k] * sine
@@ -470,8 +482,8 @@ def _sum_kept(
         square = a * a + b * b
         share = (1.0 if k == 0 else 2.0) / period
         total += share * (x * a + y * b) / square
-        doubt += share * roundings / math.sqrt(square)
-    return -math.expm1(-theta * period) * total, doubt * EPSILON
+        errors += share / math.sqrt(square)
+    return -math.expm1(-theta * period) * total, errors
 
 
 @njit(nogil=True, cache=True)

@@ -105,7 +105,9 @@ def build_law(
         least += bottom
         most += top
         if bottom == top:  # a certain outcome is a shift
-            mass = row[begin:end].sum()
+            mass = 0.0
+            for cell in range(begin, end):
+                mass += row[cell]
             if mass != 1.0:
                 law[first:stop] *= mass
             continue

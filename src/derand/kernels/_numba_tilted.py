@@ -189,7 +189,7 @@ def _sum_laws(weights: FloatArray, terms: Terms, side: int, cut: int, tilt: floa
 def _order_by_variance(weights: FloatArray, starts: IntArray, scores: IntArray) -> IntArray:
     """The terms from small to large variance, sorted by powers of two: a law stays narrow for as long as possible."""
     n_terms = starts.size - 1
-    ranks, counts = np.empty(n_terms, dtype=np.int64), np.zeros(130, dtype=np.int64)
+    ranks, counts = np.empty(n_terms, dtype=np.int64), np.zeros(130, dtype=np.int64)  # how many rank below
     for term in range(n_terms):
         first = second = 0.0
         for cell in range(starts[term], starts[term + 1]):
@@ -198,11 +198,12 @@ def _order_by_variance(weights: FloatArray, starts: IntArray, scores: IntArray) 
         _, exponent = math.frexp(max(second - first * first, 0.0))
         ranks[term] = min(max(exponent + 64, 0), 128)
         counts[ranks[term] + 1] += 1
-    places = np.cumsum(counts)
+    for rank in range(counts.size - 1):
+        counts[rank + 1] += counts[rank]
     order = np.empty(n_terms, dtype=np.int64)
     for term in range(n_terms):
-        order[places[ranks[term]]] = term
-        places[ranks[term]] += 1
+        order[counts[ranks[term]]] = term
+        counts[ranks[term]] += 1
     return order
 
 

@@ -329,7 +329,7 @@ def reproduce(
         ),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="All of them (about a quarter of an hour on two cores).")
+        bool, typer.Option("--all", help="All of them (about ten minutes on two cores).")
     ] = False,
     list_names: Annotated[bool, typer.Option("--list", help="Print the names and stop.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Use a part of the test rows; tolerances are wider.")] = False,

@@ -63,14 +63,15 @@ def draw_growth(results: dict[str, Any]) -> Figure:
         noise, name, size = key.split("_")
         curves.setdefault(name, {}).setdefault(noise, []).append((int(size), microseconds))
     figure = Figure(figsize=(3.2 * len(curves), 3.2), layout="constrained")
-    for axes, (name, by_noise) in zip(figure.subplots(1, len(curves), squeeze=False)[0], curves.items(), strict=True):
+    panels = figure.subplots(1, len(curves), squeeze=False, sharey=True)[0]
+    for axes, (name, by_noise) in zip(panels, curves.items(), strict=True):
         for noise, points in by_noise.items():
             axes.loglog(*zip(*points, strict=True), marker="o", label=noise)
         axes.set_xlabel(name if name != "cells" else "cells per term")
-        axes.set_ylim(1, None)
         axes.grid(alpha=0.3)
-    figure.axes[0].set_ylabel("microseconds per row")
-    figure.axes[0].legend()
+    panels[0].set_ylim(1, None)
+    panels[0].set_ylabel("microseconds per row")
+    panels[0].legend()
     return figure
 
 

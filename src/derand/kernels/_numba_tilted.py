@@ -64,7 +64,7 @@ class Room(NamedTuple):
     stumps: FloatArray
     """(2, terms), for stumps: the probability of score 0, and of the other score."""
     masses: FloatArray
-    """(terms,)."""
+    """(terms,): the normalisers of stumps."""
     weights: FloatArray
     """Of all cells."""
     buffers_a: FloatArray
@@ -81,7 +81,7 @@ def prepare_terms(starts: IntArray, scores: IntArray, n_cells: int) -> Terms:
     sides = np.stack([scores, np.repeat(most, counts) - scores])
     levels = np.unique(sides)
     are_stumps = bool((counts == 2).all())
-    other = starts[:-1] + (scores[np.minimum(starts[:-1], max(scores.size - 1, 0))] == 0) if are_stumps else starts[:0]
+    other = starts[:-1] + (scores[starts[:-1]] == 0) if are_stumps else starts[:0]
     zero = 2 * starts[: other.size] + 1 - other
     return Terms(
         starts=starts,

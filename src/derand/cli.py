@@ -328,9 +328,7 @@ def reproduce(
             help="Tables or figures of the paper, such as tab:baseline-both, or claims.", show_default=False
         ),
     ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="All of them (about ten minutes on two cores).")
-    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="All of them (about ten minutes on two cores).")] = False,
     list_names: Annotated[bool, typer.Option("--list", help="Print the names and stop.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Use a part of the test rows; tolerances are wider.")] = False,
     results: Annotated[

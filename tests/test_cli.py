@@ -168,6 +168,7 @@ BAD_INPUT = {
     "output name": (["certify", "model.json", "data.csv", "-o", "o.txt"], "must end with .csv or .parquet"),
     "negative l0": (["certify", "model.json", "data.csv", "-o", "o.csv", "--l0", "-2"], "`l0` must be"),
     "unknown bench": (["bench", "speed"], "must be one of core, train"),
+    "a bench into a file": (["bench", "core", "-o", "data.csv"], "data.csv is not a folder"),
     "a report of no known kind": (["report", "model.json", "data.csv", "-o", "report.doc"], "must end with one of"),
     "a report on an unknown group": (["report", "model.json", "data.csv", "-o", "r.md", "--group", "x"], "'x'"),
     "a file as folder": (["demo", "-o", "data.csv"], "data.csv"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from derand.files import replace_when_done, require_writable
+from derand.files import replace_when_done, require_folder, require_writable
 
 
 def test_the_file_appears_only_at_the_end(tmp_path: Path) -> None:
@@ -55,3 +55,14 @@ def test_a_path_is_tried_without_leaving_a_trace(tmp_path: Path) -> None:
         require_writable(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"Cannot write .*note\.txt: No such file"):
         require_writable(tmp_path / "absent" / "note.txt")
+
+
+def test_a_folder_is_tried_without_leaving_a_trace(tmp_path: Path) -> None:
+    """A folder, or one that could be made, passes and nothing appears; a file, or a folder within one, is refused."""
+    (tmp_path / "note.txt").touch()
+    require_folder(tmp_path)
+    require_folder(tmp_path / "new" / "newer")
+    assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]
+    for path in (tmp_path / "note.txt", tmp_path / "note.txt" / "results"):
+        with pytest.raises(NotADirectoryError, match=r"Cannot write into .*note\.txt is not a folder"):
+            require_folder(path)

@@ -307,13 +307,17 @@ def bench(
     """Measure speed against the plain version of the paper's algorithms, in one run on the same inputs."""
     with _show_progress(f"measuring {name}"):
         from derand.bench import run_bench, write_bench
+        from derand.files import require_folder
 
+        if output is not None:
+            require_folder(output)
         result = run_bench(name)
     if output is not None:
         write_bench(result, output)
     if as_json:
         _print_json(result)
         return
+    typer.echo(result["about"])
     _print_facts(_console(), {key.replace("_", " "): _figure(value) for key, value in result["results"].items()})
     machine = result["machine"]
     typer.echo(f"{machine['system']}, {machine['processor']}, {machine['cores']} cores")

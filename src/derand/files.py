@@ -51,6 +51,14 @@ def require_writable(path: PathLike, *inputs: PathLike) -> None:
     draft.unlink()
 
 
+def require_folder(path: PathLike) -> None:
+    """Refuse a path that is no folder and cannot become one, before the work whose results it is for."""
+    target = Path(path)
+    nearest = next(place for place in (target, *target.absolute().parents) if place.exists())
+    if not nearest.is_dir():
+        raise NotADirectoryError(f"Cannot write into {os.fspath(path)}: {nearest} is not a folder. Name a folder.")
+
+
 def _start_draft(path: PathLike) -> tuple[Path, Path]:
     """The file to be replaced in the end, and a new, empty one beside it."""
     target = Path(os.path.realpath(path))  # a link stays a link: its target is replaced

@@ -94,6 +94,12 @@ def train_file(
         model.fit(rows, labels)
         certificates = model.certify(rows)
     save(model, output)
+    messages = [str(warning.message) for warning in caught]
+    if (certificates.label == certificates.label[0]).all():
+        messages.append(
+            f"Every row gets the label {certificates.label[0]}: smoothed, no stump outweighs the larger class. "
+            "Try --class-weight balanced, or less noise."
+        )
     return {
         "model": os.fspath(output),
         "rows": table.num_rows,
@@ -105,7 +111,7 @@ def train_file(
         "columns": [{"name": name, **_report_column(model, name, uses[name])} for name in features],
         "training_accuracy": float((certificates.label == labels).mean()),
         "training_certified_accuracy": float(certified_accuracy(labels, certificates, [0.0])[0]),
-        "warnings": [str(warning.message) for warning in caught],
+        "warnings": messages,
         "seconds": time.perf_counter() - start,
     }
 

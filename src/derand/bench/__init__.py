@@ -5,6 +5,7 @@ Owns what is measured and how, one file per benchmark. Must not know how it is p
 
 from __future__ import annotations
 
+import inspect
 import json
 import platform
 from collections.abc import Callable, Mapping
@@ -21,7 +22,7 @@ from derand.bench._joint import bench_joint
 from derand.bench._kernels import bench_kernels
 from derand.bench._quality import bench_quality
 from derand.bench._train import bench_train
-from derand.files import PathLike, replace_when_done
+from derand.files import PathLike, replace_when_done, require_folder
 from derand.threads import count_threads
 
 _PARTS = ("derand", "numpy", "scipy", "scikit-learn", "numba")
@@ -38,12 +39,13 @@ def run_bench(name: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        `bench`, `results` (flat, names with their unit), `versions` and `machine`.
+        `bench`, `about` (what is measured, in a line), `results` (flat), `versions` and `machine`.
     """
     if name not in BENCHES:
         raise ValueError(f"`name` must be one of {', '.join(BENCHES)}, got {name!r}.")
     return {
         "bench": name,
+        "about": inspect.cleandoc(BENCHES[name].__doc__ or "").partition("\n")[0],
         "results": BENCHES[name](),
         "versions": {"python": platform.python_version()} | {part: version(part) for part in _PARTS},
         "machine": {"system": platform.system(), "processor": platform.machine(), "cores": count_threads()},
@@ -66,6 +68,7 @@ def write_bench(report: dict[str, Any], folder: PathLike) -> list[Path]:
         The files written.
     """
     target = Path(folder)
+    require_folder(target)
     target.mkdir(parents=True, exist_ok=True)
     paths = [target / f"{report['bench']}.json"]
     with replace_when_done(paths[0]) as draft:

@@ -70,12 +70,13 @@ def evaluate_phi(terms: Terms, batch: Any, row: int, frequencies: np.ndarray) ->
 
 @pytest.mark.parametrize("points", [256, 1024])
 def test_harmonics_fold_back_onto_the_grid(points: int) -> None:
-    """On the grid of midpoints every cosine is one of the first ones, with a sign, or 0."""
-    numbers = np.arange(0, 9 * points, 7)
-    slots, signs = fourier.fold(numbers, points)
+    """On the grid of midpoints every cosine is one of the first ones, with a sign, or 0; the constant counts twice."""
+    numbers = np.append(np.arange(0, 9 * points, 7), points * np.arange(1, 9))
+    slots, factors = fourier.fold(numbers, points)
     grid = (np.arange(points) + 0.5) * math.pi / points
-    for number, slot, sign in zip(numbers.tolist(), slots.tolist(), signs.tolist(), strict=True):
+    for number, slot, factor in zip(numbers.tolist(), slots.tolist(), factors.tolist(), strict=True):
         assert 0 <= slot < points
+        sign = factor if slot else factor / 2
         np.testing.assert_allclose(np.cos(number * grid), sign * np.cos(slot * grid), atol=1e-9)
 
 
@@ -86,7 +87,22 @@ SHAPES = [(140, 2, 40), (300, 2, 9000), (160, 3, 30), (80, 5, 60), (130, 3, 30_0
 def test_the_transform_bounds_phi(n_terms: int, n_cells: int, largest: int) -> None:
     """exp(-f / 2) is f of the documentation to a tenth of what is allowed for the transform, and never below |phi|."""
     rng = np.random.default_rng(n_terms)
-    problem = draw_problem(rng, n_terms, n_cells, largest, 6)
+    check_transform(rng, draw_problem(rng, n_terms, n_cells, largest, 6))
+
+
+@pytest.mark.parametrize("multiple", [0.5, 1, 2, 4])
+def test_the_transform_of_shifts_that_fold_onto_the_constant(multiple: float) -> None:
+    """Shifts that are multiples of half the grid alias with frequency 0."""
+    rng = np.random.default_rng(1)
+    table, starts, scores = draw_problem(rng, 200, 2, 40, 6)
+    (plan,) = fourier.plan_inversion(prepare_terms(starts, scores, scores.size))
+    for _ in range(4):  # the shift changes the grid
+        scores[-6:] = np.where(scores[-6:] > 0, int(multiple * plan.n_points), 0)
+        plan = fourier.plan_inversion(prepare_terms(starts, scores, scores.size))[-1]
+    check_transform(rng, (table, starts, scores))
+
+
+def check_transform(rng: np.random.Generator, problem: tuple[np.ndarray, ...]) -> None:
     terms, plan, batch, coefficients = begin(problem, draw_thresholds(rng, problem))
     bounds = fourier.bound_phi(coefficients)
     grid = (np.arange(plan.n_points) + 0.5) * math.pi / plan.n_points

@@ -302,3 +302,15 @@ def test_a_row_whose_tilt_is_hard_to_find(backend: str) -> None:
     exact = MP.fsum(mass for score, mass in law_of_stumps(table[0], scores).items() if score > 266)
     assert not proven[0]
     assert math.exp(log_failure[0]) == pytest.approx(float(exact), rel=1e-9)
+
+
+@pytest.mark.parametrize("n_terms", [40, 700])
+def test_many_terms_with_a_cell_next_to_underflow(n_terms: int, backend: str) -> None:
+    """Terms whose cells are all below 1/2, one of them tiny: the product of their normalisers must not overflow."""
+    row = np.array([0.2, 0.2, 0.2, 0.2, 0.2, 1e-300])
+    table, starts = np.tile(row, (1, n_terms)), np.arange(0, 6 * n_terms + 1, 6)
+    scores, cut = np.tile([0, 1, 2, 3, 4, 7], n_terms), np.array([int(1.8 * n_terms)])
+    proven, log_mass = load_backend(backend).failures(table, starts, scores, cut)
+    _, expected = load_backend("numpy").failures(table, starts, scores, cut)
+    assert proven[0]
+    assert log_mass[0] == pytest.approx(expected[0], abs=1e-9)

@@ -21,10 +21,11 @@ from derand.kernels._numba_fourier import (
     Plan,
     begin_inversion,
     bound_phi,
-    fill_tables,
     finish_inversion,
     make_batch,
+    period_of,
     plan_inversion,
+    tabulate,
 )
 from derand.kernels._numba_tilted import (
     HIGH,
@@ -50,6 +51,7 @@ IntArray = NDArray[np.int64]
 _LANES = 16  # transforms come in multiples of that, so that a row's result does not depend on the rows beside it
 _BATCH_ROWS = 64
 _BATCH_NUMBERS = 2**20  # coefficients in a batch
+_MOST_SPARE = 8
 
 
 class Model(NamedTuple):
@@ -58,8 +60,8 @@ class Model(NamedTuple):
     terms: Terms
     plans: tuple[Plan, ...]
     """What its rows share in Fourier inversion, for each grid that is tried."""
-    filled: set[int]
-    """The periods whose tables are filled."""
+    tables: dict[int, FloatArray]
+    """Cosines and sines of each period that was needed."""
     order: IntArray
     """The cells, those of a term by score; empty where all its scores differ."""
     firsts: IntArray
@@ -76,17 +78,15 @@ def failures(
     table, thresholds = _lay_out(table, thresholds, model)
     room = make_room(model.terms)
     proven, log_failure = np.zeros(thresholds.size, dtype=np.bool_), np.full(thresholds.size, np.nan)
-    for plan in model.plans:
+    for plan in (*model.plans, None):
         left = np.flatnonzero(np.isnan(log_failure))
-        if left.size == thresholds.size:
-            proven, log_failure = _invert(table, thresholds, model, plan, room)
-        elif left.size:
-            proven[left], log_failure[left] = _invert(table[left], thresholds[left], model, plan, room)
-    left = np.flatnonzero(~(log_failure < LOG_HALF))  # not inverted, or next to a tie
-    if left.size == thresholds.size:
-        return _walk(table, thresholds, model.terms, room)
-    if left.size:
-        proven[left], log_failure[left] = _walk(table[left], thresholds[left], model.terms, room)
+        if not left.size:
+            break
+        rows = left if left.size < thresholds.size else slice(None)  # a slice copies nothing
+        if plan is not None:
+            proven[rows], log_failure[rows] = _invert(table[rows], thresholds[rows], model, plan, room)
+        else:
+            proven[rows], log_failure[rows] = _walk(table[rows], thresholds[rows], model.terms, room)
     return proven, log_failure
 
 
@@ -98,7 +98,7 @@ def failures_by_laws(
     return _walk(*_lay_out(table, thresholds, model), model.terms, make_room(model.terms))
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def _prepare(starts: bytes, scores: bytes) -> Model:
     """The model, its cells of equal score merged."""
     cell_starts, cell_scores = (np.frombuffer(side, dtype=np.int64).copy() for side in (starts, scores))
@@ -114,7 +114,7 @@ def _prepare(starts: bytes, scores: bytes) -> Model:
         merged_starts = np.append(np.flatnonzero(begins[firsts]), firsts.size)
         terms = prepare_terms(merged_starts, cell_scores[order][firsts], cell_scores.size)
     plans = plan_inversion(terms)
-    return Model(terms, plans, set(), order, firsts, {plan.n_points: [] for plan in plans})
+    return Model(terms, plans, {}, order, firsts, {plan.n_points: [] for plan in plans})
 
 
 def _lay_out(table: FloatArray, thresholds: IntArray, model: Model) -> tuple[FloatArray, IntArray]:
@@ -146,9 +146,12 @@ def _walk(table: FloatArray, thresholds: IntArray, terms: Terms, room: Room) -> 
 def _invert(
     table: FloatArray, thresholds: IntArray, model: Model, plan: Plan, room: Room
 ) -> tuple[NDArray[np.bool_], FloatArray]:
-    """Which side was inverted, and the logarithm of its mass; NaN where that could not be certified."""
+    """Whether the lower side was inverted, and the logarithm of the mass; NaN where it is not certified to fail."""
     terms, spare = model.terms, model.spare[plan.n_points]
-    batch, coefficients = spare.pop() if spare else _make_arrays(terms, plan)
+    try:
+        batch, coefficients = spare.pop()
+    except IndexError:
+        batch, coefficients = _make_arrays(terms, plan)
     size = batch.slot.size
     is_low, log_mass = np.empty(thresholds.size, dtype=np.bool_), np.empty(thresholds.size)
     for start in range(0, thresholds.size, size):
@@ -157,11 +160,21 @@ def _invert(
         padded = -(-used // _LANES) * _LANES
         coefficients[used:padded] = 0.0
         phi_bounds = bound_phi(coefficients[:padded])
-        fill_tables(plan, terms.levels, model.filled, batch.grade[batch.slot >= 0])
-        log_mass[rows] = _finish(thresholds[rows], terms, plan, batch, phi_bounds)
+        log_mass[rows] = np.nan
+        for grade in np.unique(batch.grade[batch.slot >= 0]).tolist():
+            table_of_period = _table_of(model, plan, grade)
+            _finish(thresholds[rows], terms, plan, batch, grade, table_of_period, phi_bounds, log_mass[rows])
         is_low[rows] = batch.side[: thresholds[rows].size] == LOW
-    spare.append((batch, coefficients))
+    if len(spare) < _MOST_SPARE:
+        spare.append((batch, coefficients))
     return is_low, log_mass
+
+
+def _table_of(model: Model, plan: Plan, grade: int) -> FloatArray:
+    """The cosines and sines of a period, which all threads share."""
+    if grade not in model.tables:
+        model.tables[grade] = tabulate(model.terms.levels, period_of(plan.shortest, grade))
+    return model.tables[grade]
 
 
 def _make_arrays(terms: Terms, plan: Plan) -> tuple[Batch, NDArray[np.float32]]:
@@ -202,7 +215,7 @@ def _begin(
         batch.theta[row], batch.gap[row], batch.deviation[row] = -tilt, gap, deviation
         batch.log_prefactor[row] = math.log(fraction) + exponent * math.log(2.0) + tilt * (shift - cut)
         batch.roundings[row] = count_roundings(terms, tilt, cut, exponent, shift)
-        if begin_inversion(terms, plan, batch, row, cut, coefficients[used]):
+        if begin_inversion(terms, plan, batch, row, cut, shift, coefficients[used]):
             batch.slot[row] = used
             used += 1
     return used
@@ -210,16 +223,20 @@ def _begin(
 
 @njit(nogil=True, cache=True)
 def _finish(
-    thresholds: IntArray, terms: Terms, plan: Plan, batch: Batch, phi_bounds: NDArray[np.float32]
-) -> FloatArray:
-    """Logarithm of the mass of each row, NaN where it was not inverted."""
-    log_mass = np.empty(thresholds.size)
+    thresholds: IntArray,
+    terms: Terms,
+    plan: Plan,
+    batch: Batch,
+    grade: int,
+    table: FloatArray,
+    phi_bounds: NDArray[np.float32],
+    log_mass: FloatArray,
+) -> None:
+    """Fill in the logarithm of the mass of each row of this period that is inverted and proven to fail."""
     for row in range(thresholds.size):
-        total = -1.0
-        if batch.slot[row] >= 0:
+        if batch.slot[row] >= 0 and batch.grade[row] == grade:
             cut = cut_of(terms, batch.side[row], thresholds[row])
-            total = finish_inversion(terms, plan, batch, row, cut, phi_bounds[batch.slot[row]])
-        log_mass[row] = np.nan
-        if total > 0.0:
-            log_mass[row] = math.log(total) + batch.log_prefactor[row] + batch.roundings[row] * EPSILON
-    return log_mass
+            total = finish_inversion(terms, plan, batch, row, cut, table, phi_bounds[batch.slot[row]])
+            if total > 0.0:
+                mass = math.log(total) + batch.log_prefactor[row] + batch.roundings[row] * EPSILON
+                log_mass[row] = mass if mass < LOG_HALF else np.nan

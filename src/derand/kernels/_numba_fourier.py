@@ -15,7 +15,6 @@ Rounding and bounds: README.md, step 7.
 from __future__ import annotations
 
 import math
-from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -29,13 +28,14 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 MAX_FREQUENCIES = 64
-_ACCURACY = 4.9e-10  # what may be added to the sum, relative to it; the sum itself may be as much too large
+_ACCURACY = 4.4e-10  # what may be added to the sum, relative to it; the sum itself may be as much too large
 _ACCURACY_NEAR_TIES = 5e-11
 _ALIASES = 30.0  # the tilted mass more than a period below the threshold is less than exp(-30)
 _N_PERIODS = 28  # each 2**(1/4) times the one before
 _DEGREE = 6  # of the Taylor polynomial of -log(1 - x)
 _TRANSFORM_ERROR = 2e-5  # of the cosine transform in single precision, relative to the sum of all coefficients
 _FALLEN = -60.0  # log |phi| below which nothing counts
+_MOST_LEVELS = 2**16  # distinct scores: the cosines and sines of a period take 1 KiB for each
 _MANY_TERMS = 150  # that make |phi| small enough by a simpler bound
 _BLOCK = 32  # points that are dropped at once
 _LAW_COST = 0.6  # nanoseconds per cell and tilted deviation, by laws
@@ -58,7 +58,7 @@ class Plan(NamedTuple):
     slots: IntArray
     """(bins, degree): where in the transform's input the harmonics of a shift belong."""
     signs: FloatArray
-    """(bins, degree): with which sign."""
+    """(bins, degree): with which factor."""
     harmonics: FloatArray
     """(degree + 1, degree): coefficient of cos(k a), halved for k > 0, in sin(a / 2)**(2 j), for k and j - 1."""
     slope: float
@@ -68,8 +68,6 @@ class Plan(NamedTuple):
     """Largest 1 / |1 - exp(-theta + i w)| next to each point; infinite for the first one, which is never dropped."""
     shortest: float
     """The shortest period N."""
-    tables: FloatArray
-    """(periods, levels, 2, frequencies): cosines and sines of level * w_k, filled where needed."""
 
 
 class Batch(NamedTuple):
@@ -145,21 +143,20 @@ _period_of = njit(nogil=True, cache=True)(period_of)
 def plan_inversion(terms: Terms) -> tuple[Plan, ...]:
     """What all rows of a model share: first on a coarse grid, then on a fine one; nothing where inversion is no use."""
     n_terms = terms.shifts.size
-    if n_terms < MIN_TERMS_FOR_FOURIER or not terms.shifts.any():
+    if n_terms < MIN_TERMS_FOR_FOURIER or not terms.shifts.any() or terms.levels.size > _MOST_LEVELS:
         return ()
     widest = 0.5 * math.sqrt(float((terms.shifts**2).sum()))  # deviation
     shortest = max(64.0, 0.5 * widest)
-    tables = np.empty((_N_PERIODS, terms.levels.size, 2, MAX_FREQUENCIES))
     coarse = _power_of_two(max(256.0, min(2.5 * widest, max(2048.0, 0.3 * widest))))
     fine = _power_of_two(1.2 * widest)
-    return tuple(_plan_grid(terms, points, shortest, tables) for points in sorted({coarse, max(coarse, fine)}))
+    return tuple(_plan_grid(terms, points, shortest) for points in sorted({coarse, max(coarse, fine)}))
 
 
 def _power_of_two(number: float) -> int:
     return 2 ** math.ceil(math.log2(number))
 
 
-def _plan_grid(terms: Terms, points: int, shortest: float, tables: FloatArray) -> Plan:
+def _plan_grid(terms: Terms, points: int, shortest: float) -> Plan:
     counts = np.diff(terms.starts)
     n_pairs = 0.5 * float((counts * (counts - 1)).sum())
     shifts = np.unique(terms.shifts[terms.shifts > 0])
@@ -181,17 +178,17 @@ def _plan_grid(terms: Terms, points: int, shortest: float, tables: FloatArray) -
         level=-math.log1p(-tangent) - tangent / (1.0 - tangent),
         point_weights=point_weights,
         shortest=shortest,
-        tables=tables,
     )
 
 
 def fold(numbers: IntArray, points: int) -> tuple[IntArray, FloatArray]:
-    """Where cos(number * w) belongs among cos(n * w), n < points, on the grid of midpoints, and with which sign."""
+    """Where cos(number * w) belongs among cos(n * w), n < points, on the grid of midpoints, and with which factor."""
     rest = numbers % (4 * points)
     rest = np.minimum(rest, 4 * points - rest)
     signs = np.where(rest == points, 0.0, np.where(rest > points, -1.0, 1.0))
     slots = np.where(rest > points, 2 * points - rest, rest)
-    return np.where(rest == points, 0, slots), signs
+    # the transform takes half of every cosine but the first
+    return np.where(rest == points, 0, slots), np.where(slots == 0, 2 * signs, signs)
 
 
 def _expand_powers() -> FloatArray:
@@ -204,24 +201,16 @@ def _expand_powers() -> FloatArray:
     )
 
 
-_filling = Lock()
-
-
-def fill_tables(plan: Plan, levels: FloatArray, filled: set[int], grades: IntArray) -> None:
-    """Cosines and sines for the periods that are asked for; several threads share them."""
-    for grade in set(grades.tolist()) - filled:
-        period = period_of(plan.shortest, grade)
-        turns = np.outer(levels.astype(np.int64), np.arange(MAX_FREQUENCIES)) % period
-        angles = 2 * math.pi * np.minimum(turns, period - turns) / period
-        with _filling:
-            plan.tables[grade, :, 0] = np.cos(angles)
-            plan.tables[grade, :, 1] = np.where(2 * turns > period, -np.sin(angles), np.sin(angles))
-            filled.add(grade)
+def tabulate(levels: FloatArray, period: int) -> FloatArray:
+    """Cosines and sines of level * w_k for the first frequencies of a period, (levels, 2, frequencies)."""
+    turns = np.outer(levels.astype(np.int64), np.arange(MAX_FREQUENCIES)) % period
+    angles = 2 * math.pi * np.minimum(turns, period - turns) / period
+    return np.stack([np.cos(angles), np.where(2 * turns > period, -np.sin(angles), np.sin(angles))], axis=1)
 
 
 @njit(nogil=True, cache=True)
 def begin_inversion(
-    terms: Terms, plan: Plan, batch: Batch, row: int, cut: int, coefficients: NDArray[np.float32]
+    terms: Terms, plan: Plan, batch: Batch, row: int, cut: int, shift: int, coefficients: NDArray[np.float32]
 ) -> bool:
     """Choose the period and fill the coefficients of -f / 2 for a row; False where inversion is of no use."""
     theta, deviation = batch.theta[row], batch.deviation[row]
@@ -235,7 +224,9 @@ def begin_inversion(
     below = abs(batch.gap[row]) + reach + math.sqrt(reach * reach + 2 * _ALIASES * deviation * deviation)
     above = (-math.log(0.05 * accuracy) - log_expected) / theta
     grade = math.ceil(4 * math.log2(max(below, above, plan.shortest) / plan.shortest))
-    exponents = theta * (terms.starts.size * terms.largest + 4 * cut)  # their roundings, which count near ties
+    exponents = theta * (
+        terms.starts.size * terms.largest + 4 * (cut + shift)
+    )  # their roundings, which count near ties
     if grade >= _N_PERIODS or exponents > 1e5:
         return False
     batch.grade[row] = grade
@@ -344,9 +335,9 @@ def bound_phi(coefficients: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @njit(nogil=True, cache=True)
 def finish_inversion(
-    terms: Terms, plan: Plan, batch: Batch, row: int, cut: int, phi_bounds: NDArray[np.float32]
+    terms: Terms, plan: Plan, batch: Batch, row: int, cut: int, table: FloatArray, phi_bounds: NDArray[np.float32]
 ) -> float:
-    """Upper bound of the tilted sum, or -1, given upper bounds of |phi| on the grid."""
+    """Upper bound of the tilted sum, or -1, given the period's `tabulate` and upper bounds of |phi| on the grid."""
     theta, log_prefactor = batch.theta[row], batch.log_prefactor[row]
     accuracy = batch.accuracy[row]
     period = _period_of(plan.shortest, batch.grade[row])
@@ -355,7 +346,6 @@ def finish_inversion(
     if kept > MAX_FREQUENCIES or 2 * kept >= period:
         return -1.0
     real, imaginary = np.ones(kept), np.zeros(kept)
-    table = plan.tables[batch.grade[row]]
     if terms.are_stumps:
         _multiply_stumps(batch.weights[row], terms.shift_places, table, real, imaginary)
     else:
@@ -386,7 +376,7 @@ def _bound_dropped(
     while first > 0:
         block = _BLOCK if first > 2 * _BLOCK else 1  # single points next to frequency 0
         part = factor * _weigh(phi_bounds, plan.point_weights, first - block, block)
-        if total + part > allowed:
+        if not total + part <= allowed:
             break
         total += part
         first -= block
@@ -423,7 +413,7 @@ def _drop_along_parabola(
         if 2.0 * bend * square > decline or frequency > 1.0:
             break
         part = 2.002 / period / math.sin(frequency) * math.exp(-0.5 * (decline - bend * square) * square)
-        if total + part > allowed:
+        if not total + part <= allowed:
             break
         total += part
         kept -= 1

@@ -365,8 +365,8 @@ def _weigh_stumps(low: FloatArray, high: FloatArray, masses: FloatArray, stay: F
 
 @njit(nogil=True, cache=True, inline="always")
 def _normalise(fraction: float, exponent: int) -> tuple[float, int]:
-    """The same fraction * 2**exponent, the fraction kept from underflow."""
-    if fraction < 1e-10:
+    """The same fraction * 2**exponent, the fraction kept from underflow and overflow."""
+    if fraction < 1e-10 or fraction > 1e10:
         fraction, more = math.frexp(fraction)
         exponent += more
     return fraction, exponent

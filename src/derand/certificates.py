@@ -25,7 +25,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 MAX_SUPPORT = 2**23
-"""Largest number of grid levels between the lowest and the highest score: the tables of two threads take 400 MB."""
+"""Largest number of grid levels between the lowest and the highest score: the laws of two threads take up to 700 MB."""
 _BLOCK_NUMBERS = 2**19  # numbers in a block's probability table
 _BLOCK_ROWS = 2**13
 _FEW_ROWS = 2**7  # not worth the change from one block to the next

@@ -57,7 +57,7 @@ class Plan(NamedTuple):
     """Shift of each bin but the last."""
     slots: IntArray
     """(bins, degree): where in the transform's input the harmonics of a shift belong."""
-    signs: FloatArray
+    factors: FloatArray
     """(bins, degree): with which factor."""
     harmonics: FloatArray
     """(degree + 1, degree): coefficient of cos(k a), halved for k > 0, in sin(a / 2)**(2 j), for k and j - 1."""
@@ -160,7 +160,7 @@ def _plan_grid(terms: Terms, points: int, shortest: float) -> Plan:
     counts = np.diff(terms.starts)
     n_pairs = 0.5 * float((counts * (counts - 1)).sum())
     shifts = np.unique(terms.shifts[terms.shifts > 0])
-    slots, signs = fold(np.arange(1, _DEGREE + 1) * shifts[:, None].astype(np.int64), points)
+    slots, factors = fold(np.arange(1, _DEGREE + 1) * shifts[:, None].astype(np.int64), points)
     before = (np.arange(points) - 0.5) * math.pi / points  # the point before, where the weight is larger
     point_weights = np.where(2 * before >= math.pi, 1.0, 1.0 / np.sin(np.maximum(before, 1e-9)))
     point_weights[0] = math.inf
@@ -172,7 +172,7 @@ def _plan_grid(terms: Terms, points: int, shortest: float) -> Plan:
         bins=np.where(terms.shifts > 0, np.searchsorted(shifts, terms.shifts), shifts.size).astype(np.uint64),
         shifts=shifts,
         slots=slots,
-        signs=signs,
+        factors=factors,
         harmonics=_expand_powers(),
         slope=1.0 / (1.0 - tangent),
         level=-math.log1p(-tangent) - tangent / (1.0 - tangent),
@@ -224,9 +224,8 @@ def begin_inversion(
     below = abs(batch.gap[row]) + reach + math.sqrt(reach * reach + 2 * _ALIASES * deviation * deviation)
     above = (-math.log(0.05 * accuracy) - log_expected) / theta
     grade = math.ceil(4 * math.log2(max(below, above, plan.shortest) / plan.shortest))
-    exponents = theta * (
-        terms.starts.size * terms.largest + 4 * (cut + shift)
-    )  # their roundings, which count near ties
+    # roundings of the exponents, which count near ties
+    exponents = theta * (terms.starts.size * terms.largest + 4 * (cut + shift))
     if grade >= _N_PERIODS or exponents > 1e5:
         return False
     batch.grade[row] = grade
@@ -270,7 +269,7 @@ def _spread_stumps(terms: Terms, plan: Plan, batch: Batch, row: int, coefficient
             coefficient = 0.0
             for j in range(k - 1, _DEGREE):
                 coefficient += sums[j] * plan.harmonics[k, j]
-            coefficients[plan.slots[b, k - 1]] -= 0.5 * plan.signs[b, k - 1] * coefficient
+            coefficients[plan.slots[b, k - 1]] -= 0.5 * plan.factors[b, k - 1] * coefficient
     batch.size[row], batch.curvature[row] = size, curvature
     batch.decline[row], batch.bend[row] = decline, bend
     return mean

@@ -77,7 +77,7 @@ from derand.kernels import _cuda
 steps = [StepFunction(0, [0.0, 0.1, 2.0], [0, 5, 2, 9]), StepFunction(1, [0.5], [3, 0]), StepFunction(2, [], [4])]
 model = AdditiveEnsemble([*steps, CategoryTable(3, [0, 1], [1, 4], 0)], 10, 4)
 rows = np.array([[0.05, 0.5, 0.0, 1.0], [2.5, -1.0, 0.0, 0.0]])
-_cuda._BLOCK_NUMBERS = _cuda._FEW_ROWS = 1  # every row is a block, the lanes take turns
+_cuda._BLOCK_NUMBERS = _cuda._FEW_ROWS = 1  # every row is a block, the streams take turns
 cases = [("gaussian:0.3", 0, 4096), ("uniform:0.4", 0, 4096), ("laplace:0.2", 1, 4096), ("gaussian:0.3", 0, 3)]
 for noise, l0, states in cases:
     _cuda._STATES_IN_SHARED = states  # with few of them, laws do not fit
@@ -95,7 +95,7 @@ _MEASURED = """
 import time
 from numba import cuda
 from derand import AdditiveEnsemble, certify
-from derand.kernels._cuda_device import measure_device, open_lanes
+from derand.kernels._cuda_device import watch_device, open_streams
 
 class Event:  # the simulator's own knows no time; as it waits for everything, the clock of the host will do
     def record(self, stream):
@@ -109,13 +109,13 @@ model = AdditiveEnsemble.from_stumps([0, 1], [0.5, 0.2], [0.1, 0.7], [0.9, 0.3],
 rows = [[0.0, 0.4], [2.0, 1.0]]
 plain = certify(model, rows, "gaussian:0.25", backend="cuda")
 start = time.perf_counter()
-with measure_device() as device:
+with watch_device() as device:
     measured = certify(model, rows, "gaussian:0.25", backend="cuda")
 whole = 1000 * (time.perf_counter() - start)
 assert measured.log_failure.tolist() == plain.log_failure.tolist()
 assert 0 < device.transfer_ms and 0 < device.kernel_ms
 assert device.kernel_ms + device.transfer_ms < whole
-assert all(lane.watch is None for lane in open_lanes())
+assert all(stream.watch is None for stream in open_streams())
 print("agrees")
 """
 
@@ -142,7 +142,7 @@ def test_measuring_the_device_changes_no_result() -> None:
     [([], 0.0), ([(1.0, 2.5)], 1.5), ([(4.0, 5.0), (0.0, 2.0), (1.0, 3.0), (1.5, 1.75)], 4.0)],
 )
 def test_time_in_which_spans_overlap_counts_once(spans: list[tuple[float, float]], milliseconds: float) -> None:
-    """Two lanes may work at the same time: what they cover together is counted, gaps are not."""
+    """Two streams may work at the same time: what they cover together is counted, gaps are not."""
     assert _cuda_device.cover(spans) == milliseconds
 
 
@@ -235,9 +235,9 @@ def fetch_table(gpu: Any, noise: Noise, rows: np.ndarray, model: AdditiveEnsembl
         packed.starts,
     )
     tables.send_model()
-    lane = gpu.open_lanes()[0]
-    table = lane.fetch("table", tables.bring(lane, slice(0, len(rows))))
-    lane.finish()
+    stream = gpu.open_streams()[0]
+    table = stream.fetch("table", tables.bring(stream, slice(0, len(rows))))
+    stream.finish()
     return np.array(table)
 
 
@@ -284,7 +284,7 @@ def test_times_of_the_device_are_part_of_the_whole(gpu: Any) -> None:
     model, rows = draw_problem(200, 3000, 2, 60, seed=5)
     plain = certify(model, rows, Gaussian(0.25), backend="cuda")
     start = time.perf_counter()
-    with _cuda_device.measure_device() as device:
+    with _cuda_device.watch_device() as device:
         measured = certify(model, rows, Gaussian(0.25), backend="cuda")
     whole = 1000 * (time.perf_counter() - start)
     assert 0 < device.transfer_ms < whole
@@ -332,7 +332,7 @@ def test_rows_that_do_not_fit_shared_memory_go_to_device_memory(gpu: Any, monkey
 
 @pytest.mark.gpu
 def test_blocks_do_not_change_a_row(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Streamed in many blocks through both lanes, every row has bit for bit the certificate that it has alone."""
+    """Streamed in many blocks through both streams, every row has bit for bit the certificate that it has alone."""
     model, rows = draw_problem(50, 1000, 4, 40, seed=3)
     whole = certify(model, rows, Gaussian(0.25), backend="cuda")
     monkeypatch.setattr(gpu, "_BLOCK_NUMBERS", 1)

@@ -16,10 +16,11 @@ _HOMES = {
     "Uniform": "noise",
     "Laplace": "noise",
     "parse_noise": "noise",
-    "StepFunction": "ensemble",
-    "CategoryTable": "ensemble",
-    "AdditiveEnsemble": "ensemble",
-    "WeightedVote": "ensemble",
+    "Threat": "threat",
+    "StepFunction": "model",
+    "CategoryTable": "model",
+    "AdditiveEnsemble": "model",
+    "WeightedVote": "model",
     "Certificates": "certificates",
     "Distribution": "certificates",
     "certify": "certificates",
@@ -42,16 +43,16 @@ if TYPE_CHECKING:
     from derand.certificates import Distribution as Distribution
     from derand.certificates import certify as certify
     from derand.certificates import distribution as distribution
-    from derand.ensemble import AdditiveEnsemble as AdditiveEnsemble
-    from derand.ensemble import CategoryTable as CategoryTable
-    from derand.ensemble import StepFunction as StepFunction
-    from derand.ensemble import WeightedVote as WeightedVote
     from derand.estimators import RobAdaBoostClassifier as RobAdaBoostClassifier
     from derand.estimators import RobTreeBoostClassifier as RobTreeBoostClassifier
     from derand.estimators import StumpClassifier as StumpClassifier
     from derand.estimators import make_certified_scorer as make_certified_scorer
     from derand.metrics import average_certified_radius as average_certified_radius
     from derand.metrics import certified_accuracy as certified_accuracy
+    from derand.model import AdditiveEnsemble as AdditiveEnsemble
+    from derand.model import CategoryTable as CategoryTable
+    from derand.model import StepFunction as StepFunction
+    from derand.model import WeightedVote as WeightedVote
     from derand.noise import Gaussian as Gaussian
     from derand.noise import Laplace as Laplace
     from derand.noise import Noise as Noise
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from derand.report import CertificateReport as CertificateReport
     from derand.storage import load as load
     from derand.storage import save as save
+    from derand.threat import Threat as Threat
 
 
 def __getattr__(name: str) -> Any:

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from derand._arrays import FloatArray
 from derand.certificates import Certificates
-
-FloatArray = NDArray[np.float64]
 
 
 def certified_accuracy(

@@ -1,8 +1,8 @@
 """Noise distributions: all that the package knows about a noise stands in its one class.
 
 Owns the probabilities of a feature's cells under noise, the radius that follows from a failure mass, and sampling.
-Must not know models, kernels or estimators. Every probability used by a certificate is an upper bound of the
-true one, and every radius a lower bound; `kernels/README.md` derives the constants below.
+Must not know models, laws or estimators. Every probability used by a certificate is an upper bound of the true one, and
+every radius a lower bound; `kernels/README.md` derives the constants.
 """
 
 from __future__ import annotations
@@ -14,24 +14,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from derand._arrays import EPSILON, TINY, FloatArray, IntArray
+from derand.kernels import TAIL_ERROR, TAIL_ERROR_GROWTH
 
-EPSILON = 2.0**-52
-TINY = 2.0**-1022
-"""Smallest normal double: what stands in for a positive probability that is too small to be represented."""
-
-TAIL_ERROR = 96 * EPSILON
-"""Relative error of a computed cell probability away from the tails (kernels/README.md, step 1)."""
-TAIL_ERROR_GROWTH = 8 * EPSILON
-"""Its growth per unit of z**2 (Gaussian) or z (Laplace), z being the distance in noise scales."""
 RADIUS_ERROR = 64 * EPSILON
 """Error of a computed radius, relative to the radius and to the noise scale (kernels/README.md, step 4)."""
 
-_LAPLACE_END = 750.0  # the tail beyond is below TINY
 _CHUNK_NUMBERS = 2**14  # edges of all rows that are worked on together: larger arrays leave the cache and the heap
 _CHUNK_EDGES = 2**11  # edges of a row among them, but terms stay whole
 _LARGEST_SCALE = 1e300  # differences of finite numbers that overflow are then too many scales to matter
@@ -84,6 +75,8 @@ class Noise(ABC):
     name: ClassVar[str]
     norm: ClassVar[int]
     parameter: ClassVar[str]
+    is_tight: ClassVar[bool] = False
+    """Whether some model with that failure mass is flipped just beyond the radius, so that no larger one is sound."""
 
     @property
     def magnitude(self) -> float:
@@ -262,17 +255,6 @@ def _round_down(radius: FloatArray, magnitude: float) -> FloatArray:
     return np.maximum(radius - RADIUS_ERROR * (finite + magnitude), 0.0)
 
 
-def _mirror(
-    x: FloatArray, edges: FloatArray, scales: FloatArray, starts: IntArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Ends and width of all cells of terms with several edges, in scales from x, reflected to lie right of it."""
-    edge = np.insert(np.arange(edges.size), starts[:-1], starts[:-1])  # one of the cell's
-    lows, highs = np.insert(edges, starts[:-1], -np.inf), np.insert(edges, starts[1:], np.inf)
-    start, stop = (lows - x[:, edge]) / scales[edge], (highs - x[:, edge]) / scales[edge]
-    left = start + stop < 0
-    return np.where(left, -stop, start), np.where(left, -start, stop), (highs - lows) / scales[edge]
-
-
 @dataclass(frozen=True, slots=True)
 class Gaussian(Noise):
     """Normal noise of standard deviation `sigma`: certifies l2 balls, radius `-sigma * ppf(failure)`.
@@ -289,6 +271,7 @@ class Gaussian(Noise):
     name: ClassVar[str] = "gaussian"
     norm: ClassVar[int] = 2
     parameter: ClassVar[str] = "sigma"
+    is_tight: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self._check()
@@ -313,12 +296,12 @@ class Gaussian(Noise):
         return rng.standard_normal(shape)
 
     def _sides(self, x: FloatArray, edges: FloatArray, scales: FloatArray) -> FloatArray:
-        from derand.normal import bound_sides
+        from derand.kernels.normal import bound_sides
 
         return bound_sides(x, edges, scales, TAIL_ERROR, TAIL_ERROR_GROWTH, TINY)
 
     def _cells(self, x: FloatArray, edges: FloatArray, scales: FloatArray, starts: IntArray) -> FloatArray:
-        from derand.normal import bound_cells
+        from derand.kernels.normal import bound_cells
 
         return bound_cells(x, edges, scales, starts, TAIL_ERROR, TAIL_ERROR_GROWTH, TINY)
 
@@ -339,6 +322,7 @@ class Uniform(Noise):
     name: ClassVar[str] = "uniform"
     norm: ClassVar[int] = 1
     parameter: ClassVar[str] = "half_width"
+    is_tight: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self._check()
@@ -358,12 +342,12 @@ class Uniform(Noise):
         return rng.uniform(-1.0, 1.0, shape)
 
     def _sides(self, x: FloatArray, edges: FloatArray, scales: FloatArray) -> FloatArray:
-        from derand.interval import bound_sides
+        from derand.kernels.interval import bound_sides
 
         return bound_sides(x, edges, self._halves(scales))
 
     def _cells(self, x: FloatArray, edges: FloatArray, scales: FloatArray, starts: IntArray) -> FloatArray:
-        from derand.interval import bound_cells
+        from derand.kernels.interval import bound_cells
 
         return bound_cells(x, edges, self._halves(scales), starts)
 
@@ -388,6 +372,7 @@ class Laplace(Noise):
     name: ClassVar[str] = "laplace"
     norm: ClassVar[int] = 1
     parameter: ClassVar[str] = "scale"
+    is_tight: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self._check()
@@ -414,23 +399,14 @@ class Laplace(Noise):
         return rng.laplace(size=shape)
 
     def _sides(self, x: FloatArray, edges: FloatArray, scales: FloatArray) -> FloatArray:
-        z = np.clip((x - edges) / scales, -_LAPLACE_END, _LAPLACE_END)
-        distance = np.abs(z)
-        tail = 0.5 * np.exp(-distance)
-        small = np.maximum(tail * (1 + (TAIL_ERROR + TAIL_ERROR_GROWTH * distance)), TINY)
-        # 1 - tail is at least 1/2: the tail's own error, not widened before, weighs no more in it than in the tail
-        large = np.minimum((1 - tail) * (1 + TAIL_ERROR), 1.0)
-        is_right = z > 0
-        return np.stack([np.where(is_right, small, large), np.where(is_right, large, small)], axis=-1)
+        from derand.kernels.laplace import bound_sides
+
+        return bound_sides(x, edges, scales)
 
     def _cells(self, x: FloatArray, edges: FloatArray, scales: FloatArray, starts: IntArray) -> FloatArray:
-        start, stop, width = _mirror(x, edges, scales, starts)
-        start = np.clip(start, -_LAPLACE_END, _LAPLACE_END)
-        near = np.maximum(start, 0.0)
-        one_sided = -0.5 * np.exp(-near) * np.expm1(-width)
-        astride = -0.5 * (np.expm1(-stop) + np.expm1(np.minimum(start, 0.0)))
-        mass = np.where(start > 0, one_sided, astride)
-        return np.clip(mass * (1 + (TAIL_ERROR + TAIL_ERROR_GROWTH * near)), TINY, 1.0)
+        from derand.kernels.laplace import bound_cells
+
+        return bound_cells(x, edges, scales, starts)
 
 
 NOISES: dict[str, type[Noise]] = {kind.name: kind for kind in (Gaussian, Uniform, Laplace)}

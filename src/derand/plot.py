@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from derand import metrics
+from derand._arrays import FloatArray
 from derand.certificates import Certificates, Distribution
-from derand.ensemble import CategoryTable, StepFunction, Term
+from derand.model import Axis, Term
 from derand.noise import Noise, as_noise
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-FloatArray = NDArray[np.float64]
 
 ACCENT, WRONG, MUTED, DATA = "#0a5ea8", "#c2500a", "#5b6b7a", "#dde4eb"
 """Blue, orange and greys that people of any colour vision tell apart."""
@@ -82,8 +81,8 @@ def shape(
 
     Parameters
     ----------
-    term : StepFunction or CategoryTable
-        One of `model.terms`.
+    term : Term
+        One of `model.terms`, of one column.
     noise : Noise, str or None
         Draws the mean score under noise as well; a category is not randomised.
     column : array-like of shape (n_rows,) or None
@@ -108,18 +107,19 @@ def shape(
     """
     axes = _as_axes(axes)
     values = None if column is None else np.asarray(column, dtype=np.float64)
-    if isinstance(term, CategoryTable):
-        _draw_table(axes, term, values, categories)
+    (feature,) = term.features
+    if term.axes:
+        _draw_steps(axes, term, term.axes[0], None if noise is None else as_noise(noise), values)
     else:
-        _draw_steps(axes, term, None if noise is None else as_noise(noise), values)
-    axes.set_xlabel(f"feature {term.feature}" if name is None else name)
+        _draw_table(axes, term, values, categories)
+    axes.set_xlabel(f"feature {feature}" if name is None else name)
     axes.set_ylabel("score")
     return axes
 
 
-def _draw_steps(axes: Axes, term: StepFunction, noise: Noise | None, values: FloatArray | None) -> None:
-    scale = 1.0 if noise is None else float(noise.scales(np.array([term.feature]))[0])
-    seen = [*(() if values is None or not values.size else (values.min(), values.max())), *term.edges.tolist()]
+def _draw_steps(axes: Axes, term: Term, axis: Axis, noise: Noise | None, values: FloatArray | None) -> None:
+    scale = 1.0 if noise is None else float(noise.scales(np.array([axis.feature]))[0])
+    seen = [*(() if values is None or not values.size else (values.min(), values.max())), *axis.edges.tolist()]
     low, high = (min(seen), max(seen)) if seen else (0.0, 0.0)
     margin = 0.05 * (high - low) or 3 * scale
     if values is None:
@@ -127,11 +127,11 @@ def _draw_steps(axes: Axes, term: StepFunction, noise: Noise | None, values: Flo
     x = np.linspace(low - margin, high + margin, _POINTS)
     if values is not None:
         _draw_beneath(axes, values, (float(x[0]), float(x[-1])))
-    inside = np.concatenate([[x[0]], term.edges, [x[-1]]])
-    axes.step(inside, [*term.scores[:, 0].tolist(), int(term.scores[-1, 0])], where="post", color=MUTED, label="steps")
+    inside, heights = np.concatenate([[x[0]], axis.edges, [x[-1]]]), term.cell_scores
+    axes.step(inside, [*heights.tolist(), int(heights[-1])], where="post", color=MUTED, label="steps")
     if noise is not None:
-        cells = noise.cell_probabilities(x, term.edges, term.feature)
-        axes.plot(x, cells @ term.scores[:, 0], color=ACCENT, linewidth=2, label="mean under noise")
+        cells = noise.cell_probabilities(x, axis.edges, axis.feature)
+        axes.plot(x, cells @ heights, color=ACCENT, linewidth=2, label="mean under noise")
     axes.set_xlim(float(x[0]), float(x[-1]))
 
 
@@ -145,12 +145,12 @@ def _draw_beneath(axes: Axes, values: FloatArray, ends: tuple[float, float]) -> 
     axes.patch.set_visible(False)
 
 
-def _draw_table(axes: Axes, term: CategoryTable, values: FloatArray | None, categories: Sequence[Any] | None) -> None:
-    codes = term.categories.tolist()
+def _draw_table(axes: Axes, term: Term, values: FloatArray | None, categories: Sequence[Any] | None) -> None:
+    codes = term.codes.tolist()
     names = [f"{code:g}" if categories is None else str(categories[int(code)]) for code in codes]
     if values is not None:
         names = [f"{name} ({int((values == code).sum())})" for name, code in zip(names, codes, strict=True)]
-    heights = [*term.scores[:, 0].tolist(), term.other]
+    heights = term.evaluate([*codes, np.nan]).tolist()  # the last is that of any other value
     colours = [*[ACCENT] * len(codes), MUTED]
     axes.bar(range(len(heights)), heights, color=colours)
     axes.set_xticks(range(len(heights)), [*names, "other"], rotation=30, ha="right")
@@ -203,7 +203,8 @@ def law(
         axes.bar(support[side], mass[side], width, color=colour, label=f"class {int(one)}")
     axes.axvline(threshold + 0.5 * width, color="black", linewidth=1, label="threshold")
     if allowed is not None:
-        axes.axvline(float(find_percentile(support, mass, allowed, is_one)), color="black", ls="--", label="percentile")
+        percentile = distribution.percentile(allowed, row=row, label=int(is_one))
+        axes.axvline(float(percentile), color="black", ls="--", label="percentile")
     right = axes.twinx()
     right.step(support, np.cumsum(mass), where="post", color=MUTED, linewidth=1)
     right.set_ylim(0.0, 1.02)
@@ -211,34 +212,6 @@ def law(
     axes.set_xlabel("score")
     axes.set_ylabel("probability")
     return axes
-
-
-def find_percentile(
-    support: NDArray[np.int64], mass: FloatArray, allowed: ArrayLike, is_one: bool
-) -> NDArray[np.int64]:
-    """The score that all but an allowed share of the noisy copies reach on the answer's side (docs/theory.md).
-
-    Parameters
-    ----------
-    support, mass : arrays of shape (n_levels,)
-        The law of one row.
-    allowed : array-like of any shape
-        Failure masses.
-    is_one : bool
-        Whether the answer is class 1, which lies above the threshold.
-
-    Returns
-    -------
-    array of the shape of `allowed`
-
-    Examples
-    --------
-    >>> find_percentile(np.array([0, 1, 2]), np.array([0.1, 0.2, 0.7]), [0.05, 0.15], is_one=True).tolist()
-    [0, 1]
-    """
-    ordered, weights = (support, mass) if is_one else (support[::-1], mass[::-1])
-    at = np.searchsorted(np.cumsum(weights), np.asarray(allowed), side="right")
-    return np.asarray(ordered[np.minimum(at, ordered.size - 1)])
 
 
 def _as_axes(axes: Axes | None) -> Axes:

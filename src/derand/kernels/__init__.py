@@ -1,24 +1,26 @@
-"""Kernels: sums over all outcomes of independent terms, on arrays alone.
+"""Kernels: sums over all outcomes of independent terms, and the probabilities of cells, on arrays alone.
 
-README.md beside this file holds the contract and the rounding argument. A backend is one module with the three
-functions `failures`, `tails` and `laws`, named in BACKENDS. Kernels trust their input and import nothing of derand
-outside this folder.
+README.md beside this file holds the contract and the rounding argument. A backend is one module with `prepare`, which
+turns a model's arrays into a plan, and the three functions `failures`, `tails` and `laws` that take the plan; it is
+named in BACKENDS. Cells of a noise: `normal`, `interval`, `laplace`. Kernels trust their input and import nothing of
+derand outside this folder but array types and constants.
 """
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from importlib import import_module
-from typing import Protocol, cast, runtime_checkable
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
 
-EPSILON = 2.0**-52
-TINY = 2.0**-1022
-"""Smallest normal double."""
+TAIL_ERROR = 96 * EPSILON
+"""Relative error of a computed cell probability away from the tails (README.md, step 1)."""
+TAIL_ERROR_GROWTH = 8 * EPSILON
+"""Its growth per unit of z**2 (Gaussian) or z (Laplace), z being the distance in noise scales."""
 LOG_HALF = -0.6931471805599454
 """Below log(1/2)."""
 NEGLIGIBLE = 1e-307
@@ -27,24 +29,60 @@ FLOOR = 1e-300
 """Added to each mass that is not impossible: more than dropping and underflow can have lost (README.md, step 3)."""
 
 
+PATHS = ("law", "tilted", "inverted")
+"""How a mass was computed: from the law itself, from a tilted law, or by Fourier inversion of a tilted one."""
+LAW, TILTED, INVERTED = range(3)
+
+
+class Failures(NamedTuple):
+    """The failing side of each row; arrays of shape (n_rows,)."""
+
+    proven: BoolArray
+    """Whether P(S <= threshold) < 1/2 is proven."""
+    log_mass: FloatArray
+    """The logarithm of the failing side's mass, rounded upward."""
+    path: NDArray[np.uint8]
+    """How it was computed: a place in PATHS."""
+
+
+class Plan(Protocol):
+    """What a backend prepares once per model. Immutable: any number of threads may use it at the same time."""
+
+    @property
+    def starts(self) -> IntArray: ...
+
+    @property
+    def scores(self) -> IntArray: ...
+
+
 class Backend(Protocol):
-    """What a backend offers; README.md says what the arrays hold."""
+    """What a backend offers; README.md says what the arrays hold. It takes only plans that it has prepared itself."""
 
     HOLDS_ALL_LAWS: bool
     """Whether the laws of all rows of a call are in memory at the same time."""
 
-    def failures(
-        self, table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray
-    ) -> tuple[NDArray[np.bool_], FloatArray]:
+    def prepare(self, starts: IntArray, scores: IntArray, *, invert: bool = True) -> Plan:
+        """All that is known of a model before its rows; `invert=False` keeps Fourier inversion out of `failures`."""
+
+    def failures(self, plan: Any, table: FloatArray, thresholds: IntArray) -> Failures:
         """Whether P(S <= threshold) < 1/2 is proven, and the logarithm of the failing side's mass, rounded upward."""
 
-    def tails(
-        self, table: FloatArray, starts: IntArray, scores: IntArray, low: IntArray, high: IntArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def tails(self, plan: Any, table: FloatArray, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
         """P(S <= low) and P(S > high) for each row and each of its thresholds."""
 
-    def laws(self, table: FloatArray, starts: IntArray, scores: IntArray) -> FloatArray:
+    def laws(self, plan: Any, table: FloatArray) -> FloatArray:
         """P(S = s) for each row and s = 0, 1, ..., largest score."""
+
+
+class Edges(NamedTuple):
+    """The edges of a model, grouped by term, with what a device needs to compute cell probabilities from rows."""
+
+    values: FloatArray
+    features: IntArray
+    units: FloatArray
+    """Unit of the noise at each edge."""
+    magnitude: float
+    noise: str
 
 
 @runtime_checkable
@@ -54,34 +92,13 @@ class DeviceBackend(Backend, Protocol):
     BLOCK_ROWS: int
     """Rows that a call should get: one call keeps the device busy, callers need not split rows among threads."""
     NOISES: frozenset[str]
-    """Names of the noises whose tables it computes."""
+    """Names of the noises whose tables it computes; those of any other noise come from the host."""
 
-    def failures_from_edges(
-        self,
-        rows: FloatArray,
-        edges: FloatArray,
-        edge_features: IntArray,
-        units: FloatArray,
-        magnitude: float,
-        noise: str,
-        starts: IntArray,
-        scores: IntArray,
-        thresholds: IntArray,
-    ) -> tuple[NDArray[np.bool_], FloatArray]:
-        """`failures`, the table computed from rows, edges grouped by term, and one unit per edge."""
+    def failures_from_edges(self, plan: Any, rows: FloatArray, edges: Edges, thresholds: IntArray) -> Failures:
+        """`failures`, the table computed from rows and edges."""
 
     def tails_from_edges(
-        self,
-        rows: FloatArray,
-        edges: FloatArray,
-        edge_features: IntArray,
-        units: FloatArray,
-        magnitude: float,
-        noise: str,
-        starts: IntArray,
-        scores: IntArray,
-        low: IntArray,
-        high: IntArray,
+        self, plan: Any, rows: FloatArray, edges: Edges, low: IntArray, high: IntArray
     ) -> tuple[FloatArray, FloatArray]:
         """`tails`, the table computed in the same way."""
 
@@ -105,6 +122,12 @@ def load_backend(name: str | None, work: int = 0) -> Backend:
 def has_gpu() -> bool:
     """Whether the backend "cuda" can work here."""
     return import_module("derand.kernels._cuda_device").explain_absence() is None
+
+
+def measure_device() -> AbstractContextManager[Any]:
+    """Watch the GPU while a block runs; yields `kernel_ms` and `transfer_ms`, filled at the end."""
+    found: AbstractContextManager[Any] = import_module("derand.kernels._cuda_device").watch_device()
+    return found
 
 
 MIN_TERMS_FOR_FOURIER = 64

@@ -1,9 +1,9 @@
 """The GPU backend: rows stream through the device in blocks; one file per method.
 
 Contract: README.md, plus `failures_from_edges` and `tails_from_edges`, which compute the probability table on the
-device (`_cuda_cells.py`). Laws and tails: `_cuda_laws.py`; the fast path: `_cuda_tilted.py`. Two lanes take the blocks
-in turn, so that one copies while the other computes. A call uses the whole device; calls from several threads wait for
-each other. Double precision throughout.
+device (`_cuda_cells.py`). Laws and tails: `_cuda_laws.py`; the fast path: `_cuda_tilted.py`. Two streams take the
+blocks in turn, so that one copies while the other computes. A call uses the whole device; calls from several threads
+wait for each other. Double precision throughout.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numba import config
 from numpy.typing import NDArray
 
-from derand.kernels import _numpy
-from derand.kernels._cuda_device import Lane, explain_absence, explain_fork, grant_shared, open_lanes
+from derand._arrays import FloatArray, IntArray
+from derand.kernels import TILTED, Edges, Failures, _numpy
+from derand.kernels._cuda_device import Stream, explain_absence, explain_fork, grant_shared, open_streams
 
 _missing = explain_absence()
 if _missing is not None:
@@ -35,12 +37,9 @@ from derand.kernels._cuda_laws import (  # noqa: E402
 )
 from derand.kernels._cuda_tilted import PROVEN, failures_in_global, failures_in_shared  # noqa: E402
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-
 HOLDS_ALL_LAWS = False
 BLOCK_ROWS = 2**17
-"""Rows that a call should get: several blocks for both lanes, and no more than the host can hold many times over."""
+"""Rows that a call should get: several blocks for both streams, and no more than the host can hold many times over."""
 NOISES = frozenset(NOISE_CODES)
 """The noises whose probability tables the device computes itself."""
 
@@ -48,85 +47,103 @@ _STATES_IN_SHARED = 4096  # states of a law, twice over, so that three blocks sh
 _BLOCK_NUMBERS = 2**21  # numbers in a block's table: large enough to fill the device, small enough to overlap
 _BLOCK_ROWS = 2**16
 _FEW_ROWS = 256  # rows that keep the device busy, however wide the model
-_ROOM_NUMBERS = 2**27  # numbers in the laws that are held in device memory
-_MOST_ROOMS = 264
+_WORKSPACE_NUMBERS = 2**27  # numbers in the laws that are held in device memory
+_MOST_WORKSPACES = 264
 _FEWEST_BLOCKS = 1 if config.ENABLE_CUDASIM else 128  # numba warns of smaller grids; a block without a row ends at once
 _lock = threading.Lock()
 
 
-def failures(
-    table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray
-) -> tuple[NDArray[np.bool_], FloatArray]:
-    """Whether P(S <= threshold) < 1/2 is proven, and the logarithm of the failing side's mass, rounded upward."""
-    if not scores.size:  # no work for a device
-        return _numpy.failures(table, starts, scores, thresholds)
-    return _find_failures(_SentTables(table), starts, scores, thresholds)
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A model as the device's kernels see it, still on the host; nobody writes to its arrays."""
+
+    starts: IntArray
+    scores: IntArray
+    whole: int
+    """Largest sum of scores."""
+    steepest: int
+    """Largest score."""
+    jumps: IntArray
+    """Second score minus the first for terms of two cells, 0 for one cell, MANY_CELLS for more."""
+    both_scores: IntArray
+    both_jumps: IntArray
+    """(2, ...): of both sides, the scores and each counted from its term's largest."""
+    bounds: tuple[IntArray, IntArray]
+    """The edges below and above each cell, -1 where there is none."""
+
+    @property
+    def plain(self) -> _numpy.Plan:
+        """For the plain backend, which serves models without terms."""
+        return _numpy.Plan(self.starts, self.scores)
 
 
-def tails(
-    table: FloatArray, starts: IntArray, scores: IntArray, low: IntArray, high: IntArray
-) -> tuple[FloatArray, FloatArray]:
-    """P(S <= low) and P(S > high) for each row and each of its thresholds; exactly 0 where that is impossible."""
+def prepare(starts: IntArray, scores: IntArray, *, invert: bool = True) -> Plan:
+    """The plan of a model; nothing is inverted here."""
     if not scores.size:
-        return _numpy.tails(table, starts, scores, low, high)
-    return _find_tails(_SentTables(table), starts, scores, low, high)
+        nothing = np.empty((2, 0), dtype=np.int64)
+        return Plan(starts, scores, 0, 1, nothing[0], nothing, nothing, (nothing[0], nothing[1]))
+    most = np.maximum.reduceat(scores, starts[:-1])
+    jumps = _jump_per_term(starts, scores)
+    return Plan(
+        starts,
+        scores,
+        whole=int(most.sum()),
+        steepest=int(scores.max(initial=1)),
+        jumps=jumps,
+        both_scores=np.stack([scores, np.repeat(most, np.diff(starts)) - scores]),
+        both_jumps=np.stack([jumps, np.where(jumps == MANY_CELLS, jumps, -jumps)]),
+        bounds=_bound_cells(starts),
+    )
 
 
-def failures_from_edges(
-    rows: FloatArray,
-    edges: FloatArray,
-    edge_features: IntArray,
-    units: FloatArray,
-    magnitude: float,
-    noise: str,
-    starts: IntArray,
-    scores: IntArray,
-    thresholds: IntArray,
-) -> tuple[NDArray[np.bool_], FloatArray]:
-    """`failures` with the table computed on the device; `units` holds one number per edge, `noise` is one of NOISES."""
-    if not edges.size:  # every term has one cell
-        return failures(np.ones((rows.shape[0], scores.size)), starts, scores, thresholds)
-    tables = _ComputedTables(rows, edges, edge_features, units, magnitude, noise, starts)
-    return _find_failures(tables, starts, scores, thresholds)
+def failures(plan: Plan, table: FloatArray, thresholds: IntArray) -> Failures:
+    """Whether P(S <= threshold) < 1/2 is proven, and the logarithm of the failing side's mass, rounded upward."""
+    if not plan.scores.size:  # no work for a device
+        return _numpy.failures(plan.plain, table, thresholds)
+    return _find_failures(plan, _SentTables(table), thresholds)
+
+
+def tails(plan: Plan, table: FloatArray, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
+    """P(S <= low) and P(S > high) for each row and each of its thresholds; exactly 0 where that is impossible."""
+    if not plan.scores.size:
+        return _numpy.tails(plan.plain, table, low, high)
+    return _find_tails(plan, _SentTables(table), low, high)
+
+
+def failures_from_edges(plan: Plan, rows: FloatArray, edges: Edges, thresholds: IntArray) -> Failures:
+    """`failures` with the table computed on the device, for a noise among NOISES."""
+    if not edges.values.size:  # every term has one cell
+        return failures(plan, np.ones((rows.shape[0], plan.scores.size)), thresholds)
+    return _find_failures(plan, _ComputedTables(plan, rows, edges), thresholds)
 
 
 def tails_from_edges(
-    rows: FloatArray,
-    edges: FloatArray,
-    edge_features: IntArray,
-    units: FloatArray,
-    magnitude: float,
-    noise: str,
-    starts: IntArray,
-    scores: IntArray,
-    low: IntArray,
-    high: IntArray,
+    plan: Plan, rows: FloatArray, edges: Edges, low: IntArray, high: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """`tails` with the table computed on the device."""
-    if not edges.size:
-        return tails(np.ones((rows.shape[0], scores.size)), starts, scores, low, high)
-    tables = _ComputedTables(rows, edges, edge_features, units, magnitude, noise, starts)
-    return _find_tails(tables, starts, scores, low, high)
+    if not edges.values.size:
+        return tails(plan, np.ones((rows.shape[0], plan.scores.size)), low, high)
+    return _find_tails(plan, _ComputedTables(plan, rows, edges), low, high)
 
 
-def laws(table: FloatArray, starts: IntArray, scores: IntArray) -> FloatArray:
+def laws(plan: Plan, table: FloatArray) -> FloatArray:
     """P(S = s) for each row and s = 0, 1, ..., largest score."""
-    if not scores.size:
-        return _numpy.laws(table, starts, scores)
-    size = int(_most_per_term(starts, scores).sum()) + 1
+    if not plan.scores.size:
+        return _numpy.laws(plan.plain, table)
+    size = plan.whole + 1
     result = np.empty((table.shape[0], size))
     tables = _SentTables(table)
 
-    def begin(lane: Lane, block: slice) -> Callable[[], None]:
-        found = lane.reserve("laws", (block.stop - block.start, size), np.float64)
-        arguments = (tables.bring(lane, block), *model)
-        _launch_laws(lane, laws_in_shared, laws_in_global, arguments, size, (found,))
-        fetched = lane.fetch("laws", found)
+    def begin(stream: Stream, block: slice) -> Callable[[], None]:
+        found = stream.reserve("laws", (block.stop - block.start, size), np.float64)
+        arguments = (tables.bring(stream, block), *model)
+        _launch_laws(stream, laws_in_shared, laws_in_global, arguments, size, (found,))
+        fetched = stream.fetch("laws", found)
         return lambda: np.copyto(result[block], fetched)
 
     with _claim_device():
-        model = _send_arrays("model", (starts, scores, _jump_per_term(starts, scores)))
-        _stream(table.shape[0], max(scores.size, size), begin)
+        model = _send_arrays("model", (plan.starts, plan.scores, plan.jumps))
+        _stream(table.shape[0], max(plan.scores.size, size), begin)
     return result
 
 
@@ -140,31 +157,22 @@ class _SentTables:
     def send_model(self) -> None:
         """Nothing but the table is needed."""
 
-    def bring(self, lane: Lane, block: slice) -> Any:
+    def bring(self, stream: Stream, block: slice) -> Any:
         """The table of a block of rows, on the device."""
-        return lane.send("table", self._table[block])
+        return stream.send("table", self._table[block])
 
 
 class _ComputedTables:
     """Probability tables that the device computes from the rows, of which only the columns in use travel."""
 
-    def __init__(
-        self,
-        rows: FloatArray,
-        edges: FloatArray,
-        edge_features: IntArray,
-        units: FloatArray,
-        magnitude: float,
-        noise: str,
-        starts: IntArray,
-    ) -> None:
+    def __init__(self, plan: Plan, rows: FloatArray, edges: Edges) -> None:
         self._rows = rows
-        self._columns, places = np.unique(edge_features, return_inverse=True)
+        self._columns, places = np.unique(edges.features, return_inverse=True)
         if 2 * self._columns.size > rows.shape[1]:  # copying all is faster than picking
-            self._columns, places = np.arange(rows.shape[1]), edge_features
-        self._arrays = (places.astype(np.int64), edges, units, *_bound_cells(starts))
-        self._numbers = (float(magnitude), NOISE_CODES[noise])
-        self._n_cells = int(starts[-1])
+            self._columns, places = np.arange(rows.shape[1]), edges.features
+        self._arrays = (places.astype(np.int64), edges.values, edges.units, *plan.bounds)
+        self._numbers = (float(edges.magnitude), NOISE_CODES[edges.noise])
+        self._n_cells = int(plan.starts[-1])
         self.n_rows, self.width = rows.shape[0], max(self._n_cells, self._columns.size)
         self._sent: tuple[Any, ...] = ()
 
@@ -172,44 +180,37 @@ class _ComputedTables:
         """Bring the edges to the device, once for all blocks."""
         self._sent = _send_arrays("edges", self._arrays)
 
-    def bring(self, lane: Lane, block: slice) -> Any:
+    def bring(self, stream: Stream, block: slice) -> Any:
         """The table of a block of rows, on the device."""
         n_rows = block.stop - block.start
-        staged = lane.stage("rows", (n_rows, self._columns.size), np.float64)
+        staged = stream.stage("rows", (n_rows, self._columns.size), np.float64)
         if self._columns.size == self._rows.shape[1]:
             np.copyto(staged, self._rows[block])
         else:
             np.take(self._rows[block], self._columns, axis=1, out=staged, mode="clip")
-        x = lane.send_staged("rows", staged)
-        table = lane.reserve("table", (n_rows, self._n_cells), np.float64)
+        x = stream.send_staged("rows", staged)
+        table = stream.reserve("table", (n_rows, self._n_cells), np.float64)
         grid = max(_FEWEST_BLOCKS, -(-n_rows * self._n_cells // THREADS))
-        lane.launch(fill_table, grid, THREADS, (x, *self._sent, *self._numbers, n_rows, table))
+        stream.launch(fill_table, grid, THREADS, (x, *self._sent, *self._numbers, n_rows, table))
         return table
 
 
 _Tables = _SentTables | _ComputedTables
 
 
-def _find_failures(
-    tables: _Tables, starts: IntArray, scores: IntArray, thresholds: IntArray
-) -> tuple[NDArray[np.bool_], FloatArray]:
-    most = _most_per_term(starts, scores)
-    both_scores = np.stack([scores, np.repeat(most, np.diff(starts)) - scores])
-    jumps = _jump_per_term(starts, scores)
-    both_jumps = np.stack([jumps, np.where(jumps == MANY_CELLS, jumps, -jumps)])
-    whole, steepest = int(most.sum()), int(scores.max(initial=1))
+def _find_failures(plan: Plan, tables: _Tables, thresholds: IntArray) -> Failures:
     proven = np.zeros(tables.n_rows, dtype=np.bool_)
     log_failure = np.zeros(tables.n_rows)
 
-    def begin(lane: Lane, block: slice) -> Callable[[], None]:
-        table = tables.bring(lane, block)
-        cuts = lane.send("thresholds", thresholds[block])
-        weights = lane.reserve("weights", table.shape, np.float64)
-        state = lane.reserve("state", cuts.shape, np.int8)
-        log_mass = lane.reserve("log_mass", cuts.shape, np.float64)
-        arguments = (table, *model, cuts, whole, steepest, weights)
-        _launch_failures(lane, arguments, whole + 1, (state, log_mass))
-        states, masses = lane.fetch("state", state), lane.fetch("log_mass", log_mass)
+    def begin(stream: Stream, block: slice) -> Callable[[], None]:
+        table = tables.bring(stream, block)
+        cuts = stream.send("thresholds", thresholds[block])
+        weights = stream.reserve("weights", table.shape, np.float64)
+        state = stream.reserve("state", cuts.shape, np.int8)
+        log_mass = stream.reserve("log_mass", cuts.shape, np.float64)
+        arguments = (table, *model, cuts, plan.whole, plan.steepest, weights)
+        _launch_failures(stream, arguments, plan.whole + 1, (state, log_mass))
+        states, masses = stream.fetch("state", state), stream.fetch("log_mass", log_mass)
 
         def store() -> None:
             proven[block], log_failure[block] = states == PROVEN, masses
@@ -217,24 +218,22 @@ def _find_failures(
         return store
 
     with _claim_device():
-        model = _send_arrays("model", (starts, both_scores, both_jumps))
+        model = _send_arrays("model", (plan.starts, plan.both_scores, plan.both_jumps))
         tables.send_model()
         _stream(tables.n_rows, tables.width, begin)
-    return proven, log_failure
+    return Failures(proven, log_failure, np.full(tables.n_rows, TILTED, dtype=np.uint8))
 
 
-def _find_tails(
-    tables: _Tables, starts: IntArray, scores: IntArray, low: IntArray, high: IntArray
-) -> tuple[FloatArray, FloatArray]:
-    size = int(_most_per_term(starts, scores).sum()) + 1
+def _find_tails(plan: Plan, tables: _Tables, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
+    size = plan.whole + 1
     low_mass, high_mass = np.empty(low.shape), np.empty(high.shape)
 
-    def begin(lane: Lane, block: slice) -> Callable[[], None]:
-        table = tables.bring(lane, block)
-        cuts = lane.send("low", low[block]), lane.send("high", high[block])
-        found = tuple(lane.reserve(f"{side}_mass", cuts[0].shape, np.float64) for side in ("low", "high"))
-        _launch_laws(lane, tails_in_shared, tails_in_global, (table, *model, *cuts), size, found)
-        below, above = (lane.fetch(f"{side}_mass", mass) for side, mass in zip(("low", "high"), found, strict=True))
+    def begin(stream: Stream, block: slice) -> Callable[[], None]:
+        table = tables.bring(stream, block)
+        cuts = stream.send("low", low[block]), stream.send("high", high[block])
+        found = tuple(stream.reserve(f"{side}_mass", cuts[0].shape, np.float64) for side in ("low", "high"))
+        _launch_laws(stream, tails_in_shared, tails_in_global, (table, *model, *cuts), size, found)
+        below, above = (stream.fetch(f"{side}_mass", mass) for side, mass in zip(("low", "high"), found, strict=True))
 
         def store() -> None:
             low_mass[block], high_mass[block] = below, above
@@ -242,7 +241,7 @@ def _find_tails(
         return store
 
     with _claim_device():
-        model = _send_arrays("model", (starts, scores, _jump_per_term(starts, scores)))
+        model = _send_arrays("model", (plan.starts, plan.scores, plan.jumps))
         tables.send_model()
         _stream(tables.n_rows, max(tables.width, low.shape[1]), begin)
     return low_mass, high_mass
@@ -257,47 +256,47 @@ def _claim_device() -> Iterator[None]:
         yield
 
 
-def _stream(n_rows: int, width: int, begin: Callable[[Lane, slice], Callable[[], None]]) -> None:
-    """Send blocks of rows through the lanes in turn: `begin` queues a block, what it returns stores the results."""
+def _stream(n_rows: int, width: int, begin: Callable[[Stream, slice], Callable[[], None]]) -> None:
+    """Send blocks of rows through the streams in turn: `begin` queues a block, what it returns stores the results."""
     most = max(_BLOCK_NUMBERS // max(width, 1), min(_FEW_ROWS, 2**26 // max(width, 1)), 1)
     n_blocks = max(-(-n_rows // min(most, _BLOCK_ROWS)), 1)
-    n_block = max(-(-n_rows // n_blocks), 1)  # all alike, so that lanes need not cut their memory anew
-    waiting: list[tuple[Lane, Callable[[], None]]] = []
+    n_block = max(-(-n_rows // n_blocks), 1)  # all alike, so that streams need not cut their memory anew
+    waiting: list[tuple[Stream, Callable[[], None]]] = []
     for number, start in enumerate(range(0, n_rows, n_block)):
-        if len(waiting) == len(open_lanes()):
+        if len(waiting) == len(open_streams()):
             _store_first(waiting)
-        lane = open_lanes()[number % len(open_lanes())]
-        waiting.append((lane, begin(lane, slice(start, min(start + n_block, n_rows)))))
+        stream = open_streams()[number % len(open_streams())]
+        waiting.append((stream, begin(stream, slice(start, min(start + n_block, n_rows)))))
     while waiting:
         _store_first(waiting)
 
 
-def _store_first(waiting: list[tuple[Lane, Callable[[], None]]]) -> None:
-    lane, store = waiting.pop(0)
-    lane.finish()
+def _store_first(waiting: list[tuple[Stream, Callable[[], None]]]) -> None:
+    stream, store = waiting.pop(0)
+    stream.finish()
     store()
 
 
-def _launch_failures(lane: Lane, arguments: tuple[Any, ...], size: int, found: tuple[Any, Any]) -> None:
+def _launch_failures(stream: Stream, arguments: tuple[Any, ...], size: int, found: tuple[Any, Any]) -> None:
     """The failing masses of a block: in shared memory, then in device memory for the rows that did not fit."""
     n_rows = arguments[0].shape[0]
     capacity = min(size, _states_in_shared(failures_in_shared, (*arguments, size, n_rows, *found)))
     grid = max(_FEWEST_BLOCKS, n_rows)
-    lane.launch(failures_in_shared, grid, THREADS, (*arguments, capacity, n_rows, *found), 16 * capacity)
+    stream.launch(failures_in_shared, grid, THREADS, (*arguments, capacity, n_rows, *found), 16 * capacity)
     if size > capacity:
-        _launch_in_rooms(lane, failures_in_global, arguments, size, n_rows, found)
+        _launch_in_workspaces(stream, failures_in_global, arguments, size, n_rows, found)
 
 
 def _launch_laws(
-    lane: Lane, in_shared: Any, in_global: Any, arguments: tuple[Any, ...], size: int, found: tuple[Any, ...]
+    stream: Stream, in_shared: Any, in_global: Any, arguments: tuple[Any, ...], size: int, found: tuple[Any, ...]
 ) -> None:
     """Whole laws of a block: in shared memory where they fit, else in device memory."""
     n_rows = arguments[0].shape[0]
     if size <= _states_in_shared(in_shared, (*arguments, size, n_rows, *found)):
         grid = max(_FEWEST_BLOCKS, n_rows)
-        lane.launch(in_shared, grid, THREADS, (*arguments, size, n_rows, *found), 16 * size)
+        stream.launch(in_shared, grid, THREADS, (*arguments, size, n_rows, *found), 16 * size)
     else:
-        _launch_in_rooms(lane, in_global, arguments, size, n_rows, found)
+        _launch_in_workspaces(stream, in_global, arguments, size, n_rows, found)
 
 
 def _states_in_shared(kernel: Any, arguments: tuple[Any, ...]) -> int:
@@ -305,20 +304,20 @@ def _states_in_shared(kernel: Any, arguments: tuple[Any, ...]) -> int:
     return grant_shared(kernel, arguments, 16 * _STATES_IN_SHARED) // 16
 
 
-def _launch_in_rooms(
-    lane: Lane, kernel: Any, arguments: tuple[Any, ...], size: int, n_rows: int, found: tuple[Any, ...]
+def _launch_in_workspaces(
+    stream: Stream, kernel: Any, arguments: tuple[Any, ...], size: int, n_rows: int, found: tuple[Any, ...]
 ) -> None:
-    """Launch with the laws in device memory: room for as many at a time as fit."""
-    count = max(1, min(_MOST_ROOMS, _ROOM_NUMBERS // (2 * size)))
-    rooms = lane.reserve("rooms", (count, 2 * size), np.float64)
-    lane.launch(kernel, max(_FEWEST_BLOCKS, count), THREADS, (*arguments, rooms, size, n_rows, *found))
+    """Launch with the laws in device memory: space for as many at a time as fit."""
+    count = max(1, min(_MOST_WORKSPACES, _WORKSPACE_NUMBERS // (2 * size)))
+    workspaces = stream.reserve("workspaces", (count, 2 * size), np.float64)
+    stream.launch(kernel, max(_FEWEST_BLOCKS, count), THREADS, (*arguments, workspaces, size, n_rows, *found))
 
 
 def _send_arrays(name: str, arrays: tuple[NDArray[Any], ...]) -> tuple[Any, ...]:
     """Bring arrays that all blocks share to the device."""
-    lane = open_lanes()[0]
-    sent = lane.send_together(name, arrays)
-    lane.finish()
+    stream = open_streams()[0]
+    sent = stream.send_together(name, arrays)
+    stream.finish()
     return sent
 
 
@@ -330,10 +329,6 @@ def _bound_cells(starts: IntArray) -> tuple[IntArray, IntArray]:
     lower = np.where(cells > starts[terms], cells - terms - 1, -1)
     upper = np.where(cells + 1 < starts[terms + 1], cells - terms, -1)
     return lower, upper
-
-
-def _most_per_term(starts: IntArray, scores: IntArray) -> IntArray:
-    return np.asarray(np.maximum.reduceat(scores, starts[:-1]))
 
 
 def _jump_per_term(starts: IntArray, scores: IntArray) -> IntArray:

@@ -13,20 +13,15 @@ import math
 
 import numpy as np
 from numba import cuda
-from numpy.typing import NDArray
 
-from derand.kernels import EPSILON, TINY
+from derand._arrays import EPSILON, TINY, FloatArray, IntArray
+from derand.kernels import TAIL_ERROR, TAIL_ERROR_GROWTH
 from derand.kernels._cuda_laws import compile_kernel
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 GAUSSIAN, UNIFORM, LAPLACE = 0, 1, 2
 NOISE_CODES = {"gaussian": GAUSSIAN, "uniform": UNIFORM, "laplace": LAPLACE}
 """The noises that the GPU knows; tables of any other are computed by the caller."""
 
-_TAIL_ERROR = 96 * EPSILON  # as in the noises: README.md, step 1
-_TAIL_ERROR_GROWTH = 8 * EPSILON
 _SQRT_HALF = math.sqrt(0.5)
 _INVERSE_ROOT = 1 / math.sqrt(2 * math.pi)
 _GAUSSIAN_END = 40.0  # the tail beyond is below TINY
@@ -75,7 +70,7 @@ def _below(noise: int, x: float, edge: float, magnitude: float, unit: float) -> 
         return _gaussian_tail(_clip(z, -_GAUSSIAN_END, _GAUSSIAN_END))
     z = _clip(z, -_LAPLACE_END, _LAPLACE_END)
     mass = 0.5 * math.exp(-z) if z > 0.0 else 0.5 - 0.5 * math.expm1(z)
-    return _clip(mass * (1.0 + (_TAIL_ERROR + _TAIL_ERROR_GROWTH * max(z, 0.0))), TINY, 1.0)
+    return _clip(mass * (1.0 + (TAIL_ERROR + TAIL_ERROR_GROWTH * max(z, 0.0))), TINY, 1.0)
 
 
 @cuda.jit(device=True, fastmath=False)
@@ -98,21 +93,21 @@ def _between(noise: int, x: float, low: float, high: float, magnitude: float, un
         mass = -0.5 * math.exp(-start) * math.expm1(-width)
     else:
         mass = -0.5 * (math.expm1(-stop) + math.expm1(start))
-    return _clip(mass * (1.0 + (_TAIL_ERROR + _TAIL_ERROR_GROWTH * max(start, 0.0))), TINY, 1.0)
+    return _clip(mass * (1.0 + (TAIL_ERROR + TAIL_ERROR_GROWTH * max(start, 0.0))), TINY, 1.0)
 
 
 @cuda.jit(device=True, fastmath=False)
 def _gaussian_tail(z: float) -> float:
     growth = max(z, 0.0)
     tail = 0.5 * math.erfc(z * _SQRT_HALF)
-    return _clip(tail * (1.0 + (_TAIL_ERROR + _TAIL_ERROR_GROWTH * growth * growth)), TINY, 1.0)
+    return _clip(tail * (1.0 + (TAIL_ERROR + TAIL_ERROR_GROWTH * growth * growth)), TINY, 1.0)
 
 
 @cuda.jit(device=True, fastmath=False)
 def _gaussian_between(start: float, stop: float, width: float) -> float:
     """Mass between two ends in scales, the nearer one first: astride the centre, narrow, or a difference of tails."""
     if start <= 0.0:
-        mass = (0.5 + _TAIL_ERROR) * (math.erf(stop * _SQRT_HALF) + math.erf(-start * _SQRT_HALF))
+        mass = (0.5 + TAIL_ERROR) * (math.erf(stop * _SQRT_HALF) + math.erf(-start * _SQRT_HALF))
     elif width * (start + 1.0) < 1.0:
         middle = 0.5 * (start + stop)
         square = middle * middle
@@ -121,9 +116,9 @@ def _gaussian_between(start: float, stop: float, width: float) -> float:
             aside = 0.5 * _NODES[k] * width
             total += _WEIGHTS[k] * math.exp(-0.5 * aside * aside) * math.cosh(middle * aside)
         density = math.exp(-0.5 * square) * _INVERSE_ROOT
-        mass = density * width * total * (1.0 + (_TAIL_ERROR + _TAIL_ERROR_GROWTH * square))
+        mass = density * width * total * (1.0 + (TAIL_ERROR + TAIL_ERROR_GROWTH * square))
     else:  # both tails are rounded away from each other
-        shrinking = 1.0 - (_TAIL_ERROR + _TAIL_ERROR_GROWTH * stop * stop)
+        shrinking = 1.0 - (TAIL_ERROR + TAIL_ERROR_GROWTH * stop * stop)
         mass = _gaussian_tail(start) - 0.5 * math.erfc(stop * _SQRT_HALF) * shrinking
     return _clip(mass, TINY, 1.0)
 

@@ -1,6 +1,6 @@
-"""The GPU as the backend sees it: whether there is one, lanes through which data goes to it and back, and their times.
+"""The GPU as the backend sees it: whether there is one, streams through which data goes to it and back, their times.
 
-A lane is a stream with page-locked and device memory of its own, kept from call to call and grown where needed. Must
+A stream is a queue with page-locked and device memory of its own, kept from call to call and grown where needed. Must
 not know what is computed.
 """
 
@@ -53,14 +53,14 @@ def _refuse(found: str) -> str:
     return f"{rule}{' '.join(found.split()).removesuffix('.')}. {_HOW_TO_GO_ON}"
 
 
-class Lane:
+class Stream:
     """A queue of copies and kernels, with the memory they use: one name, one array."""
 
     def __init__(self) -> None:
         from numba import cuda
 
         self._cuda = cuda
-        self.stream = cuda.stream()
+        self.handle = cuda.stream()
         self._on_host: dict[str, NDArray[Any]] = {}
         self._on_device: dict[str, Any] = {}
         self._views: dict[str, Any] = {}
@@ -70,7 +70,7 @@ class Lane:
     def launch(self, kernel: Any, grid: int, threads: int, arguments: tuple[Any, ...], shared_bytes: int = 0) -> None:
         """Queue a kernel on so many blocks of so many threads, each block with dynamic shared memory."""
         with self._watched("kernels"):
-            kernel[grid, threads, self.stream, shared_bytes](*arguments)
+            kernel[grid, threads, self.handle, shared_bytes](*arguments)
 
     def stage(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """A page-locked array of that shape; what it held before is gone."""
@@ -101,7 +101,7 @@ class Lane:
         target = self.reserve(name, staged.shape, staged.dtype)
         if staged.size:
             with self._watched("copies"):
-                target.copy_to_device(staged, stream=self.stream)
+                target.copy_to_device(staged, stream=self.handle)
         return target
 
     def send_together(self, name: str, arrays: tuple[NDArray[Any], ...]) -> tuple[Any, ...]:
@@ -120,27 +120,27 @@ class Lane:
         return parts
 
     def fetch(self, name: str, array: Any) -> NDArray[Any]:
-        """Queue a copy back; the page-locked array that is returned holds it once the lane is finished."""
+        """Queue a copy back; the page-locked array that is returned holds it once the stream is finished."""
         staged = self.stage(name, array.shape, array.dtype)
         if staged.size:
             with self._watched("copies"):
-                array.copy_to_host(staged, stream=self.stream)
+                array.copy_to_host(staged, stream=self.handle)
         return staged
 
     def finish(self) -> None:
         """Wait until everything queued is done."""
-        self.stream.synchronize()
+        self.handle.synchronize()
 
     def _watched(self, kind: str) -> AbstractContextManager[None]:
-        return nullcontext() if self.watch is None else self.watch.span(kind, self.stream)
+        return nullcontext() if self.watch is None else self.watch.span(kind, self.handle)
 
 
 @cache
-def open_lanes() -> tuple[Lane, Lane]:
-    """The two lanes of this process."""
+def open_streams() -> tuple[Stream, Stream]:
+    """The two streams of this process."""
     global _owner  # noqa: PLW0603 - a device belongs to the process that opened it
     _owner = os.getpid()
-    return Lane(), Lane()
+    return Stream(), Stream()
 
 
 @dataclass
@@ -152,44 +152,44 @@ class DeviceTimes:
 
 
 @contextmanager
-def measure_device() -> Iterator[DeviceTimes]:
-    """Watch all lanes; what is yielded is filled at the end.
+def watch_device() -> Iterator[DeviceTimes]:
+    """Watch all streams; what is yielded is filled at the end.
 
     A time is that in which at least one kernel, or one copy, was under way by the device's own events; where the device
     had nothing else to do, it includes the host's queueing. Results stay the same; an event costs some microseconds.
     """
-    times, lanes = DeviceTimes(), open_lanes()
-    watch = _Watch(lanes[0])
-    for lane in lanes:
-        lane.watch = watch
+    times, streams = DeviceTimes(), open_streams()
+    watch = _Watch(streams[0])
+    for stream in streams:
+        stream.watch = watch
     try:
         yield times
     finally:
-        for lane in lanes:
-            lane.watch = None
-    for lane in lanes:
-        lane.finish()
+        for stream in streams:
+            stream.watch = None
+    for stream in streams:
+        stream.finish()
     times.kernel_ms, times.transfer_ms = cover(watch.spans("kernels")), cover(watch.spans("copies"))
 
 
 class _Watch:
     """Events around kernels and copies, on a common clock that starts with the watch."""
 
-    def __init__(self, lane: Lane) -> None:
+    def __init__(self, stream: Stream) -> None:
         from numba import cuda
 
         self._new_event = cuda.event
         self._events: dict[str, list[tuple[Any, Any]]] = {"kernels": [], "copies": []}
         self._origin = self._new_event()
-        self._origin.record(lane.stream)
+        self._origin.record(stream.handle)
 
     @contextmanager
-    def span(self, kind: str, stream: Any) -> Iterator[None]:
+    def span(self, kind: str, handle: Any) -> Iterator[None]:
         """Note when what is queued inside starts and ends."""
         start, stop = self._new_event(), self._new_event()
-        start.record(stream)
+        start.record(handle)
         yield
-        stop.record(stream)
+        stop.record(handle)
         self._events[kind].append((start, stop))
 
     def spans(self, kind: str) -> list[tuple[float, float]]:

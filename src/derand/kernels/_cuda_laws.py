@@ -16,12 +16,9 @@ from typing import Any
 
 import numpy as np
 from numba import config, cuda, float64
-from numpy.typing import NDArray
 
+from derand._arrays import FloatArray, IntArray
 from derand.kernels import FLOOR, NEGLIGIBLE
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 THREADS = 4 if config.ENABLE_CUDASIM else 128
 """Threads per block: a power of two."""
@@ -53,9 +50,9 @@ def laws_in_shared(
     result: FloatArray,
 ) -> None:
     """P(S = s) for each row, laws in shared memory; `result` is filled whole."""
-    room, parts = cuda.shared.array(0, float64), cuda.shared.array(PARTS, float64)
+    work, parts = cuda.shared.array(0, float64), cuda.shared.array(PARTS, float64)
     for row in range(cuda.blockIdx.x, n_rows, cuda.gridDim.x):
-        _write_law(table[row], starts, scores, jumps, room, parts, capacity, result[row])
+        _write_law(table[row], starts, scores, jumps, work, parts, capacity, result[row])
 
 
 @compile_kernel
@@ -64,16 +61,16 @@ def laws_in_global(
     starts: IntArray,
     scores: IntArray,
     jumps: IntArray,
-    rooms: FloatArray,
+    workspaces: FloatArray,
     capacity: int,
     n_rows: int,
     result: FloatArray,
 ) -> None:
-    """The same with laws in device memory, one room per block; blocks without a room stay idle."""
-    if cuda.blockIdx.x < rooms.shape[0]:
-        room, parts = rooms[cuda.blockIdx.x], cuda.shared.array(PARTS, float64)
-        for row in range(cuda.blockIdx.x, n_rows, rooms.shape[0]):
-            _write_law(table[row], starts, scores, jumps, room, parts, capacity, result[row])
+    """The same with laws in device memory, one workspace per block; blocks without one stay idle."""
+    if cuda.blockIdx.x < workspaces.shape[0]:
+        work, parts = workspaces[cuda.blockIdx.x], cuda.shared.array(PARTS, float64)
+        for row in range(cuda.blockIdx.x, n_rows, workspaces.shape[0]):
+            _write_law(table[row], starts, scores, jumps, work, parts, capacity, result[row])
 
 
 @compile_kernel
@@ -90,10 +87,10 @@ def tails_in_shared(
     high_mass: FloatArray,
 ) -> None:
     """P(S <= low) and P(S > high) for each row and each of its thresholds, laws in shared memory."""
-    room, parts = cuda.shared.array(0, float64), cuda.shared.array(PARTS, float64)
+    work, parts = cuda.shared.array(0, float64), cuda.shared.array(PARTS, float64)
     for row in range(cuda.blockIdx.x, n_rows, cuda.gridDim.x):
         _write_tails(
-            table[row], starts, scores, jumps, low[row], high[row], room, parts, capacity, low_mass[row], high_mass[row]
+            table[row], starts, scores, jumps, low[row], high[row], work, parts, capacity, low_mass[row], high_mass[row]
         )
 
 
@@ -105,16 +102,16 @@ def tails_in_global(
     jumps: IntArray,
     low: IntArray,
     high: IntArray,
-    rooms: FloatArray,
+    workspaces: FloatArray,
     capacity: int,
     n_rows: int,
     low_mass: FloatArray,
     high_mass: FloatArray,
 ) -> None:
-    """The same with laws in device memory, one room per block; blocks without a room stay idle."""
-    if cuda.blockIdx.x < rooms.shape[0]:
-        room, parts = rooms[cuda.blockIdx.x], cuda.shared.array(PARTS, float64)
-        for row in range(cuda.blockIdx.x, n_rows, rooms.shape[0]):
+    """The same with laws in device memory, one workspace per block; blocks without one stay idle."""
+    if cuda.blockIdx.x < workspaces.shape[0]:
+        work, parts = workspaces[cuda.blockIdx.x], cuda.shared.array(PARTS, float64)
+        for row in range(cuda.blockIdx.x, n_rows, workspaces.shape[0]):
             _write_tails(
                 table[row],
                 starts,
@@ -122,7 +119,7 @@ def tails_in_global(
                 jumps,
                 low[row],
                 high[row],
-                room,
+                work,
                 parts,
                 capacity,
                 low_mass[row],
@@ -136,14 +133,14 @@ def _write_law(
     starts: IntArray,
     scores: IntArray,
     jumps: IntArray,
-    room: FloatArray,
+    work: FloatArray,
     parts: FloatArray,
     capacity: int,
     result: FloatArray,
 ) -> None:
-    first, size, at, certain, _ = build_law(row, starts, scores, jumps, room, parts, capacity, NEGLIGIBLE, result.size)
+    first, size, at, certain, _ = build_law(row, starts, scores, jumps, work, parts, capacity, NEGLIGIBLE, result.size)
     for s in range(cuda.threadIdx.x, result.size, THREADS):
-        result[s] = certain * room[first + s - at] if at <= s < at + size else 0.0
+        result[s] = certain * work[first + s - at] if at <= s < at + size else 0.0
     cuda.syncthreads()
 
 
@@ -155,17 +152,17 @@ def _write_tails(
     jumps: IntArray,
     low: IntArray,
     high: IntArray,
-    room: FloatArray,
+    work: FloatArray,
     parts: FloatArray,
     capacity: int,
     low_mass: FloatArray,
     high_mass: FloatArray,
 ) -> None:
     least, most = possible_range(row, starts, scores, parts)
-    first, size, at, certain, _ = build_law(row, starts, scores, jumps, room, parts, capacity, NEGLIGIBLE, capacity)
+    first, size, at, certain, _ = build_law(row, starts, scores, jumps, work, parts, capacity, NEGLIGIBLE, capacity)
     for k in range(low.size):
-        below = _add_states(room, parts, first, 0, min(max(low[k] + 1 - at, 0), size))
-        above = _add_states(room, parts, first, min(max(high[k] + 1 - at, 0), size), size)
+        below = _add_states(work, parts, first, 0, min(max(low[k] + 1 - at, 0), size))
+        above = _add_states(work, parts, first, min(max(high[k] + 1 - at, 0), size), size)
         if cuda.threadIdx.x == 0:
             low_mass[k] = certain * below + FLOOR if low[k] >= least else 0.0
             high_mass[k] = certain * above + FLOOR if high[k] < most else 0.0
@@ -173,11 +170,11 @@ def _write_tails(
 
 
 @cuda.jit(device=True, fastmath=False)
-def _add_states(room: FloatArray, parts: FloatArray, first: int, start: int, stop: int) -> float:
+def _add_states(work: FloatArray, parts: FloatArray, first: int, start: int, stop: int) -> float:
     """Sum of the states start..stop-1 by the whole block."""
     total = lost = 0.0
     for t in range(start + cuda.threadIdx.x, stop, THREADS):
-        value = room[first + t]
+        value = work[first + t]
         grown = total + value
         if total >= value:
             lost += (total - grown) + value
@@ -238,7 +235,7 @@ def build_law(
     starts: IntArray,
     scores: IntArray,
     jumps: IntArray,
-    room: FloatArray,
+    work: FloatArray,
     parts: FloatArray,
     capacity: int,
     budget: float,
@@ -246,7 +243,7 @@ def build_law(
 ) -> tuple[int, int, int, float, float]:
     """Law of the sum of all terms, by the whole block.
 
-    Returns where in `room` the law begins, its size (0 where it outgrew the capacity), the score of its first state, a
+    Returns where in `work` the law begins, its size (0 where it outgrew the capacity), the score of its first state, a
     factor of all states (from terms of one outcome), and the mass dropped. States of a score above `ceiling` may be
     missing: scores never fall.
     """
@@ -254,7 +251,7 @@ def build_law(
     size = 1
     certain, lost = 1.0, 0.0
     if cuda.threadIdx.x == 0:
-        room[0] = 1.0
+        work[0] = 1.0
     cuda.syncthreads()
     for term in range(starts.size - 1):
         begin, end, jump = starts[term], starts[term + 1], jumps[term]
@@ -275,7 +272,7 @@ def build_law(
         if since == TERMS_PER_TRIM or size + shift > capacity:
             since = 0
             size = max(min(size, ceiling - at + 1), 1)
-            dropped, size, mass = _trim(room, parts, first, size, budget)
+            dropped, size, mass = _trim(work, parts, first, size, budget)
             first += dropped
             at += dropped
             lost += mass
@@ -284,9 +281,9 @@ def build_law(
         since += 1
         side = capacity - side
         if jump == MANY_CELLS:
-            _add_steps(room, first, size, side, row, scores, begin, end, bottom, shift)
+            _add_steps(work, first, size, side, row, scores, begin, end, bottom, shift)
         else:
-            _add_stump(room, first, size, side, stay, move, shift)
+            _add_stump(work, first, size, side, stay, move, shift)
         first = side
         size += shift
         cuda.syncthreads()
@@ -303,32 +300,32 @@ def _sum_cells(row: FloatArray, begin: int, end: int) -> float:
 
 # Indices are unsigned here, because signed ones are checked for a wrap at each access, and loops have no branches.
 @cuda.jit(device=True, fastmath=False)
-def _add_stump(room: FloatArray, first: int, size: int, target: int, stay: float, move: float, shift: int) -> None:
+def _add_stump(work: FloatArray, first: int, size: int, target: int, stay: float, move: float, shift: int) -> None:
     """The law after one more term of two cells, `shift` apart, written to the other buffer."""
     old, new = np.uint64(first), np.uint64(target)
     length, gap = np.uint64(size), np.uint64(shift)
     thread, step = np.uint64(cuda.threadIdx.x), np.uint64(THREADS)
     t = thread
     while t < min(gap, length):
-        room[new + t] = stay * room[old + t]
+        work[new + t] = stay * work[old + t]
         t += step
     t = length + thread
     while t < gap:
-        room[new + t] = 0.0
+        work[new + t] = 0.0
         t += step
     t = gap + thread
     while t < length:
-        room[new + t] = stay * room[old + t] + move * room[old + t - gap]
+        work[new + t] = stay * work[old + t] + move * work[old + t - gap]
         t += step
     t = max(gap, length) + thread
     while t < length + gap:
-        room[new + t] = move * room[old + t - gap]
+        work[new + t] = move * work[old + t - gap]
         t += step
 
 
 @cuda.jit(device=True, fastmath=False)
 def _add_steps(
-    room: FloatArray,
+    work: FloatArray,
     first: int,
     size: int,
     target: int,
@@ -347,12 +344,12 @@ def _add_steps(
             mass = row[cell]
             source = t - (scores[cell] - bottom)
             if mass > 0.0 and 0 <= source < size:
-                value += mass * room[old + np.uint64(source)]
-        room[new + np.uint64(t)] = value
+                value += mass * work[old + np.uint64(source)]
+        work[new + np.uint64(t)] = value
 
 
 @cuda.jit(device=True, fastmath=False)
-def _trim(room: FloatArray, parts: FloatArray, first: int, size: int, budget: float) -> tuple[int, int, float]:
+def _trim(work: FloatArray, parts: FloatArray, first: int, size: int, budget: float) -> tuple[int, int, float]:
     """Drop light states at both ends: how many on the left, how many are left over, and the mass dropped.
 
     Half of the threads add up chunks on the left, half on the right; two threads then walk over the chunks.
@@ -365,7 +362,7 @@ def _trim(room: FloatArray, parts: FloatArray, first: int, size: int, budget: fl
         start = first + number * _CHUNK if on_left else first + size - (number + 1) * _CHUNK
         mass = 0.0
         for t in range(start, start + _CHUNK):
-            mass += room[t]
+            mass += work[t]
         parts[thread] = mass
     cuda.syncthreads()
     if number == 0:

@@ -16,11 +16,10 @@ import numpy as np
 from numba import cuda, float64
 from numpy.typing import NDArray
 
-from derand.kernels import EPSILON, FLOOR, LOG_HALF, NEGLIGIBLE, TINY
+from derand._arrays import EPSILON, TINY, FloatArray, IntArray
+from derand.kernels import FLOOR, LOG_HALF, NEGLIGIBLE
 from derand.kernels._cuda_laws import PARTS, TERMS_PER_TRIM, THREADS, add_up, build_law, compile_kernel, possible_range
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 StateArray = NDArray[np.int8]
 
 OPEN, PROVEN, DID_NOT_FIT = 0, 1, 2
@@ -46,7 +45,7 @@ def failures_in_shared(
     log_failure: FloatArray,
 ) -> None:
     """State and log of the failing mass of each row; both scores and jumps hold the mirrored ones, too."""
-    room, parts = cuda.shared.array(0, float64), cuda.shared.array(PARTS, float64)
+    work, parts = cuda.shared.array(0, float64), cuda.shared.array(PARTS, float64)
     for row in range(cuda.blockIdx.x, n_rows, cuda.gridDim.x):
         found, log_mass = _log_failing_side(
             table[row],
@@ -57,7 +56,7 @@ def failures_in_shared(
             whole,
             steepest,
             weights[row],
-            room,
+            work,
             parts,
             capacity,
         )
@@ -76,17 +75,17 @@ def failures_in_global(
     whole: int,
     steepest: int,
     weights: FloatArray,
-    rooms: FloatArray,
+    workspaces: FloatArray,
     capacity: int,
     n_rows: int,
     state: StateArray,
     log_failure: FloatArray,
 ) -> None:
-    """The same for the rows that did not fit, with laws in device memory, one room per block."""
-    if cuda.blockIdx.x >= rooms.shape[0]:
+    """The same for the rows that did not fit, with laws in device memory, one workspace per block."""
+    if cuda.blockIdx.x >= workspaces.shape[0]:
         return
-    room, parts = rooms[cuda.blockIdx.x], cuda.shared.array(PARTS, float64)
-    for row in range(cuda.blockIdx.x, n_rows, rooms.shape[0]):
+    work, parts = workspaces[cuda.blockIdx.x], cuda.shared.array(PARTS, float64)
+    for row in range(cuda.blockIdx.x, n_rows, workspaces.shape[0]):
         if state[row] == DID_NOT_FIT:
             cuda.syncthreads()  # all threads have read the state before one of them writes it
             found, log_mass = _log_failing_side(
@@ -98,7 +97,7 @@ def failures_in_global(
                 whole,
                 steepest,
                 weights[row],
-                room,
+                work,
                 parts,
                 capacity,
             )
@@ -117,7 +116,7 @@ def _log_failing_side(
     whole: int,
     steepest: int,
     weights: FloatArray,
-    room: FloatArray,
+    work: FloatArray,
     parts: FloatArray,
     capacity: int,
 ) -> tuple[int, float]:
@@ -132,7 +131,7 @@ def _log_failing_side(
         cut = threshold if is_low else whole - threshold - 1  # P(S > T) is P(mirrored S <= whole - T - 1)
         side = 0 if is_low else 1
         log_mass = _log_tail(
-            row, starts, both_scores[side], both_jumps[side], cut, steepest, weights, room, parts, capacity
+            row, starts, both_scores[side], both_jumps[side], cut, steepest, weights, work, parts, capacity
         )
         if log_mass == math.inf:
             return DID_NOT_FIT, 0.0
@@ -154,7 +153,7 @@ def _log_tail(
     threshold: int,
     steepest: int,
     weights: FloatArray,
-    room: FloatArray,
+    work: FloatArray,
     parts: FloatArray,
     capacity: int,
 ) -> float:
@@ -169,11 +168,11 @@ def _log_tail(
     size = 1
     for _ in range(2):
         first, size, at, certain, lost = build_law(
-            weights, starts, scores, jumps, room, parts, capacity, budget, threshold
+            weights, starts, scores, jumps, work, parts, capacity, budget, threshold
         )
         if size == 0:
             return math.inf
-        total = certain * _add_tilted(room, parts, first, size, threshold - at, tilt)
+        total = certain * _add_tilted(work, parts, first, size, threshold - at, tilt)
         if lost <= 1e-10 * total:
             break
         budget = NEGLIGIBLE  # the tilt is poor for this row: once more, dropping next to nothing
@@ -278,9 +277,9 @@ def _heaviest_cell(row: FloatArray, scores: IntArray, begin: int, end: int, tilt
 
 
 @cuda.jit(device=True, fastmath=False)
-def _add_tilted(room: FloatArray, parts: FloatArray, first: int, size: int, cut: int, tilt: float) -> float:
+def _add_tilted(work: FloatArray, parts: FloatArray, first: int, size: int, cut: int, tilt: float) -> float:
     """Sum over the states t <= cut of law[t] * exp(tilt * (cut - t))."""
     total = 0.0
     for t in range(cuda.threadIdx.x, min(size, cut + 1), THREADS):
-        total += room[first + t] * math.exp(tilt * (cut - t))
+        total += work[first + t] * math.exp(tilt * (cut - t))
     return add_up(parts, total, 0.0)[0]

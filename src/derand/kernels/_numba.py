@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from derand.kernels._numba_failures import failures
-from derand.kernels._numba_laws import laws, tails
+from derand._arrays import FloatArray, IntArray
+from derand.kernels import _numba_laws
+from derand.kernels._numba_failures import Plan, failures, prepare
 
-__all__ = ["HOLDS_ALL_LAWS", "failures", "laws", "tails"]
+__all__ = ["HOLDS_ALL_LAWS", "failures", "laws", "prepare", "tails"]
 
 HOLDS_ALL_LAWS = False
+
+
+def tails(plan: Plan, table: FloatArray, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
+    """P(S <= low) and P(S > high) for each row and each of its thresholds; exactly 0 where that is impossible."""
+    masses: tuple[FloatArray, FloatArray] = _numba_laws.tails(table, plan.starts, plan.scores, low, high)
+    return masses
+
+
+def laws(plan: Plan, table: FloatArray) -> FloatArray:
+    """P(S = s) for each row and s = 0, 1, ..., largest score."""
+    found: FloatArray = _numba_laws.laws(table, plan.starts, plan.scores)
+    return found

@@ -1,139 +1,156 @@
 """The failing tail of each row: Fourier inversion where that is cheaper and can be certified, else tilted laws.
 
-Contract: `failures` of README.md. Rows go through in batches, since the cosine transforms of a batch are one call.
-Inversion is tried on the side that seems to fail. For rows where its bound is not good enough, or which lie next to
-a tie, the tilted laws are built.
+Contract: `failures` of README.md. Owns the plan, all that is known of a model before its rows. Rows go through in
+batches, since the cosine transforms of a batch are one call. Inversion is tried on the side that seems to fail. For
+rows where its bound is not good enough, or which lie next to a tie, the tilted laws are built.
 """
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
-from typing import NamedTuple
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+from threading import Lock
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from derand.kernels import EPSILON, LOG_HALF
+from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand.kernels import INVERTED, LOG_HALF, TILTED, Failures
 from derand.kernels._numba_fourier import (
     Batch,
-    Plan,
+    Grid,
     begin_inversion,
     bound_phi,
+    choose_grids,
     finish_inversion,
     make_batch,
     period_of,
-    plan_inversion,
     tabulate,
 )
 from derand.kernels._numba_tilted import (
     HIGH,
     LOW,
-    Room,
     Terms,
+    Workspace,
     count_roundings,
     cut_of,
-    enter,
     find_tilt,
     is_possible,
+    load_row,
     log_tail_by_laws,
-    make_room,
+    make_workspace,
     prepare_terms,
-    steepen,
     tilt_cells,
+    tilt_for_inversion,
     tilt_stumps,
 )
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-
-_LANES = 16  # transforms come in multiples of that, so that a row's result does not depend on the rows beside it
+_GROUP = 16  # transforms come in multiples of that, so that a row's result does not depend on the rows beside it
 _BATCH_ROWS = 64
 _BATCH_NUMBERS = 2**20  # coefficients in a batch
-_MOST_SPARE = 8
+_MOST_IDLE = 8
+_TABLE_NUMBERS = 2**24  # cosines and sines that a plan keeps: 128 MiB
 
 
-class Model(NamedTuple):
-    """A model as `failures` works on it."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A model as the compiled kernels work on it; nobody writes to its arrays."""
 
+    starts: IntArray
+    scores: IntArray
     terms: Terms
-    plans: tuple[Plan, ...]
-    """What its rows share in Fourier inversion, for each grid that is tried."""
-    tables: dict[int, FloatArray]
-    """Cosines and sines of each period that was needed."""
+    """The terms, their cells of equal score merged."""
     order: IntArray
     """The cells, those of a term by score; empty where all its scores differ."""
     firsts: IntArray
     """The first cell of each score, in that order."""
-    spare: dict[int, list[tuple[Batch, NDArray[np.float32]]]]
+    grids: tuple[Grid, ...]
+    """What its rows share in Fourier inversion, for each grid that is tried."""
+    turns: PeriodTables
+    """Cosines and sines of each period, made when first needed."""
+    idle: dict[int, deque[tuple[Batch, NDArray[np.float32]]]] = field(repr=False)
     """Arrays for each grid that no thread uses now: fresh ones cost page faults, which hold other threads up."""
 
 
-def failures(
-    table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray
-) -> tuple[NDArray[np.bool_], FloatArray]:
+class PeriodTables:
+    """The cosines and sines of the periods that were needed last, for all threads; bounded in memory."""
+
+    def __init__(self, levels: FloatArray) -> None:
+        self._levels = levels
+        self._known: OrderedDict[int, FloatArray] = OrderedDict()
+        self._lock = Lock()
+
+    def find(self, period: int) -> FloatArray:
+        """The table of a period."""
+        with self._lock:
+            if period in self._known:
+                self._known.move_to_end(period)
+                return self._known[period]
+        table = tabulate(self._levels, period)
+        with self._lock:
+            self._known[period] = table
+            while len(self._known) > 1 and len(self._known) * table.size > _TABLE_NUMBERS:
+                self._known.popitem(last=False)
+        return table
+
+
+def prepare(starts: IntArray, scores: IntArray, *, invert: bool = True) -> Plan:
+    """The plan of a model; `invert=False` keeps Fourier inversion out."""
+    starts, scores = starts.copy(), scores.copy()  # writable, as the kernels are compiled for
+    term_of = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    order = np.lexsort((scores, term_of))
+    begins = np.diff(term_of[order], prepend=-1) > 0
+    differs = np.diff(scores[order], prepend=-1) != 0
+    firsts = np.flatnonzero(begins | differs)
+    if firsts.size == order.size:  # nothing to merge
+        order = firsts = order[:0]
+        terms = prepare_terms(starts, scores, scores.size)
+    else:
+        merged_starts = np.append(np.flatnonzero(begins[firsts]), firsts.size)
+        terms = prepare_terms(merged_starts, scores[order][firsts], scores.size)
+    grids = choose_grids(terms) if invert else ()
+    idle: dict[int, deque[tuple[Batch, NDArray[np.float32]]]] = {grid.n_points: deque() for grid in grids}
+    return Plan(starts, scores, terms, order, firsts, grids, PeriodTables(terms.levels), idle)
+
+
+def failures(plan: Plan, table: FloatArray, thresholds: IntArray) -> Failures:
     """Whether P(S <= threshold) < 1/2 is proven, and the logarithm of the failing side's mass, rounded upward."""
-    model = _prepare(starts.tobytes(), scores.tobytes())
-    table, thresholds = _lay_out(table, thresholds, model)
-    room = make_room(model.terms)
+    table, thresholds = _lay_out(plan, table, thresholds)
+    work = make_workspace(plan.terms)
     proven, log_failure = np.zeros(thresholds.size, dtype=np.bool_), np.full(thresholds.size, np.nan)
-    for plan in (*model.plans, None):
+    path = np.full(thresholds.size, INVERTED, dtype=np.uint8)
+    for grid in (*plan.grids, None):
         left = np.flatnonzero(np.isnan(log_failure))
         if not left.size:
             break
         rows = left if left.size < thresholds.size else slice(None)  # a slice copies nothing
-        if plan is not None:
-            proven[rows], log_failure[rows] = _invert(table[rows], thresholds[rows], model, plan, room)
+        if grid is not None:
+            proven[rows], log_failure[rows] = _invert(plan, grid, table[rows], thresholds[rows], work)
         else:
-            proven[rows], log_failure[rows] = _walk(table[rows], thresholds[rows], model.terms, room)
-    return proven, log_failure
+            proven[rows], log_failure[rows] = _walk(table[rows], thresholds[rows], plan.terms, work)
+            path[rows] = TILTED
+    return Failures(proven, log_failure, path)
 
 
-def failures_by_laws(
-    table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray
-) -> tuple[NDArray[np.bool_], FloatArray]:
-    """`failures` without Fourier inversion."""
-    model = _prepare(starts.tobytes(), scores.tobytes())
-    return _walk(*_lay_out(table, thresholds, model), model.terms, make_room(model.terms))
-
-
-@lru_cache(maxsize=4)
-def _prepare(starts: bytes, scores: bytes) -> Model:
-    """The model, its cells of equal score merged."""
-    cell_starts, cell_scores = (np.frombuffer(side, dtype=np.int64).copy() for side in (starts, scores))
-    term_of = np.repeat(np.arange(cell_starts.size - 1), np.diff(cell_starts))
-    order = np.lexsort((cell_scores, term_of))
-    begins = np.diff(term_of[order], prepend=-1) > 0
-    differs = np.diff(cell_scores[order], prepend=-1) != 0
-    firsts = np.flatnonzero(begins | differs)
-    if firsts.size == order.size:  # nothing to merge
-        order = firsts = order[:0]
-        terms = prepare_terms(cell_starts, cell_scores, cell_scores.size)
-    else:
-        merged_starts = np.append(np.flatnonzero(begins[firsts]), firsts.size)
-        terms = prepare_terms(merged_starts, cell_scores[order][firsts], cell_scores.size)
-    plans = plan_inversion(terms)
-    return Model(terms, plans, {}, order, firsts, {plan.n_points: [] for plan in plans})
-
-
-def _lay_out(table: FloatArray, thresholds: IntArray, model: Model) -> tuple[FloatArray, IntArray]:
+def _lay_out(plan: Plan, table: FloatArray, thresholds: IntArray) -> tuple[FloatArray, IntArray]:
     """The arrays without gaps, for which alone the kernels are compiled, and cells of equal score merged."""
-    if model.order.size:
-        table = np.add.reduceat(np.take(table, model.order, axis=1), model.firsts, axis=1)
+    if plan.order.size:
+        table = np.add.reduceat(np.take(table, plan.order, axis=1), plan.firsts, axis=1)
     return np.ascontiguousarray(table), np.ascontiguousarray(thresholds)
 
 
 @njit(nogil=True, cache=True)
-def _walk(table: FloatArray, thresholds: IntArray, terms: Terms, room: Room) -> tuple[NDArray[np.bool_], FloatArray]:
+def _walk(table: FloatArray, thresholds: IntArray, terms: Terms, work: Workspace) -> tuple[BoolArray, FloatArray]:
     """Row by row: the side that seems to fail, and the other one where that does not."""
     proven, log_failure = np.zeros(thresholds.size, dtype=np.bool_), np.empty(thresholds.size)
     for row in range(thresholds.size):
-        gap, _ = enter(table[row], terms, thresholds[row], room)
+        gap, _ = load_row(table[row], terms, thresholds[row], work)
         side = LOW if gap < 0.0 else HIGH
         mass = high_mass = 0.0
         for _ in range(2):
-            mass = log_tail_by_laws(table[row], terms, side, thresholds[row], room)
+            mass = log_tail_by_laws(table[row], terms, side, thresholds[row], work)
             high_mass = mass if side == HIGH else high_mass
             if mass < LOG_HALF:
                 break
@@ -144,42 +161,35 @@ def _walk(table: FloatArray, thresholds: IntArray, terms: Terms, room: Room) -> 
 
 
 def _invert(
-    table: FloatArray, thresholds: IntArray, model: Model, plan: Plan, room: Room
-) -> tuple[NDArray[np.bool_], FloatArray]:
+    plan: Plan, grid: Grid, table: FloatArray, thresholds: IntArray, work: Workspace
+) -> tuple[BoolArray, FloatArray]:
     """Whether the lower side was inverted, and the logarithm of the mass; NaN where it is not certified to fail."""
-    terms, spare = model.terms, model.spare[plan.n_points]
+    terms, idle = plan.terms, plan.idle[grid.n_points]
     try:
-        batch, coefficients = spare.pop()
+        batch, coefficients = idle.pop()
     except IndexError:
-        batch, coefficients = _make_arrays(terms, plan)
+        batch, coefficients = _make_arrays(terms, grid)
     size = batch.slot.size
     is_low, log_mass = np.empty(thresholds.size, dtype=np.bool_), np.empty(thresholds.size)
     for start in range(0, thresholds.size, size):
         rows = slice(start, start + size)
-        used = _begin(table[rows], thresholds[rows], terms, plan, batch, room, coefficients)
-        padded = -(-used // _LANES) * _LANES
+        used = _begin(table[rows], thresholds[rows], terms, grid, batch, work, coefficients)
+        padded = -(-used // _GROUP) * _GROUP
         coefficients[used:padded] = 0.0
         phi_bounds = bound_phi(coefficients[:padded])
         log_mass[rows] = np.nan
-        for grade in np.unique(batch.grade[batch.slot >= 0]).tolist():
-            table_of_period = _table_of(model, plan, grade)
-            _finish(thresholds[rows], terms, plan, batch, grade, table_of_period, phi_bounds, log_mass[rows])
+        for number in np.unique(batch.period_number[batch.slot >= 0]).tolist():
+            turns = plan.turns.find(period_of(grid.shortest, number))
+            _finish(thresholds[rows], terms, grid, batch, number, turns, phi_bounds, log_mass[rows])
         is_low[rows] = batch.side[: thresholds[rows].size] == LOW
-    if len(spare) < _MOST_SPARE:
-        spare.append((batch, coefficients))
+    if len(idle) < _MOST_IDLE:
+        idle.append((batch, coefficients))
     return is_low, log_mass
 
 
-def _table_of(model: Model, plan: Plan, grade: int) -> FloatArray:
-    """The cosines and sines of a period, which all threads share."""
-    if grade not in model.tables:
-        model.tables[grade] = tabulate(model.terms.levels, period_of(plan.shortest, grade))
-    return model.tables[grade]
-
-
-def _make_arrays(terms: Terms, plan: Plan) -> tuple[Batch, NDArray[np.float32]]:
-    size = max(_LANES, min(_BATCH_ROWS, _BATCH_NUMBERS // plan.n_points))
-    return make_batch(size, terms, plan), np.empty((size, plan.n_points), dtype=np.float32)
+def _make_arrays(terms: Terms, grid: Grid) -> tuple[Batch, NDArray[np.float32]]:
+    size = max(_GROUP, min(_BATCH_ROWS, _BATCH_NUMBERS // grid.n_points))
+    return make_batch(size, terms, grid), np.empty((size, grid.n_points), dtype=np.float32)
 
 
 @njit(nogil=True, cache=True)
@@ -187,35 +197,35 @@ def _begin(
     table: FloatArray,
     thresholds: IntArray,
     terms: Terms,
-    plan: Plan,
+    grid: Grid,
     batch: Batch,
-    room: Room,
+    work: Workspace,
     coefficients: NDArray[np.float32],
 ) -> int:
     """Tilt the rows and fill the coefficients of those that may be inverted; how many."""
     used = 0
     batch.slot[:] = -1
     for row in range(table.shape[0]):
-        gap, deviation = enter(table[row], terms, thresholds[row], room)
+        gap, deviation = load_row(table[row], terms, thresholds[row], work)
         side = LOW if gap < 0.0 else HIGH  # the side that seems to fail
         cut = cut_of(terms, side, thresholds[row])
         batch.side[row] = side
-        if not is_possible(table[row], terms, side, cut, room):
+        if not is_possible(table[row], terms, side, cut, work):
             continue
-        tilt, gap, deviation = find_tilt(table[row], terms, side, cut, gap, deviation, room)
-        tilt, gap, deviation = steepen(table[row], terms, side, cut, tilt, gap, deviation, room)
+        tilt, gap, deviation = find_tilt(table[row], terms, side, cut, gap, deviation, work)
+        tilt, gap, deviation = tilt_for_inversion(table[row], terms, side, cut, tilt, gap, deviation, work)
         if deviation <= 0.0:
             continue
         shift = 0
         if terms.are_stumps:
             stay, move = batch.weights[row, : terms.shifts.size], batch.weights[row, terms.shifts.size :]
-            fraction, exponent = tilt_stumps(terms, side, room, stay, move)
+            fraction, exponent = tilt_stumps(terms, side, work, stay, move)
         else:
-            fraction, exponent, shift = tilt_cells(table[row], terms, side, tilt, room.powers, batch.weights[row])
+            fraction, exponent, shift = tilt_cells(table[row], terms, side, tilt, work.powers, batch.weights[row])
         batch.theta[row], batch.gap[row], batch.deviation[row] = -tilt, gap, deviation
         batch.log_prefactor[row] = math.log(fraction) + exponent * math.log(2.0) + tilt * (shift - cut)
         batch.roundings[row] = count_roundings(terms, tilt, cut, exponent, shift)
-        if begin_inversion(terms, plan, batch, row, cut, shift, coefficients[used]):
+        if begin_inversion(terms, grid, batch, row, cut, shift, coefficients[used]):
             batch.slot[row] = used
             used += 1
     return used
@@ -225,18 +235,18 @@ def _begin(
 def _finish(
     thresholds: IntArray,
     terms: Terms,
-    plan: Plan,
+    grid: Grid,
     batch: Batch,
-    grade: int,
-    table: FloatArray,
+    number: int,
+    turns: FloatArray,
     phi_bounds: NDArray[np.float32],
     log_mass: FloatArray,
 ) -> None:
     """Fill in the logarithm of the mass of each row of this period that is inverted and proven to fail."""
     for row in range(thresholds.size):
-        if batch.slot[row] >= 0 and batch.grade[row] == grade:
+        if batch.slot[row] >= 0 and batch.period_number[row] == number:
             cut = cut_of(terms, batch.side[row], thresholds[row])
-            total = finish_inversion(terms, plan, batch, row, cut, table, phi_bounds[batch.slot[row]])
+            total = finish_inversion(terms, grid, batch, row, cut, turns, phi_bounds[batch.slot[row]])
             if total > 0.0:
                 mass = math.log(total) + batch.log_prefactor[row] + batch.roundings[row] * EPSILON
                 log_mass[row] = mass if mass < LOG_HALF else np.nan

@@ -21,11 +21,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from derand.kernels import EPSILON, MIN_TERMS_FOR_FOURIER
+from derand._arrays import EPSILON, FloatArray, IntArray
+from derand.kernels import MIN_TERMS_FOR_FOURIER
 from derand.kernels._numba_tilted import LOW, PlaceArray, Terms
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 MAX_FREQUENCIES = 64
 _ACCURACY = 4.4e-10  # what may be added to the sum, relative to it; the sum itself may be as much too large
@@ -44,8 +42,8 @@ _CELL_COST = 12.0
 _POINT_COST = 3.0
 
 
-class Plan(NamedTuple):
-    """What all rows of a model share."""
+class Grid(NamedTuple):
+    """A grid of frequencies, with what all rows of a model share on it."""
 
     cost: float
     """Nanoseconds per row, about."""
@@ -88,8 +86,8 @@ class Batch(NamedTuple):
     """What may be added to it, relatively."""
     roundings: FloatArray
     """Of the logarithm of the mass, in units of EPSILON."""
-    grade: IntArray
-    """Which period N."""
+    period_number: IntArray
+    """Which period N, counted from the shortest."""
     size: FloatArray
     """Sum of the absolute coefficients of f."""
     curvature: FloatArray
@@ -100,10 +98,10 @@ class Batch(NamedTuple):
     weights: FloatArray
     """(rows, cells): for stumps those of score 0, then those of the other score."""
     pairs: FloatArray
-    """(n_points,): room for the coefficients of one row."""
+    """(n_points,): to work in, for the coefficients of one row."""
 
 
-def make_batch(n_rows: int, terms: Terms, plan: Plan) -> Batch:
+def make_batch(n_rows: int, terms: Terms, grid: Grid) -> Batch:
     """Arrays for so many rows."""
 
     def numbers() -> FloatArray:
@@ -122,25 +120,25 @@ def make_batch(n_rows: int, terms: Terms, plan: Plan) -> Batch:
         expected=numbers(),
         accuracy=numbers(),
         roundings=numbers(),
-        grade=integers(),
+        period_number=integers(),
         size=numbers(),
         curvature=numbers(),
         decline=numbers(),
         bend=numbers(),
         weights=np.empty((n_rows, terms.scores.shape[1])),
-        pairs=np.empty(plan.n_points),
+        pairs=np.empty(grid.n_points),
     )
 
 
-def period_of(shortest: float, grade: int) -> int:
-    """The period N of a grade."""
-    return math.ceil(shortest * 2.0 ** (grade / 4))
+def period_of(shortest: float, number: int) -> int:
+    """The period N of that number."""
+    return math.ceil(shortest * 2.0 ** (number / 4))
 
 
 _period_of = njit(nogil=True, cache=True)(period_of)
 
 
-def plan_inversion(terms: Terms) -> tuple[Plan, ...]:
+def choose_grids(terms: Terms) -> tuple[Grid, ...]:
     """What all rows of a model share: first on a coarse grid, then on a fine one; nothing where inversion is no use."""
     n_terms = terms.shifts.size
     if n_terms < MIN_TERMS_FOR_FOURIER or not terms.shifts.any() or terms.levels.size > _MOST_LEVELS:
@@ -149,14 +147,14 @@ def plan_inversion(terms: Terms) -> tuple[Plan, ...]:
     shortest = max(64.0, 0.5 * widest)
     coarse = _power_of_two(max(256.0, min(2.5 * widest, max(2048.0, 0.3 * widest))))
     fine = _power_of_two(1.2 * widest)
-    return tuple(_plan_grid(terms, points, shortest) for points in sorted({coarse, max(coarse, fine)}))
+    return tuple(_make_grid(terms, points, shortest) for points in sorted({coarse, max(coarse, fine)}))
 
 
 def _power_of_two(number: float) -> int:
     return 2 ** math.ceil(math.log2(number))
 
 
-def _plan_grid(terms: Terms, points: int, shortest: float) -> Plan:
+def _make_grid(terms: Terms, points: int, shortest: float) -> Grid:
     counts = np.diff(terms.starts)
     n_pairs = 0.5 * float((counts * (counts - 1)).sum())
     shifts = np.unique(terms.shifts[terms.shifts > 0])
@@ -166,7 +164,7 @@ def _plan_grid(terms: Terms, points: int, shortest: float) -> Plan:
     point_weights[0] = math.inf
     point_weights[-1] *= 2  # beyond the last point lies its mirror image
     tangent = 0.5 if counts.size < _MANY_TERMS else 0.0  # where -log(1 - x) and its bound touch
-    return Plan(
+    return Grid(
         cost=2000.0 + _POINT_COST * points + _CELL_COST * counts.sum() + _PAIR_COST * n_pairs,
         n_points=points,
         bins=np.where(terms.shifts > 0, np.searchsorted(shifts, terms.shifts), shifts.size).astype(np.uint64),
@@ -210,11 +208,11 @@ def tabulate(levels: FloatArray, period: int) -> FloatArray:
 
 @njit(nogil=True, cache=True)
 def begin_inversion(
-    terms: Terms, plan: Plan, batch: Batch, row: int, cut: int, shift: int, coefficients: NDArray[np.float32]
+    terms: Terms, grid: Grid, batch: Batch, row: int, cut: int, shift: int, coefficients: NDArray[np.float32]
 ) -> bool:
     """Choose the period and fill the coefficients of -f / 2 for a row; False where inversion is of no use."""
     theta, deviation = batch.theta[row], batch.deviation[row]
-    if plan.cost > _LAW_COST * terms.scores.shape[1] * deviation:
+    if grid.cost > _LAW_COST * terms.scores.shape[1] * deviation:
         return False
     expected = math.exp(min(batch.gap[row] / deviation, 0.0)) / (1.0 + 2.5 * theta * deviation)
     log_expected = min(batch.log_prefactor[row] + math.log(expected), 0.0)
@@ -223,31 +221,31 @@ def begin_inversion(
     reach = _ALIASES / 3 * terms.largest  # Bernstein's inequality
     below = abs(batch.gap[row]) + reach + math.sqrt(reach * reach + 2 * _ALIASES * deviation * deviation)
     above = (-math.log(0.05 * accuracy) - log_expected) / theta
-    grade = math.ceil(4 * math.log2(max(below, above, plan.shortest) / plan.shortest))
+    period_number = math.ceil(4 * math.log2(max(below, above, grid.shortest) / grid.shortest))
     # roundings of the exponents, which count near ties
     exponents = theta * (terms.starts.size * terms.largest + 4 * (cut + shift))
-    if grade >= _N_PERIODS or exponents > 1e5:
+    if period_number >= _N_PERIODS or exponents > 1e5:
         return False
-    batch.grade[row] = grade
+    batch.period_number[row] = period_number
     if terms.are_stumps:
         coefficients[:] = 0.0
-        mean = _spread_stumps(terms, plan, batch, row, coefficients)
+        mean = _spread_stumps(terms, grid, batch, row, coefficients)
     else:
-        mean = _spread_cells(terms, plan, batch, row, coefficients)
+        mean = _spread_cells(terms, grid, batch, row, coefficients)
     coefficients[0] -= 0.5 * mean
     return mean > -2.0 * math.log(accuracy * expected)  # f is on the average not too small
 
 
 @njit(nogil=True, cache=True)
-def _spread_stumps(terms: Terms, plan: Plan, batch: Batch, row: int, coefficients: NDArray[np.float32]) -> float:
+def _spread_stumps(terms: Terms, grid: Grid, batch: Batch, row: int, coefficients: NDArray[np.float32]) -> float:
     """Coefficients of -f / 2, f = sum over terms and j <= 6 of x**j / j, x = 4 p (1 - p) sin(w s / 2)**2; its mean."""
-    n_terms, n_bins = terms.shifts.size, plan.shifts.size
+    n_terms, n_bins = terms.shifts.size, grid.shifts.size
     stay, move = batch.weights[row, :n_terms], batch.weights[row, n_terms:]
     powers = np.zeros((n_bins + 1, _DEGREE))
     for term in range(n_terms):
         c = 4.0 * stay[term] * move[term]
         square = c * c
-        sums = powers[plan.bins[term]]
+        sums = powers[grid.bins[term]]
         sums[0] += c
         sums[1] += square
         sums[2] += square * c
@@ -256,7 +254,7 @@ def _spread_stumps(terms: Terms, plan: Plan, batch: Batch, row: int, coefficient
         sums[5] += square * square * square
     mean = size = curvature = decline = bend = 0.0
     for b in range(n_bins):
-        square, first, sums = plan.shifts[b] ** 2, powers[b, 0], powers[b]
+        square, first, sums = grid.shifts[b] ** 2, powers[b, 0], powers[b]
         decline += 0.25 * first * square
         bend += first * square * square / 48.0
         curvature += 0.5 * square * 0.4375 * first
@@ -264,19 +262,19 @@ def _spread_stumps(terms: Terms, plan: Plan, batch: Batch, row: int, coefficient
             curvature += 0.5 * square * 0.5625 * sums[j]
             sums[j] /= j + 1
             size += sums[j]
-            mean += sums[j] * plan.harmonics[0, j]
+            mean += sums[j] * grid.harmonics[0, j]
         for k in range(1, _DEGREE + 1):
             coefficient = 0.0
             for j in range(k - 1, _DEGREE):
-                coefficient += sums[j] * plan.harmonics[k, j]
-            coefficients[plan.slots[b, k - 1]] -= 0.5 * plan.factors[b, k - 1] * coefficient
+                coefficient += sums[j] * grid.harmonics[k, j]
+            coefficients[grid.slots[b, k - 1]] -= 0.5 * grid.factors[b, k - 1] * coefficient
     batch.size[row], batch.curvature[row] = size, curvature
     batch.decline[row], batch.bend[row] = decline, bend
     return mean
 
 
 @njit(nogil=True, cache=True)
-def _spread_cells(terms: Terms, plan: Plan, batch: Batch, row: int, coefficients: NDArray[np.float32]) -> float:
+def _spread_cells(terms: Terms, grid: Grid, batch: Batch, row: int, coefficients: NDArray[np.float32]) -> float:
     """Coefficients of -f / 2, f = sum over terms of slope * x + level; the mean of f.
 
     x is the sum over pairs of cells of 4 p q sin(w (s - t) / 2)**2.
@@ -300,12 +298,12 @@ def _spread_cells(terms: Terms, plan: Plan, batch: Batch, row: int, coefficients
         decline += square  # sum over pairs of p q (s - t)**2
         bend += (fourth + 3.0 * square * square) / 12.0  # sum over pairs of p q (s - t)**4 / 12
     for k in range(coefficients.size):
-        coefficients[k] = 0.5 * plan.slope * pairs[k]
+        coefficients[k] = 0.5 * grid.slope * pairs[k]
     coefficients[0] *= 2.0
-    levels = plan.level * (terms.starts.size - 1)
-    batch.size[row], batch.curvature[row] = 2.0 * plan.slope * mean - levels, 2.0 * plan.slope * decline
+    levels = grid.level * (terms.starts.size - 1)
+    batch.size[row], batch.curvature[row] = 2.0 * grid.slope * mean - levels, 2.0 * grid.slope * decline
     batch.decline[row], batch.bend[row] = decline, bend
-    return plan.slope * mean + levels
+    return grid.slope * mean + levels
 
 
 @njit(nogil=True, cache=True)
@@ -334,21 +332,21 @@ def bound_phi(coefficients: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @njit(nogil=True, cache=True)
 def finish_inversion(
-    terms: Terms, plan: Plan, batch: Batch, row: int, cut: int, table: FloatArray, phi_bounds: NDArray[np.float32]
+    terms: Terms, grid: Grid, batch: Batch, row: int, cut: int, turns: FloatArray, phi_bounds: NDArray[np.float32]
 ) -> float:
     """Upper bound of the tilted sum, or -1, given the period's `tabulate` and upper bounds of |phi| on the grid."""
     theta, log_prefactor = batch.theta[row], batch.log_prefactor[row]
     accuracy = batch.accuracy[row]
-    period = _period_of(plan.shortest, batch.grade[row])
+    period = _period_of(grid.shortest, batch.period_number[row])
     share = 0.9 if accuracy == _ACCURACY else 0.5  # near ties rounding takes the other half
-    kept, dropped = _bound_dropped(plan, batch, row, period, share * accuracy * batch.expected[row], phi_bounds)
+    kept, dropped = _bound_dropped(grid, batch, row, period, share * accuracy * batch.expected[row], phi_bounds)
     if kept > MAX_FREQUENCIES or 2 * kept >= period:
         return -1.0
     real, imaginary = np.ones(kept), np.zeros(kept)
     if terms.are_stumps:
-        _multiply_stumps(batch.weights[row], terms.shift_places, table, real, imaginary)
+        _multiply_stumps(batch.weights[row], terms.shift_places, turns, real, imaginary)
     else:
-        _multiply_cells(batch.weights[row], terms.starts, terms.places[batch.side[row]], table, real, imaginary)
+        _multiply_cells(batch.weights[row], terms.starts, terms.places[batch.side[row]], turns, real, imaginary)
     roundings = 16 * terms.starts.size + terms.scores.shape[1] + 64
     total, errors = _sum_kept(real, imaginary, cut, theta, period)
     bound = total + dropped + errors * roundings * EPSILON
@@ -362,24 +360,24 @@ def finish_inversion(
 
 @njit(nogil=True, cache=True)
 def _bound_dropped(
-    plan: Plan, batch: Batch, row: int, period: int, allowed: float, phi_bounds: NDArray[np.float32]
+    grid: Grid, batch: Batch, row: int, period: int, allowed: float, phi_bounds: NDArray[np.float32]
 ) -> tuple[int, float]:
     """How many frequencies to keep, and an upper bound of what all others add, not above `allowed`."""
-    step, width = 2 * math.pi / period, math.pi / plan.n_points
+    step, width = 2 * math.pi / period, math.pi / grid.n_points
     ratio = width / step
     frequencies = ratio + 0.25 / ratio if ratio >= 1.0 else 1.0  # under the tent of a point, at most
     slack = batch.curvature[row] * width * width / 8 + _TRANSFORM_ERROR * batch.size[row]
     factor = 2.002 / period * frequencies * math.exp(0.5 * slack)
-    first = plan.n_points
+    first = grid.n_points
     total = 0.0
     while first > 0:
         block = _BLOCK if first > 2 * _BLOCK else 1  # single points next to frequency 0
-        part = factor * _weigh(phi_bounds, plan.point_weights, first - block, block)
+        part = factor * _weigh(phi_bounds, grid.point_weights, first - block, block)
         if not total + part <= allowed:
             break
         total += part
         first -= block
-    if first == plan.n_points:
+    if first == grid.n_points:
         return period, 0.0
     kept = math.ceil((first + 0.5) * ratio) + 1
     return _drop_along_parabola(batch.decline[row], batch.bend[row], period, kept, total, allowed)

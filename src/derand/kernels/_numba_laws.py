@@ -11,12 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from derand._arrays import FloatArray, IntArray
 from derand.kernels import FLOOR, NEGLIGIBLE
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @njit(nogil=True, cache=True)

@@ -17,11 +17,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from derand.kernels import EPSILON, FLOOR, NEGLIGIBLE, TINY
+from derand._arrays import EPSILON, TINY, FloatArray, IntArray
+from derand.kernels import FLOOR, NEGLIGIBLE
 from derand.kernels._numba_laws import add_compensated, build_law, possible_scores
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 PlaceArray = NDArray[np.uint64]  # unsigned: a signed index is checked for wrapping around, which no loop survives
 
 _LOST = 1e-13  # mass that a first pass may drop, relative to the whole tilted law
@@ -56,7 +55,7 @@ class Terms(NamedTuple):
     """(terms,): its place among the levels."""
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """Arrays to work in."""
 
     powers: FloatArray
@@ -98,11 +97,11 @@ def prepare_terms(starts: IntArray, scores: IntArray, n_cells: int) -> Terms:
     )
 
 
-def make_room(terms: Terms) -> Room:
+def make_workspace(terms: Terms) -> Workspace:
     """Arrays for one thread."""
     half = terms.shifts.size // 2
     size = int(np.sort(terms.shifts)[half:].sum()) + 1
-    return Room(
+    return Workspace(
         powers=np.empty(terms.levels.size),
         stumps=np.empty((2, terms.shifts.size)),
         masses=np.empty(terms.shifts.size),
@@ -120,22 +119,22 @@ def cut_of(terms: Terms, side: int, threshold: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def enter(row: FloatArray, terms: Terms, threshold: int, room: Room) -> tuple[float, float]:
-    """Lay a row of stumps out in the room; threshold minus mean, and deviation, of the untilted law."""
+def load_row(row: FloatArray, terms: Terms, threshold: int, work: Workspace) -> tuple[float, float]:
+    """Lay a row of stumps out in the workspace; threshold minus mean, and deviation, of the untilted law."""
     if terms.are_stumps:
         for term in range(terms.shifts.size):
-            room.stumps[0, term] = row[terms.stump_cells[0, term]]
-            room.stumps[1, term] = row[terms.stump_cells[1, term]]
-    return tilted_moments(row, terms, LOW, threshold, 0.0, room)
+            work.stumps[0, term] = row[terms.stump_cells[0, term]]
+            work.stumps[1, term] = row[terms.stump_cells[1, term]]
+    return tilted_moments(row, terms, LOW, threshold, 0.0, work)
 
 
 @njit(nogil=True, cache=True)
-def is_possible(row: FloatArray, terms: Terms, side: int, cut: int, room: Room) -> bool:
+def is_possible(row: FloatArray, terms: Terms, side: int, cut: int, work: Workspace) -> bool:
     """Whether an outcome of positive probability has a score of at most `cut`."""
     least = 0.0
     if terms.are_stumps:
         for term in range(terms.shifts.size):
-            if room.stumps[side, term] == 0.0:
+            if work.stumps[side, term] == 0.0:
                 least += terms.shifts[term]
     else:
         for term in range(terms.starts.size - 1):
@@ -144,16 +143,16 @@ def is_possible(row: FloatArray, terms: Terms, side: int, cut: int, room: Room) 
 
 
 @njit(nogil=True, cache=True)
-def log_tail_by_laws(row: FloatArray, terms: Terms, side: int, threshold: int, room: Room) -> float:
+def log_tail_by_laws(row: FloatArray, terms: Terms, side: int, threshold: int, work: Workspace) -> float:
     """Upper bound of the logarithm of the mass on that side of the threshold; -inf if and only if it is impossible."""
     cut = cut_of(terms, side, threshold)
-    gap, deviation = enter(row, terms, threshold, room)
-    if not is_possible(row, terms, side, cut, room):
+    gap, deviation = load_row(row, terms, threshold, work)
+    if not is_possible(row, terms, side, cut, work):
         return -np.inf
-    tilt, _, _ = find_tilt(row, terms, side, cut, gap, deviation, room)
-    fraction, exponent, shift = tilt_cells(row, terms, side, tilt, room.powers, room.weights)
+    tilt, _, _ = find_tilt(row, terms, side, cut, gap, deviation, work)
+    fraction, exponent, shift = tilt_cells(row, terms, side, tilt, work.powers, work.weights)
     log_prefactor = math.log(fraction) + exponent * math.log(2.0) + tilt * (shift - cut)
-    total, length = _sum_laws(room.weights, terms, side, cut, tilt, room)
+    total, length = _sum_laws(work.weights, terms, side, cut, tilt, work)
     roundings = count_roundings(terms, tilt, cut, exponent, shift) + (2 * length if tilt < 0.0 else 0)
     return math.log(total) + log_prefactor + roundings * EPSILON
 
@@ -166,7 +165,9 @@ def count_roundings(terms: Terms, tilt: float, cut: int, exponent: int, shift: i
 
 
 @njit(nogil=True, cache=True)
-def _sum_laws(weights: FloatArray, terms: Terms, side: int, cut: int, tilt: float, room: Room) -> tuple[float, int]:
+def _sum_laws(
+    weights: FloatArray, terms: Terms, side: int, cut: int, tilt: float, work: Workspace
+) -> tuple[float, int]:
     """The tilted sum from the laws of two halves of the terms, with what was dropped, and the second one's length."""
     starts, scores = terms.starts, terms.scores[side]
     order = _order_by_variance(weights, starts, scores)
@@ -175,9 +176,9 @@ def _sum_laws(weights: FloatArray, terms: Terms, side: int, cut: int, tilt: floa
     total = lost = 0.0
     length = 1
     for _ in range(2):
-        law_a, at_a, _, _, lost_a = build_law(weights, starts, scores, first, room.buffers_a, terms.largest, budget)
-        law_b, at_b, _, _, lost_b = build_law(weights, starts, scores, second, room.buffers_b, terms.largest, budget)
-        total = _join_tilted(law_a, law_b, cut - at_a - at_b, tilt, room.sums)
+        law_a, at_a, _, _, lost_a = build_law(weights, starts, scores, first, work.buffers_a, terms.largest, budget)
+        law_b, at_b, _, _, lost_b = build_law(weights, starts, scores, second, work.buffers_b, terms.largest, budget)
+        total = _join_tilted(law_a, law_b, cut - at_a - at_b, tilt, work.sums)
         lost, length = lost_a + lost_b, law_b.size
         if lost <= 1e-10 * total:
             break
@@ -209,12 +210,12 @@ def _order_by_variance(weights: FloatArray, starts: IntArray, scores: IntArray) 
 
 @njit(nogil=True, cache=True)
 def find_tilt(
-    row: FloatArray, terms: Terms, side: int, cut: int, gap: float, deviation: float, room: Room
+    row: FloatArray, terms: Terms, side: int, cut: int, gap: float, deviation: float, work: Workspace
 ) -> tuple[float, float, float]:
     """About the t <= 0 at which the tilted mean is the threshold, by Newton steps kept between bounds.
 
     Within two deviations of the mean t is 0: by Cantelli's inequality a tie lies there, and failure_excess counts
-    on it. Begins with the results of `enter`. Returns t, cut minus tilted mean, and tilted deviation; `room.powers`
+    on it. Begins with the results of `load_row`. Returns t, cut minus tilted mean, and tilted deviation; `work.powers`
     are those of t.
     """
     low, high, tilt = -_STEEPEST / terms.largest, 0.0, 0.0
@@ -222,7 +223,7 @@ def find_tilt(
         gap = -gap - 1.0
     for step in range(40):
         if step > 0:
-            gap, deviation = tilted_moments(row, terms, side, cut, tilt, room)
+            gap, deviation = tilted_moments(row, terms, side, cut, tilt, work)
         close = abs(gap) <= 0.5 * deviation + 0.5 or (tilt == 0.0 and gap >= -2.0 * deviation)
         if close or step == 39:
             break
@@ -237,27 +238,29 @@ def find_tilt(
 
 
 @njit(nogil=True, cache=True)
-def steepen(
-    row: FloatArray, terms: Terms, side: int, cut: int, tilt: float, gap: float, deviation: float, room: Room
+def tilt_for_inversion(
+    row: FloatArray, terms: Terms, side: int, cut: int, tilt: float, gap: float, deviation: float, work: Workspace
 ) -> tuple[float, float, float]:
     """A tilt of at least one over the deviation, which inversion needs even near the mean; its gap and deviation."""
     if -tilt * deviation >= 1.0 or deviation <= 0.0:
         return tilt, gap, deviation
     steeper = max(-1.0 / deviation, -_STEEPEST / terms.largest)
-    gap, deviation = tilted_moments(row, terms, side, cut, steeper, room)
+    gap, deviation = tilted_moments(row, terms, side, cut, steeper, work)
     return steeper, gap, deviation
 
 
 @njit(nogil=True, cache=True)
-def tilted_moments(row: FloatArray, terms: Terms, side: int, cut: int, tilt: float, room: Room) -> tuple[float, float]:
-    """Threshold minus mean, and deviation, of the tilted law; to nearest, they only steer. Fills `room.powers`."""
+def tilted_moments(
+    row: FloatArray, terms: Terms, side: int, cut: int, tilt: float, work: Workspace
+) -> tuple[float, float]:
+    """Threshold minus mean, and deviation, of the tilted law; to nearest, they only steer. Fills `work.powers`."""
     for place in range(terms.levels.size):
-        room.powers[place] = math.exp(tilt * terms.levels[place])
+        work.powers[place] = math.exp(tilt * terms.levels[place])
     if terms.are_stumps:
-        stay, move = room.stumps[side], room.stumps[1 - side]
-        mean, variance = _moments_of_stumps(stay, move, terms.shifts, terms.shift_places, room.powers)
+        stay, move = work.stumps[side], work.stumps[1 - side]
+        mean, variance = _moments_of_stumps(stay, move, terms.shifts, terms.shift_places, work.powers)
     else:
-        mean, variance = _moments_of_cells(row, terms.starts, terms.scores[side], terms.places[side], room.powers)
+        mean, variance = _moments_of_cells(row, terms.starts, terms.scores[side], terms.places[side], work.powers)
     return cut - mean, math.sqrt(variance)
 
 
@@ -336,18 +339,18 @@ def tilt_cells(
 
 
 @njit(nogil=True, cache=True)
-def tilt_stumps(terms: Terms, side: int, room: Room, stay: FloatArray, move: FloatArray) -> tuple[float, int]:
-    """`tilt_cells` for the row of stumps in the room: fills the weights of score 0 and of the other score.
+def tilt_stumps(terms: Terms, side: int, work: Workspace, stay: FloatArray, move: FloatArray) -> tuple[float, int]:
+    """`tilt_cells` for the row of stumps in the workspace: fills the weights of score 0 and of the other score.
 
     Nothing underflows: one cell of each stump has a probability of 1/2 or more, and no power is below exp(-500).
     """
-    powers, places = room.powers, terms.shift_places
+    powers, places = work.powers, terms.shift_places
     for term in range(move.size):
         move[term] = powers[places[term]]
-    _weigh_stumps(room.stumps[side], room.stumps[1 - side], room.masses, stay, move)
+    _weigh_stumps(work.stumps[side], work.stumps[1 - side], work.masses, stay, move)
     fraction, exponent = 1.0, 0
     for term in range(stay.size):
-        fraction, exponent = _normalise(fraction * room.masses[term], exponent)
+        fraction, exponent = _normalise(fraction * work.masses[term], exponent)
     return fraction, exponent
 
 

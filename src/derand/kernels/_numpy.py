@@ -6,21 +6,35 @@ Cost per row: terms x cells x support. Contract and rounding argument: README.md
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand.kernels import EPSILON, FLOOR, LOG_HALF, TINY, rounding_bound
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from derand._arrays import EPSILON, TINY, FloatArray, IntArray
+from derand.kernels import FLOOR, LOG_HALF, TILTED, Failures, rounding_bound
 
 HOLDS_ALL_LAWS = True
 
 
-def laws(table: FloatArray, starts: IntArray, scores: IntArray) -> FloatArray:
+class Plan(NamedTuple):
+    """The model's arrays, as they are."""
+
+    starts: IntArray
+    scores: IntArray
+
+
+def prepare(starts: IntArray, scores: IntArray, *, invert: bool = True) -> Plan:
+    """Nothing is worth preparing here."""
+    return Plan(starts, scores)
+
+
+def laws(plan: Plan, table: FloatArray) -> FloatArray:
     """P(S = s) for each row and s = 0, 1, ..., largest score."""
+    return _build_laws(table, *plan)
+
+
+def _build_laws(table: FloatArray, starts: IntArray, scores: IntArray) -> FloatArray:
     law = np.zeros((table.shape[0], _most_per_term(starts, scores).sum() + 1))
     law[:, 0] = 1.0
     size = 1  # scores reached so far: 0 .. size - 1
@@ -35,14 +49,12 @@ def laws(table: FloatArray, starts: IntArray, scores: IntArray) -> FloatArray:
     return law
 
 
-def tails(
-    table: FloatArray, starts: IntArray, scores: IntArray, low: IntArray, high: IntArray
-) -> tuple[FloatArray, FloatArray]:
+def tails(plan: Plan, table: FloatArray, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
     """P(S <= low) and P(S > high) for each row and each of its thresholds; exactly 0 where that is impossible."""
-    law = laws(table, starts, scores)
+    law = laws(plan, table)
     support = np.arange(law.shape[1])
     low_mass, high_mass = np.empty(low.shape), np.empty(high.shape)
-    least, most = _reached_scores(table, starts, scores)
+    least, most = _reached_scores(table, *plan)
     for k in range(low.shape[1]):
         below = np.where(support <= low[:, k, None], law, 0.0).sum(axis=1)
         above = np.where(support > high[:, k, None], law, 0.0).sum(axis=1)
@@ -51,16 +63,15 @@ def tails(
     return low_mass, high_mass
 
 
-def failures(
-    table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray
-) -> tuple[NDArray[np.bool_], FloatArray]:
+def failures(plan: Plan, table: FloatArray, thresholds: IntArray) -> Failures:
     """Whether P(S <= threshold) < 1/2 is proven, and the logarithm of the failing side's mass, rounded upward."""
+    starts, scores = plan
     most = _most_per_term(starts, scores)
     mirrored = np.repeat(most, np.diff(starts)) - scores  # P(S > T) is P(mirrored S <= most in all - T - 1)
     low = _log_tails(table, starts, scores, thresholds)
     high = _log_tails(table, starts, mirrored, most.sum() - thresholds - 1)
     proven = low < LOG_HALF
-    return proven, np.where(proven, low, high)
+    return Failures(proven, np.where(proven, low, high), np.full(thresholds.size, TILTED, dtype=np.uint8))
 
 
 def _log_tails(table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray) -> FloatArray:
@@ -69,7 +80,7 @@ def _log_tails(table: FloatArray, starts: IntArray, scores: IntArray, thresholds
     tilt = _find_tilts(table, starts, scores, thresholds)
     weights, masses, log_scales = _tilt(table, starts, scores, tilt)
     weights = np.maximum(weights / np.repeat(masses, np.diff(starts), axis=1), TINY * (table > 0))
-    law = laws(weights, starts, scores)
+    law = _build_laws(weights, starts, scores)
     below = thresholds[:, None] - np.arange(law.shape[1])
     with np.errstate(under="ignore"):
         total = (law * np.where(below >= 0, np.exp(tilt[:, None] * np.maximum(below, 0)), 0.0)).sum(axis=1)

@@ -1,4 +1,4 @@
-"""Models on disk: `save` and `load`, as JSON with the schema "derand/1".
+"""Models on disk: `save` and `load`, as JSON with the schema "derand/2"; files of "derand/1" are read as well.
 
 Owns the layout of the file, its limits and every check of what is read: a file that was cut, edited or made up gives a
 ValueError that names the field, and loading never executes anything. Must not know how models are trained or used.
@@ -12,15 +12,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from derand.ensemble import AdditiveEnsemble, WeightedVote
 from derand.files import PathLike, replace_when_done
+from derand.model import is_model
 from derand.storage._classifiers import build_classifier, describe_classifier, list_estimators
 from derand.storage._fields import Field, shorten
 from derand.storage._models import MODEL_BUILDERS, describe_model
 
 __all__ = ["MAX_BYTES", "SCHEMA", "load", "save"]
 
-SCHEMA = "derand/1"
+SCHEMA = "derand/2"
+READABLE = ("derand/1", SCHEMA)
+"""Schemas that are read."""
 MAX_BYTES = 2**26
 """Largest file that is written or read, 64 MiB: some two million cells."""
 
@@ -69,7 +71,7 @@ def load(path: PathLike) -> Any:
         Where the file is not a sound model; the message names the field, such as `model.terms[3].edges`.
     """
     try:
-        return _build(Field(_read_json(Path(path)), ""))
+        return _build(_read_json(Path(path)))
     except RecursionError:
         raise ValueError(f"{os.fspath(path)} is not a model file: it is nested too deeply.") from None
     except ValueError as error:
@@ -105,7 +107,7 @@ def _as_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 def _describe(model: Any) -> dict[str, Any]:
     """Kind and content of a model."""
-    if isinstance(model, AdditiveEnsemble | WeightedVote):
+    if is_model(model):
         return describe_model(model)
     if type(model) in list_estimators().values():
         return {"kind": "classifier", "model": describe_classifier(model)}
@@ -115,9 +117,10 @@ def _describe(model: Any) -> dict[str, Any]:
     )
 
 
-def _build(root: Field) -> Any:
-    fields = root.members("schema", "kind", "model")
-    if fields["schema"].value != SCHEMA:
-        fields["schema"].refuse(f"be {SCHEMA!r} (another version of derand wrote this file)")
+def _build(document: Any) -> Any:
+    schema = document.get("schema") if isinstance(document, dict) else None
+    fields = Field(document, "", schema if schema in READABLE else SCHEMA).members("schema", "kind", "model")
+    if fields["schema"].value not in READABLE:
+        fields["schema"].refuse(f"be {SCHEMA!r} or 'derand/1' (another version of derand wrote this file)")
     builders = {**MODEL_BUILDERS, "classifier": build_classifier}
     return builders[fields["kind"].choice(list(builders))](fields["model"])

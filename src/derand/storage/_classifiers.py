@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand.ensemble import AdditiveEnsemble, WeightedVote
+from derand.model import Model
 from derand.noise import Noise
 from derand.storage._fields import Field, construct
 from derand.storage._models import build_model, build_noise, describe_model, describe_noise
@@ -84,10 +84,10 @@ def build_classifier(field: Field) -> Any:
     return model
 
 
-def _build_ensemble(field: Field) -> AdditiveEnsemble | WeightedVote:
+def _build_ensemble(field: Field) -> Model:
     model = build_model(field)
-    if isinstance(model, AdditiveEnsemble) and model.threshold is None:
-        raise ValueError(f"`{field.path}.model.threshold` must be a whole number: a classifier decides.")
+    if any(member.decision is None for member in model.members):
+        raise ValueError(f"`{field.path}.model` must have a decision: a classifier decides.")
     return model
 
 
@@ -98,7 +98,7 @@ def _build_classes(field: Field) -> NDArray[Any]:
     return classes
 
 
-def _build_encoding(fields: Mapping[str, Field], ensemble: AdditiveEnsemble | WeightedVote) -> Any:
+def _build_encoding(fields: Mapping[str, Field], ensemble: Model) -> Any:
     """Column names and categories; a feature is either categorical in the ensemble and here, or in neither."""
     from derand.estimators._encoding import TableEncoding
 
@@ -113,16 +113,15 @@ def _build_encoding(fields: Mapping[str, Field], ensemble: AdditiveEnsemble | We
         if not 0 <= feature < n_features or feature in categories:
             parts["feature"].refuse(f"be a feature from 0 to {n_features - 1}, each only once")
         categories[feature] = _build_categories(parts["values"])
-    members = ensemble.members if isinstance(ensemble, WeightedVote) else (ensemble,)
-    numerical = {term.feature for member in members for term in member.step_functions}
-    tables = {term.feature for member in members for term in member.category_tables}
-    if numerical & set(categories) or not tables <= set(categories):
+    numerical = {axis.feature for term in ensemble.member_terms for axis in term.axes}
+    if numerical & set(categories) or not set(ensemble.categorical_features) <= set(categories):
         fields["categories"].refuse("name the features for which the ensemble has category tables, and no others")
-    for table in (table for member in members for table in member.category_tables):
-        if table.categories.tolist() != list(range(len(categories[table.feature]))):
-            fields["categories"].refuse(
-                f"hold as many values for feature {table.feature} as its category table has, {table.categories.size}"
-            )
+    for term in ensemble.member_terms:
+        for feature in () if term.axes else term.features:
+            if term.codes.tolist() != list(range(len(categories[feature]))):
+                fields["categories"].refuse(
+                    f"hold as many values for feature {feature} as its category table has, {term.codes.size}"
+                )
     return TableEncoding(n_features, names, categories)
 
 

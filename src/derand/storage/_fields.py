@@ -20,6 +20,8 @@ class Field:
 
     value: Any
     path: str
+    schema: str
+    """Of the file: what fields it has."""
 
     def refuse(self, rule: str) -> NoReturn:
         raise ValueError(f"`{self.path or 'the file'}` must {rule}, got {shorten(self.value)}.")
@@ -34,7 +36,7 @@ class Field:
         for name in self.value:
             if name not in names:
                 raise ValueError(f"`{self._inside(name)}` is unknown: the fields here are {', '.join(names)}.")
-        return {name: Field(self.value[name], self._inside(name)) for name in names}
+        return {name: self._at(self.value[name], self._inside(name)) for name in names}
 
     def kind(self, options: Sequence[str]) -> str:
         """The field `kind` of an object, which says what other fields it has."""
@@ -42,19 +44,19 @@ class Field:
             self.refuse("be an object")
         if "kind" not in self.value:
             raise ValueError(f"`{self._inside('kind')}` is missing.")
-        return Field(self.value["kind"], self._inside("kind")).choice(options)
+        return self._at(self.value["kind"], self._inside("kind")).choice(options)
 
     def items(self) -> list[Field]:
         """The entries of a list."""
         if not isinstance(self.value, list):
             self.refuse("be a list")
-        return [Field(value, f"{self.path}[{index}]") for index, value in enumerate(self.value)]
+        return [self._at(value, f"{self.path}[{index}]") for index, value in enumerate(self.value)]
 
     def entries(self) -> list[tuple[str, Field]]:
         """Names and fields of an object that may have any."""
         if not isinstance(self.value, dict):
             self.refuse("be an object")
-        return [(name, Field(value, self._inside(name))) for name, value in self.value.items()]
+        return [(name, self._at(value, self._inside(name))) for name, value in self.value.items()]
 
     def whole(self) -> int:
         """A whole number of at most 64 bits."""
@@ -90,8 +92,21 @@ class Field:
             return self.value
         return [item.whole() for item in self.items()]
 
+    def plain_numbers(self) -> Any:
+        """A finite number, a list of them, or a list of such lists; whole numbers stay whole."""
+        if isinstance(self.value, list):
+            if all(map(_is_number, self.value)):
+                return self.value
+            return [item.plain_numbers() for item in self.items()]
+        if not _is_number(self.value):
+            self.refuse("be a finite number")
+        return self.value
+
     def or_none(self, read: Callable[[Field], T]) -> T | None:
         return None if self.value is None else read(self)
+
+    def _at(self, value: Any, path: str) -> Field:
+        return Field(value, path, self.schema)
 
     def _inside(self, name: str) -> str:
         shown = name if re.fullmatch(r"\w{1,40}", name, flags=re.ASCII) else shorten(name)

@@ -1,18 +1,21 @@
-"""Ensembles, votes and noises as JSON, and built again from it with every value checked."""
+"""Ensembles, votes and noises as JSON, and built again from it with every value checked.
+
+Terms and decisions describe themselves: a new one needs no line here. A file of "derand/1" holds a threshold where one
+of "derand/2" holds a decision, and a `score_error` that said how far rounding had moved the score: such models were
+defined on their grid, so that it is read as 0.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import fields as fields_of
+from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from derand.ensemble import AdditiveEnsemble, CategoryTable, StepFunction, Term, WeightedVote
+from derand.model import DECISIONS, TERMS, AdditiveEnsemble, Decision, Model, Term, WeightedVote
 from derand.noise import NOISES, Noise
 from derand.storage._fields import Field, construct
 
-IntArray = NDArray[np.int64]
+Part = TypeVar("Part", Term, Decision)
 
 
 def describe_noise(noise: Noise) -> dict[str, Any]:
@@ -31,78 +34,46 @@ def build_noise(field: Field) -> Noise:
     return construct(kind, field, **arguments)
 
 
-def _describe_term(term: Term) -> dict[str, Any]:
-    if isinstance(term, StepFunction):
-        return {
-            "kind": "step_function",
-            "feature": term.feature,
-            "edges": term.edges.tolist(),
-            "scores": term.scores.tolist(),
-        }
-    return {
-        "kind": "category_table",
-        "feature": term.feature,
-        "categories": term.categories.tolist(),
-        "scores": term.scores.tolist(),
-        "other": term.other,
-    }
+def _describe_part(part: Term | Decision) -> dict[str, Any]:
+    return {"kind": part.kind, **part.describe()}
 
 
-def _build_term(field: Field) -> Term:
-    if field.kind(["step_function", "category_table"]) == "step_function":
-        fields = field.members("kind", "feature", "edges", "scores")
-        return construct(
-            StepFunction,
-            field,
-            feature=fields["feature"].whole(),
-            edges=fields["edges"].numbers(),
-            scores=_read_scores(fields["scores"]),
-        )
-    fields = field.members("kind", "feature", "categories", "scores", "other")
-    return construct(
-        CategoryTable,
-        field,
-        feature=fields["feature"].whole(),
-        categories=fields["categories"].numbers(),
-        scores=_read_scores(fields["scores"]),
-        other=fields["other"].whole(),
+def _build_part(field: Field, kinds: Mapping[str, type[Part]]) -> Part:
+    """A term or a decision from the arguments of its constructor."""
+    kind: Any = kinds[field.kind(list(kinds))]
+    fields = field.members("kind", *(one.name for one in fields_of(kind)))
+    part: Part = construct(
+        kind, field, **{name: value.plain_numbers() for name, value in fields.items() if name != "kind"}
     )
-
-
-def _read_scores(field: Field) -> IntArray:
-    """Scores as written, cells x outputs; a model has one output for now."""
-    for cell in field.items():
-        if not isinstance(cell.value, list) or len(cell.value) != 1:
-            cell.refuse("be a list of one whole number")
-        cell.wholes()
-    return np.array(field.value, dtype=np.int64).reshape(-1, 1)
+    return part
 
 
 def _describe_ensemble(model: AdditiveEnsemble) -> dict[str, Any]:
     return {
-        "n_features": model.n_features,
-        "levels": model.levels,
-        "threshold": model.threshold,
-        "score_error": model.score_error,
-        "terms": [_describe_term(term) for term in model.terms],
+        **model.describe(),
+        "decision": None if model.decision is None else _describe_part(model.decision),
+        "terms": [_describe_part(term) for term in model.terms],
     }
 
 
 def _build_ensemble(field: Field) -> AdditiveEnsemble:
-    fields = field.members("n_features", "levels", "threshold", "score_error", "terms")
+    is_old = field.schema == "derand/1"
+    decided = "threshold" if is_old else "decision"
+    fields = field.members("n_features", "levels", "score_error", decided, "terms")
+    score_error = fields["score_error"].number()
     return construct(
         AdditiveEnsemble,
         field,
         n_features=fields["n_features"].whole(),
         levels=fields["levels"].whole(),
-        threshold=fields["threshold"].or_none(Field.whole),
-        score_error=fields["score_error"].number(),
-        terms=tuple(_build_term(term) for term in fields["terms"].items()),
+        threshold=fields[decided].or_none(Field.whole if is_old else lambda one: _build_part(one, DECISIONS)),
+        score_error=0.0 if is_old else score_error,
+        terms=tuple(_build_part(term, TERMS) for term in fields["terms"].items()),
     )
 
 
 def _describe_vote(model: WeightedVote) -> dict[str, Any]:
-    return {"weights": model.weights.tolist(), "members": [_describe_ensemble(member) for member in model.members]}
+    return {**model.describe(), "members": [_describe_ensemble(member) for member in model.members]}
 
 
 def _build_vote(field: Field) -> WeightedVote:
@@ -115,20 +86,22 @@ def _build_vote(field: Field) -> WeightedVote:
     )
 
 
-def describe_model(model: AdditiveEnsemble | WeightedVote) -> dict[str, Any]:
+def describe_model(model: Model) -> dict[str, Any]:
     """An ensemble or a vote as JSON, with its kind."""
-    if isinstance(model, WeightedVote):
-        return {"kind": "weighted_vote", "model": _describe_vote(model)}
-    return {"kind": "additive_ensemble", "model": _describe_ensemble(model)}
+    return {"kind": model.kind, "model": _DESCRIBERS[model.kind](model)}
 
 
-def build_model(field: Field) -> AdditiveEnsemble | WeightedVote:
+def build_model(field: Field) -> Model:
     """An ensemble or a vote from its JSON."""
     fields = field.members("kind", "model")
     return MODEL_BUILDERS[fields["kind"].choice(list(MODEL_BUILDERS))](fields["model"])
 
 
-MODEL_BUILDERS: Mapping[str, Callable[[Field], AdditiveEnsemble | WeightedVote]] = {
-    "additive_ensemble": _build_ensemble,
-    "weighted_vote": _build_vote,
+_DESCRIBERS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
+    AdditiveEnsemble.kind: _describe_ensemble,
+    WeightedVote.kind: _describe_vote,
+}
+MODEL_BUILDERS: Mapping[str, Callable[[Field], Model]] = {
+    AdditiveEnsemble.kind: _build_ensemble,
+    WeightedVote.kind: _build_vote,
 }

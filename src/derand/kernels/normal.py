@@ -1,7 +1,7 @@
 """Tails of the normal law and cells between them, compiled: one exponential per edge.
 
 Owns P(noise > z) for z >= 0, the mass between two ends, and the loops that take them over arrays. Must not know
-noises or what a bound is for: callers say how far a tail is widened. `kernels/README.md`, step 1, counts the errors.
+noises or what a bound is for: callers say how far a tail is widened. README.md, step 1, counts the errors.
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from derand._arrays import FloatArray, IntArray
 
 COEFFICIENTS = (
     0.46151582985003775,

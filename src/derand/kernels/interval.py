@@ -1,22 +1,18 @@
 """Shares of an interval on the sides of an edge or in the cells of terms, compiled and rounded upward.
 
 Owns the overlap of [x - half, x + half] with a cell, which is all that uniform noise asks for. Must not know noises
-or units. `kernels/README.md`, step 1, counts the errors.
+or units. README.md, step 1, counts the errors.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from derand._arrays import EPSILON, TINY, FloatArray, IntArray
 
-_EPSILON = 2.0**-52
-_TINY = 2.0**-1022
 _LEAST = 2.0**-1074
-_STEP_UP = 0.5 * _EPSILON * (1 + _EPSILON)
+_STEP_UP = 0.5 * EPSILON * (1 + EPSILON)
 
 
 def bound_sides(x: FloatArray, edges: FloatArray, halves: FloatArray) -> FloatArray:
@@ -94,7 +90,7 @@ def _fill_cells(x: FloatArray, edges: FloatArray, halves: FloatArray, starts: In
 def _share(left: float, right: float, half: float) -> float:
     """Share of a cell that reaches so far to the left and to the right of the centre: 0 only without an overlap."""
     overlap = _subtract_up(min(right, half), -min(left, half))
-    share = min(max(overlap / (2.0 * half) * (1.0 + 4.0 * _EPSILON), _TINY), 1.0)
+    share = min(max(overlap / (2.0 * half) * (1.0 + 4.0 * EPSILON), TINY), 1.0)
     return share if overlap > 0.0 else 0.0
 
 

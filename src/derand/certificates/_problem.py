@@ -1,0 +1,177 @@
+"""A contrast of a model as arrays: what rules and kernels work on.
+
+Owns packing terms into arrays, what categorical changes can do to the sum, and the plans that kernels prepare; all of
+it is made once per model and kept for as long as the model lives. Must not know rules.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._arrays import FloatArray, IntArray, freeze
+from derand.kernels import TAIL_ERROR, Backend, Edges, Plan, failure_excess
+from derand.model import AdditiveEnsemble, Term
+from derand.noise import Noise
+
+MAX_SUPPORT = 2**23
+"""Largest number of grid levels between the lowest and the highest score: the laws of two threads take up to 700 MB."""
+
+_lock = Lock()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedTerms:
+    """The terms of a sum as the kernels see them: reduced scores, 0 at the lowest and without a common divisor.
+
+    Attributes
+    ----------
+    fixed : tuple of Term
+        Those that noise leaves alone.
+    edges, edge_features, edge_terms : arrays of shape (n_edges,)
+        Of all other terms that are not constant, one after the other.
+    starts : array of shape (n_terms + 1,)
+        The cells of term i are those from `starts[i]` to `starts[i + 1] - 1`.
+    scores : array of shape (n_cells,)
+    base, step, largest : int
+        A sum of reduced scores s stands for `base + step * s`, and is at most `largest`.
+    """
+
+    fixed: tuple[Term, ...]
+    edges: FloatArray
+    edge_features: IntArray
+    edge_terms: IntArray
+    starts: IntArray
+    scores: IntArray
+    base: int
+    step: int
+    largest: int
+    _plans: dict[Backend, Plan] = field(default_factory=dict, repr=False)
+
+    @property
+    def n_terms(self) -> int:
+        return self.starts.size - 1
+
+    def table(self, rows: FloatArray, noise: Noise) -> FloatArray:
+        """Upper bounds of all cell probabilities, shape (n_rows, n_cells)."""
+        return noise.cell_table(
+            np.take(rows, self.edge_features, axis=1), self.edges, self.edge_features, self.edge_terms, self.n_terms
+        )
+
+    def edges_under(self, noise: Noise) -> Edges:
+        """The edges with what a device needs to know of the noise."""
+        units = np.ones(self.edges.size) if noise.units is None else np.asarray(noise.units)[self.edge_features]
+        return Edges(self.edges, self.edge_features, units, noise.magnitude, noise.name)
+
+    def plan(self, kernels: Backend) -> Plan:
+        """What these kernels have prepared for these terms."""
+        with _lock:
+            if kernels not in self._plans:
+                self._plans[kernels] = kernels.prepare(self.starts, self.scores)
+            return self._plans[kernels]
+
+    def tie_band(self) -> float:
+        """By how much a computed failure mass near 1/2 can exceed the true one (kernels/README.md, step 5)."""
+        return 3 * TAIL_ERROR * self.edges.size + failure_excess(self.n_terms, self.scores.size)
+
+    def fixed_scores(self, rows: FloatArray) -> IntArray:
+        """What the terms that noise leaves alone add to the sum, (n_rows,)."""
+        total = np.zeros(rows.shape[0], dtype=np.int64)
+        for term in self.fixed:
+            total += term.score_rows(rows)
+        return total
+
+    def category_shifts(self, rows: FloatArray, budgets: IntArray, *, unseen: bool) -> tuple[IntArray, IntArray]:
+        """Largest fall and rise of the sum by changing at most k categorical features, each (n_rows, n_budgets).
+
+        The features' effects add up, so the k largest ones are the worst choice (docs/theory.md).
+        """
+        falls, rises = (np.zeros((rows.shape[0], len(self.fixed)), dtype=np.int64) for _ in range(2))
+        for column, term in enumerate(self.fixed):
+            scores = term.score_rows(rows)
+            lowest, highest = term.score_range(unseen)
+            falls[:, column] = np.maximum(scores - lowest, 0)
+            rises[:, column] = np.maximum(highest - scores, 0)
+        at = np.minimum(budgets, len(self.fixed))
+
+        def of_the_largest(effects: IntArray) -> IntArray:
+            sums = np.cumsum(-np.sort(-effects, axis=1), axis=1)
+            return np.concatenate([np.zeros((rows.shape[0], 1), dtype=np.int64), sums], axis=1)[:, at]
+
+        return of_the_largest(falls), of_the_largest(rises)
+
+
+def pack_terms(terms: Sequence[Term]) -> PackedTerms:
+    """The terms of a sum as arrays for the kernels."""
+    moved = [term for term in terms if term.axes]
+    chosen = _in_two_halves([term for term in moved if term.scores.min() < term.scores.max()])
+    axes = [term.axes[0] for term in chosen]
+    reduced = [term.cell_scores - term.scores.min() for term in chosen]
+    step = (int(np.gcd.reduce(np.concatenate(reduced))) if chosen else 1) or 1
+    largest = sum(int(scores.max()) for scores in reduced) // step
+    if largest >= MAX_SUPPORT:
+        raise ValueError(
+            f"The scores of this model span {largest + 1} levels, more than {MAX_SUPPORT}: "
+            "use fewer levels or coarser leaves."
+        )
+    counts = [axis.edges.size for axis in axes]
+    nothing: list[NDArray[Any]] = [np.empty(0)]
+    return PackedTerms(
+        fixed=tuple(term for term in terms if not term.axes),
+        edges=freeze(np.concatenate([axis.edges for axis in axes] or nothing)),
+        edge_features=freeze(np.repeat(np.array([axis.feature for axis in axes], dtype=np.int64), counts)),
+        edge_terms=freeze(np.repeat(np.arange(len(axes), dtype=np.int64), counts)),
+        starts=freeze(np.cumsum([0, *(count + 1 for count in counts)], dtype=np.int64)),
+        scores=freeze(np.concatenate(reduced or nothing).astype(np.int64) // step),
+        base=sum(int(term.scores.min()) for term in moved),  # a constant term is only a shift
+        step=step,
+        largest=largest,
+    )
+
+
+def _in_two_halves(terms: Sequence[Term]) -> list[Term]:
+    """Order for kernels that meet in the middle: two halves of like range, each from narrow to wide."""
+    by_range = sorted(terms, key=lambda term: int(term.scores.max() - term.scores.min()))
+    return by_range[1::2] + by_range[0::2]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """A contrast as arrays: its class is 1 iff the sum of its terms is above the threshold.
+
+    Attributes
+    ----------
+    terms : PackedTerms
+    threshold : int
+    widening : int
+        Whole scores by which the sum of the model that is meant may differ: what is proven must hold with the threshold
+        that much higher and lower.
+    """
+
+    terms: PackedTerms
+    threshold: int
+    widening: int
+
+
+_problems: WeakKeyDictionary[AdditiveEnsemble, tuple[Problem, ...]] = WeakKeyDictionary()
+
+
+def find_problems(model: AdditiveEnsemble) -> tuple[Problem, ...]:
+    """The problem of each contrast of a model, made when first asked for and kept as long as the model lives."""
+    with _lock:
+        known = _problems.get(model)
+    if known is None:
+        known = tuple(
+            Problem(pack_terms(contrast.terms), contrast.threshold, math.ceil(contrast.score_error))
+            for contrast in model.contrasts()
+        )
+        with _lock:
+            known = _problems.setdefault(model, known)
+    return known

@@ -1,0 +1,166 @@
+"""What comes out of certification: read-only arrays with the facts that they are about. Must not know models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from derand._arrays import FloatArray, IntArray, freeze
+from derand.kernels import PATHS
+from derand.noise import Noise
+from derand.threat import Threat
+
+_ARRAYS = ("label", "failure", "log_failure", "radius")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Certificates:
+    """What is proven about each row: no change within the threat and within the radius flips the label.
+
+    Attributes
+    ----------
+    label : array of shape (n_rows,)
+        Label by the rule, one of `classes`.
+    failure : array of shape (n_rows,)
+        Upper bound of the probability that a noisy copy of the row, after the worst categorical change, gets another
+        label; NaN for a weighted vote, which has none.
+    log_failure : array of shape (n_rows,)
+        Natural logarithm of `failure`.
+    radius : array of shape (n_rows,)
+        Lower bound of the radius; the ball is open. 0 where nothing is certified.
+    threat : Threat
+        What may change.
+    classes : array of shape (n_classes,)
+    rule : str
+        How the label is found, such as "vote".
+    noise : Noise or None
+        Under which it is found.
+    norm : int
+        1 or 2: the norm of the ball, after division by the noise's units.
+    l0 : int
+        How many categorical features may change at the same time.
+    path : array of shape (n_rows,) or None
+        How each failure mass was computed: "law", "tilted" or "inverted" (kernels/README.md); None for a vote of
+        ensembles, whose members each have their own.
+
+    All arrays are read-only.
+    """
+
+    label: NDArray[Any]
+    failure: FloatArray
+    log_failure: FloatArray
+    radius: FloatArray
+    threat: Threat
+    classes: NDArray[Any] = field(default_factory=lambda: np.array([0, 1]))
+    rule: str = "vote"
+    noise: Noise | None = None
+    _path: NDArray[np.uint8] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in (*_ARRAYS, "classes"):
+            object.__setattr__(self, name, freeze(np.asarray(getattr(self, name)).view()))
+
+    @property
+    def norm(self) -> int:
+        """The norm of the ball."""
+        return int(self.threat.norm)
+
+    @property
+    def l0(self) -> int:
+        """How many categorical features may change."""
+        return self.threat.l0
+
+    @property
+    def path(self) -> NDArray[np.str_] | None:
+        """How each failure mass was computed."""
+        return None if self._path is None else np.array(PATHS)[self._path]
+
+    def __len__(self) -> int:
+        return int(self.radius.size)
+
+    def __getitem__(self, rows: Any) -> Certificates:
+        at = np.atleast_1d(np.arange(len(self))[rows])
+        arrays = (getattr(self, name)[at] for name in _ARRAYS)
+        path = None if self._path is None else self._path[at]
+        return Certificates(*arrays, self.threat, self.classes, self.rule, self.noise, path)
+
+    def __repr__(self) -> str:
+        certified = int((self.radius > 0).sum())
+        return f"<Certificates: {len(self)} rows, {certified} certified, l{self.norm} ball, l0 = {self.l0}>"
+
+    def to_pandas(self) -> Any:
+        """A pandas frame with the columns label, failure, log_failure and radius."""
+        import pandas as pd
+
+        return pd.DataFrame({name: getattr(self, name) for name in _ARRAYS})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distribution:
+    """Exact law of the score of each row under noise.
+
+    Attributes
+    ----------
+    support : array of integers, shape (n_levels,)
+        Scores in grid units, increasing.
+    pmf : array of shape (n_rows, n_levels)
+
+    Both are read-only.
+    """
+
+    support: IntArray
+    pmf: FloatArray
+
+    def __post_init__(self) -> None:
+        for name in ("support", "pmf"):
+            object.__setattr__(self, name, freeze(np.asarray(getattr(self, name)).view()))
+
+    def cdf(self, score: ArrayLike) -> FloatArray:
+        """P(S <= score): shape (n_rows,) for a number, (n_rows, k) for k of them."""
+        levels = np.asarray(score, dtype=np.float64)
+        sums = np.concatenate([np.zeros((len(self.pmf), 1)), np.cumsum(self.pmf, axis=1)], axis=1)
+        return np.asarray(sums[:, np.searchsorted(self.support, levels, side="right")])
+
+    def quantile(self, z: ArrayLike) -> IntArray:
+        """Smallest score whose cdf is at least z: shape (n_rows,) for a number, (n_rows, k) for k of them."""
+        sums = np.cumsum(self.pmf, axis=1)
+        wanted = np.atleast_1d(np.asarray(z, dtype=np.float64))
+        if not ((wanted >= 0) & (wanted <= 1)).all():
+            raise ValueError(f"`z` must lie in [0, 1], got {z!r}.")
+        at = np.array([np.searchsorted(row, wanted * min(row[-1], 1.0)) for row in sums], dtype=np.int64)
+        scores = self.support[np.minimum(at.reshape(len(sums), wanted.size), self.support.size - 1)]
+        return np.asarray(scores if np.ndim(z) else scores[:, 0])
+
+    @property
+    def median(self) -> IntArray:
+        """Smallest score whose cdf is at least 1/2: the smoothed label is 1 iff it exceeds the threshold."""
+        return self.quantile(0.5)
+
+    def percentile(self, allowed: ArrayLike, *, row: int, label: int) -> IntArray:
+        """The score that all but an allowed share of a row's noisy copies reach on the label's side (docs/theory.md).
+
+        Parameters
+        ----------
+        allowed : array-like of any shape
+            Failure masses.
+        row : int
+        label : {0, 1}
+            1 lies above the threshold.
+
+        Returns
+        -------
+        array of the shape of `allowed`
+
+        Examples
+        --------
+        >>> law = Distribution(np.array([0, 1, 2]), np.array([[0.1, 0.2, 0.7]]))
+        >>> law.percentile([0.05, 0.15], row=0, label=1).tolist()
+        [0, 1]
+        """
+        order = slice(None) if label else slice(None, None, -1)
+        support, mass = self.support[order], self.pmf[row][order]
+        at = np.searchsorted(np.cumsum(mass), np.asarray(allowed), side="right")
+        return np.asarray(support[np.minimum(at, support.size - 1)])

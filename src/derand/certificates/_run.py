@@ -1,0 +1,229 @@
+"""Certifying rows: the border where input is checked, and the way through the rooms.
+
+Owns `certify` and `distribution`. Must not know how a rule proves what it says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from derand.certificates._problem import find_problems, pack_terms
+from derand.certificates._results import Certificates, Distribution
+from derand.certificates._rule import Bounds, Engine
+from derand.certificates._rules import find_rule
+from derand.certificates._votes import combine_members
+from derand.kernels import load_backend
+from derand.model import AdditiveEnsemble, Model, as_model
+from derand.noise import Noise, as_noise, exp_upward
+from derand.threads import count_threads
+from derand.threat import Threat, as_budget
+
+
+@overload
+def certify(
+    model: Model,
+    X: ArrayLike,
+    noise: Noise | str,
+    l0: int | None = None,
+    unseen: bool | None = None,
+    backend: str | None = None,
+    n_jobs: int | None = None,
+    *,
+    rule: str = "vote",
+    threat: Threat | None = None,
+) -> Certificates: ...
+
+
+@overload
+def certify(
+    model: Model,
+    X: ArrayLike,
+    noise: Noise | str,
+    l0: Sequence[int],
+    unseen: bool | None = None,
+    backend: str | None = None,
+    n_jobs: int | None = None,
+    *,
+    rule: str = "vote",
+    threat: Threat | None = None,
+) -> list[Certificates]: ...
+
+
+def certify(
+    model: Model,
+    X: ArrayLike,
+    noise: Noise | str,
+    l0: int | Sequence[int] | None = None,
+    unseen: bool | None = None,
+    backend: str | None = None,
+    n_jobs: int | None = None,
+    *,
+    rule: str = "vote",
+    threat: Threat | None = None,
+) -> Certificates | list[Certificates]:
+    """Smoothed label of each row and the radius within which no change can flip it.
+
+    Parameters
+    ----------
+    model : AdditiveEnsemble or WeightedVote
+    X : array-like of shape (n_rows, n_features)
+        Category columns hold codes; NaN is a missing category and an error in any other column.
+    noise : Noise or str
+        Such as `Gaussian(0.25)` or "gaussian:0.25".
+    l0 : int or sequence of int
+        How many categorical features may change at the same time; more than the model has counts as all of them. None
+        is 0.
+    unseen : bool
+        Whether a categorical feature may change to a value that is not in its table. None is True.
+    backend : {"numba", "numpy", "cuda"} or None
+        None takes the GPU for very large work where there is one, else "numba".
+    n_jobs : int or None
+        Threads; None or -1 uses all cores.
+    rule : str
+        How the label is found: "vote" is the label that most noisy copies get, as in the paper.
+    threat : Threat or None
+        What may change, instead of `l0` and `unseen`.
+
+    Returns
+    -------
+    Certificates, or a list of them where `l0` is a sequence
+
+    Examples
+    --------
+    >>> from derand import AdditiveEnsemble, Gaussian, certify
+    >>> model = AdditiveEnsemble.from_stumps([0], [0.5], [0.1], [0.9], n_features=1)
+    >>> c = certify(model, [[0.0], [2.0]], Gaussian(0.25))
+    >>> c.label.tolist(), c.radius.round(6).tolist()
+    ([0, 1], [0.5, 1.5])
+    """
+    noise, found = as_noise(noise), find_rule(rule)
+    rows = _as_rows(as_model(model), X, noise)
+    threats = [one.resolve(noise) for one in _as_threats(l0, unseen, threat)]
+    engine = Engine(load_backend(backend, rows.shape[0] * model.n_cells), count_threads(n_jobs))
+    if not threats:
+        return []
+    by_member = [
+        found.bound(problem, rows, noise, threats, engine)
+        for member in model.members
+        for problem in find_problems(member)
+    ]
+    results = []
+    for one, bounds in zip(threats, zip(*by_member, strict=True), strict=True):
+        whole = bounds[0] if model.weights is None else combine_members(bounds, model.weights)
+        results.append(_name_bounds(whole, one, rule, noise))
+    return results[0] if l0 is None or np.ndim(l0) == 0 else results
+
+
+def _name_bounds(bounds: Bounds, threat: Threat, rule: str, noise: Noise) -> Certificates:
+    return Certificates(
+        bounds.label,
+        exp_upward(bounds.log_failure),
+        bounds.log_failure,
+        bounds.radius,
+        threat,
+        rule=rule,
+        noise=noise,
+        _path=bounds.path,
+    )
+
+
+def _as_threats(l0: int | Iterable[int] | None, unseen: bool | None, threat: Threat | None) -> list[Threat]:
+    """The threats that are asked for: one, or one per budget."""
+    if threat is not None:
+        if l0 is not None or unseen is not None:
+            given = "l0" if l0 is not None else "unseen"
+            raise ValueError(f"Give `{given}` or `threat`, got both: write Threat({given}=...) alone.")
+        return [threat]
+    budgets: list[Any] = [0] if l0 is None else [l0] if np.ndim(l0) == 0 else list(l0)  # type: ignore[arg-type]
+    return [Threat(l0=as_budget(budget), unseen=unseen is None or bool(unseen)) for budget in budgets]
+
+
+def distribution(model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str, backend: str | None = None) -> Distribution:
+    """Exact law of each row's score under noise (paper, Algorithm 1 and Theorem 3.1).
+
+    Parameters
+    ----------
+    model : AdditiveEnsemble
+    X : array-like of shape (n_rows, n_features)
+    noise : Noise or str
+    backend : {"numba", "numpy", "cuda"} or None
+
+    Returns
+    -------
+    Distribution
+
+    Examples
+    --------
+    >>> from derand import AdditiveEnsemble, Uniform, distribution
+    >>> model = AdditiveEnsemble.from_stumps([0], [0.5], [0.1], [0.9], n_features=1)
+    >>> d = distribution(model, [[0.0]], Uniform(2.0))
+    >>> d.support[[0, -1]].tolist(), d.pmf[0, [0, -1]].round(3).tolist(), d.median.tolist()
+    ([10, 90], [0.625, 0.375], [10])
+    """
+    noise = as_noise(noise)
+    if as_model(model).weights is not None:
+        raise TypeError(
+            "`distribution` takes an AdditiveEnsemble: the members of a WeightedVote have laws, the vote has none."
+        )
+    rows = np.asarray(_as_rows(model, X, noise), dtype=np.float64)
+    packed = pack_terms(model.terms)
+    shift = packed.base + packed.fixed_scores(rows)
+    lowest = int(shift.min()) if shift.size else packed.base
+    spread = shift - lowest
+    step = math.gcd(packed.step if packed.largest else 0, int(np.gcd.reduce(spread))) or 1
+    stride = max(packed.step // step, 1)
+    n_levels = packed.largest * stride + 1 + int(spread.max(initial=0)) // step
+    if rows.shape[0] * n_levels > 2**28:
+        raise ValueError(f"The laws of {rows.shape[0]} rows take {n_levels} levels each: pass fewer rows at a time.")
+    kernels = load_backend(backend)
+    laws = kernels.laws(kernels.prepare(packed.starts, packed.scores, invert=False), packed.table(rows, noise))
+    pmf = np.zeros((rows.shape[0], n_levels))
+    for row, start in enumerate(spread // step):
+        pmf[row, start : start + packed.largest * stride + 1 : stride] = laws[row]
+    return Distribution(lowest + step * np.arange(n_levels), pmf)
+
+
+def _as_rows(model: Model, X: ArrayLike, noise: Noise) -> NDArray[Any]:
+    """X as a numeric table that fits the model, its numerical columns finite. Keeps the dtype: blocks convert."""
+    rows = np.asarray(X)
+    if rows.dtype.kind not in "biuf":
+        try:
+            rows = np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"`X` must hold numbers, got dtype {rows.dtype}: encode text columns first (StumpClassifier does so)."
+            ) from None
+    if rows.ndim != 2 or rows.shape[1] != model.n_features:
+        raise ValueError(
+            f"`X` must have shape (n_rows, {model.n_features}), one column per feature of the model, got {rows.shape}."
+        )
+    if noise.units is not None and len(noise.units) != model.n_features:
+        raise ValueError(
+            f"`units` of the noise must have one entry per feature, {model.n_features} in all, got {len(noise.units)}."
+        )
+    _check_finite(model, rows)
+    return rows
+
+
+def _check_finite(model: Model, rows: NDArray[Any]) -> None:
+    categorical = set(model.categorical_features)
+    numerical = [column for column in range(model.n_features) if column not in categorical]
+    bad = np.zeros(rows.shape[1], dtype=np.int64)
+    if rows.dtype.kind == "f":
+        block = max(1, 2**22 // max(rows.shape[1], 1))
+        for start in range(0, rows.shape[0], block):
+            finite = np.isfinite(rows[start : start + block])
+            if not finite.all():  # counting by column is slow and rarely needed
+                bad += (~finite).sum(axis=0)
+    wrong = [column for column in numerical if bad[column]]
+    if wrong:
+        listed = ", ".join(f"{column} ({bad[column]} rows)" for column in wrong[:10])
+        more = f" and {len(wrong) - 10} more" if len(wrong) > 10 else ""
+        raise ValueError(
+            f"`X` must be finite, got NaN or infinity in column {listed}{more}: drop those rows or fill the gaps first."
+        )

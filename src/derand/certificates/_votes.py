@@ -1,0 +1,38 @@
+"""Votes of ensembles: from what is proven about each member to what holds for the weighted majority.
+
+Owns comparing sums of weights, with a margin above their rounding error. Must not know noise or how members are
+bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from derand._arrays import EPSILON, FloatArray, IntArray
+from derand.certificates._rule import Bounds
+
+
+def combine_members(by_member: Sequence[Bounds], weights: FloatArray) -> Bounds:
+    """Bounds of a vote: the label holds while the members that are sure to hold outweigh all others.
+
+    Sums of weights are compared with a margin above their rounding error, so that any order of adding decides alike.
+    """
+    sizes = np.abs(weights)
+    margin = 4 * EPSILON * sizes.size * sizes.sum()
+    reverse = (weights < 0).astype(np.int64)[:, None]
+    votes = np.stack([bounds.label for bounds in by_member]) ^ reverse
+    radii = np.stack([bounds.radius for bounds in by_member])
+    label = (vote_share(votes, sizes) > 0.5).astype(np.int64)
+    held = np.where(votes == label, radii, 0.0)
+    order = np.argsort(-held, axis=0, kind="stable")
+    ahead = 2 * np.cumsum(sizes[order], axis=0) - sizes.sum() > margin
+    best = np.where(ahead, np.take_along_axis(held, order, axis=0), 0.0).max(axis=0)
+    return Bounds(label, np.full(label.size, np.nan), best)
+
+
+def vote_share(votes: IntArray, weights: FloatArray) -> FloatArray:
+    """Share of the weight that votes for class 1, for votes of shape (n_members, n_rows); 1/2 without any weight."""
+    total = weights.sum()
+    return np.asarray(weights @ votes / total) if total > 0 else np.full(votes.shape[1], 0.5)

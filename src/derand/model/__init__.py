@@ -1,0 +1,30 @@
+"""Models: immutable sums of terms on an integer grid, decisions on them, and votes of such sums.
+
+Owns terms, decisions, the additive ensemble, the weighted vote, and the one door where real numbers become integers.
+Must not know noise, kernels or training. Other rooms ask a model or a term for facts (`members`, `weights`,
+`contrasts`, `axes`, `codes`, `score_range`, ...) and never for its class.
+"""
+
+from derand.model._additive import AdditiveEnsemble
+from derand.model._base import Contrast, Model, as_model, is_model
+from derand.model._decision import DECISIONS, Decision, Threshold
+from derand.model._terms import MAX_SCORE, TERMS, Axis, CategoryTable, StepFunction, Term
+from derand.model._vote import WeightedVote
+
+__all__ = [
+    "DECISIONS",
+    "MAX_SCORE",
+    "TERMS",
+    "AdditiveEnsemble",
+    "Axis",
+    "CategoryTable",
+    "Contrast",
+    "Decision",
+    "Model",
+    "StepFunction",
+    "Term",
+    "Threshold",
+    "WeightedVote",
+    "as_model",
+    "is_model",
+]

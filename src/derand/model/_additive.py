@@ -1,0 +1,203 @@
+"""The additive ensemble: a sum of terms, and what decides on it. Must not know noise, kernels or training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from derand._arrays import IntArray
+from derand.model._base import Contrast, Model
+from derand.model._decision import Decision, Threshold
+from derand.model._quantize import CategoryLeaves, round_stumps
+from derand.model._terms import MAX_SCORE, CategoryTable, StepFunction, Term
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, init=False)
+class AdditiveEnsemble(Model):
+    """A sum of terms, each over columns of its own, and a decision on it: class 1 iff score > threshold.
+
+    Parameters
+    ----------
+    terms : sequence of Term
+        Such as StepFunction and CategoryTable. No feature in two terms: under noise with independent coordinates the
+        terms are then independent.
+    threshold : int, Decision or None
+        A level in grid units, which stands for `Threshold(level)`; None for a model without a decision.
+    n_features : int
+        Columns of the rows that the model reads.
+    levels : int
+        Grid step is 1 / levels.
+    score_error : float
+        How far, in grid units, the score of the model that is meant may lie from this one's, on any row. A certificate
+        covers every model within that distance: `certify` widens the threshold by it on both sides.
+
+    Attributes
+    ----------
+    decision : Decision or None
+    threshold : int or None
+        The level of the decision.
+
+    Examples
+    --------
+    >>> from derand import AdditiveEnsemble, StepFunction
+    >>> model = AdditiveEnsemble([StepFunction(0, [0.5], [0, 3])], threshold=1, n_features=2)
+    >>> model.score([[0.2, 9.0], [0.7, 9.0]]).tolist()
+    [0, 3]
+    """
+
+    terms: tuple[Term, ...]
+    decision: Decision | None
+    n_features: int
+    levels: int
+    score_error: float
+
+    kind: ClassVar[str] = "additive_ensemble"
+
+    def __init__(
+        self,
+        terms: Sequence[Term],
+        threshold: int | Decision | None,
+        n_features: int,
+        levels: int = 100,
+        score_error: float = 0.0,
+    ) -> None:
+        decided = threshold is None or isinstance(threshold, Decision)
+        object.__setattr__(self, "terms", tuple(terms))
+        object.__setattr__(self, "decision", threshold if decided else Threshold(threshold))  # type: ignore[arg-type]
+        for name, value, least in (("n_features", n_features, 0), ("levels", levels, 1)):
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise ValueError(
+                    f"`{name}` of AdditiveEnsemble must be a whole number, {least} or larger, got {value!r}."
+                )
+            object.__setattr__(self, name, int(value))
+        if not (np.isfinite(score_error) and 0 <= score_error <= MAX_SCORE):
+            raise ValueError(
+                f"`score_error` of AdditiveEnsemble must be 0 or larger, and at most 2**53, got {score_error!r}."
+            )
+        object.__setattr__(self, "score_error", float(score_error))
+        self._check_terms()
+
+    def _check_terms(self) -> None:
+        seen: set[int] = set()
+        largest = 0
+        for term in self.terms:
+            if not isinstance(term, Term):
+                raise TypeError(
+                    f"`terms` of AdditiveEnsemble must be terms such as StepFunction or CategoryTable, got {term!r}."
+                )
+            for feature in term.features:
+                if feature >= self.n_features:
+                    raise ValueError(
+                        f"A term of AdditiveEnsemble reads feature {feature}, but `n_features` is {self.n_features}."
+                    )
+                if feature in seen:
+                    raise ValueError(
+                        f"Feature {feature} is in two terms of AdditiveEnsemble: add them up into one term first "
+                        "(AdditiveEnsemble.from_stumps does so), because a certificate needs independent terms."
+                    )
+                seen.add(feature)
+            largest += max(abs(score) for score in term.score_range())
+        if largest > MAX_SCORE:
+            raise ValueError(f"The scores of AdditiveEnsemble add up to {largest}, above 2**53: use fewer levels.")
+
+    @classmethod
+    def from_stumps(
+        cls,
+        features: ArrayLike,
+        thresholds: ArrayLike,
+        left: ArrayLike,
+        right: ArrayLike,
+        *,
+        n_features: int,
+        levels: int = 100,
+        tables: Sequence[CategoryLeaves] = (),
+    ) -> AdditiveEnsemble:
+        """The mean of decision stumps (and category tables), class 1 iff it is above 1/2.
+
+        Parameters
+        ----------
+        features, thresholds, left, right : array-likes of shape (n_stumps,)
+            Stump m gives `right[m]` where `x[features[m]] >= thresholds[m]`, else `left[m]`; leaves in [0, 1].
+        n_features : int
+        levels : int
+            Leaves are rounded to the nearest multiple of 1 / levels (half to even).
+        tables : sequence of (feature, categories, leaves, other)
+            Categorical features; each counts as one stump in the mean.
+
+        Returns
+        -------
+        AdditiveEnsemble
+            Stumps on the same feature are merged into one StepFunction. It is defined on its grid, as in the paper:
+            `score_error` is 0.
+
+        Examples
+        --------
+        >>> model = AdditiveEnsemble.from_stumps([0, 0], [1.0, 2.0], [0.2, 0.4], [0.6, 0.9], n_features=1)
+        >>> model.terms[0].scores.ravel().tolist(), model.threshold
+        ([60, 100, 150], 100)
+        """
+        terms, half = round_stumps(features, thresholds, left, right, tables, levels)
+        return cls(terms, half, n_features, levels)
+
+    @property
+    def members(self) -> tuple[AdditiveEnsemble, ...]:
+        """Itself."""
+        return (self,)
+
+    @property
+    def weights(self) -> None:
+        """None: it does not vote."""
+
+    @property
+    def threshold(self) -> int | None:
+        """The level above which the answer is class 1; None without a decision."""
+        return None if self.decision is None else self.decision.cuts()[0]
+
+    @property
+    def step_functions(self) -> tuple[StepFunction, ...]:
+        """The terms of numerical features."""
+        return tuple(term for term in self.terms if isinstance(term, StepFunction))
+
+    @property
+    def category_tables(self) -> tuple[CategoryTable, ...]:
+        """The terms of categorical features."""
+        return tuple(term for term in self.terms if isinstance(term, CategoryTable))
+
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """The sums whose side decides, as certificates see them; a threshold has one."""
+        if self.decision is None:
+            raise ValueError(
+                "`model` has no threshold and so makes no decision to certify: give AdditiveEnsemble a `threshold`."
+            )
+        return tuple(Contrast(self.terms, cut, self.score_error, self.n_features) for cut in self.decision.cuts())
+
+    def score(self, X: ArrayLike) -> IntArray:
+        """Score of each row, without noise.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Category columns hold codes; NaN is a missing category and an error in any column that is compared.
+
+        Returns
+        -------
+        array of integers, shape (n_rows,)
+        """
+        rows = np.asarray(X, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != self.n_features:
+            raise ValueError(
+                f"`X` must have shape (n_rows, {self.n_features}), one column per feature of the model, "
+                f"got {rows.shape}."
+            )
+        total = np.zeros(rows.shape[0], dtype=np.int64)
+        for term in self.terms:
+            total += term.score_rows(rows)
+        return total
+
+    def describe(self) -> dict[str, Any]:
+        """Numbers of columns and levels, and the error that certificates cover."""
+        return {"n_features": self.n_features, "levels": self.levels, "score_error": self.score_error}

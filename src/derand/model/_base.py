@@ -1,0 +1,97 @@
+"""What every model says of itself, whatever it is made of.
+
+Owns the facts that other rooms ask for, and the contrast, the one-output sum that rules and kernels see. Must not know
+noise or kernels.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
+
+from derand._arrays import FloatArray
+from derand.model._terms import Term
+
+if TYPE_CHECKING:
+    from derand.model._additive import AdditiveEnsemble
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contrast:
+    """One sum whose side decides: its class is 1 iff the scores of its terms add up to more than the threshold.
+
+    Attributes
+    ----------
+    terms : tuple of Term
+        Of one output each; no feature is in two of them.
+    threshold : int
+    score_error : float
+        By how much, at most, the score of the model that is meant may differ; a certificate covers it.
+    n_features : int
+        Columns of the rows.
+    """
+
+    terms: tuple[Term, ...]
+    threshold: int
+    score_error: float
+    n_features: int
+
+
+class Model(ABC):
+    """A model that can be certified: an additive ensemble, or a vote of several. Told apart by identity."""
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+    """Its name in files."""
+
+    if TYPE_CHECKING:  # fields of dataclasses must not find a property of their name in a base class
+
+        @property
+        def members(self) -> tuple[AdditiveEnsemble, ...]:
+            """The sums that it consists of; an ensemble is its own only member."""
+
+        @property
+        def weights(self) -> FloatArray | None:
+            """Weight of each member's vote, (n_members,); None for an ensemble, which does not vote."""
+
+        @property
+        def n_features(self) -> int:
+            """Columns of the rows that it reads."""
+
+    @property
+    def member_terms(self) -> tuple[Term, ...]:
+        """Terms of all members, one after the other."""
+        return tuple(term for member in self.members for term in member.terms)
+
+    @property
+    def categorical_features(self) -> tuple[int, ...]:
+        """Columns that hold category codes, increasing."""
+        return tuple(sorted({at for term in self.member_terms if not term.axes for at in term.features}))
+
+    @property
+    def numerical_features(self) -> tuple[int, ...]:
+        """Columns on which a number is compared with an edge, increasing."""
+        return tuple(sorted({axis.feature for term in self.member_terms for axis in term.axes if axis.edges.size}))
+
+    @property
+    def n_cells(self) -> int:
+        """Cells of all terms that noise acts on: the work of a row."""
+        return sum(term.scores.shape[0] for term in self.member_terms if term.axes)
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Its parts that are plain numbers, as a file holds them; terms, decisions and members describe themselves."""
+
+
+def is_model(value: Any) -> TypeGuard[Model]:
+    """Whether this is a bare model, and not a classifier or something else."""
+    return isinstance(value, Model)
+
+
+def as_model(value: Any, name: str = "model") -> Model:
+    """The same, or a TypeError that names the parameter."""
+    if not isinstance(value, Model):
+        raise TypeError(f"`{name}` must be an AdditiveEnsemble or a WeightedVote, got {type(value).__name__}.")
+    return value

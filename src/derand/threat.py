@@ -1,0 +1,63 @@
+"""Threats: what an adversary, or an accident, may change of a row.
+
+Owns the description of the change against which a certificate holds. Must not know models; a noise says which norm its
+certificates are about.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from derand.noise import Noise
+
+
+@dataclass(frozen=True, slots=True)
+class Threat:
+    """What may change: numbers within a ball, and some categorical features.
+
+    Parameters
+    ----------
+    norm : {"auto", 1, 2}
+        Norm of the ball in which numerical features may move; "auto" is that of the noise, and no other is certified
+        under it.
+    l0 : int
+        How many categorical features may change at the same time; more than the model has counts as all of them.
+    unseen : bool
+        Whether a categorical feature may change to a value that is not in its table.
+
+    Examples
+    --------
+    >>> from derand import Gaussian, Threat
+    >>> Threat(l0=1).resolve(Gaussian(0.25))
+    Threat(norm=2, l0=1, unseen=True)
+    """
+
+    norm: int | Literal["auto"] = "auto"
+    l0: int = 0
+    unseen: bool = True
+
+    def __post_init__(self) -> None:
+        if self.norm not in ("auto", 1, 2) or isinstance(self.norm, bool):
+            raise ValueError(f"`norm` of Threat must be 'auto', 1 or 2, got {self.norm!r}.")
+        object.__setattr__(self, "l0", as_budget(self.l0))
+        if not isinstance(self.unseen, bool | np.bool_):
+            raise TypeError(f"`unseen` of Threat must be True or False, got {self.unseen!r}.")
+
+    def resolve(self, noise: Noise) -> Threat:
+        """The same with the noise's norm for "auto"; a norm that the noise does not certify is an error."""
+        if self.norm not in ("auto", noise.norm):
+            raise ValueError(
+                f"`norm` of Threat must be {noise.norm} or 'auto' under {noise}, which certifies l{noise.norm} balls, "
+                f"got {self.norm!r}."
+            )
+        return replace(self, norm=noise.norm)
+
+
+def as_budget(l0: Any) -> int:
+    """A number of categorical features that may change."""
+    if isinstance(l0, bool) or not isinstance(l0, int | np.integer) or l0 < 0:
+        raise ValueError(f"`l0` must be a number of categorical features that may change, 0 or larger, got {l0!r}.")
+    return int(l0)

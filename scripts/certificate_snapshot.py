@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from derand import AdditiveEnsemble, CategoryTable, Certificates, StepFunction, WeightedVote, certify
 from derand.noise import NOISES, Noise
-from tests import test_golden as golden
+from tests.certificates import test_golden as golden
 
 N_RANDOM = 300
 FIELDS = ("label", "failure", "log_failure", "radius")
@@ -86,7 +86,10 @@ def walk_random() -> Iterator[tuple[str, list[Certificates]]]:
         categorical = np.arange(n_features) % 4 == 3
         rows[:, categorical] = rng.integers(0, 9, (len(rows), int(categorical.sum())))
         unseen = bool(rng.random() < 0.5)
-        yield f"random_{number}", [certify(model, rows, noise), *certify(model, rows, noise, l0=[0, 1, 2], unseen=unseen)]
+        yield (
+            f"random_{number}",
+            [certify(model, rows, noise), *certify(model, rows, noise, l0=[0, 1, 2], unseen=unseen)],
+        )
 
 
 def collect() -> dict[str, np.ndarray]:

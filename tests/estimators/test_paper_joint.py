@@ -15,7 +15,7 @@ import pytest
 
 from derand import CategoryTable, Certificates, StumpClassifier, certify
 from derand.datasets import Division
-from derand.ensemble import AdditiveEnsemble
+from derand.model import AdditiveEnsemble
 from tests.paper_data import load_paper_data, read_published
 
 NOISES = {"l1": "uniform:2.0", "l2": "gaussian:0.25"}

@@ -14,6 +14,8 @@ import numpy as np
 
 from derand.model._terms import MAX_SCORE
 
+_NAME = "`level` of Threshold, the `threshold` of AdditiveEnsemble,"
+
 
 class Decision(ABC):
     """How scores become an answer. Subclasses are frozen dataclasses; `describe` gives their fields back."""
@@ -53,11 +55,9 @@ class Threshold(Decision):
 
     def __post_init__(self) -> None:
         if isinstance(self.level, bool) or not isinstance(self.level, int | np.integer):
-            raise ValueError(
-                f"`threshold` of AdditiveEnsemble must be a whole number in grid units or None, got {self.level!r}."
-            )
+            raise ValueError(f"{_NAME} must be a whole number in grid units, got {self.level!r}.")
         if abs(int(self.level)) > MAX_SCORE:
-            raise ValueError(f"`threshold` of AdditiveEnsemble must lie within +-2**53, got {self.level!r}.")
+            raise ValueError(f"{_NAME} must lie within +-2**53, got {self.level!r}.")
         object.__setattr__(self, "level", int(self.level))
 
     def cuts(self) -> tuple[int, ...]:

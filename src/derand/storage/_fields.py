@@ -93,13 +93,19 @@ class Field:
         return [item.whole() for item in self.items()]
 
     def plain_numbers(self) -> Any:
-        """A finite number, a list of them, or a list of such lists; whole numbers stay whole."""
-        if isinstance(self.value, list):
-            if all(map(_is_number, self.value)):
-                return self.value
-            return [item.plain_numbers() for item in self.items()]
-        if not _is_number(self.value):
-            self.refuse("be a finite number")
+        """A finite number, a list of them, or a list of such lists of equal length; whole numbers stay whole."""
+        if not isinstance(self.value, list):
+            if not _is_number(self.value):
+                self.refuse("be a finite number, a whole one within 2**53")
+            return self.value
+        if all(map(_is_number, self.value)):
+            return self.value
+        first = self.value[0]
+        for item in self.items():
+            is_like_first = isinstance(item.value, list) == isinstance(first, list)
+            if not is_like_first or (isinstance(first, list) and len(item.value) != len(first)):
+                item.refuse(f"be like the entry before it, {shorten(first)}")
+            item.plain_numbers()
         return self.value
 
     def or_none(self, read: Callable[[Field], T]) -> T | None:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from derand import AdditiveEnsemble, CategoryTable, Noise, StepFunction, WeightedVote, certify
-from derand.ensemble import Model
+from derand.model import Model
 from derand.noise import NOISES
 from tests.strategies import Problem, problems
 

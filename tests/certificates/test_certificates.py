@@ -27,7 +27,7 @@ from derand import (
     certify,
     distribution,
 )
-from derand.certificates import MAX_SUPPORT
+from derand.certificates._problem import MAX_SUPPORT
 from derand.noise import NOISES
 from tests import oracle
 from tests.oracle import MP, Truth, find_truth

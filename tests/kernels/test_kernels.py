@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from derand.kernels import BACKENDS, DEFAULT_BACKEND, FLOOR, has_gpu, load_backend, rounding_bound
+from tests.kernels.calls import failures, laws, tails
 from tests.oracle import MP
 
 probabilities = st.floats(0.0, 1.0) | st.sampled_from([0.0, 0.5, 1.0, 1e-16, 1e-150, 1e-305, 2.0**-1022])
@@ -65,7 +66,7 @@ def test_tails_agree_with_enumeration(
     """Both tails are the exact sums within the rounding bound, 0 if and only if no possible outcome lies there."""
     law = exact_law(*problem)
     cuts = np.array([thresholds], dtype=np.int64)
-    low, high = load_backend(backend).tails(*problem, cuts, cuts[:, ::-1].copy())
+    low, high = tails(backend, *problem, cuts, cuts[:, ::-1].copy())
     assert low.shape == high.shape == cuts.shape
     for cut, below, above in zip(thresholds, low[0].tolist(), high[0, ::-1].tolist(), strict=True):
         inside = [mass for score, mass in law.items() if score <= cut]
@@ -82,7 +83,7 @@ def test_failures_agree_with_enumeration(
     law = exact_law(*problem)
     below = sum((mass for score, mass in law.items() if score <= threshold), Fraction(0))
     above = sum((mass for score, mass in law.items() if score > threshold), Fraction(0))
-    (proven,), (log_mass,) = load_backend(backend).failures(*problem, np.array([threshold]))
+    (proven,), (log_mass,), _ = failures(backend, *problem, np.array([threshold]))
     assert 2 * below < 1 if proven else 2 * below > 1 - Fraction(1, 10**10)
     exact = below if proven else above
     if not exact:
@@ -123,7 +124,7 @@ def test_many_stumps_agree_with_the_exact_law(n_terms: int, chance: float, backe
     cuts = cuts[(cuts >= 0) & (cuts < shifts.sum())]
     below, above = exact_tails(moves, stays, shifts, cuts)
     starts = np.arange(0, 2 * n_terms + 1, 2)
-    proven, logs = load_backend(backend).failures(np.repeat(table, cuts.size, axis=0), starts, scores, cuts)
+    proven, logs, _ = failures(backend, np.repeat(table, cuts.size, axis=0), starts, scores, cuts)
     for at in range(cuts.size):
         assert below[at] < 0.5 if proven[at] else below[at] > 0.5 - 1e-10
         excess = float(logs[at] - MP.log(below[at] if proven[at] else above[at]))
@@ -134,13 +135,12 @@ def test_failures_far_below_the_smallest_double(backend: str) -> None:
     """Masses of 1e-4000 keep their relative accuracy in the logarithm."""
     chance, count = 1e-150, 40
     table, starts, scores = np.tile([1.0, chance], (1, count)), np.arange(0, 2 * count + 1, 2), np.tile([0, 1], count)
-    kernels = load_backend(backend)
     for least in (5, 27, 40):
-        proven, log_mass = kernels.failures(table, starts, scores, np.array([least - 1]))
+        proven, log_mass, _ = failures(backend, table, starts, scores, np.array([least - 1]))
         exact = sum(MP.binomial(count, k) * MP.mpf(chance) ** k for k in range(least, count + 1))
         assert not proven[0]
         assert 0 <= log_mass[0] - MP.log(exact) <= 1e-10
-        proven, mirrored = kernels.failures(table[:, ::-1].copy(), starts, scores, np.array([count - least]))
+        proven, mirrored, _ = failures(backend, table[:, ::-1].copy(), starts, scores, np.array([count - least]))
         assert proven[0]
         assert mirrored[0] == pytest.approx(log_mass[0], abs=1e-9)
 
@@ -149,7 +149,7 @@ def test_failures_far_below_the_smallest_double(backend: str) -> None:
 def test_laws_agree_with_enumeration(backend: str, problem: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
     """Each level of the law is the exact sum within the rounding bound."""
     law = exact_law(*problem)
-    (computed,) = load_backend(backend).laws(*problem)
+    (computed,) = laws(backend, *problem)
     largest = sum(int(problem[2][first:stop].max()) for first, stop in itertools.pairwise(problem[1].tolist()))
     assert computed.shape == (largest + 1,)
     error = Fraction(rounding_bound(problem[2].size))
@@ -165,37 +165,34 @@ def test_rows_do_not_disturb_each_other(backend: str) -> None:
     table[::3, :3] = 0.0
     starts, scores = np.array([0, 4, 8, 12]), rng.integers(0, 9, 12)
     cuts = rng.integers(0, 20, (20, 2))
-    kernels = load_backend(backend)
-    together = kernels.tails(table, starts, scores, cuts, cuts)
-    failures = kernels.failures(table, starts, scores, cuts[:, 0].copy())
+    together = tails(backend, table, starts, scores, cuts, cuts)
+    together_failing = failures(backend, table, starts, scores, cuts[:, 0].copy())
     for row in range(20):
-        alone = kernels.tails(table[row : row + 1], starts, scores, cuts[row : row + 1], cuts[row : row + 1])
+        alone = tails(backend, table[row : row + 1], starts, scores, cuts[row : row + 1], cuts[row : row + 1])
         for all_rows, one_row in zip(together, alone, strict=True):
             assert all_rows[row].tolist() == one_row[0].tolist()
-        proven, log_mass = kernels.failures(table[row : row + 1], starts, scores, cuts[row : row + 1, 0].copy())
-        assert (proven[0], log_mass[0]) == (failures[0][row], failures[1][row])
+        proven, log_mass, _ = failures(backend, table[row : row + 1], starts, scores, cuts[row : row + 1, 0].copy())
+        assert (proven[0], log_mass[0]) == (together_failing[0][row], together_failing[1][row])
 
 
 def test_no_rows_and_no_terms(backend: str) -> None:
     """No rows give no masses; no terms put all mass on score 0."""
-    kernels = load_backend(backend)
     starts, scores = np.array([0, 2]), np.array([0, 1])
     nothing = np.empty((0, 1), dtype=np.int64)
-    assert [part.shape for part in kernels.tails(np.empty((0, 2)), starts, scores, nothing, nothing)] == [(0, 1)] * 2
+    assert [part.shape for part in tails(backend, np.empty((0, 2)), starts, scores, nothing, nothing)] == [(0, 1)] * 2
     cuts = np.array([[-1, 0]])
-    low, high = kernels.tails(np.empty((1, 0)), np.array([0]), np.empty(0, dtype=np.int64), cuts, cuts)
+    low, high = tails(backend, np.empty((1, 0)), np.array([0]), np.empty(0, dtype=np.int64), cuts, cuts)
     assert (low[0].tolist(), high[0].tolist()) == ([0.0, 1.0], [1.0, 0.0])
-    assert kernels.laws(np.empty((1, 0)), np.array([0]), np.empty(0, dtype=np.int64)).tolist() == [[1.0]]
+    assert laws(backend, np.empty((1, 0)), np.array([0]), np.empty(0, dtype=np.int64)).tolist() == [[1.0]]
 
 
 def test_a_certain_outcome_is_a_shift(backend: str) -> None:
     """A term whose possible cells have one score moves the law and changes no mass."""
-    kernels = load_backend(backend)
     table = np.array([[0.25, 0.75, 0.0, 0.5, 0.5]])
     starts, scores = np.array([0, 2, 5]), np.array([0, 3, 0, 7, 7])
-    assert kernels.laws(table, starts, scores)[0].nonzero()[0].tolist() == [7, 10]
+    assert laws(backend, table, starts, scores)[0].nonzero()[0].tolist() == [7, 10]
     cuts = np.array([[6, 7, 9, 10]])
-    low, high = kernels.tails(table, starts, scores, cuts, cuts)
+    low, high = tails(backend, table, starts, scores, cuts, cuts)
     assert (low[0].tolist(), high[0].tolist()) == ([0.0, 0.25, 0.25, 1.0], [1.0, 0.75, 0.75, 0.0])
 
 
@@ -211,7 +208,7 @@ def test_backends_agree_on_a_large_model() -> None:
         table[:, first:stop] /= table[:, first:stop].sum(axis=1, keepdims=True)
     cuts = np.array([[20, 300, 700, 1000, 1500]] * 3)
     names = [name for name in BACKENDS if name != "cuda" or has_gpu()]
-    results = [load_backend(name).tails(table, starts, scores, cuts, cuts) for name in names]
+    results = [tails(name, table, starts, scores, cuts, cuts) for name in names]
     assert results[0][0].min() < 1e-30
     assert results[0][0].max() > 0.1
     for other in results[1:]:
@@ -225,7 +222,7 @@ def test_masses_of_a_binomial_down_to_the_floor(backend: str) -> None:
     table = np.tile([1 - chance, chance], (1, 40))
     starts, scores = np.arange(0, 81, 2), np.tile([0, 1], 40)
     cuts = np.arange(40)[None]
-    _, above = load_backend(backend).tails(table, starts, scores, cuts, cuts)
+    _, above = tails(backend, table, starts, scores, cuts, cuts)
     stay, move = Fraction(float(table[0, 0])), Fraction(float(table[0, 1]))
     pmf = [Fraction(1)]
     for _ in range(40):
@@ -264,7 +261,6 @@ def law_of_stumps(row: np.ndarray, scores: np.ndarray) -> dict[int, Any]:
 @pytest.mark.parametrize("n_terms", [14, 70])
 def test_stumps_of_extreme_probabilities(n_terms: int, backend: str) -> None:
     """Terms from even to all but certain, thresholds anywhere: the failing mass is never below the exact one."""
-    kernels = load_backend(backend)
     rng = np.random.default_rng(n_terms)
     starts = np.arange(0, 2 * n_terms + 1, 2)
     for _ in range(60 if n_terms < 50 else 3):
@@ -274,7 +270,7 @@ def test_stumps_of_extreme_probabilities(n_terms: int, backend: str) -> None:
         scores = (np.eye(2, dtype=np.int64)[rng.integers(0, 2, n_terms)] * rng.integers(1, 99, (n_terms, 1))).ravel()
         law = law_of_stumps(table[0], scores)
         threshold = int(rng.integers(0, scores.sum()))
-        proven, log_failure = kernels.failures(table, starts, scores, np.array([threshold]))
+        proven, log_failure, _ = failures(backend, table, starts, scores, np.array([threshold]))
         low = MP.fsum(mass for score, mass in law.items() if score <= threshold)
         high = MP.fsum(mass for score, mass in law.items() if score > threshold)
         assert proven[0] == (low < 0.5)
@@ -298,7 +294,7 @@ def test_a_row_whose_tilt_is_hard_to_find(backend: str) -> None:
         ]
     ).reshape(1, -1)
     scores = np.array([0, 9, 22, 0, 0, 26, 39, 0, 46, 0, 0, 63, 92, 0, 0, 5, 22, 0, 0, 24, 0, 28, 41, 0, 0, 51, 0, 64])
-    proven, log_failure = load_backend(backend).failures(table, np.arange(0, 29, 2), scores, np.array([266]))
+    proven, log_failure, _ = failures(backend, table, np.arange(0, 29, 2), scores, np.array([266]))
     exact = MP.fsum(mass for score, mass in law_of_stumps(table[0], scores).items() if score > 266)
     assert not proven[0]
     assert math.exp(log_failure[0]) == pytest.approx(float(exact), rel=1e-9)
@@ -310,7 +306,7 @@ def test_many_terms_with_a_cell_next_to_underflow(n_terms: int, backend: str) ->
     row = np.array([0.2, 0.2, 0.2, 0.2, 0.2, 1e-300])
     table, starts = np.tile(row, (1, n_terms)), np.arange(0, 6 * n_terms + 1, 6)
     scores, cut = np.tile([0, 1, 2, 3, 4, 7], n_terms), np.array([int(1.8 * n_terms)])
-    proven, log_mass = load_backend(backend).failures(table, starts, scores, cut)
-    _, expected = load_backend("numpy").failures(table, starts, scores, cut)
+    proven, log_mass, _ = failures(backend, table, starts, scores, cut)
+    _, expected, _ = failures("numpy", table, starts, scores, cut)
     assert proven[0]
     assert log_mass[0] == pytest.approx(expected[0], abs=1e-9)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from derand import Gaussian
+from derand.kernels.normal import COEFFICIENTS, N_TERMS, bound_cells, bound_sides, upper_tail
 from derand.noise import EPSILON, TAIL_ERROR, TAIL_ERROR_GROWTH, TINY
-from derand.normal import COEFFICIENTS, N_TERMS, bound_cells, bound_sides, upper_tail
 from tests import oracle
 from tests.oracle import MP
 

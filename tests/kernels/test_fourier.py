@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from derand.kernels import _numba_failures, load_backend
+from derand.kernels import INVERTED, TILTED, _numba_failures
 from derand.kernels import _numba_fourier as fourier
-from derand.kernels._numba_tilted import Terms, make_room, prepare_terms
+from derand.kernels._numba_tilted import Terms, make_workspace, prepare_terms
+from tests.kernels.calls import failures, tails
 
 REFERENCE_ERROR = 1e-11
 
@@ -45,16 +46,16 @@ def draw_thresholds(rng: np.random.Generator, problem: tuple[np.ndarray, ...]) -
 def begin(
     problem: tuple[np.ndarray, ...], thresholds: np.ndarray, points: int | None = None
 ) -> tuple[Terms, Any, Any, np.ndarray]:
-    """Terms, plan, batch and coefficients of all rows that may be inverted."""
+    """Terms, grid, batch and coefficients of all rows that may be inverted."""
     table, starts, scores = problem
     terms = prepare_terms(starts, scores, scores.size)
-    plan = fourier.plan_inversion(terms)[-1]
+    grid = fourier.choose_grids(terms)[-1]
     if points is not None:
-        plan = fourier._plan_grid(terms, points, plan.shortest)
-    batch = fourier.make_batch(len(table), terms, plan)
-    coefficients = np.zeros((len(table), plan.n_points), dtype=np.float32)
-    used = _numba_failures._begin(table, thresholds, terms, plan, batch, make_room(terms), coefficients)
-    return terms, plan, batch, coefficients[:used]
+        grid = fourier._make_grid(terms, points, grid.shortest)
+    batch = fourier.make_batch(len(table), terms, grid)
+    coefficients = np.zeros((len(table), grid.n_points), dtype=np.float32)
+    used = _numba_failures._begin(table, thresholds, terms, grid, batch, make_workspace(terms), coefficients)
+    return terms, grid, batch, coefficients[:used]
 
 
 def evaluate_phi(terms: Terms, batch: Any, row: int, frequencies: np.ndarray) -> np.ndarray:
@@ -105,37 +106,37 @@ def test_the_transform_of_shifts_that_fold_onto_the_constant(multiple: float) ->
 
 def check_transform(rng: np.random.Generator, problem: tuple[np.ndarray, ...], points: int | None = None) -> None:
     """The assertions of the two tests above."""
-    terms, plan, batch, coefficients = begin(problem, draw_thresholds(rng, problem), points)
+    terms, grid, batch, coefficients = begin(problem, draw_thresholds(rng, problem), points)
     bounds = fourier.bound_phi(coefficients)
-    grid = (np.arange(plan.n_points) + 0.5) * math.pi / plan.n_points
+    frequencies = (np.arange(grid.n_points) + 0.5) * math.pi / grid.n_points
     rows = np.flatnonzero(batch.slot >= 0)
     assert rows.size
     for row in rows:
         logs = np.log(bounds[batch.slot[row]].astype(np.float64))
-        falls = exact_falls(terms, plan, batch, row, grid)
+        falls = exact_falls(terms, grid, batch, row, frequencies)
         counts = logs > -59
         error = np.abs(logs + 0.5 * falls)[counts].max()
         assert error <= 0.1 * 0.5 * fourier._TRANSFORM_ERROR * batch.size[row] + 4e-6
         allowed = math.exp(fourier._TRANSFORM_ERROR * batch.size[row])
-        assert (evaluate_phi(terms, batch, row, grid) <= bounds[batch.slot[row]] * allowed + 1e-13).all()
+        assert (evaluate_phi(terms, batch, row, frequencies) <= bounds[batch.slot[row]] * allowed + 1e-13).all()
 
 
-def exact_falls(terms: Terms, plan: Any, batch: Any, row: int, grid: np.ndarray) -> np.ndarray:
+def exact_falls(terms: Terms, grid: Any, batch: Any, row: int, frequencies: np.ndarray) -> np.ndarray:
     """f on the grid in double precision, from its definition."""
-    total = np.zeros(grid.size)
+    total = np.zeros(frequencies.size)
     n_terms = terms.shifts.size
     for term in range(n_terms):
         if terms.are_stumps:
             c = 4 * batch.weights[row, term] * batch.weights[row, n_terms + term]
-            x = c * np.sin(0.5 * grid * terms.shifts[term]) ** 2
+            x = c * np.sin(0.5 * frequencies * terms.shifts[term]) ** 2
             total += sum(x**j / j for j in range(1, 7))
             continue
-        total += plan.level
+        total += grid.level
         cells = range(terms.starts[term], terms.starts[term + 1])
         for a in cells:
             for b in range(a + 1, cells.stop):
-                c = 4 * plan.slope * batch.weights[row, a] * batch.weights[row, b]
-                total += c * np.sin(0.5 * grid * (terms.scores[0, a] - terms.scores[0, b])) ** 2
+                c = 4 * grid.slope * batch.weights[row, a] * batch.weights[row, b]
+                total += c * np.sin(0.5 * frequencies * (terms.scores[0, a] - terms.scores[0, b])) ** 2
     return total
 
 
@@ -147,13 +148,13 @@ def test_dropped_frequencies_are_bounded(n_terms: int, n_cells: int, largest: in
     table, starts, scores = draw_problem(rng, n_terms, n_cells, largest, 12)
     scores = np.where(np.arange(scores.size) < 8 * n_cells, scores, common * scores)
     problem = table, starts, scores
-    terms, plan, batch, coefficients = begin(problem, draw_thresholds(rng, problem))
+    terms, grid, batch, coefficients = begin(problem, draw_thresholds(rng, problem))
     bounds = fourier.bound_phi(coefficients)
     checked = 0
     for row in np.flatnonzero(batch.slot >= 0):
-        period = fourier.period_of(plan.shortest, batch.grade[row])
+        period = fourier.period_of(grid.shortest, batch.period_number[row])
         for allowed in (1e-6, 1e-11):
-            kept, dropped = fourier._bound_dropped(plan, batch, row, period, allowed, bounds[batch.slot[row]])
+            kept, dropped = fourier._bound_dropped(grid, batch, row, period, allowed, bounds[batch.slot[row]])
             assert dropped <= allowed
             at = np.arange(kept, period // 2 + 1)
             if at.size:
@@ -171,11 +172,13 @@ def test_inversion_agrees_with_laws(n_terms: int, n_cells: int, largest: int) ->
     rng = np.random.default_rng(n_cells)
     problem = draw_problem(rng, n_terms, n_cells, largest, 40)
     thresholds = draw_thresholds(rng, problem)
-    proven, logs = _numba_failures.failures(*problem, thresholds)
-    proven_by_laws, logs_by_laws = _numba_failures.failures_by_laws(*problem, thresholds)
+    proven, logs, path = failures("numba", *problem, thresholds)
+    proven_by_laws, logs_by_laws, path_by_laws = failures("numba", *problem, thresholds, invert=False)
     assert proven.tolist() == proven_by_laws.tolist()
     assert np.abs(logs - logs_by_laws).max() < 1e-9  # both are upper bounds, each less than that above the truth
-    assert (logs != logs_by_laws).mean() > 0.5
+    assert (path == INVERTED).mean() > 0.5
+    assert (path_by_laws == TILTED).all()
+    assert (logs == logs_by_laws)[path == TILTED].all()  # the same way, the same bits
 
 
 @settings(max_examples=40, deadline=None)
@@ -193,8 +196,8 @@ def test_drawn_models_agree_with_plain_laws(
     rng = np.random.default_rng(seed)
     problem = draw_problem(rng, n_terms, n_cells, largest, 8, steepness)
     thresholds = draw_thresholds(rng, problem)
-    proven, logs = _numba_failures.failures(*problem, thresholds)
-    low, high = load_backend("numpy").tails(*problem, thresholds[:, None], thresholds[:, None])
+    proven, logs, _ = failures("numba", *problem, thresholds)
+    low, high = tails("numpy", *problem, thresholds[:, None], thresholds[:, None])
     for row in range(8):
         reference = math.log(low[row, 0] if proven[row] else high[row, 0])
         if reference > -600:
@@ -210,8 +213,8 @@ def test_a_nearly_even_lattice() -> None:
     for chance in (1e-3, 1e-8, 0.3):
         table[:, :2] = [1 - chance, chance]
         thresholds = draw_thresholds(rng, (table, starts, scores)) // 2 * 2
-        _, logs = _numba_failures.failures(table, starts, scores, thresholds)
-        _, expected = _numba_failures.failures_by_laws(table, starts, scores, thresholds)
+        _, logs, _ = failures("numba", table, starts, scores, thresholds)
+        _, expected, _ = failures("numba", table, starts, scores, thresholds, invert=False)
         assert np.abs(logs - expected).max() < 1e-9
 
 
@@ -220,10 +223,10 @@ def test_inverted_rows_do_not_disturb_each_other() -> None:
     rng = np.random.default_rng(8)
     problem = draw_problem(rng, 120, 2, 100, 150)
     thresholds = draw_thresholds(rng, problem)
-    _, logs = _numba_failures.failures(*problem, thresholds)
+    _, logs, _ = failures("numba", *problem, thresholds)
     table, *terms = problem
     for rows in (slice(0, 1), slice(149, 150), slice(3, 20), slice(60, 131)):
-        _, some = _numba_failures.failures(table[rows], *terms, thresholds[rows])
+        _, some, _ = failures("numba", table[rows], *terms, thresholds[rows])
         assert some.tolist() == logs[rows].tolist()
 
 
@@ -234,8 +237,8 @@ def test_cells_of_equal_score_are_merged() -> None:
     split = np.concatenate([table, table], axis=1).reshape(10, 2, 70, 3).transpose(0, 2, 1, 3).reshape(10, -1) / 2
     twice = np.concatenate([scores.reshape(70, 3)] * 2, axis=1).ravel()
     thresholds = draw_thresholds(rng, (table, starts, scores))
-    proven, logs = _numba_failures.failures(split, 2 * starts, twice, thresholds)
-    expected_proven, expected = _numba_failures.failures(table, starts, scores, thresholds)
+    proven, logs, _ = failures("numba", split, 2 * starts, twice, thresholds)
+    expected_proven, expected, _ = failures("numba", table, starts, scores, thresholds)
     assert proven.tolist() == expected_proven.tolist()
     np.testing.assert_allclose(logs, expected, rtol=0, atol=1e-12)
 
@@ -245,6 +248,7 @@ def test_work_that_laws_do_faster_is_not_inverted() -> None:
     rng = np.random.default_rng(6)
     problem = draw_problem(rng, 64, 2, 1, 20)
     thresholds = draw_thresholds(rng, problem)
-    _, logs = _numba_failures.failures(*problem, thresholds)
-    _, expected = _numba_failures.failures_by_laws(*problem, thresholds)
+    _, logs, path = failures("numba", *problem, thresholds)
+    _, expected, _ = failures("numba", *problem, thresholds, invert=False)
     assert logs.tolist() == expected.tolist()
+    assert (path == TILTED).all()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from derand.interval import _subtract_up, bound_cells, bound_sides
+from derand.kernels.interval import _subtract_up, bound_cells, bound_sides
 
 NUMBERS = st.floats(-1e300, 1e300) | st.floats(-4.0, 4.0) | st.sampled_from([0.0, 1.0, -1.0, 2.0**-1074, 2.0**60, 0.1])
 

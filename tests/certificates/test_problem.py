@@ -1,0 +1,103 @@
+"""Problems: what is prepared for a model is prepared once, kept while the model lives, and shared between threads."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from derand import AdditiveEnsemble, Gaussian, StepFunction, WeightedVote, certify
+from derand.certificates._problem import find_problems, pack_terms
+from derand.kernels import _numba, load_backend
+
+
+def make_member(rng: np.random.Generator, n_features: int = 70) -> AdditiveEnsemble:
+    terms = [StepFunction(at, rng.normal(size=1), rng.integers(0, 90, 2)) for at in range(n_features)]
+    return AdditiveEnsemble(terms, int(sum(term.scores.mean() for term in terms)), n_features)
+
+
+@pytest.fixture
+def prepared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """One entry for each plan that the default backend prepares."""
+    calls: list[int] = []
+    prepare = _numba.prepare
+
+    def count(starts: Any, scores: Any, **options: Any) -> Any:
+        calls.append(starts.size - 1)
+        return prepare(starts, scores, **options)
+
+    monkeypatch.setattr(_numba, "prepare", count)
+    return calls
+
+
+def test_a_vote_of_twenty_certified_twice_prepares_twenty_plans(prepared: list[int]) -> None:
+    """However many members a vote has, each is prepared once, whatever is asked of it."""
+    rng = np.random.default_rng(0)
+    vote = WeightedVote([make_member(rng) for _ in range(20)], np.ones(20))
+    rows = rng.normal(size=(30, 70))
+    first = certify(vote, rows, Gaussian(0.5))
+    second = certify(vote, rows, Gaussian(0.25), l0=[0, 1])
+    assert first.radius.shape == second[0].radius.shape
+    assert len(prepared) == 20
+
+
+def test_threads_share_one_plan(prepared: list[int]) -> None:
+    """Many threads that certify with one new model prepare it once and get the same bits."""
+    rng = np.random.default_rng(1)
+    model, rows = make_member(rng), rng.normal(size=(100, 70))
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: certify(model, rows, Gaussian(0.5), n_jobs=2).log_failure.tolist(), range(8)))
+    assert all(result == results[0] for result in results)
+    assert len(prepared) == 1
+
+
+def test_what_is_prepared_goes_with_the_model() -> None:
+    """Nothing keeps a model alive, and a model that is gone leaves nothing behind."""
+    model = make_member(np.random.default_rng(2))
+    problem = weakref.ref(find_problems(model)[0].terms.scores.base or find_problems(model)[0].terms.scores)
+    gone = weakref.ref(model)
+    assert problem() is not None
+    del model
+    gc.collect()
+    assert gone() is None
+    assert problem() is None
+
+
+def test_packed_arrays_are_read_only() -> None:
+    """Nobody can change what threads share."""
+    packed = pack_terms(make_member(np.random.default_rng(3)).terms)
+    for name in ("edges", "edge_features", "edge_terms", "starts", "scores"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(packed, name)[0] = 0
+
+
+def test_equal_models_do_not_share_a_plan_by_accident() -> None:
+    """Models are told apart by identity: two of the same numbers have a problem each."""
+    one, other = (make_member(np.random.default_rng(4)) for _ in range(2))
+    assert find_problems(one)[0] is find_problems(one)[0]
+    assert find_problems(one)[0] is not find_problems(other)[0]
+
+
+def test_tables_of_periods_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan keeps no more cosines and sines than its limit, and forgets the oldest first; results stay the same."""
+    from derand.kernels import _numba_failures
+
+    monkeypatch.setattr(_numba_failures, "_TABLE_NUMBERS", 3 * 2 * 64 * 5)
+    tables = _numba_failures.PeriodTables(np.arange(5.0))
+    first = tables.find(1000)
+    for period in (1001, 1002, 1003):
+        tables.find(period)
+    assert list(tables._known) == [1001, 1002, 1003]
+    assert tables.find(1000).tolist() == first.tolist()
+
+
+def test_each_backend_has_its_own_plan() -> None:
+    """A plan of one backend is never handed to another."""
+    packed = pack_terms(make_member(np.random.default_rng(5)).terms)
+    fast, plain = load_backend("numba"), load_backend("numpy")
+    assert packed.plan(fast) is packed.plan(fast)
+    assert packed.plan(fast) is not packed.plan(plain)

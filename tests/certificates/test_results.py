@@ -1,0 +1,113 @@
+"""Results: read-only, sliced whole, and saying what they are about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from derand import AdditiveEnsemble, Certificates, Distribution, Gaussian, StepFunction, Threat, certify, distribution
+
+MODEL = AdditiveEnsemble.from_stumps(
+    [0], [0.5], [0.1], [0.9], n_features=2, levels=200, tables=[(1, [0, 1], [0.4, 0.6], 0.5)]
+)
+ROWS = [[0.0, 1.0], [2.0, 0.0], [0.4, np.nan]]
+
+
+@pytest.mark.parametrize("name", ["label", "failure", "log_failure", "radius", "classes"])
+def test_arrays_of_certificates_are_read_only(name: str) -> None:
+    """Also those of slices, and of several budgets, which share a label."""
+    first, second = certify(MODEL, ROWS, Gaussian(0.5), l0=[0, 1])
+    for certificates in (first, second, first[:2]):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(certificates, name)[0] = 0
+
+
+def test_an_array_that_was_handed_over_stays_the_callers() -> None:
+    """Certificates show a read-only view; whoever made the array may still write to it."""
+    radius = np.ones(2)
+    certificates = Certificates(np.zeros(2), radius, radius, radius, Threat(norm=2))
+    assert not certificates.radius.flags.writeable
+    assert radius.flags.writeable
+
+
+def test_arrays_of_a_distribution_are_read_only() -> None:
+    """Support and probabilities."""
+    found = distribution(MODEL, ROWS, Gaussian(0.5))
+    for array in (found.support, found.pmf):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+
+
+def test_certificates_say_what_they_are_about() -> None:
+    """Rule, noise and threat travel with them, through slices too."""
+    noise = Gaussian(0.5)
+    found = certify(MODEL, ROWS, noise, threat=Threat(l0=1, unseen=False))
+    for certificates in (found, found[0], found[[2, 1]]):
+        assert (certificates.rule, certificates.noise) == ("vote", noise)
+        assert certificates.threat == Threat(norm=2, l0=1, unseen=False)
+        assert (certificates.norm, certificates.l0) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"threat": Threat(), "l0": 0}, "Give `l0` or `threat`, got both"),
+        ({"threat": Threat(), "unseen": False}, "Give `unseen` or `threat`, got both"),
+        ({"threat": Threat(norm=1)}, "`norm` of Threat must be 2"),
+        ({"rule": "dice"}, "`rule` must be one of 'vote', got 'dice'"),
+    ],
+)
+def test_contradictions_are_refused(arguments: dict[str, Any], message: str) -> None:
+    """One way to say what may change at a time, and a rule that exists."""
+    with pytest.raises(ValueError, match=message):
+        certify(MODEL, ROWS, Gaussian(0.5), **arguments)
+
+
+def test_a_threat_is_the_same_as_its_parts() -> None:
+    """`threat=Threat(l0=1, unseen=False)` and `l0=1, unseen=False` are one."""
+    ours, other = (
+        certify(MODEL, ROWS, "gaussian:0.5", threat=Threat(l0=1, unseen=False)),
+        certify(MODEL, ROWS, "gaussian:0.5", l0=1, unseen=False),
+    )
+    assert ours.radius.tolist() == other.radius.tolist()
+
+
+def test_no_budget_gives_no_certificates() -> None:
+    """An empty list of budgets is answered by an empty list."""
+    assert certify(MODEL, ROWS, "gaussian:0.5", l0=[]) == []
+
+
+def test_the_path_says_how_a_row_was_computed() -> None:
+    """One budget takes tilted laws, or inversion where that pays; several take the law itself, but for faint masses."""
+    rng = np.random.default_rng(0)
+    terms = [StepFunction(at, rng.normal(size=1), rng.integers(0, 99, 2)) for at in range(300)]
+    wide = AdditiveEnsemble(terms, int(sum(term.scores.mean() for term in terms)), 300)
+    rows = rng.normal(size=(40, 300))
+    path = certify(wide, rows, Gaussian(1.0)).path
+    assert path is not None
+    assert set(path.tolist()) <= {"tilted", "inverted"}
+    assert (path == "inverted").mean() > 0.5
+    assert set(certify(wide, rows, Gaussian(1.0), backend="numpy", n_jobs=1)[:2].path) == {"tilted"}
+    several = certify(MODEL, ROWS, Gaussian(0.5), l0=[0, 1])
+    assert [one.path.tolist() for one in several] == [["law"] * 3] * 2
+    faint = certify(MODEL, [[-30.0, 1.0]], Gaussian(0.5), l0=[0, 1])[0]
+    assert faint.path.tolist() == ["tilted"]
+    assert wide.weights is None
+
+
+def test_the_percentile_lies_on_the_side_of_the_label() -> None:
+    """All but the allowed share reach it, counted from the failing side."""
+    law = Distribution(np.array([0, 1, 2]), np.array([[0.1, 0.2, 0.7], [1.0, 0.0, 0.0]]))
+    assert law.percentile([0.05, 0.15, 0.5], row=0, label=1).tolist() == [0, 1, 2]
+    assert law.percentile(0.05, row=0, label=0) == 2
+    assert law.percentile([0.75, 0.95], row=0, label=0).tolist() == [1, 0]
+    assert law.percentile(0.5, row=1, label=0) == 0
+
+
+def test_a_distribution_of_no_rows_has_no_medians() -> None:
+    """An empty answer, of the right shape, and no error."""
+    found = distribution(MODEL, np.empty((0, 2)), Gaussian(0.5))
+    assert found.median.shape == (0,)
+    assert found.quantile([0.1, 0.9]).shape == (0, 2)

@@ -1,0 +1,34 @@
+"""Threats: what may change is one object, checked when it is made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from derand import Gaussian, Threat, Uniform
+
+
+def test_the_norm_is_that_of_the_noise() -> None:
+    """ "auto" becomes the noise's norm; naming it is the same, naming another one an error."""
+    assert Threat(l0=2).resolve(Gaussian(1.0)) == Threat(norm=2, l0=2)
+    assert Threat(norm=1).resolve(Uniform(1.0)) == Threat(norm=1)
+    with pytest.raises(ValueError, match=r"`norm` of Threat must be 2 or 'auto' under gaussian:1\.0.*got 1"):
+        Threat(norm=1).resolve(Gaussian(1.0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"norm": 3}, "`norm` of Threat must be 'auto', 1 or 2, got 3"),
+        ({"norm": True}, "`norm` of Threat"),
+        ({"l0": -1}, "`l0` must be a number of categorical features"),
+        ({"l0": 1.5}, "`l0` must be"),
+        ({"l0": True}, "`l0` must be"),
+        ({"unseen": "no"}, "`unseen` of Threat must be True or False"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(arguments: dict[str, Any], message: str) -> None:
+    """The error names the field and what was given."""
+    with pytest.raises((ValueError, TypeError), match=message):
+        Threat(**arguments)

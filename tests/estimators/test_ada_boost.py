@@ -25,7 +25,7 @@ from derand import (
     load,
     save,
 )
-from derand.baselines.plain_boosting import weigh_member_plainly
+from experiments.baselines.plain_boosting import weigh_member_plainly
 from derand.estimators import _ada_boost
 from tests.paper_data import load_paper_data
 

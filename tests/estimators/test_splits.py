@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from derand import Gaussian, Laplace, Noise, Uniform
-from derand.baselines.plain_training import train_plainly
+from experiments.baselines.plain_training import train_plainly
 from derand.estimators import _histograms
 from derand.estimators._histograms import tabulate
 from derand.estimators._splits import (

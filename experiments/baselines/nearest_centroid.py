@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from experiments.baselines.knapsack import as_norm
 from derand.certificates import Certificates
+from experiments.baselines.knapsack import as_norm
 
 FloatArray = NDArray[np.float64]
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from experiments.baselines.plain_certification import certify_plainly, compute_pmf
 from derand.ensemble import AdditiveEnsemble
 from derand.noise import Noise, Uniform, as_noise
+from experiments.baselines.plain_certification import certify_plainly, compute_pmf
 
 FloatArray = NDArray[np.float64]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from experiments.baselines.noise_free_training import train_by_search
 from derand.ensemble import AdditiveEnsemble
 from derand.estimators._histograms import Histogram
 from derand.estimators._splits import SplitGrid, measure_left
 from derand.noise import Noise, as_noise
+from experiments.baselines.noise_free_training import train_by_search
 
 FloatArray = NDArray[np.float64]
 

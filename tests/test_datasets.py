@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from derand.datasets._files import list_folders
 from sklearn.model_selection import KFold
 
 from derand import datasets
 from derand.datasets import CATALOG, _catalog, load, make_clusters, make_loans
 from derand.datasets._dataset import draw_folds
-from derand.datasets._files import list_folders
 from derand.estimators import StumpClassifier
 from tests.shared import shared_folder
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import inspect
 import json
-import platform
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+from derand.files import PathLike, replace_when_done, require_folder
+from experiments._machine import LIBRARIES, Surroundings, describe_machine
 from experiments.bench._boost import bench_boost
 from experiments.bench._certify import bench_certify
 from experiments.bench._core import bench_core
@@ -20,15 +20,23 @@ from experiments.bench._gpu import bench_gpu
 from experiments.bench._growth import bench_growth, draw_growth
 from experiments.bench._joint import bench_joint
 from experiments.bench._kernels import bench_kernels
+from experiments.bench._measure import Figures
 from experiments.bench._quality import bench_quality
 from experiments.bench._train import bench_train
-from derand.files import PathLike, replace_when_done, require_folder
-from derand.threads import count_threads
 
-_PARTS = ("derand", "numpy", "scipy", "scikit-learn", "numba")
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
-def run_bench(name: str) -> dict[str, Any]:
+class BenchReport(Surroundings):
+    """A benchmark's figures with what is measured, in a line, and the versions and the machine they come from."""
+
+    bench: str
+    about: str
+    results: Figures
+
+
+def run_bench(name: str) -> BenchReport:
     """Run one benchmark.
 
     Parameters
@@ -38,8 +46,7 @@ def run_bench(name: str) -> dict[str, Any]:
 
     Returns
     -------
-    dict
-        `bench`, `about` (what is measured, in a line), `results` (flat), `versions` and `machine`.
+    BenchReport
     """
     if name not in BENCHES:
         raise ValueError(f"`name` must be one of {', '.join(BENCHES)}, got {name!r}.")
@@ -47,18 +54,16 @@ def run_bench(name: str) -> dict[str, Any]:
         "bench": name,
         "about": inspect.cleandoc(BENCHES[name].__doc__ or "").partition("\n")[0],
         "results": BENCHES[name](),
-        "versions": {"python": platform.python_version()} | {part: version(part) for part in _PARTS},
-        "machine": {"system": platform.system(), "processor": platform.machine(), "cores": count_threads()},
+        **describe_machine(("derand", *LIBRARIES)),
     }
 
 
-def write_bench(report: dict[str, Any], folder: PathLike) -> list[Path]:
+def write_bench(report: BenchReport, folder: PathLike) -> list[Path]:
     """Write a report as JSON, and as a plot where there is one.
 
     Parameters
     ----------
-    report : dict
-        What `run_bench` returned.
+    report : BenchReport
     folder : path-like
         Created where it is missing.
 
@@ -73,14 +78,14 @@ def write_bench(report: dict[str, Any], folder: PathLike) -> list[Path]:
     paths = [target / f"{report['bench']}.json"]
     with replace_when_done(paths[0]) as draft:
         draft.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-    if report["bench"] == "growth":
-        paths.append(target / "growth.png")
+    if report["bench"] in PLOTS:
+        paths.append(target / f"{report['bench']}.png")
         with replace_when_done(paths[1]) as draft:
-            draw_growth(report["results"]).savefig(draft, format="png", dpi=120)
+            PLOTS[report["bench"]](report["results"]).savefig(draft, format="png", dpi=120)
     return paths
 
 
-BENCHES: Mapping[str, Callable[[], dict[str, Any]]] = {
+BENCHES: Mapping[str, Callable[[], Figures]] = {
     "core": bench_core,
     "train": bench_train,
     "certify": bench_certify,
@@ -91,3 +96,6 @@ BENCHES: Mapping[str, Callable[[], dict[str, Any]]] = {
     "quality": bench_quality,
     "gpu": bench_gpu,
 }
+
+PLOTS: Mapping[str, Callable[[Figures], Figure]] = {"growth": draw_growth}
+"""Benchmarks whose figures are also drawn."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from experiments.baselines.plain_boosting import BoostedStump, add_stump_plainly, weigh_member_plainly
-from experiments.baselines.plain_training import train_plainly
-from experiments.bench._measure import time_best
-from derand.datasets import load
 from derand.estimators import RobAdaBoostClassifier, RobTreeBoostClassifier
 from derand.noise import Gaussian
+from experiments.baselines.plain_boosting import BoostedStump, add_stump_plainly, weigh_member_plainly
+from experiments.baselines.plain_training import train_plainly
+from experiments.bench._measure import Figures, time_best
+from experiments.datasets import load
 
 
-def bench_boost(plain_stumps: int = 3, plain_features: int = 8, plain_rows: int = 60) -> dict[str, Any]:
+def bench_boost(plain_stumps: int = 3, plain_features: int = 8, plain_rows: int = 60) -> Figures:
     """Boost: RobTreeBoost on diabetes, a round of RobAdaBoost on mnist_2v6, each against a part of the plain work.
 
     Parameters
@@ -32,7 +30,7 @@ def bench_boost(plain_stumps: int = 3, plain_features: int = 8, plain_rows: int 
     return bench_tree_boost(plain_stumps) | bench_ada_boost(plain_features, plain_rows)
 
 
-def bench_tree_boost(plain_stumps: int, n_estimators: int = 100) -> dict[str, Any]:
+def bench_tree_boost(plain_stumps: int, n_estimators: int = 100) -> Figures:
     """The first part of `bench_boost`, as in the paper's row for diabetes and l2."""
     X, y, _, _ = load("diabetes").divide(scaling="range")
     noise, quantile = Gaussian(0.15), 0.95
@@ -58,7 +56,7 @@ def bench_tree_boost(plain_stumps: int, n_estimators: int = 100) -> dict[str, An
     }
 
 
-def bench_ada_boost(plain_features: int, plain_rows: int) -> dict[str, Any]:
+def bench_ada_boost(plain_features: int, plain_rows: int) -> Figures:
     """The second part of `bench_boost`: one round, training a member and certifying the training rows with it."""
     data = load("mnist_2v6")
     X, y, noise, radius = data.X[data.split.train], data.y[data.split.train], Gaussian(0.25), 0.8

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
-from experiments.baselines.plain_certification import certify_plainly
-from experiments.bench._measure import measure_peak_memory, time_best
 from derand.certificates import certify
-from derand.datasets import load
+from derand.ensemble import AdditiveEnsemble
 from derand.estimators import StumpClassifier
 from derand.noise import Gaussian, Noise, Uniform
+from experiments.baselines.plain_certification import certify_plainly
+from experiments.bench._measure import Figures, measure_peak_memory, prefix, time_best
+from experiments.datasets import load
+
+FloatArray = NDArray[np.float64]
 
 TASKS = ("mnist_1v5", "mnist_2v6", "fmnist_shoes")
 NOISES: dict[str, Noise] = {"l1": Uniform(4.0), "l2": Gaussian(0.25)}
 
 
-def bench_certify(plain_rows: int = 200, tasks: tuple[str, ...] = TASKS) -> dict[str, Any]:
+def bench_certify(plain_rows: int = 200, tasks: tuple[str, ...] = TASKS) -> Figures:
     """Certify the test sets of the paper's image tasks: the default backend against Algorithm 1 in NumPy.
 
     Parameters
@@ -32,18 +34,19 @@ def bench_certify(plain_rows: int = 200, tasks: tuple[str, ...] = TASKS) -> dict
         For each task and norm: seconds of both for the whole test set, microseconds per row, the ratio, and the largest
         gap between the failure masses, relative (l2) or absolute (l1); and the peak memory of this process.
     """
-    results: dict[str, Any] = {}
+    results: Figures = {}
     for task in tasks:
         data = load(task)
         train, test = data.split
         for norm, noise in NOISES.items():
             model = StumpClassifier(noise=noise, class_weight="balanced").fit(data.X[train], data.y[train])
+            assert isinstance(model.ensemble_, AdditiveEnsemble)
             measured = compare_with_plain(model.ensemble_, data.X[test], noise, plain_rows)
-            results |= {f"{task}_{norm}_{name}": value for name, value in measured.items()}
+            results |= prefix(f"{task}_{norm}", measured)
     return results | {"peak_bytes": measure_peak_memory()}
 
 
-def compare_with_plain(model: Any, rows: Any, noise: Noise, plain_rows: int) -> dict[str, Any]:
+def compare_with_plain(model: AdditiveEnsemble, rows: FloatArray, noise: Noise, plain_rows: int) -> Figures:
     """One line of `bench_certify`."""
     certify(model, rows[:8], noise)  # compiles
     seconds, certificates = time_best(lambda: certify(model, rows, noise), repeats=5)

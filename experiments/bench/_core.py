@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from experiments.baselines.plain_certification import certify_plainly
-from experiments.bench._measure import time_best
 from derand.certificates import certify
 from derand.ensemble import AdditiveEnsemble, StepFunction
 from derand.noise import Gaussian
+from experiments.baselines.plain_certification import certify_plainly
+from experiments.bench._measure import Figures, time_best
 
 
-def bench_core(n_rows: int = 2000, plain_rows: int = 100, n_terms: int = 600) -> dict[str, Any]:
+def bench_core(n_rows: int = 2000, plain_rows: int = 100, n_terms: int = 600) -> Figures:
     """Certify random rows: the default backend against the paper's Algorithm 1 in NumPy, timed on fewer rows.
 
     Parameters

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
-from experiments.bench._certify import NOISES, TASKS
-from experiments.bench._measure import time_best
 from derand.certificates import Certificates, certify
-from derand.datasets import load
 from derand.ensemble import AdditiveEnsemble, Model, StepFunction
 from derand.estimators import StumpClassifier
 from derand.kernels import DEFAULT_BACKEND, load_backend
 from derand.kernels._cuda_device import DeviceTimes, measure_device
 from derand.noise import Gaussian, Noise
+from experiments.bench._certify import NOISES, TASKS
+from experiments.bench._measure import Figures, prefix, time_best
+from experiments.datasets import load
+
+FloatArray = NDArray[np.float64]
 
 
-def bench_gpu(tasks: tuple[str, ...] = TASKS, image_rows: int = 100_000, table_rows: int = 1_000_000) -> dict[str, Any]:
+def bench_gpu(tasks: tuple[str, ...] = TASKS, image_rows: int = 100_000, table_rows: int = 1_000_000) -> Figures:
     """Certify on the GPU, from host arrays to host results: the test sets of the image tasks, and many rows.
 
     Parameters
@@ -37,22 +38,22 @@ def bench_gpu(tasks: tuple[str, ...] = TASKS, image_rows: int = 100_000, table_r
         time, and they overlap with each other and with the work of the host.
     """
     load_backend("cuda")  # says what is missing where there is no GPU
-    results: dict[str, Any] = {}
+    results: Figures = {}
     rng = np.random.default_rng(0)
     for task in tasks:
         data = load(task)
         train, test = data.split
         for norm, noise in NOISES.items():
             model = StumpClassifier(noise=noise, class_weight="balanced").fit(data.X[train], data.y[train]).ensemble_
-            results |= _prefix(f"{task}_{norm}", compare_with_default(model, data.X[test], noise))
+            results |= prefix(f"{task}_{norm}", compare_with_default(model, data.X[test], noise))
             if task == tasks[-1]:
                 many = data.X[test][rng.integers(0, len(data.X[test]), image_rows)]
-                results |= _prefix(f"images_{norm}", measure_many(model, many, noise))
+                results |= prefix(f"images_{norm}", measure_many(model, many, noise))
     table_model, rows = draw_table(rng, table_rows)
-    return results | _prefix("table", measure_many(table_model, rows, Gaussian(0.25)))
+    return results | prefix("table", measure_many(table_model, rows, Gaussian(0.25)))
 
 
-def compare_with_default(model: Model, rows: Any, noise: Noise) -> dict[str, Any]:
+def compare_with_default(model: Model, rows: FloatArray, noise: Noise) -> Figures:
     """Times on the GPU, and the gap to the default backend."""
     seconds, ours, device = measure_times(model, rows, noise, repeats=9)
     other = certify(model, rows, noise, backend=DEFAULT_BACKEND)
@@ -69,13 +70,15 @@ def compare_with_default(model: Model, rows: Any, noise: Noise) -> dict[str, Any
     }
 
 
-def measure_many(model: Model, rows: Any, noise: Noise) -> dict[str, Any]:
+def measure_many(model: Model, rows: FloatArray, noise: Noise) -> Figures:
     """Rows certified per second on the GPU, and how long its kernels and copies took."""
     seconds, _, device = measure_times(model, rows, noise, repeats=3)
     return {"rows": len(rows), "rows_per_second": len(rows) / seconds, **device}
 
 
-def measure_times(model: Model, rows: Any, noise: Noise, repeats: int) -> tuple[float, Certificates, dict[str, float]]:
+def measure_times(
+    model: Model, rows: FloatArray, noise: Noise, repeats: int
+) -> tuple[float, Certificates, dict[str, float]]:
     """Seconds of the best of several runs, the certificates, and the times of the device in the best of three more."""
 
     def run() -> Certificates:
@@ -93,11 +96,7 @@ def measure_times(model: Model, rows: Any, noise: Noise, repeats: int) -> tuple[
     return seconds, certificates, times
 
 
-def _prefix(name: str, measured: dict[str, Any]) -> dict[str, Any]:
-    return {f"{name}_{key}": value for key, value in measured.items()}
-
-
-def draw_table(rng: np.random.Generator, n_rows: int, n_terms: int = 14) -> tuple[AdditiveEnsemble, Any]:
+def draw_table(rng: np.random.Generator, n_rows: int, n_terms: int = 14) -> tuple[AdditiveEnsemble, FloatArray]:
     """Rows like adult's: few features, one split each."""
     steps = [StepFunction(feature, rng.normal(size=1), rng.integers(0, 101, size=2)) for feature in range(n_terms)]
     threshold = int(sum(step.scores.mean() for step in steps))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.bench._measure import time_best
 from derand.certificates import certify
 from derand.ensemble import AdditiveEnsemble, StepFunction
 from derand.noise import Gaussian, Noise, Uniform
+from experiments.bench._measure import Figures, time_best
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,7 +23,7 @@ GROWTH = {
 """What grows, and how far. Otherwise: 1,000 rows of 300 terms of two cells on a grid of 100 levels."""
 
 
-def bench_growth(growth: dict[str, tuple[int, ...]] | None = None) -> dict[str, Any]:
+def bench_growth(growth: dict[str, tuple[int, ...]] | None = None) -> Figures:
     """Microseconds per row while one size grows and the others stay.
 
     Parameters
@@ -36,7 +36,7 @@ def bench_growth(growth: dict[str, tuple[int, ...]] | None = None) -> dict[str, 
     dict
         `<noise>_<what>_<size>`: microseconds per row.
     """
-    results: dict[str, Any] = {}
+    results: Figures = {}
     for noise in (Gaussian(0.25), Uniform(0.5)):
         for name, sizes in (GROWTH if growth is None else growth).items():
             for size in sizes:
@@ -44,7 +44,7 @@ def bench_growth(growth: dict[str, tuple[int, ...]] | None = None) -> dict[str, 
     return results
 
 
-def draw_growth(results: dict[str, Any]) -> Figure:
+def draw_growth(results: Figures) -> Figure:
     """Microseconds per row over each size that grows, both axes logarithmic.
 
     Parameters
@@ -61,6 +61,7 @@ def draw_growth(results: dict[str, Any]) -> Figure:
     curves: dict[str, dict[str, list[tuple[int, float]]]] = {}
     for key, microseconds in results.items():
         noise, name, size = key.split("_")
+        assert microseconds is not None
         curves.setdefault(name, {}).setdefault(noise, []).append((int(size), microseconds))
     figure = Figure(figsize=(3.2 * len(curves), 3.2), layout="constrained")
     panels = figure.subplots(1, len(curves), squeeze=False, sharey=True)[0]

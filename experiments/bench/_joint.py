@@ -6,19 +6,20 @@ import time
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from experiments.baselines.plain_certification import certify_jointly_plainly
-from experiments.bench._measure import measure_peak_memory, run_apart, time_best
 from derand.certificates import certify
-from derand.datasets import load
 from derand.ensemble import AdditiveEnsemble
 from derand.estimators import StumpClassifier
 from derand.noise import Gaussian
+from experiments.baselines.plain_certification import certify_jointly_plainly
+from experiments.bench._measure import Figures, measure_peak_memory, run_apart, time_best
+from experiments.datasets import load
 
 BUDGETS = (0, 1, 2, 3)
 
 
-def bench_joint(plain_rows: int = 100, large_rows: int = 1_000_000) -> dict[str, Any]:
+def bench_joint(plain_rows: int = 100, large_rows: int = 1_000_000) -> Figures:
     """Certify adult's test rows for 0 to 3 categorical changes, and a million such rows.
 
     Parameters
@@ -59,13 +60,13 @@ def bench_joint(plain_rows: int = 100, large_rows: int = 1_000_000) -> dict[str,
     }
 
 
-def rows_of_adult() -> Any:
+def rows_of_adult() -> NDArray[Any]:
     """The test rows as a table of numbers and text."""
     data = load("adult")
     return data.X[data.split.test]
 
 
-def train_on_adult() -> tuple[StumpClassifier, Any]:
+def train_on_adult() -> tuple[StumpClassifier, NDArray[np.float64]]:
     """The paper's joint model, and the encoded test rows."""
     data = load("adult")
     train = data.split.train

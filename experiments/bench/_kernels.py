@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from experiments.bench._measure import time_best
 from derand.certificates import pack_terms
-from derand.datasets import load
 from derand.ensemble import AdditiveEnsemble
 from derand.estimators import StumpClassifier
 from derand.kernels import load_backend
 from derand.kernels._numba_failures import failures_by_laws
 from derand.noise import Gaussian
+from experiments.bench._measure import Figures, prefix, time_best
+from experiments.datasets import load
 
 FINE_LEVELS = 10_000
 
 
-def bench_kernels(task: str = "mnist_2v6", n_rows: int = 400, plain_rows: int = 20) -> dict[str, Any]:
+def bench_kernels(task: str = "mnist_2v6", n_rows: int = 400, plain_rows: int = 20) -> Figures:
     """Microseconds per row and core: the probability table, plain laws, halves, tilting, Fourier inversion.
 
     Parameters
@@ -37,10 +37,10 @@ def bench_kernels(task: str = "mnist_2v6", n_rows: int = 400, plain_rows: int = 
     """
     results = measure_ways(task, 100, n_rows, plain_rows, with_slow_ways=True)
     fine = measure_ways(task, FINE_LEVELS, n_rows, plain_rows, with_slow_ways=False)
-    return results | {f"fine_{name}": value for name, value in fine.items()}
+    return results | prefix("fine", fine)
 
 
-def measure_ways(task: str, levels: int, n_rows: int, few_rows: int, *, with_slow_ways: bool) -> dict[str, Any]:
+def measure_ways(task: str, levels: int, n_rows: int, few_rows: int, *, with_slow_ways: bool) -> Figures:
     """`bench_kernels` for one number of levels."""
     data, noise = load(task), Gaussian(0.25)
     fitted = StumpClassifier(noise=noise, class_weight="balanced", levels=levels).fit(*data.divide()[:2])
@@ -62,7 +62,7 @@ def measure_ways(task: str, levels: int, n_rows: int, few_rows: int, *, with_slo
             "plain_laws": (few_rows, lambda: plain.laws(table[few], *terms)),
             "halves": (len(rows), lambda: fast.tails(table, *terms, cut[:, None], cut[:, None])),
         } | ways
-    results: dict[str, Any] = {
+    results: Figures = {
         "terms": packed.n_terms,
         "support": packed.largest + 1,
         "table": 1e6 * seconds / len(rows),

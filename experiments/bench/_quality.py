@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
-from experiments.baselines.knapsack import certify_without_noise
-from derand.monte_carlo import certify_by_sampling
-from experiments.baselines.nearest_centroid import NearestCentroid
-from experiments.baselines.noise_free_training import train_gradient_boosting, train_on_clean_rows, train_on_noisy_copy
+import numpy as np
+from numpy.typing import NDArray
+
 from derand.certificates import Certificates, certify
-from derand.datasets import Division, load
 from derand.ensemble import AdditiveEnsemble
 from derand.estimators import StumpClassifier
 from derand.metrics import average_certified_radius, certified_accuracy
+from derand.monte_carlo import certify_by_sampling
 from derand.noise import Noise, parse_noise
+from experiments.baselines.knapsack import certify_without_noise
+from experiments.baselines.nearest_centroid import NearestCentroid
+from experiments.baselines.noise_free_training import train_gradient_boosting, train_on_clean_rows, train_on_noisy_copy
+from experiments.bench._measure import Figures, prefix
+from experiments.datasets import Division, load
 
 
 class Task(NamedTuple):
     """A dataset with a noise, and the radius at which certified accuracy is measured."""
 
     dataset: str
-    scaling: Any
+    scaling: Literal["standard", "range"] | None
     noise: str
     radius: float
 
@@ -38,7 +42,7 @@ TASKS = (
 _SAMPLED_ROWS = 200
 
 
-def bench_quality(tasks: tuple[Task, ...] = TASKS, n_samples: int = 100_000) -> dict[str, Any]:
+def bench_quality(tasks: tuple[Task, ...] = TASKS, n_samples: int = 100_000) -> Figures:
     """Natural accuracy, certified accuracy, average radius and time of each method, for each task.
 
     Parameters
@@ -53,22 +57,22 @@ def bench_quality(tasks: tuple[Task, ...] = TASKS, n_samples: int = 100_000) -> 
         Flat: `<dataset>_l<norm>_<method>_<what>`; shares in per cent, radii in the norm, times in seconds, training
         included (but not for sampling, which certifies the same model).
     """
-    results: dict[str, Any] = {"samples": n_samples, "sampled_rows": _SAMPLED_ROWS}
+    results: Figures = {"samples": n_samples, "sampled_rows": _SAMPLED_ROWS}
     for task in tasks:
         parts, noise = load(task.dataset).divide(scaling=task.scaling), parse_noise(task.noise)
-        prefix = f"{task.dataset}_l{noise.norm}"
+        place = f"{task.dataset}_l{noise.norm}"
         for method, work in METHODS.items():
             start = time.perf_counter()
             certificates = work(parts, noise)
             seconds = time.perf_counter() - start
             found = _describe(parts.y_test, certificates, task.radius, seconds)
-            results |= {f"{prefix}_{method}_{what}": value for what, value in found.items()}
+            results |= prefix(f"{place}_{method}", found)
         compared = _compare_sampling(parts, noise, task.radius, n_samples)
-        results |= {f"{prefix}_{what}": value for what, value in compared.items()}
+        results |= prefix(place, compared)
     return results
 
 
-def _describe(y: Any, certificates: Certificates, radius: float, seconds: float) -> dict[str, float]:
+def _describe(y: NDArray[np.int64], certificates: Certificates, radius: float, seconds: float) -> dict[str, float]:
     natural, certified = 100 * certified_accuracy(y, certificates, [0.0, radius])
     return {
         "natural_percent": float(natural),

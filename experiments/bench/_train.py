@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from experiments.baselines.plain_training import PlainStump, train_plainly
-from experiments.bench._measure import measure_peak_memory, run_apart, time_best
-from derand.datasets import load
+from derand.ensemble import AdditiveEnsemble
 from derand.estimators import StumpClassifier
 from derand.noise import Gaussian
+from experiments.baselines.plain_training import PlainStump, train_plainly
+from experiments.bench._measure import Figures, measure_peak_memory, run_apart, time_best
+from experiments.datasets import load
 
 
-def bench_train(plain_features: int = 20, large_rows: int = 1_000_000, large_features: int = 50) -> dict[str, Any]:
+def bench_train(plain_features: int = 20, large_rows: int = 1_000_000, large_features: int = 50) -> Figures:
     """Fit mnist_2v6: StumpClassifier against the paper's loop, timed on fewer features; and fit a large random table.
 
     Parameters
@@ -53,8 +52,9 @@ def bench_train(plain_features: int = 20, large_rows: int = 1_000_000, large_fea
     }
 
 
-def agrees_with(model: Any, stump: PlainStump) -> bool:
+def agrees_with(model: StumpClassifier, stump: PlainStump) -> bool:
     """Whether the model has this stump, on its grid; or has none where the stump's entropy is above the limit."""
+    assert isinstance(model.ensemble_, AdditiveEnsemble)
     terms = {term.feature: term for term in model.ensemble_.step_functions}
     if stump.entropy >= model.max_entropy:
         return stump.feature not in terms

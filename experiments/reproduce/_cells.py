@@ -6,9 +6,9 @@ Owns metrics as the paper counts them and tolerances. Must not know how outcomes
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from derand.noise import Gaussian, parse_noise
 from experiments.reproduce._outcomes import Outcome
 from experiments.reproduce._plans import Plan
-from experiments.reproduce._specification import Item, Line, Published, fits
+from experiments.reproduce._specification import Item, Line, Published, TomlTable, fits
 
 FloatArray = NDArray[np.float64]
 Change = Callable[[FloatArray], FloatArray]
@@ -25,6 +25,22 @@ _CAPPED_FAILURE = 1e-15
 _TIE = 1e-9  # more than the rounding error of a radius
 _TIMES = {"train_time_s": 0, "cert_time_s": 1}
 _DECIMALS = {"acr": 3, "q": 2, "lambda": 2, "sigma": 2, "n_b": 0}
+
+
+class CellRecord(TypedDict):
+    """A cell in JSON, after the fields that say what it is about; infinity is the text "inf"."""
+
+    metric: str
+    radius: float | None
+    paper: float
+    paper_deviation: float | None
+    ours: float | str | None
+    deviation: float | str | None
+    difference: float | str | None
+    tolerance: float | None
+    ok: bool | None
+    as_published: float | str | None
+    reason: str | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +66,7 @@ class Cell:
         Name of the explanation where ours is outside the tolerance, or within a wider one alone.
     """
 
-    fields: Mapping[str, Any]
+    fields: TomlTable
     metric: str
     radius: float | None
     paper: float
@@ -75,9 +91,9 @@ class Cell:
             return 3 if abs(self.paper) < 1 else 1
         return _DECIMALS.get(self.metric, 1)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> CellRecord:
         """Plain values for JSON; an infinite number is the text "inf"."""
-        plain = {
+        values = {
             **self.fields,
             "metric": self.metric,
             "radius": self.radius,
@@ -91,10 +107,10 @@ class Cell:
             "as_published": self.as_published,
             "reason": self.reason,
         }
-        return {name: as_plain_number(value) for name, value in plain.items()}
+        return cast(CellRecord, {name: as_plain_number(value) for name, value in values.items()})
 
 
-def as_plain_number(value: Any) -> Any:
+def as_plain_number(value: object) -> object:
     """Round to six decimals; infinity becomes text, which strict JSON can hold."""
     if isinstance(value, float):
         return round(value, 6) if np.isfinite(value) else "inf" if value > 0 else "-inf" if value < 0 else None
@@ -226,7 +242,7 @@ def _find_tolerance(line: Line, published: Published, outcomes: Sequence[Outcome
     return width
 
 
-def _find_width(wider: Mapping[str, Any], outcomes: Sequence[Outcome]) -> float:
+def _find_width(wider: TomlTable, outcomes: Sequence[Outcome]) -> float:
     """The wider tolerance of some lines, in points: given as such, or as a number of test rows."""
     if "rows" in wider:
         return float(100 * wider["rows"] / min(outcome.y.size for outcome in outcomes))

@@ -22,10 +22,10 @@ _OPENING = """# Reproduction
 Every table and figure of "(De-)Randomized Smoothing for Decision Stump Ensembles" (Horváth, Müller, Fischer, Vechev;
 NeurIPS 2022), computed by `derand` and compared with the printed numbers. This file is generated:
 
-    derand reproduce --all --document docs/reproduction.md
+    python -m experiments reproduce --all --document docs/reproduction.md
 
-`derand reproduce tab:baseline-both` does the same for one table; `--list` names them all. The results folder then
-holds each table, cell by cell, as Markdown, LaTeX and JSON, and each figure as SVG and PNG.
+`python -m experiments reproduce tab:baseline-both` does the same for one table; `--list` names them all. The results
+folder then holds each table, cell by cell, as Markdown, LaTeX and JSON, and each figure as SVG and PNG.
 
 A cell agrees where it is within 0.3 points, or 0.01 of radius, of the printed number for results of one split, and
 within 0.6 points or one published deviation for results of five folds and of sampling. Wider tolerances

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from derand import plot
 from derand.certificates import certify, distribution
@@ -17,12 +18,14 @@ from derand.ensemble import AdditiveEnsemble, CategoryTable, StepFunction
 from derand.files import replace_when_done
 from derand.noise import parse_noise
 from experiments.reproduce._outcomes import Outcome
-from experiments.reproduce._specification import Item, Line, find_item, fits, resolve_recipe
+from experiments.reproduce._specification import Item, Line, TomlTable, find_item, fits, resolve_recipe
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 Outcomes = Callable[[Line], Sequence[Outcome]]
 _FORMATS = {".svg": {"metadata": {"Date": None}}, ".png": {"dpi": 150}}
 _CLASSES = (plot.WRONG, plot.ACCENT)  # class 0, class 1
@@ -94,7 +97,7 @@ def _draw_curves(item: Item, outcomes: Outcomes) -> Figure:
     return figure
 
 
-def _find_published(content: Mapping[str, Any], line: Line) -> list[tuple[float, float]]:
+def _find_published(content: TomlTable, line: Line) -> list[tuple[float, float]]:
     """Printed numbers of the line of a table that has a curve's fields: (radius, per cent)."""
     wanted = line.fields["fields"]
     return [
@@ -120,7 +123,7 @@ def _draw_split_histogram(item: Item, outcomes: Outcomes) -> Figure:
     return figure
 
 
-def _read_model(content: Mapping[str, Any]) -> AdditiveEnsemble:
+def _read_model(content: TomlTable) -> AdditiveEnsemble:
     """The small model of a figure's file."""
     terms = [
         StepFunction(at, np.array(term["edges"]), np.array(term["scores"])) for at, term in enumerate(content["terms"])
@@ -222,8 +225,8 @@ def _draw_shifted_cdf(item: Item, outcomes: Outcomes) -> Figure:
     return figure
 
 
-def _draw_cdf(axes: Axes, support: Any, pmf: Any, model: AdditiveEnsemble, **style: Any) -> None:
-    axes.step(np.asarray(support) / model.levels, np.cumsum(pmf), where="post", **style)
+def _draw_cdf(axes: Axes, support: IntArray, pmf: FloatArray, model: AdditiveEnsemble, **style: Any) -> None:
+    axes.step(support / model.levels, np.cumsum(pmf), where="post", **style)
 
 
 def _draw_inverse_cdf(item: Item, outcomes: Outcomes) -> Figure:

@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.baselines.knapsack import certify_without_noise
+from derand.certificates import Certificates, certify
+from derand.ensemble import AdditiveEnsemble, Model, WeightedVote
+from derand.estimators import RobAdaBoostClassifier, RobTreeBoostClassifier, StumpClassifier
 from derand.monte_carlo import certify_by_sampling
+from derand.noise import Noise, parse_noise
+from experiments.baselines.knapsack import certify_without_noise
 from experiments.baselines.noise_free_training import train_gradient_boosting, train_on_clean_rows, train_on_noisy_copy
 from experiments.baselines.published_stumps import train_stumps_as_published
 from experiments.baselines.published_tree_boost import PublishedRobTreeBoostClassifier
-from derand.certificates import Certificates, certify
-from derand.datasets import Dataset, Split, load
-from derand.ensemble import AdditiveEnsemble, Model, WeightedVote
-from derand.estimators import RobAdaBoostClassifier, RobTreeBoostClassifier, StumpClassifier
-from derand.noise import Noise, parse_noise
+from experiments.datasets import Dataset, Split, load
 from experiments.reproduce._plans import Plan
 
 FloatArray = NDArray[np.float64]

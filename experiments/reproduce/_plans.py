@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
-from derand.datasets import CATALOG
+from experiments.datasets import CATALOG
+from experiments.reproduce._specification import TomlTable
 
 SEED = 0
 _NOISES = {"l1": "uniform", "l2": "gaussian"}
@@ -68,7 +68,7 @@ class Plan:
         return ", ".join([self.dataset, self.trainer, *extra, self.certifier, self.evaluation])
 
 
-def make_plan(recipe: Mapping[str, Any]) -> Plan:
+def make_plan(recipe: TomlTable) -> Plan:
     """The plan behind a recipe."""
     training = dict(recipe["training"])
     for field, parameter in (("discretization", "levels"), ("bin_size", "split_step")):

@@ -10,22 +10,44 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from derand.files import PathLike
-from experiments.reproduce._cells import Cell, make_cells, make_settings_cells
+from experiments._machine import Surroundings, describe_machine
+from experiments.reproduce._cells import Cell, CellRecord, make_cells, make_settings_cells
 from experiments.reproduce._claims import Sources, list_lines, make_claim_cells
 from experiments.reproduce._figures import draw_figure, list_curves
 from experiments.reproduce._outcomes import Outcome, carry_out
 from experiments.reproduce._plans import Plan, make_plan, shorten
 from experiments.reproduce._render import render_json, render_latex, render_markdown
-from experiments.reproduce._specification import Item, Line, find_item, read_items
-from experiments.reproduce._store import Store, describe_machine, require_data
+from experiments.reproduce._specification import HOW_TO_LIST, Item, Line, TomlTable, find_item, read_items
+from experiments.reproduce._store import Store, require_data
 
 QUICK_ROWS = 200
 """Test rows of each plan in a quick run."""
 Progress = Callable[[int, int, str], None]
 """Told how many plans are done, of how many, and which one is next."""
+
+
+class Provenance(Surroundings):
+    """Where a report comes from: versions, machine, seconds in all and by the key of a plan, seed, data checksums."""
+
+    seconds: float
+    seconds_by_outcome: dict[str, float]
+    seed: int
+    data_sha256: dict[str, str | None]
+
+
+class ReportRecord(TypedDict):
+    """A report in JSON."""
+
+    name: str
+    title: str
+    quick: bool
+    ok: bool
+    cells: list[CellRecord]
+    files: list[str]
+    provenance: Provenance
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,8 +61,7 @@ class Report:
         Empty for a figure.
     files : tuple of Path
         What was written about it.
-    provenance : dict
-        Versions, machine, seed, data checksums, and seconds in all.
+    provenance : Provenance
     quick : bool
         Whether only a part of the rows was used.
     """
@@ -48,7 +69,7 @@ class Report:
     item: Item
     cells: tuple[Cell, ...]
     files: tuple[Path, ...]
-    provenance: dict[str, Any]
+    provenance: Provenance
     quick: bool
 
     @property
@@ -56,7 +77,7 @@ class Report:
         """Whether every cell agrees with the paper or is explained."""
         return all(cell.ok is not False or cell.reason is not None for cell in self.cells)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> ReportRecord:
         """Plain values for JSON."""
         return {
             "name": self.item.name,
@@ -184,7 +205,7 @@ class _Run:
             return [cell for line in item.lines for cell in make_settings_cells(line)]
         return [cell for line in item.lines for cell in self.cells(item, line)]
 
-    def _plan(self, recipe: Any) -> Plan:
+    def _plan(self, recipe: TomlTable) -> Plan:
         plan = make_plan(recipe)
         return shorten(plan, QUICK_ROWS) if self._quick else plan
 
@@ -197,7 +218,7 @@ class _Run:
             raise OSError(f"The outcome of {plan} has vanished from {self.store.folder}: run again.")
         return outcomes
 
-    def _describe(self, item: Item) -> dict[str, Any]:
+    def _describe(self, item: Item) -> Provenance:
         notes = {plan.key: self.store.read_note(plan) for plan in self.list_plans(item)}
         return {
             **describe_machine(),
@@ -221,5 +242,5 @@ def choose_names(wanted: Sequence[str], *, everything: bool) -> list[str]:
     if everything and wanted:
         raise ValueError("Give names or --all, not both.")
     if not everything and not wanted:
-        raise ValueError("Name a table or figure, or give --all. `derand reproduce --list` prints all names.")
+        raise ValueError(f"Name a table or figure, or give --all. {HOW_TO_LIST}")
     return list_names() if everything else [find_item(name).name for name in wanted]

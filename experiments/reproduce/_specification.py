@@ -16,11 +16,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any
+from typing import Any, TypeAlias
 
+TomlTable: TypeAlias = Mapping[str, Any]
+"""What a TOML file holds, or a part of it: only the file says which values have which type."""
 METRICS = ("nac", "acr", "ca", "bca", "train_time_s", "cert_time_s", "lambda", "sigma", "q", "n_b")
 """Fields of a line that hold published numbers; all others say what the line is about."""
 CLAIMS = "claims"
+HOW_TO_LIST = "`python -m experiments reproduce --list` prints all names."
 _FOLDERS = {"tab": "tables", "fig": "figures"}
 _SETTINGS: Mapping[str, tuple[str, ...]] = {
     "lambda": ("noise",),
@@ -48,11 +51,11 @@ class Published:
 class Line:
     """A printed line: the fields that name it, its recipe, its numbers, and other recipes that explain differences."""
 
-    fields: Mapping[str, Any]
-    recipe: Mapping[str, Any]
+    fields: TomlTable
+    recipe: TomlTable
     published: tuple[Published, ...]
     reason: str | None
-    variants: tuple[Mapping[str, Any], ...]
+    variants: tuple[TomlTable, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +64,7 @@ class Item:
 
     name: str
     title: str
-    content: Mapping[str, Any]
+    content: TomlTable
 
     @property
     def kind(self) -> str:
@@ -96,9 +99,7 @@ def find_item(name: str) -> Item:
         return items[bare[name]]
     close = difflib.get_close_matches(name, [*items, *bare], n=1, cutoff=0.3)
     hint = f" Did you mean {bare.get(close[0], close[0])!r}?" if close else ""
-    raise ValueError(
-        f"The paper has no table or figure named {name!r}.{hint} `derand reproduce --list` prints all names."
-    )
+    raise ValueError(f"The paper has no table or figure named {name!r}.{hint} {HOW_TO_LIST}")
 
 
 def read_reasons() -> Mapping[str, Mapping[str, str]]:
@@ -107,7 +108,7 @@ def read_reasons() -> Mapping[str, Mapping[str, str]]:
     return reasons
 
 
-def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def merge(base: TomlTable, changes: TomlTable) -> dict[str, Any]:
     """`base` with `changes`; tables within them are merged as well.
 
     Examples
@@ -122,7 +123,7 @@ def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
     return merged
 
 
-def resolve_recipe(content: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+def resolve_recipe(content: TomlTable, fields: TomlTable) -> dict[str, Any]:
     """The recipe of a line with these fields in a file with this content."""
     common = _read_common()
     recipe = merge(merge(common["defaults"], content.get("recipe", {})), fields)
@@ -134,7 +135,7 @@ def resolve_recipe(content: Mapping[str, Any], fields: Mapping[str, Any]) -> dic
     return recipe
 
 
-def fits(when: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:
+def fits(when: TomlTable, fields: TomlTable) -> bool:
     """Whether the fields have all the values that `when` names; a list names alternatives."""
     return all(fields.get(name) in (value if isinstance(value, list) else [value]) for name, value in when.items())
 
@@ -155,7 +156,7 @@ def _read_item(name: str) -> Item:
     return Item(content["name"], content["title"], content)
 
 
-def _resolve_line(item: Item, line: Mapping[str, Any]) -> Line:
+def _resolve_line(item: Item, line: TomlTable) -> Line:
     fields = {name: value for name, value in line.items() if name not in METRICS}
     recipe = resolve_recipe(item.content, fields)
     for variant in _read_common()["variants"]:
@@ -166,7 +167,7 @@ def _resolve_line(item: Item, line: Mapping[str, Any]) -> Line:
     return Line(fields, recipe, tuple(_read_numbers(line)), None, ())
 
 
-def _read_numbers(line: Mapping[str, Any]) -> Iterator[Published]:
+def _read_numbers(line: TomlTable) -> Iterator[Published]:
     for metric in line:
         if metric not in METRICS:
             continue
@@ -184,7 +185,7 @@ def _read_number(metric: str, radius: float | None, cell: Any) -> Published:
     return Published(metric, radius, value, deviation)
 
 
-def _find_settings(name: str, recipe: Mapping[str, Any]) -> dict[str, Any]:
+def _find_settings(name: str, recipe: TomlTable) -> dict[str, Any]:
     """What a table of settings says about a recipe's method, dataset and norm."""
     found: dict[str, Any] = {}
     for line in find_item(name).content["lines"]:
@@ -196,7 +197,7 @@ def _find_settings(name: str, recipe: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def describe(fields: Mapping[str, Any]) -> str:
+def describe(fields: TomlTable) -> str:
     """Fields as short text, such as "l1, mnist_1v5, noise 4.0".
 
     Examples

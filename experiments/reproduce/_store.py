@@ -7,26 +7,33 @@ data and the version of derand are the same; a file that cannot be read counts a
 from __future__ import annotations
 
 import json
-import platform
 import time
 import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from derand import __version__
-from derand.datasets._catalog import CATALOG, FILES
-from derand.datasets._files import find
 from derand.files import PathLike, replace_when_done
+from experiments._machine import Surroundings, describe_machine
+from experiments.datasets import CATALOG, find_file, name_checksum
 from experiments.reproduce._outcomes import Outcome
 from experiments.reproduce._plans import Plan
-from derand.threads import count_threads
 
-_PARTS = ("numpy", "scipy", "scikit-learn", "numba")
+
+class Note(Surroundings):
+    """What is kept beside the outcomes of a plan."""
+
+    plan: dict[str, object]
+    splits: int
+    seconds: float
+    finished: str
+    derand: str
+    data_file: str | None
+    data_sha256: str | None
+    seed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +55,8 @@ class Store:
     def read(self, plan: Plan) -> list[Outcome] | None:
         """The outcomes of a plan, one per split; None where they are missing, stale or damaged."""
         try:
-            note = json.loads(self._note(plan).read_text(encoding="utf-8"))
-            fresh = note["derand"] == __version__ and note["data_sha256"] == _name_checksum(plan)
+            note = self.read_note(plan)
+            fresh = note["derand"] == __version__ and note["data_sha256"] == name_checksum(plan.dataset)
             if not fresh or note["plan"] != _as_plain(plan):
                 return None
             with np.load(self._arrays(plan), allow_pickle=False) as arrays:
@@ -69,22 +76,22 @@ class Store:
         }
         with replace_when_done(self._arrays(plan)) as draft, draft.open("wb") as stream:
             np.savez_compressed(stream, **arrays)
-        note = {
+        note: Note = {
             "plan": _as_plain(plan),
             "splits": len(outcomes),
             "seconds": round(seconds, 3),
             "finished": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
             "derand": __version__,
             "data_file": CATALOG[plan.dataset].file,
-            "data_sha256": _name_checksum(plan),
+            "data_sha256": name_checksum(plan.dataset),
             "seed": plan.seed,
             **describe_machine(),
         }
         self.write_text(self._note(plan), json.dumps(note, indent=1) + "\n")
 
-    def read_note(self, plan: Plan) -> dict[str, Any]:
+    def read_note(self, plan: Plan) -> Note:
         """Provenance of a plan's outcomes."""
-        note: dict[str, Any] = json.loads(self._note(plan).read_text(encoding="utf-8"))
+        note: Note = json.loads(self._note(plan).read_text(encoding="utf-8"))
         return note
 
     def write_text(self, path: Path, text: str) -> None:
@@ -103,24 +110,9 @@ class Store:
 def require_data(plans: Sequence[Plan]) -> None:
     """Refuse to start where a data file is missing; the error says where to get it."""
     for name in {plan.dataset: None for plan in plans}:
-        file = CATALOG[name].file
-        if file is not None:
-            find(FILES[file])
+        find_file(name)
 
 
-def describe_machine() -> dict[str, Any]:
-    """Versions and machine, as kept with every result."""
-    return {
-        "versions": {"python": platform.python_version()} | {part: version(part) for part in _PARTS},
-        "machine": {"system": platform.system(), "processor": platform.machine(), "cores": count_threads()},
-    }
-
-
-def _name_checksum(plan: Plan) -> str | None:
-    file = CATALOG[plan.dataset].file
-    return None if file is None else FILES[file].sha256
-
-
-def _as_plain(plan: Plan) -> dict[str, Any]:
-    plain: dict[str, Any] = json.loads(json.dumps(asdict(plan)))
+def _as_plain(plan: Plan) -> dict[str, object]:
+    plain: dict[str, object] = json.loads(json.dumps(asdict(plan)))
     return plain

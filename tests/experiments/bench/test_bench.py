@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from derand import AdditiveEnsemble
+from derand.estimators import StumpClassifier
+from derand.kernels import has_gpu
 from experiments import bench
 from experiments.baselines.plain_training import PlainStump
 from experiments.bench._core import draw_stumps
 from experiments.bench._growth import bench_growth
 from experiments.bench._quality import METHODS, Task
 from experiments.bench._train import agrees_with
-from derand.estimators import StumpClassifier
-from derand.kernels import has_gpu
 from tests.shared import shared_folder
 
 

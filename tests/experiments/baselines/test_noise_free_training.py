@@ -9,7 +9,6 @@ from sklearn.ensemble import GradientBoostingClassifier
 
 from derand import StumpClassifier
 from experiments.baselines.noise_free_training import train_gradient_boosting, train_on_clean_rows, train_on_noisy_copy
-from experiments.baselines.published_stumps import train_stumps_as_published
 
 
 def draw_rows() -> tuple[np.ndarray, np.ndarray]:
@@ -68,15 +67,3 @@ def test_gradient_boosting_decides_as_scikit_learn_does() -> None:
     margin = (model.score(X) - model.threshold) / 100_000
     np.testing.assert_allclose(margin, booster.decision_function(X), atol=40 / 100_000 + 2e-5)
     assert ((model.score(X) > model.threshold) == booster.predict(X)).all()
-
-
-def test_published_stumps_differ_only_where_a_side_is_light() -> None:
-    """On a feature that matters both sides are heavy, and the published training is the right one."""
-    X, y = draw_rows()
-    X = X[:, :1]
-    right = StumpClassifier(noise="gaussian:0.3", class_weight="balanced").fit(X, y).ensemble_
-    published = train_stumps_as_published(X, y, "gaussian:0.3")
-    for one, other in zip(right.step_functions, published.step_functions, strict=True):
-        np.testing.assert_allclose(one.edges, other.edges, atol=1e-12)
-    with pytest.raises(ValueError, match="balanced"):
-        train_stumps_as_published(X, y, "gaussian:0.3", class_weight="none")

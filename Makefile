@@ -2,9 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := src tests scripts docs/_build
+SOURCES := src experiments tests scripts docs/_build
 
-.PHONY: demo test test-long lint types bench screenshots docs clean
+.PHONY: demo test test-long lint types bench reproduce screenshots docs clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -38,7 +38,10 @@ $(VENV)/.installed-docs: $(VENV)/.installed
 	touch $@
 
 bench: $(VENV)/.installed
-	$(BIN)/derand bench core
+	$(BIN)/python -m experiments bench core
+
+reproduce: $(VENV)/.installed
+	$(BIN)/python -m experiments reproduce --all
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache dist build

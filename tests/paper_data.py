@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 from unittest.mock import patch
 
-from derand.datasets import Dataset, load
+from experiments.datasets import Dataset, load
 from tests.shared import shared_folder
 
 

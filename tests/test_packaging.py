@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -27,14 +28,18 @@ def run_python(code: str, *, path: Path | None = None, cwd: Path | None = None) 
     return done.stdout
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+def build(kind: str, folder: Path) -> Path:
+    """The distribution of that kind, wheel or sdist, as built from the source tree."""
+    command = [sys.executable, "-m", "build", f"--{kind}", "--no-isolation", "--outdir", str(folder), str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    (built,) = folder.glob("*.whl")
+    (built,) = folder.iterdir()
     return built
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build("wheel", tmp_path_factory.mktemp("wheel"))
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
@@ -45,8 +50,18 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert {name.split("/")[0] for name in names} == {"derand", f"derand-{derand.__version__}.dist-info"}
     assert not [name for name in names if "__pycache__" in name or name.endswith((".nbi", ".nbc"))]
+    assert not [name for name in names if {"experiments", "baselines", "bench", "reproduce"} & set(name.split("/"))]
     sources = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src" / "derand").rglob("*.py")}
     assert sources <= set(names)
+
+
+def test_the_source_distribution_holds_the_experiments(tmp_path: Path) -> None:
+    """Whoever has the sources can run them: modules, recipes and tests are inside."""
+    with tarfile.open(build("sdist", tmp_path)) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    wanted = [path for ending in ("py", "toml") for path in (ROOT / "experiments").rglob(f"*.{ending}")]
+    assert {str(path.relative_to(ROOT)) for path in wanted} <= names
+    assert {"experiments/reproduce/common.toml", "tests/experiments/conftest.py", "Makefile"} <= names
 
 
 def test_the_wheel_works_from_elsewhere(wheel: Path, tmp_path: Path) -> None:

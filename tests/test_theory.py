@@ -20,7 +20,7 @@ from derand import (
     certify,
     distribution,
 )
-from derand.baselines.plain_training import train_plainly
+from experiments.baselines.plain_training import train_plainly
 from tests.strategies import Problem, problems
 
 NOISES = [Gaussian(0.5), Uniform(1.0), Laplace(0.4)]

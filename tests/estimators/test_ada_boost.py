@@ -25,8 +25,8 @@ from derand import (
     load,
     save,
 )
-from derand.baselines.plain_boosting import weigh_member_plainly
 from derand.estimators import _ada_boost
+from experiments.baselines.plain_boosting import weigh_member_plainly
 from tests.paper_data import load_paper_data
 
 EXCUSED = {

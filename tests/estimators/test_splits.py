@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from derand import Gaussian, Laplace, Noise, Uniform
-from derand.baselines.plain_training import train_plainly
 from derand.estimators import _histograms
 from derand.estimators._histograms import tabulate
 from derand.estimators._splits import (
@@ -18,6 +17,7 @@ from derand.estimators._splits import (
     measure_left,
     search_minimum,
 )
+from experiments.baselines.plain_training import train_plainly
 
 NOISES = [Gaussian(0.3), Gaussian(0.01), Uniform(0.7), Laplace(0.2)]
 BOTH = np.ones(2)

@@ -118,12 +118,6 @@ def split_at_random(y: IntArray) -> Split:
     return Split(np.sort(train), np.sort(test))
 
 
-def split_by_position(n_rows: int, share: float) -> Split:
-    """The first `int(share * n_rows)` rows for training, the others for testing."""
-    n_train = int(share * n_rows)
-    return Split(np.arange(n_train), np.arange(n_train, n_rows))
-
-
 def draw_folds(n_rows: int) -> IntArray:
     """Fold of each row, equal to scikit-learn's KFold(5, shuffle=True, random_state=0)."""
     order = np.arange(n_rows)

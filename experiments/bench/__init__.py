@@ -1,0 +1,101 @@
+"""Benchmarks: speed, memory and results side by side, in one run on the same inputs; plain dicts out.
+
+Owns what is measured and how, one file per benchmark. Must not know how it is printed.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from derand.files import PathLike, replace_when_done, require_folder
+from experiments._machine import LIBRARIES, Surroundings, describe_machine
+from experiments.bench._boost import bench_boost
+from experiments.bench._certify import bench_certify
+from experiments.bench._core import bench_core
+from experiments.bench._gpu import bench_gpu
+from experiments.bench._growth import bench_growth, draw_growth
+from experiments.bench._joint import bench_joint
+from experiments.bench._kernels import bench_kernels
+from experiments.bench._measure import Figures
+from experiments.bench._quality import bench_quality
+from experiments.bench._train import bench_train
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class BenchReport(Surroundings):
+    """A benchmark's figures with what is measured, in a line, and the versions and the machine they come from."""
+
+    bench: str
+    about: str
+    results: Figures
+
+
+def run_bench(name: str) -> BenchReport:
+    """Run one benchmark.
+
+    Parameters
+    ----------
+    name : str
+        A key of BENCHES.
+
+    Returns
+    -------
+    BenchReport
+    """
+    if name not in BENCHES:
+        raise ValueError(f"`name` must be one of {', '.join(BENCHES)}, got {name!r}.")
+    return {
+        "bench": name,
+        "about": inspect.cleandoc(BENCHES[name].__doc__ or "").partition("\n")[0],
+        "results": BENCHES[name](),
+        **describe_machine(("derand", *LIBRARIES)),
+    }
+
+
+def write_bench(report: BenchReport, folder: PathLike) -> list[Path]:
+    """Write a report as JSON, and as a plot where there is one.
+
+    Parameters
+    ----------
+    report : BenchReport
+    folder : path-like
+        Created where it is missing.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+    """
+    target = Path(folder)
+    require_folder(target)
+    target.mkdir(parents=True, exist_ok=True)
+    paths = [target / f"{report['bench']}.json"]
+    with replace_when_done(paths[0]) as draft:
+        draft.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    if report["bench"] in PLOTS:
+        paths.append(target / f"{report['bench']}.png")
+        with replace_when_done(paths[1]) as draft:
+            PLOTS[report["bench"]](report["results"]).savefig(draft, format="png", dpi=120)
+    return paths
+
+
+BENCHES: Mapping[str, Callable[[], Figures]] = {
+    "core": bench_core,
+    "train": bench_train,
+    "certify": bench_certify,
+    "joint": bench_joint,
+    "growth": bench_growth,
+    "kernels": bench_kernels,
+    "boost": bench_boost,
+    "quality": bench_quality,
+    "gpu": bench_gpu,
+}
+
+PLOTS: Mapping[str, Callable[[Figures], Figure]] = {"growth": draw_growth}
+"""Benchmarks whose figures are also drawn."""

@@ -1,0 +1,11 @@
+"""The commands: one thin function per file, which calls a room and prints what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from experiments.commands._bench import bench
+from experiments.commands._datasets import datasets
+from experiments.commands._reproduce import reproduce
+
+COMMANDS: Sequence[Callable[..., None]] = (reproduce, bench, datasets)

@@ -1,0 +1,1 @@
+"""Tests of the experiments, a folder per room."""

@@ -1,0 +1,21 @@
+"""How the cost grows: measured, and drawn."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from experiments.bench import write_bench
+from experiments.bench._growth import bench_growth
+
+
+def test_growth_is_measured_and_drawn(tmp_path: Path) -> None:
+    """Every size has a figure for both noises, and the report is written as JSON with a plot."""
+    results = bench_growth({"rows": (5, 10), "cells": (2, 3)})
+    assert set(results) == {
+        f"{noise}_{what}" for noise in ("gaussian", "uniform") for what in ("rows_5", "rows_10", "cells_2", "cells_3")
+    }
+    paths = write_bench({"bench": "growth", "results": results}, tmp_path / "new")
+    assert [path.name for path in paths] == ["growth.json", "growth.png"]
+    assert json.loads(paths[0].read_text())["results"] == results
+    assert paths[1].read_bytes().startswith(b"\x89PNG")

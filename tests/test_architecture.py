@@ -21,12 +21,14 @@ ORDER = [
     {"storage"},
     {"baselines"},
     {"estimators"},
+    {"learn"},
     {"importers"},
     {"metrics"},
     {"certificates"},
     {"ensemble"},
     {"noise", "kernels", "datasets", "tables"},
-    {"files", "interval", "normal", "rounding", "threads"},
+    {"expectation", "files", "interval", "normal", "rounding", "threads"},
+    {"_arrays"},
 ]
 SCIKIT_LEARN_ROOMS = {"estimators", "baselines", "importers", "datasets"}
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}

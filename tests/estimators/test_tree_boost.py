@@ -26,7 +26,7 @@ from derand import (
 )
 from derand.baselines.plain_boosting import BoostedStump, add_stump_plainly
 from derand.baselines.published_tree_boost import PublishedRobTreeBoostClassifier
-from derand.estimators._residual_splits import ResidualSearch
+from derand.learn._residual_splits import ResidualSearch
 from tests.paper_data import load_paper_data
 from tests.shared import shared_folder
 

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from derand.baselines.noise_free_training import train_by_search
 from derand.ensemble import AdditiveEnsemble
-from derand.estimators._histograms import Histogram
-from derand.estimators._splits import SplitGrid, measure_left
+from derand.learn.histogram import Histogram
+from derand.learn.splits import SplitGrid, measure_left
 from derand.noise import Noise, as_noise
 
 FloatArray = NDArray[np.float64]

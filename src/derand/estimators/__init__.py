@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from derand.estimators._ada_boost import RobAdaBoostClassifier
-from derand.estimators._independent import StumpClassifier
 from derand.estimators._scoring import make_certified_scorer
+from derand.estimators._stumps import StumpClassifier
 from derand.estimators._tree_boost import RobTreeBoostClassifier
 
 __all__ = ["RobAdaBoostClassifier", "RobTreeBoostClassifier", "StumpClassifier", "make_certified_scorer"]

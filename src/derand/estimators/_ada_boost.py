@@ -17,8 +17,8 @@ from derand.certificates import certify, vote_share
 from derand.ensemble import AdditiveEnsemble, WeightedVote
 from derand.estimators._base import SmoothedClassifier, TrainingTable
 from derand.estimators._checks import check_number, check_whole
-from derand.estimators._independent import StumpClassifier
 from derand.estimators._progress import count_rounds
+from derand.estimators._stumps import StumpClassifier
 from derand.noise import Noise
 
 FloatArray = NDArray[np.float64]

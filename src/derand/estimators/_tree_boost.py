@@ -19,11 +19,11 @@ from derand.certificates import Certificates
 from derand.ensemble import AdditiveEnsemble, StepFunction
 from derand.estimators._base import SmoothedClassifier, TrainingTable
 from derand.estimators._checks import check_number, check_whole
-from derand.estimators._independent import StumpClassifier, Stumps
-from derand.estimators._laws import ScoreLaws
 from derand.estimators._progress import count_rounds
-from derand.estimators._residual_splits import Candidate, ResidualSearch
-from derand.estimators._splits import SplitGrid
+from derand.estimators._stumps import StumpClassifier, Stumps
+from derand.learn._laws import ScoreLaws
+from derand.learn._residual_splits import Candidate, ResidualSearch
+from derand.learn.splits import SplitGrid
 from derand.noise import Noise, Uniform
 from derand.threads import count_threads
 

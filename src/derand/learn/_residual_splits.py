@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand.estimators._histograms import Histogram, cut_into_blocks, tabulate
-from derand.estimators._splits import BINS_PER_STEP, SplitGrid, measure_left
+from derand.learn.histogram import Histogram, cut_into_blocks, tabulate
+from derand.learn.splits import BINS_PER_STEP, SplitGrid, measure_left
 from derand.noise import Noise
 
 FloatArray = NDArray[np.float64]

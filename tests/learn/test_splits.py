@@ -7,9 +7,9 @@ import pytest
 
 from derand import Gaussian, Laplace, Noise, Uniform
 from derand.baselines.plain_training import train_plainly
-from derand.estimators import _histograms
-from derand.estimators._histograms import tabulate
-from derand.estimators._splits import (
+from derand.learn import histogram as _histograms
+from derand.learn.histogram import tabulate
+from derand.learn.splits import (
     MAX_CANDIDATES,
     SplitGrid,
     Splits,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from derand.ensemble import AdditiveEnsemble
 from derand.estimators._base import SmoothedClassifier, TrainingTable
 from derand.estimators._checks import check_number, check_whole
-from derand.estimators._splits import MAX_CANDIDATES, SplitGrid, Splits, find_splits, search_grid, search_minimum
+from derand.learn.splits import MAX_CANDIDATES, SplitGrid, Splits, find_splits, search_grid, search_minimum
 from derand.noise import Noise
 from derand.threads import count_threads
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from derand.estimators._histograms import MAX_LEVELS, SHARED_LEVELS, Histogram, cut_into_blocks, tabulate
+from derand.learn.histogram import MAX_LEVELS, SHARED_LEVELS, Histogram, cut_into_blocks, tabulate
 
 
 def tabulate_all(X: np.ndarray, target: np.ndarray, weights: np.ndarray | None = None) -> list[Histogram]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand.estimators._compiled import N_SLOTS, accumulate, encode, gather
+from derand.learn._compiled import N_SLOTS, accumulate, encode, gather
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

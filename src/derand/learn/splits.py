@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand.estimators._compiled import add_products
-from derand.estimators._histograms import Histogram, cut_into_blocks, tabulate
+from derand.learn._compiled import add_products
+from derand.learn.histogram import Histogram, cut_into_blocks, tabulate
 from derand.noise import Noise, Uniform
 
 FloatArray = NDArray[np.float64]

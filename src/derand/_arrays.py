@@ -1,0 +1,24 @@
+"""Array types and the constants of double precision, for all rooms. Must not know anything else."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+EPSILON = 2.0**-52
+TINY = 2.0**-1022
+"""Smallest normal double: what stands in for a positive probability that is too small to be represented."""
+
+AnyArray = TypeVar("AnyArray", bound=NDArray[Any])
+
+
+def freeze(array: AnyArray) -> AnyArray:
+    """The same array, read-only from now on."""
+    array.setflags(write=False)
+    return array

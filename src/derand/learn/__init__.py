@@ -1,1 +1,1 @@
-"""Training as functions with frozen results: arrays and a noise in, models out. Must not know scikit-learn or frames."""
+"""Training as functions with frozen results: tables and a noise in, models out. Must not know scikit-learn."""

@@ -24,7 +24,7 @@ from derand.estimators._stumps import StumpClassifier, Stumps
 from derand.learn._laws import ScoreLaws
 from derand.learn._residual_splits import Candidate, ResidualSearch
 from derand.learn.splits import SplitGrid
-from derand.noise import Noise, Uniform
+from derand.noise import Noise
 from derand.threads import count_threads
 
 FloatArray = NDArray[np.float64]
@@ -249,7 +249,7 @@ class RobTreeBoostClassifier(SmoothedClassifier):
     def _fit_ensemble(self, table: TrainingTable, noise: Noise) -> AdditiveEnsemble:
         failure = self._resolve_failure(noise)
         training, aside = self._set_aside(table)
-        grid = _make_grid(noise, float(self.split_step))
+        grid = SplitGrid.within(noise, float(self.split_step))
         trainer = self._first_trainer()
         first = trainer._fit_stumps(training, noise, grid)
         search = ResidualSearch(training.X, training.numerical, training.row_weight, noise, grid)
@@ -374,12 +374,6 @@ class _Rows:
         """Weighted share of the rows whose certifiable prediction is on the side of the label."""
         right = np.where(self._target == 1, self.residual < 0.5, self.residual >= -0.5)
         return float(np.average(right, weights=self.weights))
-
-
-def _make_grid(noise: Noise, step: float) -> SplitGrid:
-    """Candidates over the range of the values, and as far beyond as uniform noise reaches."""
-    beyond = noise.magnitude if isinstance(noise, Uniform) else 0.0
-    return SplitGrid(beyond + 0.5 * step, beyond + step, step)
 
 
 def _take_rows(table: TrainingTable, rows: IntArray) -> TrainingTable:

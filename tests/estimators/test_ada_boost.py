@@ -26,7 +26,7 @@ from derand import (
     save,
 )
 from derand.baselines.plain_boosting import weigh_member_plainly
-from derand.estimators import _ada_boost
+from derand.learn import boosting
 from tests.paper_data import load_paper_data
 
 EXCUSED = {
@@ -205,7 +205,7 @@ def test_interrupted_training(tumours: tuple[np.ndarray, np.ndarray], monkeypatc
             raise KeyboardInterrupt
         return certify(member, *arguments, **options)
 
-    monkeypatch.setattr(_ada_boost, "certify", interrupt)
+    monkeypatch.setattr(boosting, "certify", interrupt)
     fresh = clone(SMALL)
     for clf in (fresh, fitted):
         with pytest.raises(KeyboardInterrupt):

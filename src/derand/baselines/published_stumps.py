@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from derand.baselines.noise_free_training import train_by_search
 from derand.ensemble import AdditiveEnsemble
-from derand.learn.histogram import Histogram
-from derand.learn.splits import SplitGrid, measure_left
+from derand.learn import Histogram, SplitGrid, measure_left
 from derand.noise import Noise, as_noise
 
 FloatArray = NDArray[np.float64]

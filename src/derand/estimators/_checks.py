@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from derand.threads import count_threads
+
 
 def check_whole(name: str, value: Any, least: int) -> None:
     """Refuse what is not a whole number, `least` or larger."""
@@ -20,3 +22,16 @@ def check_number(name: str, value: Any, low: float, high: float) -> None:
     if not low < value <= high or not np.isfinite(value):
         limit = "positive and finite" if high == np.inf else f"above {low:g} and at most {high:g}"
         raise ValueError(f"`{name}` must be {limit}, got {value!r}.")
+
+
+def check_stump_parameters(
+    *, levels: Any, split_step: Any, max_entropy: Any, categorical_leaf: Any, n_jobs: int | None
+) -> None:
+    """Refuse parameters with which no independent ensemble can be trained."""
+    check_whole("levels", levels, 1)
+    if split_step is not None:
+        check_number("split_step", split_step, 0.0, np.inf)
+    check_number("max_entropy", max_entropy, 0.0, np.inf)
+    if categorical_leaf is not None:
+        check_number("categorical_leaf", categorical_leaf, 0.0, 0.5)
+    count_threads(n_jobs)

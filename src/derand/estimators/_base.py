@@ -127,6 +127,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         noise: Noise,
         classes: NDArray[Any],
         encoding: TableEncoding,
+        /,
         training: Mapping[str, Any] | None = None,
         **parameters: Any,
     ) -> Self:
@@ -142,7 +143,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         training : mapping of attribute to value, or None
             What else `fit` found, such as `entropy_`.
         **parameters
-            Of the constructor; those that make no sense are refused, as by `fit`.
+            Of the constructor (`noise` as it was given there, too); those that make no sense are refused, as by `fit`.
         """
         classifier = cls(**parameters)
         classifier._check_parameters()

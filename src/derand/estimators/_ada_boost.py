@@ -10,7 +10,7 @@ import numpy as np
 from derand._arrays import FloatArray
 from derand.certificates import certify, vote_share
 from derand.ensemble import WeightedVote
-from derand.estimators._base import CertifiedClassifier
+from derand.estimators._base import CertifiedClassifier, ClassWeight, Columns
 from derand.estimators._checks import check_number, check_stump_parameters, check_whole
 from derand.estimators._progress import count_rounds
 from derand.learn import TrainingTable, VoteBoosting, boost_vote
@@ -96,12 +96,12 @@ class RobAdaBoostClassifier(CertifiedClassifier):
         noise: Noise | str | None = None,
         radius: float | None = None,
         n_estimators: int = 20,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         levels: int = 100,
         split_step: float | None = 0.01,
         max_entropy: float = 0.693,
         scaling: str | None = None,
-        categorical_features: Any = "from_dtype",
+        categorical_features: Columns = "from_dtype",
         categorical_leaf: float | None = 0.125,
         verbose: bool = False,
         n_jobs: int | None = None,

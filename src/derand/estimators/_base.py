@@ -33,6 +33,10 @@ from derand.estimators._encoding import TableEncoding, is_frame
 from derand.learn import TrainingTable, measure_units
 from derand.noise import Gaussian, Noise, as_noise
 
+ClassWeight = str | dict[Any, float] | None
+Columns = str | Sequence[str | int | bool] | NDArray[Any] | None
+"""Which columns are categorical: "from_dtype", None, names, numbers or a mask."""
+
 INFINITE_RADIUS = 1e9
 """What `decision_function` gives, in magnitudes of the noise, where no change at all can flip the label: more than
 any finite radius (a term adds at most 750), yet finite, as scikit-learn's metrics demand."""
@@ -56,9 +60,9 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
     """
 
     noise: Noise | str | None
-    class_weight: Any
+    class_weight: ClassWeight
     scaling: str | None
-    categorical_features: Any
+    categorical_features: Columns
     n_jobs: int | None
 
     @abstractmethod
@@ -337,7 +341,7 @@ def _take_rows(X: Any, rows: IntArray) -> Any:
     return X.take(rows) if hasattr(X, "column_names") else X[rows]
 
 
-def _resolve_class_weight(class_weight: Any, classes: NDArray[Any], totals: FloatArray) -> FloatArray:
+def _resolve_class_weight(class_weight: ClassWeight, classes: NDArray[Any], totals: FloatArray) -> FloatArray:
     """Weight of each class, for the total weight of the rows of each."""
     if class_weight is None:
         return np.ones(2)

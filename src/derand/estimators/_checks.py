@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from derand.threads import count_threads
 
 
-def check_whole(name: str, value: Any, least: int) -> None:
+def check_whole(name: str, value: object, least: int) -> None:
     """Refuse what is not a whole number, `least` or larger."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"`{name}` must be a whole number, {least} or larger, got {value!r}.")
 
 
-def check_number(name: str, value: Any, low: float, high: float) -> None:
+def check_number(name: str, value: object, low: float, high: float) -> None:
     """Refuse what is not a number in (low, high]."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(f"`{name}` must be a number, got {value!r}.")
@@ -25,7 +23,7 @@ def check_number(name: str, value: Any, low: float, high: float) -> None:
 
 
 def check_stump_parameters(
-    *, levels: Any, split_step: Any, max_entropy: Any, categorical_leaf: Any, n_jobs: int | None
+    *, levels: object, split_step: object, max_entropy: object, categorical_leaf: object, n_jobs: int | None
 ) -> None:
     """Refuse parameters with which no independent ensemble can be trained."""
     check_whole("levels", levels, 1)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from derand.ensemble import AdditiveEnsemble
-from derand.estimators._base import CertifiedClassifier
+from derand.estimators._base import CertifiedClassifier, ClassWeight, Columns
 from derand.estimators._checks import check_stump_parameters
 from derand.learn import StumpTraining, TrainingTable, train_stumps
 from derand.noise import Noise
@@ -82,12 +80,12 @@ class StumpClassifier(CertifiedClassifier):
         self,
         *,
         noise: Noise | str | None = None,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         levels: int = 100,
         split_step: float | None = 0.01,
         max_entropy: float = 0.693147,
         scaling: str | None = None,
-        categorical_features: Any = "from_dtype",
+        categorical_features: Columns = "from_dtype",
         categorical_leaf: float | None = 0.125,
         n_jobs: int | None = None,
     ) -> None:

@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 
 from derand.certificates import Certificates
 from derand.ensemble import AdditiveEnsemble
-from derand.estimators._base import CertifiedClassifier
+from derand.estimators._base import CertifiedClassifier, ClassWeight, Columns
 from derand.estimators._checks import check_number, check_stump_parameters, check_whole
 from derand.estimators._progress import count_rounds
 from derand.learn import Stumps, TrainingTable, TreeBoosting, boost_stumps, join_tables
@@ -126,16 +126,16 @@ class RobTreeBoostClassifier(CertifiedClassifier):
         n_estimators: int = 40,
         max_stumps_per_feature: int | None = None,
         learning_rate: float = 1.0,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         levels: int = 100,
         split_step: float = 0.01,
         max_entropy: float = 0.693147,
         scaling: str | None = None,
-        categorical_features: Any = "from_dtype",
+        categorical_features: Columns = "from_dtype",
         categorical_leaf: float | None = 0.125,
         validation_fraction: float | None = None,
         n_iter_no_change: int | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
         n_jobs: int | None = None,
     ) -> None:

@@ -19,6 +19,8 @@ from derand.learn._compiled import N_SLOTS, accumulate, encode, gather
 
 Codes = NDArray[np.uint16]
 Target = NDArray[np.uint8]
+Counts = NDArray[Any]
+"""Integers, or sums of weights in double precision."""
 
 MAX_LEVELS = N_SLOTS // 2
 """A column of at most this many distinct values is counted exactly; the values of any other are put into bins."""
@@ -52,7 +54,7 @@ class Histogram:
     units: FloatArray
     values: FloatArray | None
     levels: FloatArray
-    counts: NDArray[Any]
+    counts: Counts
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -241,7 +243,7 @@ class _Bins:
     levels: FloatArray
     low: float
     target: Target
-    weights: NDArray[Any]
+    weights: Counts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -250,7 +252,7 @@ class _Column:
 
     values: FloatArray
     target: Target
-    weights: NDArray[Any]
+    weights: Counts
     bins: tuple[_Bins, ...] = ()
 
 
@@ -313,9 +315,9 @@ class _Part:
     members: list[int]
     values: FloatArray | None
     levels: FloatArray
-    counts: list[NDArray[Any]]
+    counts: list[Counts]
 
-    def table(self) -> tuple[FloatArray | None, FloatArray, NDArray[Any]]:
+    def table(self) -> tuple[FloatArray | None, FloatArray, Counts]:
         """Values and levels in increasing order, and the counts of all columns in the same order."""
         padded = np.zeros((len(self.counts), 2, self.levels.size), dtype=self.counts[0].dtype)
         for row, count in zip(padded, self.counts, strict=True):
@@ -338,7 +340,7 @@ def _share_levels(
     Columns share one dictionary of values while it stays small: then they also share one matrix of probabilities.
     """
     members: list[int] = []
-    counts: list[NDArray[Any]] = []
+    counts: list[Counts] = []
 
     def finish() -> Iterator[_Part]:
         if members:
@@ -422,7 +424,7 @@ class _Dictionary:
         self.size = 0
 
 
-def _count(codes: Codes, target: Target, weights: NDArray[Any], n_levels: int) -> NDArray[Any]:
+def _count(codes: Codes, target: Target, weights: Counts, n_levels: int) -> Counts:
     """Sum of the weights of each class at each level, of the weights' type; shape (2, n_levels)."""
     counts = np.zeros((2, n_levels), dtype=weights.dtype)
     accumulate(codes, target, weights, counts)

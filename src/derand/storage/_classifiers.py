@@ -63,7 +63,7 @@ def build_classifier(field: Field) -> CertifiedClassifier:
     )
     estimators = list_estimators()
     kind = estimators[fields["estimator"].choice(list(estimators))]
-    parameters = fields["parameters"].members(*kind._get_param_names())
+    parameters = fields["parameters"].members(*kind().get_params(deep=False))
     ensemble = _build_ensemble(fields["ensemble"])
     classes = _build_classes(fields["classes"])
     noise = build_noise(fields["noise"])

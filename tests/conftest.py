@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from derand.kernels import BACKENDS, has_gpu
 
 # numba's cache does not notice a change in another file that a kernel calls: one cache for each state of the sources
-_SOURCES = sorted((Path(__file__).parent.parent / "src" / "derand").glob("[ek]*/*.py"))
+_SOURCES = sorted((Path(__file__).parent.parent / "src" / "derand").glob("[ekl]*/*.py"))
 _STATE = hashlib.sha256(b"".join(path.read_bytes() for path in _SOURCES)).hexdigest()[:16]
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"derand-kernels-{_STATE}"))
 

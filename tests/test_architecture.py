@@ -20,12 +20,14 @@ ORDER = [
     {"plot"},
     {"storage"},
     {"estimators"},
+    {"learn"},
     {"importers"},
     {"metrics", "monte_carlo"},
     {"certificates"},
     {"ensemble"},
     {"noise", "kernels", "datasets", "tables"},
-    {"files", "interval", "normal", "rounding", "threads"},
+    {"expectation", "files", "interval", "normal", "rounding", "threads"},
+    {"_arrays"},
 ]
 SCIKIT_LEARN_ROOMS = {"estimators", "importers", "datasets"}
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand.ensemble import AdditiveEnsemble, StepFunction
-from derand.estimators._histograms import Histogram
-from derand.estimators._splits import SplitGrid, find_splits, measure_entropy
+from derand.learn import Histogram, SplitGrid, find_splits, measure_entropy
 from derand.noise import Gaussian, Noise, as_noise
 
 FloatArray = NDArray[np.float64]

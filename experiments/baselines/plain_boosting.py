@@ -1,6 +1,6 @@
 """One round of the paper's two boosting methods as written: laws from nothing, loops over candidates with all rows.
 
-Kept to compare speed and results with; it must not use the histograms or the running laws of `derand.estimators`.
+Kept to compare speed and results with; it must not use the histograms or the running laws of `derand.learn`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand.ensemble import AdditiveEnsemble
-from derand.noise import Noise, Uniform, as_noise
+from derand.noise import Noise, as_noise
 from experiments.baselines.plain_certification import certify_plainly, compute_pmf
 
 FloatArray = NDArray[np.float64]
@@ -106,10 +106,11 @@ def predict_certifiably(
 
 def _list_candidates(x: FloatArray, feature: int, noise: Noise, step: float) -> Iterator[float]:
     unit = float(noise.scales(np.array([feature]))[0]) / noise.magnitude
-    beyond = noise.magnitude if isinstance(noise, Uniform) else 0.0
     low, high = float(x.min()), float(x.max())
     if low < high:
-        yield from (low + unit * np.arange(-beyond - step / 2, (high - low) / unit + beyond + step, step)).tolist()
+        yield from (
+            low + unit * np.arange(-noise.overhang - step / 2, (high - low) / unit + noise.overhang + step, step)
+        ).tolist()
 
 
 def _squared_error(

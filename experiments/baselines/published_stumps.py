@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand.ensemble import AdditiveEnsemble
-from derand.estimators._histograms import Histogram
-from derand.estimators._splits import SplitGrid, measure_left
+from derand.learn import Histogram, SplitGrid, measure_left
 from derand.noise import Noise, as_noise
 from experiments.baselines.noise_free_training import train_by_search
 

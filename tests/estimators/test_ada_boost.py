@@ -11,7 +11,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from derand import (
     AdditiveEnsemble,
@@ -25,27 +24,9 @@ from derand import (
     load,
     save,
 )
-from derand.estimators import _ada_boost
 from experiments.baselines.plain_boosting import weigh_member_plainly
+from derand.learn import boosting
 from tests.paper_data import load_paper_data
-
-EXCUSED = {
-    "check_decision_proba_consistency": "the share of votes and the certified radius rank rows differently, "
-    "as they should: a row that all members vote for may be certified for a small radius only",
-}
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@parametrize_with_checks(
-    [
-        RobAdaBoostClassifier(n_estimators=5),
-        RobAdaBoostClassifier(n_estimators=5, noise="uniform:0.1", class_weight="balanced", scaling="range"),
-    ],
-    expected_failed_checks=lambda _: EXCUSED,
-)
-def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
-    """Every check that scikit-learn has for classifiers passes, but for those excused above."""
-    check(estimator)
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +186,7 @@ def test_interrupted_training(tumours: tuple[np.ndarray, np.ndarray], monkeypatc
             raise KeyboardInterrupt
         return certify(member, *arguments, **options)
 
-    monkeypatch.setattr(_ada_boost, "certify", interrupt)
+    monkeypatch.setattr(boosting, "certify", interrupt)
     fresh = clone(SMALL)
     for clf in (fresh, fitted):
         with pytest.raises(KeyboardInterrupt):

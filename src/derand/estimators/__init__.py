@@ -1,10 +1,29 @@
-"""scikit-learn estimators. A trainer is one file here with a `_fit_ensemble`; `_base.py` does the rest."""
+"""scikit-learn estimators: thin faces over `derand.learn`.
+
+A trainer is a function in `derand.learn`, one file here with its parameters, and its row in `TRAINERS`; `_base.py` does
+the rest.
+"""
 
 from __future__ import annotations
 
 from derand.estimators._ada_boost import RobAdaBoostClassifier
-from derand.estimators._independent import StumpClassifier
+from derand.estimators._base import CertifiedClassifier
 from derand.estimators._scoring import make_certified_scorer
+from derand.estimators._stumps import StumpClassifier
 from derand.estimators._tree_boost import RobTreeBoostClassifier
 
-__all__ = ["RobAdaBoostClassifier", "RobTreeBoostClassifier", "StumpClassifier", "make_certified_scorer"]
+__all__ = [
+    "TRAINERS",
+    "CertifiedClassifier",
+    "RobAdaBoostClassifier",
+    "RobTreeBoostClassifier",
+    "StumpClassifier",
+    "make_certified_scorer",
+]
+
+TRAINERS: dict[str, type[CertifiedClassifier]] = {
+    "stumps": StumpClassifier,
+    "tree-boost": RobTreeBoostClassifier,
+    "ada-boost": RobAdaBoostClassifier,
+}
+"""Every trainer by its name: what can be saved, what the command line offers, what scikit-learn's checks run over."""

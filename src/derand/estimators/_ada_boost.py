@@ -1,33 +1,26 @@
-"""RobAdaBoostClassifier: a weighted vote of ensembles, each trained on what the earlier ones fail to certify.
-
-Owns the paper's adaptive boosting for certifiable robustness (section 4.2 and its appendix). Must not know how stumps
-are trained or how certificates are made.
-"""
+"""RobAdaBoostClassifier: the face of the paper's adaptive boosting for certificates, `derand.learn.boost_vote`."""
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from derand._arrays import FloatArray
 from derand.certificates import certify, vote_share
-from derand.ensemble import AdditiveEnsemble, WeightedVote
-from derand.estimators._base import SmoothedClassifier, TrainingTable
-from derand.estimators._checks import check_number, check_whole
-from derand.estimators._independent import StumpClassifier
+from derand.ensemble import WeightedVote
+from derand.estimators._base import CertifiedClassifier, ClassWeight, Columns
+from derand.estimators._checks import check_number, check_stump_parameters, check_whole
 from derand.estimators._progress import count_rounds
+from derand.learn import TrainingTable, VoteBoosting, boost_vote
 from derand.noise import Noise
-
-FloatArray = NDArray[np.float64]
+from derand.threads import count_threads
 
 DEFAULT_FAILURE = 0.25
-_STANDSTILL = 1e-9  # an error this close to 1/2 changes neither the weights of the rows nor the vote
 
 
-class RobAdaBoostClassifier(SmoothedClassifier):
+class RobAdaBoostClassifier(CertifiedClassifier):
     """Independent ensembles boosted for the certificate: a vote, weighted by the certifiable error.
 
     Each round trains an independent ensemble (`StumpClassifier`) with the current weights of the rows, finds the rows
@@ -103,12 +96,12 @@ class RobAdaBoostClassifier(SmoothedClassifier):
         noise: Noise | str | None = None,
         radius: float | None = None,
         n_estimators: int = 20,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         levels: int = 100,
         split_step: float | None = 0.01,
         max_entropy: float = 0.693,
         scaling: str | None = None,
-        categorical_features: Any = "from_dtype",
+        categorical_features: Columns = "from_dtype",
         categorical_leaf: float | None = 0.125,
         verbose: bool = False,
         n_jobs: int | None = None,
@@ -146,53 +139,30 @@ class RobAdaBoostClassifier(SmoothedClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._member_trainer()._check_parameters()
-        check_whole("n_estimators", self.n_estimators, 1)
-        if self.radius is not None:
-            check_number("radius", self.radius, 0.0, np.inf)
-
-    def _member_trainer(self) -> StumpClassifier:
-        return StumpClassifier(
+        check_stump_parameters(
             levels=self.levels,
             split_step=self.split_step,
             max_entropy=self.max_entropy,
             categorical_leaf=self.categorical_leaf,
             n_jobs=self.n_jobs,
         )
+        check_whole("n_estimators", self.n_estimators, 1)
+        if self.radius is not None:
+            check_number("radius", self.radius, 0.0, np.inf)
 
-    def _fit_ensemble(self, table: TrainingTable, noise: Noise) -> WeightedVote:
+    def _train(self, table: TrainingTable, noise: Noise) -> VoteBoosting:
         radius = float(noise.radius(DEFAULT_FAILURE) if self.radius is None else self.radius)
-        weights = table.row_weight / table.row_weight.mean()
-        members: list[AdditiveEnsemble] = []
-        errors: list[float] = []
-        for _ in count_rounds(self.n_estimators, "boosting", self.verbose):
-            current = replace(table, sample_weight=weights, class_weight=np.ones(2))
-            with warnings.catch_warnings():
-                if members:  # what can be said about the columns was said in the first round
-                    warnings.simplefilter("ignore")
-                members.append(self._member_trainer()._fit_ensemble(current, noise))
-            certificates = certify(members[-1], table.X, noise, n_jobs=self.n_jobs)
-            failed = (certificates.label != table.target) | (certificates.radius < radius)
-            errors.append(float(weights[failed].sum() / weights.sum()))
-            if errors[-1] in (0.0, 1.0) or abs(errors[-1] - 0.5) <= _STANDSTILL:
-                break
-            weights = np.where(failed, weights * ((1 - errors[-1]) / errors[-1]), weights)
-            weights /= weights.mean()
-        self.radius_, self.member_errors_ = radius, np.array(errors)
-        return self._combine(members, errors, radius)
-
-    @staticmethod
-    def _combine(members: list[AdditiveEnsemble], errors: list[float], radius: float) -> WeightedVote:
-        """The vote of the members, for the certifiable error of each."""
-        if errors[-1] == 0.0:
-            return WeightedVote((members[-1],), np.ones(1))
-        chosen = [at for at, error in enumerate(errors) if error < 0.5 - _STANDSTILL]
-        if not chosen:
-            warnings.warn(
-                f"No member certifies half of the rows, by weight, at radius={radius:g}, so the first one decides "
-                "alone: use a smaller radius, or another noise or scaling.",
-                stacklevel=5,
-            )
-            return WeightedVote((members[0],), np.ones(1))
-        error = np.array(errors)[chosen]
-        return WeightedVote(tuple(members[at] for at in chosen), np.log((1 - error) / error))
+        boosting = boost_vote(
+            table,
+            noise,
+            radius=radius,
+            n_estimators=self.n_estimators,
+            levels=self.levels,
+            split_step=self.split_step,
+            max_entropy=self.max_entropy,
+            categorical_leaf=self.categorical_leaf,
+            progress=partial(count_rounds, title="boosting", verbose=self.verbose),
+            n_threads=count_threads(self.n_jobs),
+        )
+        self.radius_, self.member_errors_ = radius, boosting.member_errors
+        return boosting

@@ -1,16 +1,18 @@
 """What all estimators share: reading tables and labels, weights, the noise's units, predicting and certifying.
 
-A trainer is one more file with a subclass and its `_fit_ensemble`, which turns a TrainingTable into a model.
-Predicting and certifying run the same code (`derand.certificates.certify`): the estimator adds the encoding of
-tables and the names of the classes.
+Owns scikit-learn's habits. A trainer's face is one more file with a subclass and its `_train`, which hands a
+TrainingTable to a function of `derand.learn`. Predicting and certifying run the same code
+(`derand.certificates.certify`): the estimator adds the encoding of tables and the names of the classes. Must not know
+how anything is trained.
 """
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self, overload
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,71 +26,48 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from derand._arrays import TINY, FloatArray, IntArray
 from derand.certificates import Certificates, certify
 from derand.ensemble import Model
 from derand.estimators._encoding import TableEncoding, is_frame
+from derand.learn import TrainingTable, measure_units
 from derand.noise import Gaussian, Noise, as_noise
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+ClassWeight = str | dict[Any, float] | None
+Columns = str | Sequence[str | int | bool] | NDArray[Any] | None
+"""Which columns are categorical: "from_dtype", None, names, numbers or a mask."""
 
 INFINITE_RADIUS = 1e9
 """What `decision_function` gives, in magnitudes of the noise, where no change at all can flip the label: more than
 any finite radius (a term adds at most 750), yet finite, as scikit-learn's metrics demand."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TrainingTable:
-    """What a trainer sees: checked, encoded, without rows of weight 0.
-
-    Attributes
-    ----------
-    X : array of shape (n_rows, n_features)
-        Categorical columns hold codes, NaN where the category is missing.
-    target : array of shape (n_rows,)
-        0 or 1.
-    class_weight : array of shape (2,)
-    sample_weight : array of shape (n_rows,) or None
-        Of mean 1; not yet multiplied by the class weights.
-    encoding : TableEncoding
-        Names of the columns, and the categories of the categorical ones.
-    """
-
-    X: FloatArray
-    target: NDArray[np.uint8]
-    class_weight: FloatArray
-    sample_weight: FloatArray | None
-    encoding: TableEncoding
+class Training(Protocol):
+    """What a training function gives back, at least."""
 
     @property
-    def numerical(self) -> IntArray:
-        """Numbers of the numerical columns."""
-        every = range(self.encoding.n_features)
-        return np.array([column for column in every if column not in self.encoding.categories], dtype=np.int64)
+    def model(self) -> Model: ...
 
     @property
-    def row_weight(self) -> FloatArray:
-        """Sample weight times class weight of each row."""
-        by_class = self.class_weight[self.target]
-        return by_class if self.sample_weight is None else by_class * self.sample_weight
+    def warnings(self) -> tuple[str, ...]: ...
 
 
-class SmoothedClassifier(ClassifierMixin, BaseEstimator, ABC):
+class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
     """A two-class classifier that is smoothed by noise and certified.
 
-    Subclasses take the parameters `noise`, `class_weight`, `scaling`, `categorical_features` and `n_jobs`,
-    and offer `_fit_ensemble`.
+    Subclasses take the parameters `noise`, `class_weight`, `scaling`, `categorical_features` and `n_jobs`, refuse what
+    makes no sense in `_check_parameters`, and train in `_train`.
     """
 
     noise: Noise | str | None
-    class_weight: Any
+    class_weight: ClassWeight
     scaling: str | None
-    categorical_features: Any
+    categorical_features: Columns
     n_jobs: int | None
 
     @abstractmethod
-    def _fit_ensemble(self, table: TrainingTable, noise: Noise) -> Model:
-        """Train: the model, class 1 being `classes_[1]`."""
+    def _train(self, table: TrainingTable, noise: Noise) -> Training:
+        """Train, and keep what was found besides the model and its warnings; class 1 is `classes_[1]`."""
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on a table.
@@ -109,13 +88,15 @@ class SmoothedClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         before = vars(self).copy()
         try:
-            self._fit(X, y, sample_weight)
+            for text in self._fit(X, y, sample_weight):
+                warnings.warn(text, stacklevel=2)  # the one place that warns: it points at the call of `fit`
         except BaseException:  # an interrupted fit, too, leaves the estimator as it was
             self.__dict__ = before
             raise
         return self
 
-    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
+        """Train, and say what there is to warn of."""
         if y is None:
             raise ValueError(f"requires y to be passed, but the target y is None: give {type(self).__name__} labels.")
         self._check_parameters()
@@ -132,18 +113,27 @@ class SmoothedClassifier(ClassifierMixin, BaseEstimator, ABC):
                 f"{classes.tolist()[int(target[0])]!r}: there is nothing to learn."
             )
         encoding = TableEncoding.learn(X, self.categorical_features)
-        matrix = encoding.encode(X)
-        encoding.check_finite(matrix)
+        matrix = _encode(X, encoding)
         totals = np.bincount(target, weights=weights, minlength=2).astype(np.float64)
         class_weight = _resolve_class_weight(self.class_weight, classes, totals)
-        table = TrainingTable(matrix, target, class_weight, weights, encoding)
+        n_categories = {column: len(values) for column, values in encoding.categories.items()}
+        table = TrainingTable(matrix, target, class_weight, weights, n_categories, encoding.names)
         noise = self._resolve_noise(table)
-        self.ensemble_ = self._fit_ensemble(table, noise)
+        training = self._train(table, noise)
+        self.ensemble_ = training.model
         self.classes_, self.encoding_, self.noise_ = classes, encoding, noise
+        return training.warnings
 
     @classmethod
     def from_parts(
-        cls, ensemble: Model, noise: Noise, classes: NDArray[Any], encoding: TableEncoding, **parameters: Any
+        cls,
+        ensemble: Model,
+        noise: Noise,
+        classes: NDArray[Any],
+        encoding: TableEncoding,
+        /,
+        training: Mapping[str, Any] | None = None,
+        **parameters: Any,
     ) -> Self:
         """A fitted classifier from its parts, as a file holds them.
 
@@ -154,15 +144,20 @@ class SmoothedClassifier(ClassifierMixin, BaseEstimator, ABC):
             With units, where it has them.
         classes : array of shape (2,)
         encoding : TableEncoding
+        training : mapping of attribute to value, or None
+            What else `fit` found, such as `entropy_`.
         **parameters
-            Of the constructor.
+            Of the constructor (`noise` as it was given there, too); those that make no sense are refused, as by `fit`.
         """
         classifier = cls(**parameters)
+        classifier._check_parameters()
         classifier.ensemble_, classifier.noise_ = ensemble, noise
         classifier.classes_, classifier.encoding_ = classes, encoding
         classifier.n_features_in_ = encoding.n_features
         if encoding.names is not None:
             classifier.feature_names_in_ = np.array(encoding.names, dtype=object)
+        for name, value in (training or {}).items():
+            setattr(classifier, name, value)
         return classifier
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -212,7 +207,7 @@ class SmoothedClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         certificates = self.certify(X)
         radius = np.minimum(certificates.radius, INFINITE_RADIUS * self.noise_.magnitude)
-        positive = np.maximum(radius, np.finfo(np.float64).tiny)
+        positive = np.maximum(radius, TINY)
         return np.where(certificates.label == self.classes_[1], positive, -radius)
 
     @overload
@@ -263,9 +258,7 @@ class SmoothedClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _encode_rows(self, X: Any) -> FloatArray:
         """Rows to predict or certify as the model reads them."""
         check_is_fitted(self)
-        matrix = self.encoding_.encode(self._check_table(X, reset=False))
-        self.encoding_.check_finite(matrix)
-        return matrix
+        return _encode(self._check_table(X, reset=False), self.encoding_)
 
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense, before any data is read."""
@@ -287,9 +280,9 @@ class SmoothedClassifier(ClassifierMixin, BaseEstimator, ABC):
         """The noise with the units that `scaling` asks for."""
         noise = Gaussian(0.25) if self.noise is None else as_noise(self.noise)
         if self.scaling is None:
-            if noise.units is not None and len(noise.units) != table.X.shape[1]:
+            if noise.units is not None and len(noise.units) != table.n_features:
                 raise ValueError(
-                    f"`units` of the noise must have one entry per column of `X`, {table.X.shape[1]} in all, "
+                    f"`units` of the noise must have one entry per column of `X`, {table.n_features} in all, "
                     f"got {len(noise.units)}."
                 )
             return noise
@@ -307,20 +300,11 @@ class SmoothedClassifier(ClassifierMixin, BaseEstimator, ABC):
         return tags
 
 
-def measure_units(table: TrainingTable, scaling: str) -> FloatArray:
-    """Population deviation ("standard") or range ("range") of each column, 1 for constant and categorical ones."""
-    units = np.ones(table.X.shape[1])
-    for column in table.numerical.tolist():
-        values = table.X[:, column]
-        span = float(values.max() - values.min())
-        if span == 0:
-            continue
-        if scaling == "range":
-            units[column] = span
-        else:
-            mean = np.average(values, weights=table.sample_weight)
-            units[column] = np.sqrt(np.average((values - mean) ** 2, weights=table.sample_weight))
-    return units
+def _encode(X: Any, encoding: TableEncoding) -> FloatArray:
+    """Rows as a matrix, checked: for training, predicting and certifying alike."""
+    matrix = encoding.encode(X)
+    encoding.check_finite(matrix)
+    return matrix
 
 
 def _read_labels(X: Any, y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.uint8]]:
@@ -357,7 +341,7 @@ def _take_rows(X: Any, rows: IntArray) -> Any:
     return X.take(rows) if hasattr(X, "column_names") else X[rows]
 
 
-def _resolve_class_weight(class_weight: Any, classes: NDArray[Any], totals: FloatArray) -> FloatArray:
+def _resolve_class_weight(class_weight: ClassWeight, classes: NDArray[Any], totals: FloatArray) -> FloatArray:
     """Weight of each class, for the total weight of the rows of each."""
     if class_weight is None:
         return np.ones(2)

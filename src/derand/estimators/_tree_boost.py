@@ -1,41 +1,29 @@
-"""RobTreeBoostClassifier: stumps added along the residual between the labels and what can be certified.
-
-Owns the paper's gradient boosting for certifiable robustness (section 4.2 and its appendix). Must not know how laws
-are kept, how splits are searched or how certificates are made.
-"""
+"""RobTreeBoostClassifier: the face of the paper's gradient boosting for certificates, `derand.learn.boost_stumps`."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from derand.certificates import Certificates
-from derand.ensemble import AdditiveEnsemble, StepFunction
-from derand.estimators._base import SmoothedClassifier, TrainingTable
-from derand.estimators._checks import check_number, check_whole
-from derand.estimators._independent import StumpClassifier, Stumps
-from derand.estimators._laws import ScoreLaws
+from derand.ensemble import AdditiveEnsemble
+from derand.estimators._base import CertifiedClassifier, ClassWeight, Columns
+from derand.estimators._checks import check_number, check_stump_parameters, check_whole
 from derand.estimators._progress import count_rounds
-from derand.estimators._residual_splits import Candidate, ResidualSearch
-from derand.estimators._splits import SplitGrid
-from derand.noise import Noise, Uniform
+from derand.learn import Stumps, TrainingTable, TreeBoosting, boost_stumps, join_tables
+from derand.noise import Noise
 from derand.threads import count_threads
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 DEFAULT_QUANTILE = 0.75
 _VALIDATION_FRACTION = 0.1  # with early stopping
-_SMOOTHING = 1e-6  # keeps the denominator of a leaf positive where every residual is 0 or 1
 
 
-class RobTreeBoostClassifier(SmoothedClassifier):
+class RobTreeBoostClassifier(CertifiedClassifier):
     """Stumps boosted for the certificate: gradient boosting on the certifiable prediction.
 
     Training starts from the independent ensemble (`StumpClassifier`) and adds one stump at a time. The
@@ -138,16 +126,16 @@ class RobTreeBoostClassifier(SmoothedClassifier):
         n_estimators: int = 40,
         max_stumps_per_feature: int | None = None,
         learning_rate: float = 1.0,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         levels: int = 100,
         split_step: float = 0.01,
         max_entropy: float = 0.693147,
         scaling: str | None = None,
-        categorical_features: Any = "from_dtype",
+        categorical_features: Columns = "from_dtype",
         categorical_leaf: float | None = 0.125,
         validation_fraction: float | None = None,
         n_iter_no_change: int | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
         n_jobs: int | None = None,
     ) -> None:
@@ -197,25 +185,28 @@ class RobTreeBoostClassifier(SmoothedClassifier):
         if n_added == self.n_estimators_:
             return self
         n_stumps = self.stump_features_.size - self.n_estimators_ + n_added
-        levels = self.ensemble_.levels
-        stage = copy.copy(self)
-        stage.ensemble_ = Stumps(
+        stumps = Stumps(
             self.stump_features_[:n_stumps],
             self.stump_thresholds_[:n_stumps],
             self.stump_left_[:n_stumps],
             self.stump_right_[:n_stumps],
-            tuple(
-                (table.feature, table.categories, table.scores[:, 0] / levels, table.other / levels)
-                for table in self.ensemble_.category_tables
-            ),
+            (),
             self.ensemble_.n_features,
-            levels,
-        ).to_ensemble()
+            self.ensemble_.levels,
+        )
+        stage = copy.copy(self)
+        stage.ensemble_ = join_tables(stumps, self.ensemble_.category_tables)
         return stage
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._first_trainer()._check_parameters()
+        check_stump_parameters(
+            levels=self.levels,
+            split_step=self.split_step,
+            max_entropy=self.max_entropy,
+            categorical_leaf=self.categorical_leaf,
+            n_jobs=self.n_jobs,
+        )
         check_number("split_step", self.split_step, 0.0, np.inf)
         check_whole("n_estimators", self.n_estimators, 1)
         check_number("learning_rate", self.learning_rate, 0.0, np.inf)
@@ -236,87 +227,33 @@ class RobTreeBoostClassifier(SmoothedClassifier):
         if self.validation_fraction is not None:
             check_number("validation_fraction", self.validation_fraction, 0.0, 0.999)
 
-    def _first_trainer(self) -> StumpClassifier:
-        """What trains the first ensemble."""
-        return StumpClassifier(
+    def _train(self, table: TrainingTable, noise: Noise) -> TreeBoosting:
+        failure = self._resolve_failure(noise)
+        rows, aside = self._set_aside(table)
+        boosting = boost_stumps(
+            rows,
+            noise,
+            failure=failure,
+            aside=aside,
+            n_estimators=self.n_estimators,
+            max_stumps_per_feature=self.max_stumps_per_feature,
+            learning_rate=self.learning_rate,
             levels=self.levels,
             split_step=self.split_step,
             max_entropy=self.max_entropy,
             categorical_leaf=self.categorical_leaf,
-            n_jobs=self.n_jobs,
+            n_iter_no_change=self.n_iter_no_change,
+            progress=partial(count_rounds, title="boosting", verbose=self.verbose),
+            n_threads=count_threads(self.n_jobs),
         )
-
-    def _fit_ensemble(self, table: TrainingTable, noise: Noise) -> AdditiveEnsemble:
-        failure = self._resolve_failure(noise)
-        training, aside = self._set_aside(table)
-        grid = _make_grid(noise, float(self.split_step))
-        trainer = self._first_trainer()
-        first = trainer._fit_stumps(training, noise, grid)
-        search = ResidualSearch(training.X, training.numerical, training.row_weight, noise, grid)
-        parts = [_Rows(part, first, noise, failure, count_threads(self.n_jobs)) for part in (training, *aside)]
-        stumps, scores = self._boost(first, search, noise, parts)
+        stumps = boosting.stumps
         self.quantile_ = 1 - failure
-        self.n_estimators_ = len(stumps) - len(first)
+        self.n_estimators_ = boosting.n_added
         self.stump_features_, self.stump_thresholds_ = stumps.features, stumps.thresholds
         self.stump_left_, self.stump_right_ = stumps.left, stumps.right
-        self.train_score_ = scores[:, 0]
-        self.validation_score_ = scores[:, 1] if aside else None
-        self.ignored_features_ = trainer.ignored_features_
-        for feature in np.unique(stumps.features).tolist():
-            self.ignored_features_.pop(table.encoding.name(feature), None)
-        return stumps.to_ensemble() if len(stumps) else trainer._make_constant(table)
-
-    def _boost(
-        self, stumps: Stumps, search: ResidualSearch, noise: Noise, parts: Sequence[_Rows]
-    ) -> tuple[Stumps, FloatArray]:
-        """All stumps, and the score of each part of the rows after each stage, (n_stages, n_parts)."""
-        splits: dict[int, list[int]] = {column: [] for column in search.columns}
-        for feature, threshold in zip(stumps.features.tolist(), stumps.thresholds.tolist(), strict=True):
-            splits[feature].append(search.number_of(feature, threshold))
-        n_first, most = len(stumps), self.max_stumps_per_feature or np.inf
-        scores = [[part.share_certified() for part in parts]]
-        best = 0
-        for added in count_rounds(self.n_estimators, "boosting", self.verbose):
-            full = [column for column, numbers in splits.items() if len(numbers) >= most]
-            found = search.find(0.5 + 0.5 * parts[0].residual, splits, full)
-            if found is None:
-                break
-            splits[found.column].append(found.number)
-            edge = search.threshold(Candidate(found.column, self._choose_leaf_edge(splits[found.column])))
-            leaves = self._fit_leaves(parts[0], found.column, edge, noise)
-            stumps = _append(stumps, found.column, search.threshold(found), leaves)
-            for part in parts:
-                part.update([_merge(stumps, found.column)], len(stumps) * stumps.levels)
-            scores.append([part.share_certified() for part in parts])
-            best = added + 1 if scores[-1][-1] > scores[best][-1] else best
-            if self.n_iter_no_change is not None and added + 1 - best >= self.n_iter_no_change:
-                break
-        if self.n_iter_no_change is not None:
-            n_kept = stumps.features.size - (len(stumps) - n_first) + best
-            stumps, scores = _take(stumps, slice(n_kept)), scores[: best + 1]
-        return stumps, np.array(scores)
-
-    def _choose_leaf_edge(self, splits: Sequence[int]) -> int:
-        """The split of a feature, of those in order of addition, that parts the rows of the new stump's leaves."""
-        return splits[-1]
-
-    def _fit_leaves(self, rows: _Rows, column: int, edge: float, noise: Noise) -> tuple[float, float]:
-        """Leaves that take a Newton step of the cross-entropy, on the grid."""
-        scale = noise.scales(np.array([column]))[0]
-        distance = (edge - rows.X[:, column]) / scale
-        size = np.abs(rows.residual)
-        curvature = _SMOOTHING + size * (1 - size)
-        leaves = []
-        for share in (noise.cdf(distance), noise.cdf(-distance)):
-            weight = rows.weights * share
-            step = (
-                0.25
-                * self.learning_rate
-                * (weight @ rows.residual)
-                / max(weight @ curvature, np.finfo(np.float64).tiny)
-            )
-            leaves.append(float(np.rint(np.clip(0.5 + step, 0.0, 1.0) * self.levels) / self.levels))
-        return leaves[0], leaves[1]
+        self.train_score_, self.validation_score_ = boosting.train_score, boosting.validation_score
+        self.ignored_features_ = dict(boosting.ignored_features)
+        return boosting
 
     def _resolve_failure(self, noise: Noise) -> float:
         """The mass that may fail where the certifiable prediction is read."""
@@ -330,84 +267,14 @@ class RobTreeBoostClassifier(SmoothedClassifier):
             )
         return failure
 
-    def _set_aside(self, table: TrainingTable) -> tuple[TrainingTable, list[TrainingTable]]:
+    def _set_aside(self, table: TrainingTable) -> tuple[TrainingTable, TrainingTable | None]:
         """Rows to train on, and the rows set aside for validation, if any."""
         if self.validation_fraction is None and self.n_iter_no_change is None:
-            return table, []
+            return table, None
         kept, aside = train_test_split(
             np.arange(table.target.size),
             test_size=_VALIDATION_FRACTION if self.validation_fraction is None else float(self.validation_fraction),
             stratify=table.target,
             random_state=self.random_state,
         )
-        return _take_rows(table, np.sort(kept)), [_take_rows(table, np.sort(aside))]
-
-
-class _Rows:
-    """Rows with the laws of their scores; `residual` is the label minus the certifiable prediction of each."""
-
-    def __init__(self, table: TrainingTable, first: Stumps, noise: Noise, failure: float, n_threads: int) -> None:
-        model = first.to_ensemble()
-        self.X = table.X
-        self.weights = table.row_weight
-        self.residual = np.empty(0)
-        self._target = table.target
-        self._laws = ScoreLaws(table.X, noise, failure, n_threads)
-        self._shift = np.zeros(table.target.size, dtype=np.int64)  # what categories add to the score
-        for categories in model.category_tables:
-            self._shift += categories.evaluate(table.X[:, categories.feature])
-        # narrow terms first: their laws stay small, and features with wide terms are those that will change
-        terms = sorted(model.step_functions, key=lambda term: int(np.ptp(term.scores)))
-        self.update(terms, len(first) * first.levels)
-
-    def update(self, terms: Iterable[StepFunction], most: int) -> None:
-        """Put new terms in place of the old ones; `most` is the largest score that stumps could have."""
-        for term in terms:
-            self._laws.replace_term(term)
-        if most:
-            score = self._laws.certifiable_scores(self._target) + self._shift
-            self.residual = np.asarray(self._target - score / most)
-        else:  # without a model the prediction is 1/2
-            self.residual = np.asarray(self._target - 0.5, dtype=np.float64)
-
-    def share_certified(self) -> float:
-        """Weighted share of the rows whose certifiable prediction is on the side of the label."""
-        right = np.where(self._target == 1, self.residual < 0.5, self.residual >= -0.5)
-        return float(np.average(right, weights=self.weights))
-
-
-def _make_grid(noise: Noise, step: float) -> SplitGrid:
-    """Candidates over the range of the values, and as far beyond as uniform noise reaches."""
-    beyond = noise.magnitude if isinstance(noise, Uniform) else 0.0
-    return SplitGrid(beyond + 0.5 * step, beyond + step, step)
-
-
-def _take_rows(table: TrainingTable, rows: IntArray) -> TrainingTable:
-    weights = None if table.sample_weight is None else table.sample_weight[rows]
-    return replace(table, X=table.X[rows], target=table.target[rows], sample_weight=weights)
-
-
-def _append(stumps: Stumps, feature: int, threshold: float, leaves: tuple[float, float]) -> Stumps:
-    return replace(
-        stumps,
-        features=np.append(stumps.features, feature),
-        thresholds=np.append(stumps.thresholds, threshold),
-        left=np.append(stumps.left, leaves[0]),
-        right=np.append(stumps.right, leaves[1]),
-    )
-
-
-def _take(stumps: Stumps, chosen: Any) -> Stumps:
-    return replace(
-        stumps,
-        features=stumps.features[chosen],
-        thresholds=stumps.thresholds[chosen],
-        left=stumps.left[chosen],
-        right=stumps.right[chosen],
-    )
-
-
-def _merge(stumps: Stumps, feature: int) -> StepFunction:
-    """The term of one feature."""
-    (term,) = replace(_take(stumps, stumps.features == feature), tables=()).to_ensemble().step_functions
-    return term
+        return table.take(np.sort(kept)), table.take(np.sort(aside))

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,26 +20,23 @@ from derand.noise import Noise
 from derand.storage._fields import Field, construct
 from derand.storage._models import build_model, build_noise, describe_model, describe_noise
 
+if TYPE_CHECKING:
+    from derand.estimators import CertifiedClassifier
+
 _STATED = {"ensemble_", "noise_", "classes_", "encoding_", "n_features_in_", "feature_names_in_"}
 _FITTED_NAME = re.compile(r"[a-z](\w*[a-z0-9])?_", flags=re.ASCII)
 _ARRAY_TYPE = re.compile(r"[<|](U[1-9]\d{0,3}|[iu][1248]|f[248]|b1|O)")
 _STRANGE_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
-def list_estimators() -> dict[str, type]:
-    """The classifiers that can be saved, by name: those that `derand.estimators` exports."""
-    from derand import estimators
-    from derand.estimators._base import SmoothedClassifier
+def list_estimators() -> dict[str, type[CertifiedClassifier]]:
+    """The classifiers that can be saved, by the names of their classes."""
+    from derand.estimators import TRAINERS
 
-    exported = {name: getattr(estimators, name) for name in estimators.__all__}
-    return {
-        name: found
-        for name, found in exported.items()
-        if isinstance(found, type) and issubclass(found, SmoothedClassifier)
-    }
+    return {kind.__name__: kind for kind in TRAINERS.values()}
 
 
-def describe_classifier(model: Any) -> dict[str, Any]:
+def describe_classifier(model: CertifiedClassifier) -> dict[str, Any]:
     """A fitted classifier as JSON."""
     if not hasattr(model, "ensemble_"):
         raise ValueError(f"`model` must be fitted, got a {type(model).__name__} that is not: call `fit` first.")
@@ -58,30 +56,39 @@ def describe_classifier(model: Any) -> dict[str, Any]:
     }
 
 
-def build_classifier(field: Field) -> Any:
+def build_classifier(field: Field) -> CertifiedClassifier:
     """A fitted classifier from its JSON."""
     fields = field.members(
         "estimator", "parameters", "classes", "noise", "feature_names", "categories", "ensemble", "training"
     )
     estimators = list_estimators()
-    kind: Any = estimators[fields["estimator"].choice(list(estimators))]
-    parameters = fields["parameters"].members(*kind._get_param_names())
-    model = construct(kind, field, **{name: _build_value(value) for name, value in parameters.items()})
-    construct(model._check_parameters, fields["parameters"])
-    model.ensemble_ = _build_ensemble(fields["ensemble"])
-    model.n_features_in_ = model.ensemble_.n_features
-    model.classes_ = _build_classes(fields["classes"])
-    model.noise_ = build_noise(fields["noise"])
-    if model.noise_.units is not None and len(model.noise_.units) != model.n_features_in_:
-        fields["noise"].refuse(f"have `units` of {model.n_features_in_} entries, one per feature")
-    model.encoding_ = _build_encoding(fields, model.ensemble_)
-    if model.encoding_.names is not None:
-        model.feature_names_in_ = np.array(model.encoding_.names, dtype=object)
-    for name, value in fields["training"].entries():
+    kind = estimators[fields["estimator"].choice(list(estimators))]
+    parameters = fields["parameters"].members(*kind().get_params(deep=False))
+    ensemble = _build_ensemble(fields["ensemble"])
+    classes = _build_classes(fields["classes"])
+    noise = build_noise(fields["noise"])
+    if noise.units is not None and len(noise.units) != ensemble.n_features:
+        fields["noise"].refuse(f"have `units` of {ensemble.n_features} entries, one per feature")
+    build = partial(
+        kind.from_parts,
+        ensemble,
+        noise,
+        classes,
+        _build_encoding(fields, ensemble),
+        _build_training(fields["training"], kind),
+        **{name: _build_value(value) for name, value in parameters.items()},
+    )
+    return construct(build, fields["parameters"])  # all else is checked: what it may refuse are parameters
+
+
+def _build_training(field: Field, kind: type[CertifiedClassifier]) -> dict[str, Any]:
+    """What `fit` found besides the model; no name that the class or this file uses otherwise."""
+    found = {}
+    for name, value in field.entries():
         if not _FITTED_NAME.fullmatch(name) or name in _STATED or hasattr(kind, name):
             raise ValueError(f"`{value.path}` is unknown: names of fitted values end with one underscore.")
-        setattr(model, name, _build_value(value))
-    return model
+        found[name] = _build_value(value)
+    return found
 
 
 def _build_ensemble(field: Field) -> Model:

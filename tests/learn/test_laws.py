@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from derand import AdditiveEnsemble, Gaussian, Laplace, Noise, StepFunction, Uniform, distribution
-from derand.estimators import _laws
-from derand.estimators._laws import ScoreLaws
+from derand.learn import _laws
+from derand.learn._laws import ScoreLaws
 
 NOISES = [Gaussian(0.5), Uniform(1.0), Laplace(0.3), Gaussian(0.2, units=(1.0, 2.0, 0.5, 1.0))]
 

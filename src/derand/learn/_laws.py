@@ -18,11 +18,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from derand._arrays import FloatArray, IntArray
 from derand.ensemble import StepFunction
 from derand.noise import Noise
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _KEPT_NUMBERS = 2**26  # numbers in all laws that are kept, 512 MiB
 _LEAST_BLOCK, _LARGEST_BLOCK = 64, 1024  # rows of a block; the larger, the less is lost between compiled loops

@@ -1,7 +1,7 @@
 """Compiled loops of training: arrays in, arrays out, serial and without the GIL.
 
-Callers run blocks of columns in threads. Must not know what the numbers mean. Sums are taken in a fixed order, so
-that a trained model depends neither on the number of threads nor on a linear algebra library.
+Callers run blocks of columns in threads. Must not know what the numbers mean. Sums are taken in the order of the rows,
+so that a trained model does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from derand._arrays import FloatArray, IntArray
 
 _TILE = 64  # rows that are read while their cache lines are at hand
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio spreads neighbouring keys
@@ -83,25 +82,6 @@ def _accumulate(
         counts[target[row], codes[row]] += weights[row]
 
 
-def _add_products(counts: FloatArray, shares: FloatArray, result: FloatArray) -> None:
-    """`result += counts @ shares`, four levels at a time; a product of matrices that is never threaded."""
-    n_levels, size = shares.shape
-    for row in range(counts.shape[0]):
-        total = result[row]
-        for level in range(0, n_levels - 3, 4):
-            a, b, c, d = counts[row, level], counts[row, level + 1], counts[row, level + 2], counts[row, level + 3]
-            if a == 0 and b == 0 and c == 0 and d == 0:
-                continue
-            for at in range(size):
-                total[at] += (a * shares[level, at] + b * shares[level + 1, at]) + (
-                    c * shares[level + 2, at] + d * shares[level + 3, at]
-                )
-        for level in range(n_levels - n_levels % 4, n_levels):
-            for at in range(size):
-                total[at] += counts[row, level] * shares[level, at]
-
-
 gather: Any = njit(nogil=True, cache=True)(_gather)
 encode: Any = njit(nogil=True, cache=True)(_encode)
 accumulate: Any = njit(nogil=True, cache=True)(_accumulate)
-add_products: Any = njit(nogil=True, cache=True)(_add_products)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from derand import Gaussian, Laplace, Noise, Uniform
-from derand.estimators import _histograms
-from derand.estimators._histograms import tabulate
-from derand.estimators._splits import (
+from experiments.baselines.plain_training import train_plainly
+from derand.learn import histogram as _histograms
+from derand.learn.histogram import tabulate
+from derand.learn.splits import (
     MAX_CANDIDATES,
     SplitGrid,
     Splits,

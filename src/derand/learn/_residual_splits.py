@@ -18,12 +18,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand.estimators._histograms import Histogram, cut_into_blocks, tabulate
-from derand.estimators._splits import BINS_PER_STEP, SplitGrid, measure_left
+from derand._arrays import FloatArray, IntArray
+from derand.learn.histogram import Histogram, cut_into_blocks, tabulate
+from derand.learn.splits import BINS_PER_STEP, SplitGrid, measure_left
 from derand.noise import Noise
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _EMPTY = 1e-12
 """A cell with less than this share of the weight is empty."""

@@ -3,9 +3,8 @@
 Owns the search for the split of least entropy. Knows histograms and the noise's distribution function; must not know
 rows, models or scikit-learn. All positions are counted from a column's smallest value, in units of the noise.
 
-With `counts[class, level]` of a column, the rows expected left of the candidates are `counts @ cdf[level, candidate]`:
-columns with the same levels share that matrix. Levels farther from a candidate than the noise reaches are added
-by running sums; for uniform noise running sums do everything.
+With `counts[class, level]` of a column, the rows expected left of the candidates are `counts @ cdf[level, candidate]`,
+which the noise sums up itself; columns with the same levels share that matrix.
 """
 
 from __future__ import annotations
@@ -13,24 +12,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand.estimators._compiled import add_products
-from derand.estimators._histograms import Histogram, cut_into_blocks, tabulate
-from derand.noise import Noise, Uniform
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from derand._arrays import TINY, FloatArray, IntArray, freeze
+from derand.learn.histogram import Histogram, cut_into_blocks, tabulate
+from derand.noise import Noise
 
 MAX_CANDIDATES = 20_000
 """Most candidates per column: beyond that the step grows."""
 BINS_PER_STEP = 8
 """Where values are put into bins, this many of them lie between two candidates, and in one scale of the noise."""
-_NEGLIGIBLE = 2.0**-60  # a share of a row too small to change a sum that holds a whole one
-_CHUNK_NUMBERS = 2**20  # numbers in one piece of the matrix of probabilities
 _ENTROPY_ERROR = 2.0**-47  # more than the rounding error of an entropy
 _REFINED_MINIMA = 4
 _ZOOM_POINTS = 17
@@ -50,6 +43,11 @@ class SplitGrid:
         """The paper's grid, which leaves two scales of the noise on both sides."""
         margin = 2 * noise.magnitude
         return cls(margin, margin + step, step)
+
+    @classmethod
+    def within(cls, noise: Noise, step: float) -> SplitGrid:
+        """The grid of boosting: over the range of the values, and as far beyond as bounded noise reaches."""
+        return cls(noise.overhang + 0.5 * step, noise.overhang + step, step)
 
     def step_for(self, span: float) -> float:
         """The step, or a larger one with which a column of this span has MAX_CANDIDATES candidates."""
@@ -82,6 +80,10 @@ class Splits:
     entropy: FloatArray
     spans: FloatArray
     steps: FloatArray
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            freeze(getattr(self, field.name))
 
 
 Search = Callable[[Histogram, FloatArray, SplitGrid, Noise], "tuple[FloatArray, FloatArray]"]
@@ -141,7 +143,7 @@ def find_splits(
 def _in_order(columns: IntArray, parts: list[Splits]) -> Splits:
     if not parts:
         nothing = np.empty(0)
-        return Splits(columns, *[nothing] * 6)
+        return Splits(columns.copy(), *[nothing] * 6)
     joined = {field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Splits)}
     place = np.argsort(joined["columns"])[np.argsort(np.argsort(columns))]
     return Splits(**{name: values[place] for name, values in joined.items()})
@@ -186,14 +188,14 @@ def search_grid(
 def search_minimum(
     histogram: Histogram, class_weight: FloatArray, grid: SplitGrid, noise: Noise
 ) -> tuple[FloatArray, FloatArray]:
-    """The split of least entropy: found exactly where the noise is uniform, else refined from the grid.
+    """The split of least entropy: found exactly where the noise's cdf is piecewise linear, else refined from the grid.
 
-    Under uniform noise the expected rows are linear in the split between two kinks (a level plus or minus
+    Under uniform noise, say, the expected rows are linear in the split between two kinks (a level plus or minus
     the half-width), and entropy is concave in them: the minimum lies on a kink, and all of these are tried.
     Otherwise the best local minima of the grid are zoomed into until the entropy no longer falls.
     """
-    if isinstance(noise, Uniform):
-        kinks = np.unique(np.add.outer([-noise.magnitude, noise.magnitude], histogram.levels))
+    if noise.kinks:
+        kinks = np.unique(np.add.outer(noise.magnitude * np.array(noise.kinks), histogram.levels))
         left, entropy = _try_candidates(histogram, class_weight, grid, noise, kinks)
         best = _find_first_minimum(entropy)
         return kinks[best], left[np.arange(best.size), :, best]
@@ -258,9 +260,9 @@ def measure_entropy(left: FloatArray, totals: FloatArray) -> FloatArray:
     right = np.maximum(totals[:, :, None] - left, 0.0)
     result = np.zeros((left.shape[0], left.shape[2]))
     for side in (left, right):
-        both = np.maximum(side[:, 0] + side[:, 1], np.finfo(np.float64).tiny)
+        both = np.maximum(side[:, 0] + side[:, 1], TINY)
         for rows in (side[:, 0], side[:, 1]):
-            share = np.maximum(rows / both, np.finfo(np.float64).tiny)
+            share = np.maximum(rows / both, TINY)
             result -= rows * np.log(share, out=share)
     return np.asarray(result / totals.sum(axis=1)[:, None])
 
@@ -272,46 +274,4 @@ def measure_left(histogram: Histogram, candidates: FloatArray, noise: Noise) -> 
     -------
     array of shape (n_columns, 2, n_candidates)
     """
-    if isinstance(noise, Uniform):
-        return _measure_left_of_uniform(histogram, candidates, noise.magnitude)
-    levels, counts = histogram.levels, histogram.counts.reshape(-1, histogram.levels.size).astype(np.float64)
-    running = np.concatenate([np.zeros((counts.shape[0], 1)), np.cumsum(counts, axis=1)], axis=1)
-    reach = _reach(noise) * noise.magnitude
-    result = np.empty((counts.shape[0], candidates.size))
-    per_reach = candidates.size * reach / max(float(candidates[-1] - candidates[0]), reach)
-    size = max(16, min(int(per_reach), _CHUNK_NUMBERS // levels.size))
-    for start in range(0, candidates.size, size):
-        chunk = candidates[start : start + size]
-        first, stop = np.searchsorted(levels, [chunk[0] - reach, chunk[-1] + reach])
-        shares = noise.cdf((chunk - levels[first:stop, None]) / noise.magnitude)
-        part = np.repeat(running[:, first, None], chunk.size, axis=1)
-        add_products(counts[:, first:stop], shares, part)
-        result[:, start : start + size] = part
-    return result.reshape(-1, 2, candidates.size)
-
-
-def _reach(noise: Noise) -> float:
-    """Distance, in magnitudes, beyond which the noise carries a negligible share of a row."""
-    distances = np.arange(1.0, 129.0)
-    return float(distances[np.asarray(noise.cdf(-distances)) <= _NEGLIGIBLE][0])
-
-
-def _measure_left_of_uniform(histogram: Histogram, candidates: FloatArray, half_width: float) -> FloatArray:
-    """The same for uniform noise, from running sums of the counts and of counts times levels."""
-
-    def run(values: NDArray[Any]) -> FloatArray:
-        sums = np.zeros((*values.shape[:2], values.shape[2] + 1))
-        np.cumsum(values, axis=2, out=sums[:, :, 1:])
-        return sums
-
-    levels = histogram.levels
-    rows, moments = run(histogram.counts), run(histogram.counts * levels)
-    surely = np.searchsorted(levels, candidates - half_width, side="right")
-    perhaps = np.searchsorted(levels, candidates + half_width)
-    inside = np.take(rows, perhaps, axis=2) - np.take(rows, surely, axis=2)
-    inside *= candidates + half_width
-    inside -= np.take(moments, perhaps, axis=2)
-    inside += np.take(moments, surely, axis=2)
-    inside /= 2 * half_width
-    inside += np.take(rows, surely, axis=2)
-    return np.clip(inside, 0.0, rows[:, :, -1:])
+    return noise.expected_left(histogram.levels, histogram.counts, candidates)

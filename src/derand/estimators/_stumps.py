@@ -1,0 +1,124 @@
+"""StumpClassifier: the face of the paper's independent training, `derand.learn.train_stumps`."""
+
+from __future__ import annotations
+
+from derand.ensemble import AdditiveEnsemble
+from derand.estimators._base import CertifiedClassifier, ClassWeight, Columns
+from derand.estimators._checks import check_stump_parameters
+from derand.learn import StumpTraining, TrainingTable, train_stumps
+from derand.noise import Noise
+from derand.threads import count_threads
+
+
+class StumpClassifier(CertifiedClassifier):
+    """Ensemble of independently trained stumps, smoothed by noise and certified.
+
+    Every numerical feature gets the stump whose split has the least entropy under the noise, with the leaves that
+    are then most likely; stumps whose entropy is not below a limit are left out. Every categorical feature gets a
+    table. All count alike; class 1 iff the mean leaf is above 1/2.
+
+    Parameters
+    ----------
+    noise : Noise, str or None
+        Such as `Gaussian(0.25)` or "uniform:2"; None is `Gaussian(0.25)`.
+    class_weight : None, "balanced" or dict
+        "balanced" gives both classes the same total weight.
+    levels : int
+        Leaves of stumps are rounded to multiples of `1 / levels`. With categorical features the model's grid is
+        twice as fine, so that the leaves of tables fit as well.
+    split_step : float or None
+        Distance of the candidate splits, in units of the noise (the paper's line search); None finds the minimum of
+        the entropy itself.
+    max_entropy : float
+        A stump is kept where its entropy, in nats, is below.
+    scaling : None, "standard" or "range"
+        Let the noise, and so the radius, count in deviations or ranges of the training columns.
+    categorical_features : "from_dtype", None, or a list of names or column numbers, or a mask
+        "from_dtype" takes columns of text, of booleans, and of a category type.
+    categorical_leaf : float or None
+        A category's leaf is 1/2 plus this where class 1 has at least half of the weight of its rows, else 1/2
+        minus this. None: the share of class 1. Unseen and missing categories have 1/2.
+    n_jobs : int or None
+        Threads; None or -1 uses all cores. The model does not depend on it.
+
+    Attributes
+    ----------
+    ensemble_ : AdditiveEnsemble
+        The frozen model.
+    noise_ : Noise
+        The noise, with units where `scaling` asks for them.
+    classes_ : array of shape (2,)
+    encoding_ : TableEncoding
+        Column names and categories.
+    entropy_ : array of shape (n_features,)
+        Entropy of each numerical feature's best split; NaN for categorical features.
+    ignored_features_ : dict
+        Why a feature has no term in the model, by its name (its number, where the table had no names).
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    Where no stump is kept and there is no categorical feature, the model is constant, the class of the larger
+    weight (`classes_[0]` on a tie), and a warning says so.
+    A numerical feature has at most 20,000 candidates; beyond that the step grows, and a warning says so.
+    The search is exact for features of at most 32,768 distinct values; those of any other are put into bins first,
+    eight of them per step and per scale of the noise (fewer where 65,536 bins do not suffice).
+
+    Examples
+    --------
+    >>> from derand import StumpClassifier
+    >>> clf = StumpClassifier(noise="gaussian:0.5").fit([[0.0], [1.0], [4.0], [5.0]], ["no", "no", "yes", "yes"])
+    >>> c = clf.certify([[0.5], [6.0]])
+    >>> c.label.tolist(), c.radius.round(2).tolist()
+    (['no', 'yes'], [2.0, 3.5])
+    """
+
+    ensemble_: AdditiveEnsemble
+
+    def __init__(
+        self,
+        *,
+        noise: Noise | str | None = None,
+        class_weight: ClassWeight = None,
+        levels: int = 100,
+        split_step: float | None = 0.01,
+        max_entropy: float = 0.693147,
+        scaling: str | None = None,
+        categorical_features: Columns = "from_dtype",
+        categorical_leaf: float | None = 0.125,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.noise = noise
+        self.class_weight = class_weight
+        self.levels = levels
+        self.split_step = split_step
+        self.max_entropy = max_entropy
+        self.scaling = scaling
+        self.categorical_features = categorical_features
+        self.categorical_leaf = categorical_leaf
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_stump_parameters(
+            levels=self.levels,
+            split_step=self.split_step,
+            max_entropy=self.max_entropy,
+            categorical_leaf=self.categorical_leaf,
+            n_jobs=self.n_jobs,
+        )
+
+    def _train(self, table: TrainingTable, noise: Noise) -> StumpTraining:
+        training = train_stumps(
+            table,
+            noise,
+            levels=self.levels,
+            split_step=self.split_step,
+            max_entropy=self.max_entropy,
+            categorical_leaf=self.categorical_leaf,
+            n_threads=count_threads(self.n_jobs),
+        )
+        self.entropy_ = training.entropy
+        self.ignored_features_ = dict(training.ignored_features)
+        return training

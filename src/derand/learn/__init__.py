@@ -1,0 +1,46 @@
+"""Training as functions with frozen results: tables and a noise in, models out. Must not know scikit-learn.
+
+`train_stumps`, `boost_stumps` and `boost_vote` train; histograms and splits are what they consist of. What a user
+should be warned of stands in their results.
+"""
+
+from __future__ import annotations
+
+from derand.learn.boosting import TreeBoosting, VoteBoosting, boost_stumps, boost_vote
+from derand.learn.histogram import Histogram, cut_into_blocks, merge_histograms, tabulate
+from derand.learn.splits import (
+    SplitGrid,
+    Splits,
+    find_splits,
+    measure_entropy,
+    measure_left,
+    search_grid,
+    search_minimum,
+)
+from derand.learn.stumps import CategoryLeaves, Stumps, StumpTraining, join_tables, train_stumps
+from derand.learn.table import TrainingTable, measure_units
+
+__all__ = [
+    "CategoryLeaves",
+    "Histogram",
+    "SplitGrid",
+    "Splits",
+    "StumpTraining",
+    "Stumps",
+    "TrainingTable",
+    "TreeBoosting",
+    "VoteBoosting",
+    "boost_stumps",
+    "boost_vote",
+    "cut_into_blocks",
+    "find_splits",
+    "join_tables",
+    "measure_entropy",
+    "measure_left",
+    "measure_units",
+    "merge_histograms",
+    "search_grid",
+    "search_minimum",
+    "tabulate",
+    "train_stumps",
+]

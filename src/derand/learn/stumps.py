@@ -1,0 +1,312 @@
+"""Independent training: one MLE-optimal stump per numerical feature, one table per categorical feature, equal weights.
+
+Owns the paper's independent training (section 4.1 and the appendix on joint certification) and stumps as training
+passes them on. Must not know how splits are searched, how certificates are made, or scikit-learn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from derand._arrays import BoolArray, FloatArray, IntArray, freeze
+from derand.ensemble import AdditiveEnsemble, CategoryTable, StepFunction
+from derand.learn.splits import MAX_CANDIDATES, Search, SplitGrid, Splits, find_splits, search_grid, search_minimum
+from derand.learn.table import TrainingTable
+from derand.noise import Noise
+
+_TIE = 1e-12  # relative difference of two sums of weights that rounding may make
+_LARGEST_FIRST_STEP = 0.01  # of the grid that a search for the minimum starts from
+
+
+class CategoryLeaves(NamedTuple):
+    """Leaves of one categorical feature, as `AdditiveEnsemble.from_stumps` takes them."""
+
+    feature: int
+    categories: IntArray
+    leaves: FloatArray
+    other: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stumps:
+    """Stumps in the order in which they were found, and the tables of categorical features; immutable.
+
+    Attributes
+    ----------
+    features, thresholds, left, right : arrays of shape (n_stumps,)
+        Leaves are in [0, 1].
+    tables : tuple of CategoryLeaves
+    n_features, levels : int
+        As for `AdditiveEnsemble.from_stumps`.
+    majority : int
+        The class of the larger weight, which decides where there is neither a stump nor a table.
+    """
+
+    features: IntArray
+    thresholds: FloatArray
+    left: FloatArray
+    right: FloatArray
+    tables: tuple[CategoryLeaves, ...]
+    n_features: int
+    levels: int
+    majority: int = 0
+
+    def __post_init__(self) -> None:
+        for array in (self.features, self.thresholds, self.left, self.right):
+            freeze(array)
+
+    def __len__(self) -> int:
+        """How many terms the mean is taken of."""
+        return self.features.size + len(self.tables)
+
+    def append(self, feature: int, threshold: float, leaves: tuple[float, float]) -> Stumps:
+        """One stump more."""
+        return replace(
+            self,
+            features=np.append(self.features, feature),
+            thresholds=np.append(self.thresholds, threshold),
+            left=np.append(self.left, leaves[0]),
+            right=np.append(self.right, leaves[1]),
+        )
+
+    def take(self, chosen: slice | BoolArray) -> Stumps:
+        """Some of the stumps; all tables."""
+        return replace(
+            self,
+            features=self.features[chosen],
+            thresholds=self.thresholds[chosen],
+            left=self.left[chosen],
+            right=self.right[chosen],
+        )
+
+    def merge(self, feature: int) -> StepFunction:
+        """The stumps of one feature as one term."""
+        (term,) = replace(self.take(self.features == feature), tables=()).to_ensemble().step_functions
+        return term
+
+    def to_ensemble(self) -> AdditiveEnsemble:
+        """The mean of all of them, class 1 iff it is above 1/2; constant where there are none."""
+        if not len(self):
+            return AdditiveEnsemble((), -1 if self.majority == 1 else 0, self.n_features, self.levels)
+        return AdditiveEnsemble.from_stumps(
+            self.features,
+            self.thresholds,
+            self.left,
+            self.right,
+            n_features=self.n_features,
+            levels=self.levels,
+            tables=self.tables,
+        )
+
+
+def join_tables(stumps: Stumps, tables: Sequence[CategoryTable]) -> AdditiveEnsemble:
+    """The mean of stumps and of tables that have their scores already: these are not rounded again.
+
+    Parameters
+    ----------
+    stumps : Stumps
+        Without tables of their own.
+    tables : sequence of CategoryTable
+        Scores on the grid of `stumps.levels`.
+
+    Returns
+    -------
+    AdditiveEnsemble
+        Class 1 iff the mean is above 1/2; class 0 where there is nothing to take the mean of.
+
+    Examples
+    --------
+    >>> from derand import CategoryTable
+    >>> stumps = Stumps(np.array([0]), np.array([2.5]), np.array([0.1]), np.array([0.9]), (), 2, 200)
+    >>> model = join_tables(stumps, [CategoryTable(1, [0, 1], [75, 125], 100)])
+    >>> model.score([[3.0, 0.0]]).tolist(), model.threshold
+    ([255], 200)
+    """
+    numbers = AdditiveEnsemble.from_stumps(
+        stumps.features,
+        stumps.thresholds,
+        stumps.left,
+        stumps.right,
+        n_features=stumps.n_features,
+        levels=stumps.levels,
+    )
+    threshold = (stumps.features.size + len(tables)) * stumps.levels // 2
+    return AdditiveEnsemble((*numbers.terms, *tables), threshold, stumps.n_features, stumps.levels)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StumpTraining:
+    """What independent training found; immutable.
+
+    Attributes
+    ----------
+    stumps : Stumps
+    entropy : array of shape (n_features,)
+        Entropy of each numerical feature's best split, in nats; NaN for categorical features.
+    ignored_features : mapping of name or number to text
+        Why a feature has no term.
+    warnings : tuple of str
+        What whoever trains should be told.
+    """
+
+    stumps: Stumps
+    entropy: FloatArray
+    ignored_features: Mapping[str | int, str]
+    warnings: tuple[str, ...]
+
+    @property
+    def model(self) -> AdditiveEnsemble:
+        return self.stumps.to_ensemble()
+
+
+def train_stumps(
+    table: TrainingTable,
+    noise: Noise,
+    *,
+    levels: int = 100,
+    split_step: float | None = 0.01,
+    max_entropy: float = 0.693147,
+    categorical_leaf: float | None = 0.125,
+    n_threads: int = 1,
+) -> StumpTraining:
+    """Train the independent ensemble.
+
+    Parameters
+    ----------
+    table : TrainingTable
+    noise : Noise
+    levels, split_step, max_entropy, categorical_leaf
+        As for `derand.StumpClassifier`.
+    n_threads : int
+        The result does not depend on it.
+
+    Returns
+    -------
+    StumpTraining
+
+    Examples
+    --------
+    >>> from derand import Gaussian
+    >>> table = TrainingTable(np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1], dtype=np.uint8))
+    >>> train_stumps(table, Gaussian(0.5)).stumps.thresholds.round(6).tolist()
+    [2.5]
+    """
+    # the grid that a search for the minimum starts from must not step over the noise
+    step = min(_LARGEST_FIRST_STEP, noise.magnitude / 4) if split_step is None else float(split_step)
+    found = find_stumps(
+        table,
+        noise,
+        SplitGrid.around(noise, step),
+        search=search_minimum if split_step is None else search_grid,
+        levels=levels,
+        max_entropy=max_entropy,
+        categorical_leaf=categorical_leaf,
+        n_threads=n_threads,
+    )
+    return replace(found, warnings=(*found.warnings, *list_constant_warnings(found.stumps, max_entropy)))
+
+
+def find_stumps(
+    table: TrainingTable,
+    noise: Noise,
+    grid: SplitGrid,
+    *,
+    search: Search = search_grid,
+    levels: int,
+    max_entropy: float,
+    categorical_leaf: float | None,
+    n_threads: int,
+) -> StumpTraining:
+    """The same on a given grid, and without a warning where nothing was found."""
+    splits = find_splits(
+        table.X,
+        table.numerical,
+        table.target,
+        noise,
+        grid,
+        class_weight=table.class_weight,
+        sample_weight=table.sample_weight,
+        search=search,
+        n_threads=n_threads,
+    )
+    kept = (splits.entropy < max_entropy) & (splits.spans > 0)
+    tables = tuple(
+        CategoryLeaves(column, np.arange(size), _find_leaves(table, column, size, categorical_leaf), 0.5)
+        for column, size in table.n_categories.items()
+        if size > 1
+    )
+    left, right = (np.rint(leaves[kept] * levels) / levels for leaves in (splits.left, splits.right))
+    stumps = Stumps(
+        splits.columns[kept],
+        splits.thresholds[kept],
+        left,
+        right,
+        tables,
+        n_features=table.n_features,
+        levels=2 * levels if tables else levels,
+        majority=find_majority([table]),
+    )
+    entropy = np.full(table.n_features, np.nan)
+    entropy[splits.columns] = splits.entropy
+    ignored = _explain_ignored(table, splits, kept, max_entropy)
+    return StumpTraining(stumps, freeze(entropy), ignored, _list_step_warnings(table, splits, grid.step))
+
+
+def find_majority(tables: Iterable[TrainingTable]) -> int:
+    """The class of the larger weight in all tables together, 0 on a tie."""
+    totals = [np.bincount(table.target, weights=table.row_weight, minlength=2) for table in tables]
+    zero, one = np.sum(totals, axis=0)
+    return int(one > zero * (1 + _TIE))
+
+
+def list_constant_warnings(stumps: Stumps, max_entropy: float) -> tuple[str, ...]:
+    """What to say where there is nothing that the model could consist of."""
+    if len(stumps):
+        return ()
+    return (
+        f"No stump has an entropy below max_entropy={max_entropy}, so the model is constant: use less noise, "
+        "another scaling, or a larger max_entropy.",
+    )
+
+
+def _find_leaves(table: TrainingTable, column: int, n_categories: int, categorical_leaf: float | None) -> FloatArray:
+    """Leaf of each category of a column."""
+    codes = table.X[:, column]
+    known = ~np.isnan(codes)
+    places = codes[known].astype(np.int64) + n_categories * table.target[known].astype(np.int64)
+    weights = None if table.sample_weight is None else table.sample_weight[known]
+    rows = np.bincount(places, weights=weights, minlength=2 * n_categories).reshape(2, n_categories)
+    zero, one = rows * table.class_weight[:, None]
+    if categorical_leaf is None:
+        return np.asarray(one / (zero + one))
+    return np.where(one >= zero * (1 - _TIE), 0.5 + categorical_leaf, 0.5 - categorical_leaf)
+
+
+def _explain_ignored(table: TrainingTable, splits: Splits, kept: BoolArray, max_entropy: float) -> dict[str | int, str]:
+    """Why features have no term, by their names."""
+    ignored = {}
+    for at in np.flatnonzero(~kept).tolist():
+        entropy = f"entropy {splits.entropy[at]:.6f} is not below max_entropy={max_entropy}"
+        ignored[table.name(int(splits.columns[at]))] = entropy if splits.spans[at] > 0 else "constant in training"
+    for column, size in table.n_categories.items():
+        if size < 2:
+            ignored[table.name(column)] = "fewer than two categories in training"
+    return ignored
+
+
+def _list_step_warnings(table: TrainingTable, splits: Splits, step: float) -> tuple[str, ...]:
+    """What to say where candidates lie farther apart than was asked for."""
+    coarse = np.flatnonzero((splits.steps > step) & (splits.spans > 0)).tolist()
+    if not coarse:
+        return ()
+    listed = ", ".join(f"{table.name(int(splits.columns[at]))!r} (step {splits.steps[at]:.3g})" for at in coarse[:5])
+    more = f" and {len(coarse) - 5} more" if len(coarse) > 5 else ""
+    return (
+        f"A step of {step:g} would make more than {MAX_CANDIDATES:,} candidate splits in {len(coarse)} "
+        f"features, so it was made larger there: {listed}{more}. Their range is huge beside the noise: use "
+        "scaling='standard' or 'range', or more noise.",
+    )

@@ -1,0 +1,110 @@
+"""TrainingTable: what a trainer sees. Owns rows, target, weights and the measuring of units.
+
+Must not know how a table was read, noise, or scikit-learn. Whoever makes a table checks it: numbers are finite, both
+classes occur, rows of weight 0 are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingTable:
+    """Checked and encoded rows with their labels and weights.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+        Categorical columns hold codes from 0 on, NaN where the category is missing. Never written to.
+    target : array of shape (n_rows,)
+        0 or 1.
+    class_weight : array of shape (2,)
+        Ones where it is not given.
+    sample_weight : array of shape (n_rows,) or None
+        Positive, of mean 1; not yet multiplied by the class weights.
+    n_categories : mapping of column number to int
+        How many categories each categorical column has; all other columns are numerical.
+    names : tuple of str, or None
+        Names of the columns.
+
+    Examples
+    --------
+    >>> table = TrainingTable(np.array([[0.5, 1.0], [2.0, 0.0]]), np.array([0, 1], dtype=np.uint8), n_categories={1: 2})
+    >>> table.numerical.tolist(), table.row_weight.tolist(), table.name(0)
+    ([0], [1.0, 1.0], 0)
+    """
+
+    X: FloatArray
+    target: NDArray[np.uint8]
+    class_weight: FloatArray = field(default_factory=lambda: np.ones(2))
+    sample_weight: FloatArray | None = None
+    n_categories: Mapping[int, int] = field(default_factory=dict)
+    names: tuple[str, ...] | None = None
+
+    @property
+    def n_features(self) -> int:
+        return int(self.X.shape[1])
+
+    @property
+    def numerical(self) -> IntArray:
+        """Numbers of the numerical columns."""
+        every = range(self.n_features)
+        return np.array([column for column in every if column not in self.n_categories], dtype=np.int64)
+
+    @property
+    def row_weight(self) -> FloatArray:
+        """Sample weight times class weight of each row."""
+        by_class = self.class_weight[self.target]
+        return by_class if self.sample_weight is None else by_class * self.sample_weight
+
+    def name(self, column: int) -> str | int:
+        """Name of a column, or its number where the table has no names."""
+        return self.names[column] if self.names is not None else column
+
+    def take(self, rows: IntArray) -> TrainingTable:
+        """Some of the rows."""
+        weights = None if self.sample_weight is None else self.sample_weight[rows]
+        return replace(self, X=self.X[rows], target=self.target[rows], sample_weight=weights)
+
+    def weigh(self, row_weight: FloatArray) -> TrainingTable:
+        """The same rows with other weights, which hold those of the classes, too."""
+        return replace(self, sample_weight=row_weight, class_weight=np.ones(2))
+
+
+def measure_units(table: TrainingTable, scaling: str) -> FloatArray:
+    """Population deviation ("standard") or range ("range") of each column, 1 for constant and categorical ones.
+
+    Parameters
+    ----------
+    table : TrainingTable
+    scaling : "standard" or "range"
+
+    Returns
+    -------
+    array of shape (n_features,)
+
+    Examples
+    --------
+    >>> table = TrainingTable(np.array([[0.0, 3.0], [4.0, 3.0]]), np.array([0, 1], dtype=np.uint8))
+    >>> measure_units(table, "standard").tolist(), measure_units(table, "range").tolist()
+    ([2.0, 1.0], [4.0, 1.0])
+    """
+    units = np.ones(table.n_features)
+    for column in table.numerical.tolist():
+        values = table.X[:, column]
+        span = float(values.max() - values.min())
+        if span == 0:
+            continue
+        if scaling == "range":
+            units[column] = span
+        else:
+            mean = np.average(values, weights=table.sample_weight)
+            units[column] = np.sqrt(np.average((values - mean) ** 2, weights=table.sample_weight))
+    return units

@@ -1,0 +1,92 @@
+"""What all trainers share: the registry, where warnings point, parts of a fitted classifier, an untouched estimator."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import derand
+from derand import RobTreeBoostClassifier, StumpClassifier, load, save
+from derand.estimators import TRAINERS, CertifiedClassifier
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+X = np.array([[0.0, 1.0], [1.0, 0.0], [4.0, 1.0], [5.0, 0.0], [5.5, 1.0], [0.2, 0.0]])
+Y = np.array(["no", "no", "yes", "yes", "yes", "no"])
+
+
+def make(kind: type[CertifiedClassifier], **parameters: Any) -> CertifiedClassifier:
+    few = {"n_estimators": 2} if "n_estimators" in kind().get_params() else {}
+    return kind(**few, **parameters)
+
+
+@pytest.mark.parametrize("name", TRAINERS)
+def test_every_trainer_is_exported_and_documented(name: str) -> None:
+    """A row of the registry is a classifier that the package exports and the reference names."""
+    kind = TRAINERS[name]
+    assert issubclass(kind, CertifiedClassifier)
+    assert getattr(derand, kind.__name__) is kind
+    assert f"::: derand.{kind.__name__}\n" in (DOCS / "api.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", TRAINERS.values(), ids=TRAINERS)
+def test_warnings_point_at_the_call_of_fit(kind: type[CertifiedClassifier]) -> None:
+    """Each warning of training is attributed to the line that calls `fit`, whatever trains."""
+    wide = np.column_stack([np.linspace(0, 1e6, 60), np.zeros(60)])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        make(kind).fit(wide, np.arange(60) > 30)  # the line that is blamed
+    assert [re.match("A step of 0.01 would make more", str(one.message)) is not None for one in caught] == [True]
+    assert caught[0].filename == __file__
+    blamed = Path(__file__).read_text(encoding="utf-8").splitlines()[caught[0].lineno - 1]
+    assert blamed.endswith("# the line that is blamed")
+
+
+@pytest.mark.parametrize("kind", TRAINERS.values(), ids=TRAINERS)
+def test_a_warning_made_an_error_leaves_the_estimator_as_it_was(kind: type[CertifiedClassifier]) -> None:
+    """Where warnings are errors, `fit` fails as a whole."""
+    clf = make(kind)
+    before = vars(clf).copy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="constant"):
+            clf.fit(np.zeros((6, 2)), Y)
+    assert vars(clf) == before
+
+
+@pytest.mark.parametrize("kind", TRAINERS.values(), ids=TRAINERS)
+def test_parts_restore_all_that_fit_found(kind: type[CertifiedClassifier], tmp_path: Path) -> None:
+    """A classifier from its parts has every attribute of the original, and so has a loaded one."""
+    clf = make(kind, noise="gaussian:0.5", scaling="standard").fit(X, Y)
+    stated = {"ensemble_", "noise_", "classes_", "encoding_", "n_features_in_"}
+    training = {name: value for name, value in vars(clf).items() if name.endswith("_") and name not in stated}
+    assert training
+    again = kind.from_parts(
+        clf.ensemble_, clf.noise_, clf.classes_, clf.encoding_, training=training, **clf.get_params()
+    )
+    save(clf, tmp_path / "model.json")
+    for other in (again, load(tmp_path / "model.json")):
+        assert vars(other).keys() == vars(clf).keys()
+        assert other.get_params() == clf.get_params()
+        for name, value in training.items():
+            np.testing.assert_array_equal(getattr(other, name), value)
+        np.testing.assert_array_equal(other.certify(X).radius, clf.certify(X).radius)
+
+
+def test_parts_with_parameters_that_make_no_sense_are_refused() -> None:
+    """`from_parts` checks parameters as `fit` does."""
+    clf = StumpClassifier().fit(X, Y)
+    with pytest.raises(ValueError, match="`levels` must be a whole number"):
+        StumpClassifier.from_parts(clf.ensemble_, clf.noise_, clf.classes_, clf.encoding_, levels=0)
+
+
+def test_what_fit_found_cannot_be_changed() -> None:
+    """Arrays that training found are read-only."""
+    clf = RobTreeBoostClassifier(n_estimators=2).fit(X, Y)
+    for array in (clf.stump_thresholds_, clf.stump_left_, clf.train_score_, StumpClassifier().fit(X, Y).entropy_):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0.0

@@ -1,0 +1,40 @@
+"""TrainingTable: its parts, and the units of its columns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from derand.learn import TrainingTable, measure_units
+
+TABLE = TrainingTable(
+    np.array([[0.0, 1.0, 5.0], [2.0, np.nan, 5.0], [4.0, 0.0, 5.0]]),
+    np.array([0, 1, 1], dtype=np.uint8),
+    np.array([1.0, 2.0]),
+    np.array([0.5, 1.0, 1.5]),
+    {1: 2},
+    ("a", "b", "c"),
+)
+
+
+def test_weights_of_rows_are_products() -> None:
+    """A row weighs its sample weight times its class weight; without sample weights the latter."""
+    assert TABLE.row_weight.tolist() == [0.5, 2.0, 3.0]
+    assert TrainingTable(TABLE.X, TABLE.target, np.array([1.0, 2.0])).row_weight.tolist() == [1.0, 2.0, 2.0]
+    assert TABLE.weigh(np.array([3.0, 2.0, 1.0])).row_weight.tolist() == [3.0, 2.0, 1.0]
+
+
+def test_rows_are_taken_with_labels_and_weights() -> None:
+    """Some of the rows keep their order, labels, weights and columns."""
+    part = TABLE.take(np.array([0, 2]))
+    assert part.X[:, 0].tolist() == [0.0, 4.0]
+    assert part.target.tolist() == [0, 1]
+    assert part.row_weight.tolist() == [0.5, 3.0]
+    assert (part.n_features, part.numerical.tolist(), part.name(1)) == (3, [0, 2], "b")
+
+
+def test_units_are_weighted_deviations_or_ranges() -> None:
+    """Constant and categorical columns have the unit 1; deviations count the rows' weights."""
+    mean = (0.5 * 0 + 1 * 2 + 1.5 * 4) / 3
+    deviation = np.sqrt((0.5 * mean**2 + (2 - mean) ** 2 + 1.5 * (4 - mean) ** 2) / 3)
+    np.testing.assert_allclose(measure_units(TABLE, "standard"), [deviation, 1.0, 1.0])
+    assert measure_units(TABLE, "range").tolist() == [4.0, 1.0, 1.0]

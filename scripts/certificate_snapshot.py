@@ -106,7 +106,7 @@ def compare(before: dict[str, np.ndarray], after: dict[str, np.ndarray]) -> int:
     assert before.keys() == after.keys(), "other models were drawn"
     wrong = total = 0
     for name, values in before.items():
-        assert values.shape == after[name].shape and values.dtype == after[name].dtype, name
+        assert (values.shape, values.dtype) == (after[name].shape, after[name].dtype), name
         differs = int((values.view(np.int64) != after[name].view(np.int64)).sum())
         if differs:
             print(f"{name}: {differs} of {values.size} differ")

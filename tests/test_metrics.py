@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from derand import Certificates, average_certified_radius, certified_accuracy
+from derand import Certificates, Threat, average_certified_radius, certified_accuracy
 
 
 def make_certificates(label: list[object], radius: list[float], classes: list[object] | None = None) -> Certificates:
     failure = np.full(len(radius), 0.1)
     return Certificates(
-        np.array(label), failure, np.log(failure), np.array(radius), 2, classes=np.array(classes or [0, 1])
+        np.array(label), failure, np.log(failure), np.array(radius), Threat(norm=2), classes=np.array(classes or [0, 1])
     )
 
 

@@ -6,18 +6,15 @@ programme finds the cheapest change itself. For linf and l0 sorting is enough. M
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from derand._arrays import FloatArray, IntArray
 from derand.certificates import Certificates
-from derand.ensemble import AdditiveEnsemble, StepFunction
+from derand.model import AdditiveEnsemble, StepFunction
 from derand.threads import count_threads, run_blocks
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from derand.threat import Threat
 
 _BLOCK_ROWS = 64
 
@@ -75,12 +72,7 @@ def certify_without_noise(
 
     run_blocks(work, rows.shape[0], _BLOCK_ROWS, count_threads(n_jobs))
     unknown = np.full(rows.shape[0], np.nan)
-    return Certificates(label, unknown, unknown, radius, as_norm(p))
-
-
-def as_norm(p: float) -> Any:
-    """The norm as Certificates name it: a whole number where it is one."""
-    return int(p) if float(p).is_integer() else p
+    return Certificates(label, unknown, unknown, radius, Threat(norm=p), rule="unsmoothed")
 
 
 def _list_moves(terms: list[StepFunction], rows: FloatArray, direction: IntArray) -> tuple[FloatArray, IntArray]:

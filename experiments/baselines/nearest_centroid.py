@@ -8,12 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from derand._arrays import FloatArray
 from derand.certificates import Certificates
-from experiments.baselines.knapsack import as_norm
-
-FloatArray = NDArray[np.float64]
+from derand.threat import Threat
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,5 +76,6 @@ class NearestCentroid:
             unknown,
             unknown,
             np.where(steepness > 0, radius, np.inf),
-            as_norm(p),
+            Threat(norm=p),
+            rule="unsmoothed",
         )

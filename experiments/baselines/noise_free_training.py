@@ -9,13 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from derand.ensemble import AdditiveEnsemble, StepFunction
+from derand._arrays import FloatArray
 from derand.learn import Histogram, SplitGrid, find_splits, measure_entropy
+from derand.model import AdditiveEnsemble, StepFunction
 from derand.noise import Gaussian, Noise, as_noise
-
-FloatArray = NDArray[np.float64]
 
 
 def train_on_clean_rows(

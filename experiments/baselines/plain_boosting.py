@@ -12,11 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand.ensemble import AdditiveEnsemble
+from derand._arrays import FloatArray
+from derand.model import AdditiveEnsemble
 from derand.noise import Noise, as_noise
 from experiments.baselines.plain_certification import certify_plainly, compute_pmf
-
-FloatArray = NDArray[np.float64]
 
 
 class BoostedStump(NamedTuple):

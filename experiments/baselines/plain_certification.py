@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from derand.ensemble import AdditiveEnsemble, StepFunction
+from derand._arrays import FloatArray, IntArray
+from derand.model import AdditiveEnsemble, StepFunction
 from derand.noise import Noise, as_noise
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 def certify_plainly(model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str) -> tuple[IntArray, FloatArray]:

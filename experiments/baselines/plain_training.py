@@ -9,11 +9,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from derand._arrays import FloatArray
 from derand.noise import Noise, as_noise
-
-FloatArray = NDArray[np.float64]
 
 
 class PlainStump(NamedTuple):

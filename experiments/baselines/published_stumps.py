@@ -7,14 +7,13 @@ With much noise this draws splits to where next to nothing lies beyond them.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from derand.ensemble import AdditiveEnsemble
+from derand._arrays import FloatArray
 from derand.learn import Histogram, SplitGrid, measure_left
+from derand.model import AdditiveEnsemble
 from derand.noise import Noise, as_noise
 from experiments.baselines.noise_free_training import train_by_search
-
-FloatArray = NDArray[np.float64]
 
 
 def train_stumps_as_published(

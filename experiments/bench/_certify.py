@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from derand._arrays import FloatArray
 from derand.certificates import certify
-from derand.ensemble import AdditiveEnsemble
 from derand.estimators import StumpClassifier
+from derand.model import AdditiveEnsemble
 from derand.noise import Gaussian, Noise, Uniform
 from experiments.baselines.plain_certification import certify_plainly
 from experiments.bench._measure import Figures, measure_peak_memory, prefix, time_best
 from experiments.datasets import load
-
-FloatArray = NDArray[np.float64]
 
 TASKS = ("mnist_1v5", "mnist_2v6", "fmnist_shoes")
 NOISES: dict[str, Noise] = {"l1": Uniform(4.0), "l2": Gaussian(0.25)}

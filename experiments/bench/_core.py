@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from derand.certificates import certify
-from derand.ensemble import AdditiveEnsemble, StepFunction
+from derand.model import AdditiveEnsemble, StepFunction
 from derand.noise import Gaussian
 from experiments.baselines.plain_certification import certify_plainly
 from experiments.bench._measure import Figures, time_best

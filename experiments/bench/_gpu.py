@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from derand._arrays import FloatArray
 from derand.certificates import Certificates, certify
-from derand.ensemble import AdditiveEnsemble, Model, StepFunction
 from derand.estimators import StumpClassifier
 from derand.kernels import DEFAULT_BACKEND, load_backend
 from derand.kernels._cuda_device import DeviceTimes, measure_device
+from derand.model import AdditiveEnsemble, Model, StepFunction
 from derand.noise import Gaussian, Noise
 from experiments.bench._certify import NOISES, TASKS
 from experiments.bench._measure import Figures, prefix, time_best
 from experiments.datasets import load
-
-FloatArray = NDArray[np.float64]
 
 
 def bench_gpu(tasks: tuple[str, ...] = TASKS, image_rows: int = 100_000, table_rows: int = 1_000_000) -> Figures:

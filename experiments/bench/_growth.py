@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from derand.certificates import certify
-from derand.ensemble import AdditiveEnsemble, StepFunction
+from derand.model import AdditiveEnsemble, StepFunction
 from derand.noise import Gaussian, Noise, Uniform
 from experiments.bench._measure import Figures, time_best
 

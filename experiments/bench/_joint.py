@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand.certificates import certify
-from derand.ensemble import AdditiveEnsemble
 from derand.estimators import StumpClassifier
+from derand.model import AdditiveEnsemble
 from derand.noise import Gaussian
 from experiments.baselines.plain_certification import certify_jointly_plainly
 from experiments.bench._measure import Figures, measure_peak_memory, run_apart, time_best

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from derand.certificates import pack_terms
-from derand.ensemble import AdditiveEnsemble
 from derand.estimators import StumpClassifier
 from derand.kernels import load_backend
 from derand.kernels._numba_failures import failures_by_laws
+from derand.model import AdditiveEnsemble
 from derand.noise import Gaussian
 from experiments.bench._measure import Figures, prefix, time_best
 from experiments.datasets import load

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand.certificates import Certificates, certify
-from derand.ensemble import AdditiveEnsemble
 from derand.estimators import StumpClassifier
 from derand.metrics import average_certified_radius, certified_accuracy
+from derand.model import AdditiveEnsemble
 from derand.monte_carlo import certify_by_sampling
 from derand.noise import Noise, parse_noise
 from experiments.baselines.knapsack import certify_without_noise

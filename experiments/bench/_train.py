@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from derand.ensemble import AdditiveEnsemble
 from derand.estimators import StumpClassifier
+from derand.model import AdditiveEnsemble
 from derand.noise import Gaussian
 from experiments.baselines.plain_training import PlainStump, train_plainly
 from experiments.bench._measure import Figures, measure_peak_memory, run_apart, time_best

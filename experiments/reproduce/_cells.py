@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import TypedDict, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from derand._arrays import FloatArray
 from derand.noise import Gaussian, parse_noise
 from experiments.reproduce._outcomes import Outcome
 from experiments.reproduce._plans import Plan
 from experiments.reproduce._specification import Item, Line, Published, TomlTable, fits
 
-FloatArray = NDArray[np.float64]
 Change = Callable[[FloatArray], FloatArray]
 
 _CAPPED_FAILURE = 1e-15

@@ -6,16 +6,17 @@ Owns one function per kind of figure. Must not know how outcomes came about.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from derand import plot
+from derand._arrays import FloatArray, IntArray
 from derand.certificates import certify, distribution
-from derand.ensemble import AdditiveEnsemble, CategoryTable, StepFunction
 from derand.files import replace_when_done
+from derand.model import AdditiveEnsemble, CategoryTable, StepFunction
 from derand.noise import parse_noise
 from experiments.reproduce._outcomes import Outcome
 from experiments.reproduce._specification import Item, Line, TomlTable, find_item, fits, resolve_recipe
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Outcomes = Callable[[Line], Sequence[Outcome]]
 _FORMATS = {".svg": {"metadata": {"Date": None}}, ".png": {"dpi": 150}}
 _CLASSES = (plot.WRONG, plot.ACCENT)  # class 0, class 1
@@ -83,9 +82,8 @@ def _draw_curves(item: Item, outcomes: Outcomes) -> Figure:
         budget = line.recipe.get("r0", 0)
         style = {"color": f"C{at}", "label": line.fields["label"], "linewidth": 1.2}
         style["linestyle"] = line.fields.get("linestyle", "-")
-        plot.certified_accuracy(
-            outcome.y, outcome.certificates(budget), axes, balanced=content["metric"] == "bca", **style
-        )
+        measure = partial(outcome.certified_accuracy, budget, balanced=content["metric"] == "bca")
+        plot.certified_curve(outcome.radius[budget], measure, axes, norm=2, **style)
         for radius, value in _find_published(content, line):
             axes.plot(radius, value / 100, "o", color=f"C{at}", markersize=3, markeredgewidth=0)
     axes.set_xlim(0, content["largest_radius"])

@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from derand._arrays import FloatArray, IntArray
 from derand.certificates import Certificates, certify
-from derand.ensemble import AdditiveEnsemble, Model, WeightedVote
 from derand.estimators import RobAdaBoostClassifier, RobTreeBoostClassifier, StumpClassifier
+from derand.metrics import certified_share
+from derand.model import AdditiveEnsemble, Model, WeightedVote
 from derand.monte_carlo import certify_by_sampling
 from derand.noise import Noise, parse_noise
 from experiments.baselines.knapsack import certify_without_noise
@@ -27,9 +29,6 @@ from experiments.baselines.published_stumps import train_stumps_as_published
 from experiments.baselines.published_tree_boost import PublishedRobTreeBoostClassifier
 from experiments.datasets import Dataset, Split, load
 from experiments.reproduce._plans import Plan
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,10 +52,11 @@ class Outcome:
     edges: FloatArray
     seconds: FloatArray
 
-    def certificates(self, budget: int) -> Certificates:
-        """The certificates for the budget of that place, for the metrics."""
-        unknown = np.full(self.y.size, np.nan)
-        return Certificates(self.label, unknown, unknown, self.radius[budget], norm=2)
+    def certified_accuracy(self, budget: int, radii: FloatArray, *, balanced: bool) -> FloatArray:
+        """Share of the rows that are right and certified at each radius, for the budget of that place."""
+        correct, radius = self.y == self.label, self.radius[budget]
+        groups = [self.y == name for name in np.unique(self.y)] if balanced else [np.full(self.y.shape, True)]
+        return np.asarray(np.mean([certified_share(correct[rows], radius[rows], radii) for rows in groups], axis=0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

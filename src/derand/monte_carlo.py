@@ -18,13 +18,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from derand._arrays import FloatArray, IntArray
 from derand.certificates import Certificates
-from derand.ensemble import AdditiveEnsemble, StepFunction
+from derand.model import AdditiveEnsemble, StepFunction
 from derand.noise import Noise, as_noise
 from derand.threads import count_threads, run_blocks
+from derand.threat import Threat
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 _BLOCK_ROWS = 16
@@ -158,7 +158,7 @@ def judge_counts(
     # upper end of the Clopper-Pearson interval of the failure mass
     bound = np.where(failed < n_samples, betaincinv(failed + 1.0, np.maximum(n_samples - failed, 1), 1 - alpha), 1.0)
     with np.errstate(divide="ignore"):
-        return Certificates(label, bound, np.log(bound), noise.radius(bound), noise.norm)
+        return Certificates(label, bound, np.log(bound), noise.radius(bound), Threat().resolve(noise), noise=noise)
 
 
 def count_class_1(

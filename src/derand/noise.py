@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from derand._arrays import EPSILON, TINY, FloatArray, IntArray
@@ -196,7 +196,7 @@ class Noise(ABC):
         >>> Gaussian(1.0).expected_left(np.array([0.0, 2.0]), np.array([3, 1]), np.array([0.0, 1.0])).round(3)
         array([1.523, 2.683])
         """
-        from derand.expectation import sum_by_cdf
+        from derand.kernels.expectation import sum_by_cdf
 
         return sum_by_cdf(levels, counts, candidates, self.cdf, self.magnitude, self.reach)
 
@@ -407,7 +407,7 @@ class Uniform(Noise):
         return scales if self.units is None else np.nextafter(scales, np.inf)
 
     def expected_left(self, levels: FloatArray, counts: NDArray[Any], candidates: FloatArray) -> FloatArray:
-        from derand.expectation import sum_by_interval
+        from derand.kernels.expectation import sum_by_interval
 
         return sum_by_interval(levels, counts, candidates, self.half_width)
 

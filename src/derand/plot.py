@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,17 +52,60 @@ def certified_accuracy(
     >>> plot.certified_accuracy([0, 1], certificates, Figure().subplots()).get_ylabel()
     'certified accuracy'
     """
+
+    def measure(radii: FloatArray) -> FloatArray:
+        return metrics.certified_accuracy(y, certificates, radii, balanced=balanced)
+
+    return certified_curve(certificates.radius, measure, axes, norm=certificates.norm, **style)
+
+
+def certified_curve(
+    radius: ArrayLike,
+    measure: Callable[[FloatArray], FloatArray],
+    axes: Axes | None = None,
+    *,
+    norm: float,
+    **style: Any,
+) -> Axes:
+    """Any share of certified rows over the radius, as the step curve that it is.
+
+    Parameters
+    ----------
+    radius : array-like of shape (n_rows,)
+        Certified radius of each row: where the curve may fall.
+    measure : callable
+        Takes radii and returns the share at each of them.
+    axes : matplotlib Axes or None
+        None takes new ones.
+    norm : float
+        Of the ball, for the label of the axis.
+    **style
+        For `Axes.step`.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from derand import plot
+    >>> from derand.metrics import certified_share
+    >>> right, radius = [True, False, True], [0.5, 1.0, 2.0]
+    >>> axes = plot.certified_curve(radius, lambda radii: certified_share(right, radius, radii), Figure().subplots(), norm=2)
+    >>> axes.get_xlabel()
+    'radius (l2)'
+    """
     axes = _as_axes(axes)
-    finite = certificates.radius[np.isfinite(certificates.radius)]
-    radii = np.unique(np.concatenate([[0.0], finite]))
-    shares = metrics.certified_accuracy(y, certificates, radii, balanced=balanced)
+    sizes = np.asarray(radius, dtype=np.float64)
+    radii = np.unique(np.concatenate([[0.0], sizes[np.isfinite(sizes)]]))
     end = max(1.05 * float(radii[-1]), float(np.finfo(np.float64).tiny))
-    beyond = metrics.certified_accuracy(y, certificates, [end], balanced=balanced)
+    points = np.append(radii, end)
     # a share holds up to and including its radius, so that each step falls to the right of it
-    axes.step([*radii.tolist(), end], [*shares.tolist(), float(beyond[0])], where="pre", **style)
+    axes.step(points, measure(points), where="pre", **style)
     axes.set_xlim(0.0, end)
     axes.set_ylim(0.0, 1.02)
-    axes.set_xlabel(f"radius (l{certificates.norm})")
+    axes.set_xlabel(f"radius (l{norm})")
     axes.set_ylabel("certified accuracy")
     axes.grid(alpha=0.3)
     return axes

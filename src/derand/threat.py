@@ -20,9 +20,9 @@ class Threat:
 
     Parameters
     ----------
-    norm : {"auto", 1, 2}
-        Norm of the ball in which numerical features may move; "auto" is that of the noise, and no other is certified
-        under it.
+    norm : "auto" or float
+        Norm of the ball in which numerical features may move, 1 or larger; "auto" is that of the noise, and no other is
+        certified under it.
     l0 : int
         How many categorical features may change at the same time; more than the model has counts as all of them.
     unseen : bool
@@ -35,13 +35,13 @@ class Threat:
     Threat(norm=2, l0=1, unseen=True)
     """
 
-    norm: int | Literal["auto"] = "auto"
+    norm: float | Literal["auto"] = "auto"
     l0: int = 0
     unseen: bool = True
 
     def __post_init__(self) -> None:
-        if self.norm not in ("auto", 1, 2) or isinstance(self.norm, bool):
-            raise ValueError(f"`norm` of Threat must be 'auto', 1 or 2, got {self.norm!r}.")
+        if self.norm != "auto":
+            object.__setattr__(self, "norm", _as_norm(self.norm))
         object.__setattr__(self, "l0", as_budget(self.l0))
         if not isinstance(self.unseen, bool | np.bool_):
             raise TypeError(f"`unseen` of Threat must be True or False, got {self.unseen!r}.")
@@ -54,6 +54,13 @@ class Threat:
                 f"got {self.norm!r}."
             )
         return replace(self, norm=noise.norm)
+
+
+def _as_norm(norm: Any) -> float:
+    """A norm, a whole number where it is one."""
+    if isinstance(norm, bool) or not isinstance(norm, int | float | np.integer | np.floating) or not norm >= 1:
+        raise ValueError(f"`norm` of Threat must be 'auto' or a number, 1 or larger, got {norm!r}.")
+    return int(norm) if float(norm).is_integer() else float(norm)
 
 
 def as_budget(l0: Any) -> int:

@@ -34,7 +34,8 @@ def coarsen(model: AdditiveEnsemble, factor: int) -> AdditiveEnsemble:
 @given(problem=problems(reaches=(20, 100)), factor=st.sampled_from([2, 3, 7, 30]), l0=st.integers(0, 2))
 def test_a_coarse_model_certifies_the_fine_one(backend: str, problem: Problem, factor: int, l0: int) -> None:
     """A radius of the rounded model is no larger than the true one of the model that was rounded, label and all."""
-    assume(max((max(map(abs, term.score_range())) for term in problem.model.terms), default=0) < 1000)  # or the grid is too wide
+    sizes = [max(map(abs, term.score_range())) for term in problem.model.terms]
+    assume(max(sizes, default=0) < 1000)  # or the rounded grid is too wide
     coarse = coarsen(problem.model, factor)
     found = certify(coarse, problem.rows, problem.noise, l0=[l0], backend=backend)[0]
     plain = certify(

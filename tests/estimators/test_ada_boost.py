@@ -24,8 +24,8 @@ from derand import (
     load,
     save,
 )
-from experiments.baselines.plain_boosting import weigh_member_plainly
 from derand.learn import boosting
+from experiments.baselines.plain_boosting import weigh_member_plainly
 from tests.paper_data import load_paper_data
 
 

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from derand import Noise
-from experiments.baselines.plain_boosting import BoostedStump, add_stump_plainly
-from experiments.baselines.plain_training import train_plainly
 from derand.estimators import TRAINERS, CertifiedClassifier, RobTreeBoostClassifier
 from derand.learn import SplitGrid, find_splits, measure_entropy, measure_left, search_minimum, tabulate
+from experiments.baselines.plain_boosting import BoostedStump, add_stump_plainly
+from experiments.baselines.plain_training import train_plainly
 
 SLACK = 1 + 2.0**-40
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from derand import Gaussian, RobAdaBoostClassifier, RobTreeBoostClassifier
-from experiments.baselines.published_tree_boost import choose_leaf_edge_as_published
 from derand.learn import TrainingTable, boost_stumps, boost_vote
+from experiments.baselines.published_tree_boost import choose_leaf_edge_as_published
 
 NOISE = Gaussian(0.3)
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from derand import Gaussian, Laplace, Noise, Uniform
-from experiments.baselines.plain_training import train_plainly
 from derand.learn import histogram as _histograms
 from derand.learn.histogram import tabulate
 from derand.learn.splits import (

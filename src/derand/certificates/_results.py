@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,8 +38,8 @@ class Certificates:
         How the label is found, such as "vote".
     noise : Noise or None
         Under which it is found.
-    norm : int
-        1 or 2: the norm of the ball, after division by the noise's units.
+    norm : float
+        The norm of the ball, after division by the noise's units: 1 or 2 under a noise.
     l0 : int
         How many categorical features may change at the same time.
     path : array of shape (n_rows,) or None
@@ -60,13 +60,15 @@ class Certificates:
     _path: NDArray[np.uint8] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
+        if self.threat.norm == "auto":
+            raise ValueError("`threat` of Certificates must name its norm, got 'auto': use `Threat.resolve(noise)`.")
         for name in (*_ARRAYS, "classes"):
             object.__setattr__(self, name, freeze(np.asarray(getattr(self, name)).view()))
 
     @property
-    def norm(self) -> int:
+    def norm(self) -> float:
         """The norm of the ball."""
-        return int(self.threat.norm)
+        return cast(float, self.threat.norm)
 
     @property
     def l0(self) -> int:

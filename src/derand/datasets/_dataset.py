@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
+from derand._arrays import IntArray
+
 N_FOLDS = 5
 
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from derand._arrays import FloatArray
 from derand.certificates import certify, vote_share
-from derand.ensemble import WeightedVote
 from derand.estimators._base import CertifiedClassifier, ClassWeight, Columns
 from derand.estimators._checks import check_number, check_stump_parameters, check_whole
 from derand.estimators._progress import count_rounds
 from derand.learn import TrainingTable, VoteBoosting, boost_vote
+from derand.model import WeightedVote
 from derand.noise import Noise
 from derand.threads import count_threads
 

@@ -28,9 +28,9 @@ from sklearn.utils.validation import (
 
 from derand._arrays import TINY, FloatArray, IntArray
 from derand.certificates import Certificates, certify
-from derand.ensemble import Model
 from derand.estimators._encoding import TableEncoding, is_frame
 from derand.learn import TrainingTable, measure_units
+from derand.model import Model
 from derand.noise import Gaussian, Noise, as_noise
 
 ClassWeight = str | dict[Any, float] | None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from derand.ensemble import AdditiveEnsemble
 from derand.estimators._base import CertifiedClassifier, ClassWeight, Columns
 from derand.estimators._checks import check_stump_parameters
 from derand.learn import StumpTraining, TrainingTable, train_stumps
+from derand.model import AdditiveEnsemble
 from derand.noise import Noise
 from derand.threads import count_threads
 

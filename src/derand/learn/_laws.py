@@ -19,7 +19,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from derand._arrays import FloatArray, IntArray
-from derand.ensemble import StepFunction
+from derand.model import StepFunction
 from derand.noise import Noise
 
 _KEPT_NUMBERS = 2**26  # numbers in all laws that are kept, 512 MiB

@@ -14,12 +14,12 @@ import numpy as np
 
 from derand._arrays import TINY, FloatArray, freeze
 from derand.certificates import certify
-from derand.ensemble import AdditiveEnsemble, StepFunction, WeightedVote
 from derand.learn._laws import ScoreLaws
 from derand.learn._residual_splits import Candidate, ResidualSearch
 from derand.learn.splits import SplitGrid
 from derand.learn.stumps import Stumps, find_majority, find_stumps, list_constant_warnings, train_stumps
 from derand.learn.table import TrainingTable
+from derand.model import AdditiveEnsemble, StepFunction, WeightedVote
 from derand.noise import Noise
 
 LeafEdge = Callable[[Sequence[float]], float]

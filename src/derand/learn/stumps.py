@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from derand._arrays import BoolArray, FloatArray, IntArray, freeze
-from derand.ensemble import AdditiveEnsemble, CategoryTable, StepFunction
 from derand.learn.splits import MAX_CANDIDATES, Search, SplitGrid, Splits, find_splits, search_grid, search_minimum
 from derand.learn.table import TrainingTable
+from derand.model import AdditiveEnsemble, CategoryTable, StepFunction
 from derand.noise import Noise
 
 _TIE = 1e-12  # relative difference of two sums of weights that rounding may make

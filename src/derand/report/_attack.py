@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand.certificates import certify
-from derand.ensemble import StepFunction
+from derand.model import StepFunction
 from derand.report._inputs import FloatArray, Inputs, Subject
 from derand.report._text import exceed, show
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from derand.ensemble import AdditiveEnsemble, CategoryTable, StepFunction, Term
+from derand.model import AdditiveEnsemble, CategoryTable, StepFunction, Term
 from derand.report._inputs import FloatArray, Inputs, Subject
 from derand.report._text import cut, shorten
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand.certificates import Certificates, certify
-from derand.ensemble import AdditiveEnsemble, CategoryTable, Model, StepFunction, Term, WeightedVote
+from derand.model import AdditiveEnsemble, CategoryTable, Model, StepFunction, Term, WeightedVote
 from derand.noise import Noise, as_noise
 
 FloatArray = NDArray[np.float64]

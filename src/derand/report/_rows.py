@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from derand.certificates import distribution
-from derand.ensemble import AdditiveEnsemble
+from derand.model import AdditiveEnsemble
 from derand.plot import find_percentile
 from derand.report._attack import find_attack
 from derand.report._features import Pushes, rank_terms

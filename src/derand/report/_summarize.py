@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import derand
-from derand.ensemble import WeightedVote
+from derand.model import WeightedVote
 from derand.report._accuracy import choose_scale, summarize_accuracy, summarize_histogram, summarize_radii, tabulate
 from derand.report._features import summarize_moves, summarize_shapes
 from derand.report._groups import summarize_groups

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from derand import Gaussian, Laplace, Noise, Uniform
-from derand.expectation import sum_by_cdf, sum_by_interval
+from derand.kernels.expectation import sum_by_cdf, sum_by_interval
 
 NOISES = [Gaussian(0.3), Gaussian(40.0), Uniform(0.7), Uniform(25.0), Laplace(0.2)]
 

@@ -1,1 +1,0 @@
-from derand.model import *  # noqa: F403

@@ -9,27 +9,29 @@ from pathlib import Path
 import pytest
 
 import derand
+from derand import model
 
 PACKAGE = Path(derand.__file__).parent
 
-# Each room may import the rooms of later lines, and nothing of its own line but itself.
+# From low to high: each room may import the rooms of earlier lines, and nothing of its own line but itself.
 ORDER = [
-    {"cli"},
-    {"jobs", "demo"},
-    {"report"},
-    {"plot"},
-    {"storage"},
-    {"estimators"},
-    {"learn"},
-    {"importers"},
-    {"metrics", "monte_carlo"},
-    {"certificates"},
-    {"ensemble"},
-    {"noise", "kernels", "datasets", "tables"},
-    {"expectation", "files", "interval", "normal", "rounding", "threads"},
     {"_arrays"},
+    {"files", "threads", "text"},
+    {"kernels"},
+    {"noise"},
+    {"threat"},
+    {"model"},
+    {"certificates"},
+    {"metrics", "frames", "datasets"},
+    {"monte_carlo", "learn"},
+    {"estimators"},
+    {"storage"},
+    {"plot"},
+    {"report"},
+    {"jobs", "demo"},
+    {"cli"},
 ]
-SCIKIT_LEARN_ROOMS = {"estimators", "importers", "datasets"}
+SCIKIT_LEARN_ROOMS = {"estimators", "datasets"}
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
@@ -42,9 +44,10 @@ def name_module(path: Path) -> str:
     return str(path.relative_to(PACKAGE))
 
 
-def walk_imports(path: Path) -> Iterator[str]:
-    """Full names of all modules that a file imports, wherever in the file."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def walk_imports(path: Path, *, at_top: bool = False) -> Iterator[str]:
+    """Full names of all modules that a file imports, wherever in the file or only when it is loaded."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in tree.body if at_top else ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -68,10 +71,52 @@ def test_every_module_has_its_place_in_the_order(path: Path) -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=name_module)
 def test_imports_only_go_down(path: Path) -> None:
-    """A module imports its own room and rooms below it, never above or beside it."""
+    """A module imports its own room and rooms below it, never above or beside it: so there is no cycle of rooms."""
     own = name_room(path)
-    wrong = {room for room in rooms_imported(path) if room != own and LEVEL[room] <= LEVEL[own]}
+    wrong = {room for room in rooms_imported(path) if room != own and LEVEL[room] >= LEVEL[own]}
     assert not wrong
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_module)
+def test_private_modules_stay_in_their_room(path: Path) -> None:
+    """What other rooms need of a room, its __init__ or a public module of it offers."""
+    own = name_room(path)
+    parts = [name.split(".")[1:] for name in walk_imports(path) if name.startswith("derand.")]
+    wrong = [names for names in parts if names[0] != own and any(name.startswith("_") for name in names[1:])]
+    assert not wrong
+
+
+def test_modules_import_each_other_without_a_cycle() -> None:
+    """Also within a room no chain of imports at the top of files leads back to where it began."""
+    names = {path: ".".join(["derand", *path.relative_to(PACKAGE).with_suffix("").parts]) for path in MODULES}
+    graph = {name: set(walk_imports(path, at_top=True)) for path, name in names.items()}
+    done: set[str] = set()
+
+    def visit(name: str, chain: tuple[str, ...]) -> None:
+        assert name not in chain, " -> ".join([*chain, name])
+        if name not in done:
+            for other in graph.get(name, set()):
+                visit(other, (*chain, name))
+            done.add(name)
+
+    for name in graph:
+        visit(name, ())
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_module)
+def test_only_the_model_room_asks_for_classes_of_terms_and_models(path: Path) -> None:
+    """Everybody else asks for facts: a new term or model is then no new case anywhere."""
+    if name_room(path) == "model":
+        return
+    known = {name for name, value in vars(model).items() if isinstance(value, type)}
+    asked = [
+        node.lineno
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "id", "") in ("isinstance", "issubclass")
+        and known & {name.id for name in ast.walk(node.args[1]) if isinstance(name, ast.Name)}
+    ]
+    assert not asked
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_module)

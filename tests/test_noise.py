@@ -369,3 +369,12 @@ def test_bad_noise(make: object, error: type[Exception], words: list[str]) -> No
         make()  # type: ignore[operator]
     for word in words:
         assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", sorted(NOISES))
+@pytest.mark.parametrize("magnitude", [1e-3, 0.25, 40.0])
+def test_the_margin_at_ties_keeps_the_failure_mass_from_one_half(kind: str, magnitude: float) -> None:
+    """Given up at the edge of the ball, it leaves more than the band between the failure mass and 1/2."""
+    noise = NOISES[kind](magnitude)  # type: ignore[call-arg]
+    for band in (1e-3, 1e-6, 1e-9):
+        assert 0.5 - float(noise.failure_at(noise.tie_margin(band))) > band

@@ -7,8 +7,7 @@ import numpy as np
 from derand._arrays import FloatArray
 from derand.certificates import Certificates, certify
 from derand.estimators import StumpClassifier
-from derand.kernels import DEFAULT_BACKEND, load_backend
-from derand.kernels._cuda_device import DeviceTimes, measure_device
+from derand.kernels import DEFAULT_BACKEND, DeviceTimes, load_backend, measure_device
 from derand.model import AdditiveEnsemble, Model, StepFunction
 from derand.noise import Gaussian, Noise
 from experiments.bench._certify import NOISES, TASKS

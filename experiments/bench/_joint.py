@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from derand.certificates import certify
 from derand.estimators import StumpClassifier
-from derand.model import AdditiveEnsemble
 from derand.noise import Gaussian
 from experiments.baselines.plain_certification import certify_jointly_plainly
 from experiments.bench._measure import Figures, measure_peak_memory, run_apart, time_best
@@ -37,7 +36,6 @@ def bench_joint(plain_rows: int = 100, large_rows: int = 1_000_000) -> Figures:
     """
     model, rows = train_on_adult()
     ensemble, table = model.ensemble_, rows_of_adult()
-    assert isinstance(ensemble, AdditiveEnsemble)
     certify(ensemble, rows[:8], model.noise_, BUDGETS)  # compiles
     seconds, found = time_best(lambda: certify(ensemble, rows, model.noise_, BUDGETS), repeats=5)
     whole_seconds, _ = time_best(lambda: model.certify(table, l0=BUDGETS), repeats=3)

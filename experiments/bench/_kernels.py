@@ -9,9 +9,7 @@ import numpy as np
 
 from derand.certificates import pack_terms
 from derand.estimators import StumpClassifier
-from derand.kernels import load_backend
-from derand.kernels._numba_failures import failures_by_laws
-from derand.model import AdditiveEnsemble
+from derand.kernels import INVERTED, load_backend
 from derand.noise import Gaussian
 from experiments.bench._measure import Figures, prefix, time_best
 from experiments.datasets import load
@@ -44,33 +42,31 @@ def measure_ways(task: str, levels: int, n_rows: int, few_rows: int, *, with_slo
     """`bench_kernels` for one number of levels."""
     data, noise = load(task), Gaussian(0.25)
     fitted = StumpClassifier(noise=noise, class_weight="balanced", levels=levels).fit(*data.divide()[:2])
-    model = fitted.ensemble_
-    assert isinstance(model, AdditiveEnsemble)
-    assert model.threshold is not None
-    packed, rows = pack_terms(model), data.X[data.split.test][:n_rows]
-    terms = packed.starts, packed.scores
-    cut = np.full(len(rows), (model.threshold - packed.base) // packed.step)
+    (contrast,) = (contrast for member in fitted.ensemble_.members for contrast in member.contrasts())
+    packed, rows = pack_terms(contrast.terms), data.X[data.split.test][:n_rows]
+    cut = np.full(len(rows), (contrast.threshold - packed.base) // packed.step)
     seconds, table = time_best(lambda: packed.table(rows, noise), repeats=3)
     fast, plain, few = load_backend("numba"), load_backend("numpy"), slice(few_rows)
+    plan, plain_plan = packed.plan(fast), packed.plan(plain)
+    without_inversion = fast.prepare(packed.starts, packed.scores, invert=False)
     by_laws = slice(None) if with_slow_ways else few
     ways: dict[str, tuple[int, Callable[[], Any]]] = {
-        "tilted_halves": (len(cut[by_laws]), lambda: failures_by_laws(table[by_laws], *terms, cut[by_laws])),
-        "with_fourier_inversion": (len(rows), lambda: fast.failures(table, *terms, cut)),
+        "tilted_halves": (len(cut[by_laws]), lambda: fast.failures(without_inversion, table[by_laws], cut[by_laws])),
+        "with_fourier_inversion": (len(rows), lambda: fast.failures(plan, table, cut)),
     }
     if with_slow_ways:
         ways = {
-            "plain_laws": (few_rows, lambda: plain.laws(table[few], *terms)),
-            "halves": (len(rows), lambda: fast.tails(table, *terms, cut[:, None], cut[:, None])),
+            "plain_laws": (few_rows, lambda: plain.laws(plain_plan, table[few])),
+            "halves": (len(rows), lambda: fast.tails(plan, table, cut[:, None], cut[:, None])),
         } | ways
     results: Figures = {
         "terms": packed.n_terms,
         "support": packed.largest + 1,
         "table": 1e6 * seconds / len(rows),
     }
-    masses = {}
     for name, (count, way) in ways.items():
         way()  # compiles
-        seconds, masses[name] = time_best(way, repeats=2)
+        seconds, _ = time_best(way, repeats=2)
         results[name] = 1e6 * seconds / count
-    inverted = masses["with_fourier_inversion"][1][by_laws] != masses["tilted_halves"][1]
-    return results | {"share_inverted": float(inverted.mean())}
+    path = fast.failures(plan, table, cut).path
+    return results | {"share_inverted": float((path == INVERTED).mean())}

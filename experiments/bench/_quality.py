@@ -105,9 +105,7 @@ def _compare_sampling(parts: Division, noise: Noise, radius: float, n_samples: i
 
 
 def _train_independent(parts: Division, noise: Noise) -> AdditiveEnsemble:
-    model = StumpClassifier(noise=noise, class_weight="balanced").fit(parts.X_train, parts.y_train).ensemble_
-    assert isinstance(model, AdditiveEnsemble)
-    return model
+    return StumpClassifier(noise=noise, class_weight="balanced").fit(parts.X_train, parts.y_train).ensemble_
 
 
 def _smooth(train: Callable[[Division, Noise], AdditiveEnsemble]) -> Callable[[Division, Noise], Certificates]:

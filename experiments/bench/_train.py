@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from derand.estimators import StumpClassifier
-from derand.model import AdditiveEnsemble
 from derand.noise import Gaussian
 from experiments.baselines.plain_training import PlainStump, train_plainly
 from experiments.bench._measure import Figures, measure_peak_memory, run_apart, time_best
@@ -54,7 +53,6 @@ def bench_train(plain_features: int = 20, large_rows: int = 1_000_000, large_fea
 
 def agrees_with(model: StumpClassifier, stump: PlainStump) -> bool:
     """Whether the model has this stump, on its grid; or has none where the stump's entropy is above the limit."""
-    assert isinstance(model.ensemble_, AdditiveEnsemble)
     terms = {term.feature: term for term in model.ensemble_.step_functions}
     if stump.entropy >= model.max_entropy:
         return stump.feature not in terms

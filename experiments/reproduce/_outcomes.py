@@ -20,7 +20,7 @@ from derand._arrays import FloatArray, IntArray
 from derand.certificates import Certificates, certify
 from derand.estimators import RobAdaBoostClassifier, RobTreeBoostClassifier, StumpClassifier
 from derand.metrics import certified_share
-from derand.model import AdditiveEnsemble, Model, WeightedVote
+from derand.model import Model
 from derand.monte_carlo import certify_by_sampling
 from derand.noise import Noise, parse_noise
 from experiments.baselines.knapsack import certify_without_noise
@@ -147,8 +147,7 @@ def _prepare(X: NDArray[Any], categorical: Sequence[int], plan: Plan) -> NDArray
 
 
 def _list_edges(model: Model) -> FloatArray:
-    members = model.members if isinstance(model, WeightedVote) else (model,)
-    edges = [term.edges for member in members for term in member.step_functions]
+    edges = [axis.edges for term in model.member_terms for axis in term.axes]
     return np.concatenate(edges) if edges else np.empty(0)
 
 
@@ -207,8 +206,8 @@ def _certify_by_sampling(
     *,
     n_samples: int,
 ) -> list[Certificates]:
-    assert isinstance(model, AdditiveEnsemble)
-    return [certify_by_sampling(model, X, _require(noise), n_samples, seed=seed, n_jobs=n_jobs)]
+    (ensemble,) = model.members
+    return [certify_by_sampling(ensemble, X, _require(noise), n_samples, seed=seed, n_jobs=n_jobs)]
 
 
 def _certify_without_noise(
@@ -221,8 +220,8 @@ def _certify_without_noise(
     *,
     norm: str,
 ) -> list[Certificates]:
-    assert isinstance(model, AdditiveEnsemble)
-    return [certify_without_noise(model, X, p=float(norm[1:]), n_jobs=n_jobs)]
+    (ensemble,) = model.members
+    return [certify_without_noise(ensemble, X, p=float(norm[1:]), n_jobs=n_jobs)]
 
 
 TRAINERS: Mapping[str, Callable[..., Trained]] = {

@@ -105,6 +105,14 @@ class Noise(ABC):
         """`radius` of a failure mass given by its natural logarithm, which may lie far below the smallest double."""
         return self.radius(exp_upward(log_failure))
 
+    def tie_margin(self, band: float) -> float:
+        """By how much a radius is reduced so that in the ball the failure mass stays below 1/2 by more than `band`.
+
+        Right where `failure_at` falls from 1/2 by at least a third per magnitude; a noise of which it falls more slowly
+        says more here (kernels/README.md, step 5).
+        """
+        return 3 * band * self.magnitude
+
     @abstractmethod
     def failure_at(self, radius: ArrayLike) -> FloatArray:
         """Inverse of `radius`, to nearest: the failure mass with which exactly this radius is certified."""

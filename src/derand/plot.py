@@ -91,9 +91,9 @@ def certified_curve(
     >>> from matplotlib.figure import Figure
     >>> from derand import plot
     >>> from derand.metrics import certified_share
-    >>> right, radius = [True, False, True], [0.5, 1.0, 2.0]
-    >>> axes = plot.certified_curve(radius, lambda radii: certified_share(right, radius, radii), Figure().subplots(), norm=2)
-    >>> axes.get_xlabel()
+    >>> radius = [0.5, 1.0, 2.0]
+    >>> measure = lambda radii: certified_share([True, False, True], radius, radii)
+    >>> plot.certified_curve(radius, measure, Figure().subplots(), norm=2).get_xlabel()
     'radius (l2)'
     """
     axes = _as_axes(axes)

@@ -38,7 +38,7 @@ class ByVote(Rule):
         label = np.empty(rows.shape[0], dtype=np.int64)
         log_failure = np.empty((rows.shape[0], columns.budgets.size))
         radius, path = np.empty_like(log_failure), np.empty(log_failure.shape, dtype=np.uint8)
-        slack = 3 * terms.tie_band() * noise.magnitude  # so that the computed label, too, holds throughout the ball
+        slack = noise.tie_margin(terms.tie_band())  # so that the computed label, too, holds throughout the ball
 
         def bound_block(block: slice) -> None:
             x = np.asarray(rows[block], dtype=np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -85,9 +85,8 @@ class Certificates:
 
     def __getitem__(self, rows: Any) -> Certificates:
         at = np.atleast_1d(np.arange(len(self))[rows])
-        arrays = (getattr(self, name)[at] for name in _ARRAYS)
-        path = None if self._path is None else self._path[at]
-        return Certificates(*arrays, self.threat, self.classes, self.rule, self.noise, path)
+        arrays = {name: getattr(self, name)[at] for name in _ARRAYS}
+        return replace(self, **arrays, _path=None if self._path is None else self._path[at])
 
     def __repr__(self) -> str:
         certified = int((self.radius > 0).sum())

@@ -9,6 +9,7 @@ derand outside this folder but array types and constants.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
@@ -124,10 +125,18 @@ def has_gpu() -> bool:
     return import_module("derand.kernels._cuda_device").explain_absence() is None
 
 
-def measure_device() -> AbstractContextManager[Any]:
-    """Watch the GPU while a block runs; yields `kernel_ms` and `transfer_ms`, filled at the end."""
-    found: AbstractContextManager[Any] = import_module("derand.kernels._cuda_device").watch_device()
-    return found
+@dataclass
+class DeviceTimes:
+    """For how long the device was at work, in milliseconds; kernels and copies may overlap."""
+
+    kernel_ms: float = 0.0
+    transfer_ms: float = 0.0
+
+
+def measure_device() -> AbstractContextManager[DeviceTimes]:
+    """Watch the GPU while a block runs; what is yielded is filled at the end."""
+    watched: AbstractContextManager[DeviceTimes] = import_module("derand.kernels._cuda_device").watch_device()
+    return watched
 
 
 MIN_TERMS_FOR_FOURIER = 64

@@ -80,8 +80,7 @@ class Term(ABC):
     @property
     def cell_scores(self) -> IntArray:
         """Score of each cell, (n_cells,); for a term of one output."""
-        (column,) = self.scores.T
-        return column
+        return self.scores.reshape(self.scores.shape[0])
 
     def score_rows(self, rows: FloatArray) -> IntArray:
         """Scores of whole rows, (n_rows,): reads its own columns."""

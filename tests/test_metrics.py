@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from derand import Certificates, Threat, average_certified_radius, certified_accuracy
+from derand.metrics import certified_share
 
 
 def make_certificates(label: list[object], radius: list[float], classes: list[object] | None = None) -> Certificates:
@@ -76,3 +77,17 @@ def test_no_rows_are_refused() -> None:
     """The mean over no rows is an error, not NaN."""
     with pytest.raises(ValueError, match="`y` must hold at least one label"):
         average_certified_radius([], make_certificates([], []))
+
+
+def test_certified_share_counts_chosen_rows_whose_radius_reaches() -> None:
+    """The same on plain arrays, for what is no certificate: an answer that nothing can change has a flat curve."""
+    correct = np.array([0, 0, 1, 0, 1]) == CERTIFICATES.label
+    radii = [0.0, 0.5, 1.0, math.inf]
+    shares = certified_accuracy([0, 0, 1, 0, 1], CERTIFICATES, radii)
+    assert certified_share(correct, CERTIFICATES.radius, radii).tolist() == shares.tolist()
+    assert certified_share([True, False], [math.inf, math.inf], radii).tolist() == [0.5] * 4
+    for counted, radius in (([], []), ([True], [1.0, 2.0]), ([[True]], [[1.0]])):
+        with pytest.raises(ValueError, match="one entry per row"):
+            certified_share(counted, radius, [0.0])
+    with pytest.raises(ValueError, match="`radii` must be"):
+        certified_share([True], [1.0], [-1.0])

@@ -39,14 +39,47 @@ def certified_accuracy(
     [0.667, 0.333]
     """
     labels = _as_labels(y, certificates)
+    correct = labels == certificates.label
+    if not balanced:
+        return certified_share(correct, certificates.radius, radii)
+    groups = [labels == name for name in np.unique(labels)]
+    shares = [certified_share(correct[group], certificates.radius[group], radii) for group in groups]
+    return np.asarray(np.mean(shares, axis=0))
+
+
+def certified_share(counted: ArrayLike, radius: ArrayLike, radii: ArrayLike) -> FloatArray:
+    """Share of the rows that count and are certified, at each radius; for what has a radius but no certificate, too.
+
+    Parameters
+    ----------
+    counted : array-like of booleans, shape (n_rows,)
+        Which rows count, such as those with the right label; of one row at least.
+    radius : array-like of shape (n_rows,)
+        Certified radius of each row; infinite where nothing can change the answer.
+    radii : array-like of shape (n_radii,)
+        A row counts at radius r where its certified radius is r or larger; at r = 0, where it is positive.
+
+    Returns
+    -------
+    array of shape (n_radii,)
+
+    Examples
+    --------
+    >>> from derand.metrics import certified_share
+    >>> certified_share([True, True, False, True], [0.5, 2.0, 3.0, 0.0], [0.0, 1.0]).tolist()
+    [0.5, 0.25]
+    """
     wanted = np.atleast_1d(np.asarray(radii, dtype=np.float64))
     if wanted.ndim != 1 or not (wanted >= 0).all():
         raise ValueError(f"`radii` must be a list of numbers, 0 or larger, got {radii!r}.")
-    correct = labels == certificates.label
-    held = correct[:, None] & (certificates.radius[:, None] >= wanted) & (certificates.radius[:, None] > 0)
-    if not balanced:
-        return np.asarray(held.mean(axis=0))
-    return np.asarray(np.mean([held[labels == name].mean(axis=0) for name in np.unique(labels)], axis=0))
+    rows, sizes = np.asarray(counted, dtype=bool), np.asarray(radius, dtype=np.float64)
+    if rows.ndim != 1 or rows.shape != sizes.shape or not rows.size:
+        raise ValueError(
+            f"`counted` and `radius` must hold one entry per row, of one row at least, got shapes {rows.shape} and "
+            f"{sizes.shape}."
+        )
+    held = rows[:, None] & (sizes[:, None] >= wanted) & (sizes[:, None] > 0)
+    return np.asarray(held.mean(axis=0))
 
 
 def average_certified_radius(y: ArrayLike, certificates: Certificates) -> float:

@@ -130,7 +130,7 @@ class RobAdaBoostClassifier(CertifiedClassifier):
         -------
         array of shape (n_rows, 2)
         """
-        rows = self._encode_rows(X)
+        rows = self.encode_rows(X)
         votes = np.stack(
             [certify(member, rows, self.noise_, n_jobs=self.n_jobs).label for member in self.ensemble_.members]
         )

@@ -247,7 +247,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         Certificates with labels of `classes_`, or a list of them where `l0` is a sequence
         """
         jobs = self.n_jobs if n_jobs is None else n_jobs
-        matrix = self._encode_rows(X)
+        matrix = self.encode_rows(X)
         found: Any = certify(self.ensemble_, matrix, self.noise_, l0, unseen, backend, jobs)
         named = [
             replace(one, label=self.classes_[one.label], classes=self.classes_)
@@ -255,7 +255,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         ]
         return named[0] if isinstance(found, Certificates) else named
 
-    def _encode_rows(self, X: Any) -> FloatArray:
+    def encode_rows(self, X: Any) -> FloatArray:
         """Rows to predict or certify as the model reads them."""
         check_is_fitted(self)
         return _encode(self._check_table(X, reset=False), self.encoding_)

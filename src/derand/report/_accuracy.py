@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from derand._arrays import BoolArray, FloatArray
 from derand.certificates import Certificates, certify
-from derand.metrics import average_certified_radius, certified_accuracy
-from derand.report._inputs import FloatArray, Inputs
+from derand.metrics import average_certified_radius, certified_accuracy, certified_share
+from derand.report._inputs import Inputs, LabelArray, Training
 from derand.report._text import percent
+from derand.report._types import Accuracy, AccuracyTable, Histogram, Radii, Scale, Series
 
 _STEPS_PER_MAJOR = 20
 _HISTOGRAM_BINS = 40
@@ -25,7 +25,7 @@ _BASELINE_SHARE = 0.01
 """The baseline is trained with this share of the noise: enough for the trainer to run, too little to matter."""
 
 
-def choose_scale(certificates: Certificates, quoted: float | None) -> dict[str, Any]:
+def choose_scale(certificates: Certificates, quoted: float | None) -> Scale:
     """Radii at which curves are evaluated, `major` ones for tables, and one `quoted` radius, by default a round one.
 
     A model whose radii are all 0 or infinite has the radius 0 alone.
@@ -62,88 +62,95 @@ def _nice_step(rough: float) -> float:
     return min((power, 2 * power, 5 * power, 10 * power), key=lambda step: abs(math.log(step / rough)))
 
 
-def summarize_accuracy(inputs: Inputs, scale: dict[str, Any], training: tuple[Any, Any] | None) -> dict[str, Any]:
+def summarize_accuracy(inputs: Inputs, scale: Scale, training: Training | None) -> Accuracy:
     """Curves for all rows, each class, each number of categorical changes, and the baselines."""
-    radii = scale["radii"]
-    series: list[dict[str, Any]] = []
-
-    def add(key: str, role: str, label: str, shares: FloatArray, l0: int = 0) -> None:
-        series.append({"key": key, "role": role, "label": label, "l0": l0, "values": [float(v) for v in shares]})
-
     if inputs.labels is None:
-        for certificates in inputs.certificates:
-            add(
-                f"l0={certificates.l0}",
-                "l0",
-                _name_budget(certificates.l0),
-                _shares(certificates, radii),
-                certificates.l0,
-            )
-        add("all", "all", "all rows", _shares(inputs.plain, radii))
-        return {"measure": "certified share", "series": series, "baselines": []}
-    labels = inputs.labels
-    add("all", "all", "all rows", certified_accuracy(labels, inputs.plain, radii))
-    add("balanced", "balanced", "balanced", certified_accuracy(labels, inputs.plain, radii, balanced=True))
+        return {"measure": "certified share", "series": _draw_shares(inputs, scale["radii"]), "baselines": []}
+    baselines = _compare(inputs, inputs.labels, training)
+    return {
+        "measure": "certified accuracy",
+        "series": [
+            *_draw_accuracies(inputs, inputs.labels, scale["radii"]),
+            *(baseline.draw(scale["radii"]) for baseline in baselines),
+        ],
+        "baselines": [
+            {
+                "key": baseline.key,
+                "label": baseline.label,
+                "description": baseline.description,
+                "accuracy": float(baseline.correct.mean()),
+            }
+            for baseline in baselines
+        ],
+    }
+
+
+def _draw_shares(inputs: Inputs, radii: list[float]) -> list[Series]:
+    """Shares of the rows that are certified at each radius, whatever their true label."""
+    every = np.ones(inputs.n_rows, dtype=bool)
+    found = [_name_budget(one.l0, certified_share(every, one.radius, radii)) for one in inputs.certificates]
+    share = certified_share(every, inputs.plain.radius, radii)
+    return [*found, {"key": "all", "role": "all", "label": "all rows", "l0": 0, "values": share.tolist()}]
+
+
+def _draw_accuracies(inputs: Inputs, labels: LabelArray, radii: list[float]) -> list[Series]:
+    """Certified accuracy of all rows, with equal weight of the classes, of each class, and of each budget."""
+    share = certified_accuracy(labels, inputs.plain, radii)
+    balanced = certified_accuracy(labels, inputs.plain, radii, balanced=True)
+    found: list[Series] = [
+        {"key": "all", "role": "all", "label": "all rows", "l0": 0, "values": share.tolist()},
+        {"key": "balanced", "role": "balanced", "label": "balanced", "l0": 0, "values": balanced.tolist()},
+    ]
     for name in inputs.subject.classes.tolist():
         at = np.flatnonzero(labels == name)
         if at.size:
-            add(f"class={name}", "class", str(name), certified_accuracy(labels[at], inputs.plain[at], radii))
-    for certificates in inputs.certificates:
-        shares = certified_accuracy(labels, certificates, radii)
-        add(f"l0={certificates.l0}", "l0", _name_budget(certificates.l0), shares, certificates.l0)
-    baselines = _compare(inputs, labels, training)
-    for baseline in baselines:
-        certificates = baseline.pop("certificates")
-        baseline["accuracy"] = float((certificates.label == labels).mean())
-        add(
-            f"baseline={baseline['key']}",
-            "baseline",
-            baseline["label"],
-            certified_accuracy(labels, certificates, radii),
-        )
-    return {"measure": "certified accuracy", "series": series, "baselines": baselines}
+            share = certified_accuracy(labels[at], inputs.plain[at], radii)
+            key, label = f"class={name}", str(name)
+            found.append({"key": key, "role": "class", "label": label, "l0": 0, "values": share.tolist()})
+    budgets = inputs.certificates
+    return [*found, *(_name_budget(one.l0, certified_accuracy(labels, one, radii)) for one in budgets)]
 
 
-def _name_budget(l0: int) -> str:
-    if l0 == 0:
-        return "numbers alone"
-    return f"and {l0} {'category' if l0 == 1 else 'categories'} changed"
+def _name_budget(l0: int, shares: FloatArray) -> Series:
+    """The curve of a number of categorical changes."""
+    label = f"and {l0} {'category' if l0 == 1 else 'categories'} changed" if l0 else "numbers alone"
+    return {"key": f"l0={l0}", "role": "l0", "label": label, "l0": l0, "values": shares.tolist()}
 
 
-def _shares(certificates: Certificates, radii: list[float]) -> FloatArray:
-    """Share of the rows that are certified at each radius, whatever their true label."""
-    return certified_accuracy(certificates.label, certificates, radii)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Baseline:
+    """What the model is compared with: which rows it answers rightly, and within which radius no change flips it."""
+
+    key: str
+    label: str
+    description: str
+    correct: BoolArray
+    radius: FloatArray
+
+    def draw(self, radii: list[float]) -> Series:
+        """Its certified accuracy at each radius."""
+        shares = certified_share(self.correct, self.radius, radii)
+        key = f"baseline={self.key}"
+        return {"key": key, "role": "baseline", "label": self.label, "l0": 0, "values": shares.tolist()}
 
 
-def _compare(inputs: Inputs, labels: NDArray[Any], training: tuple[Any, Any] | None) -> list[dict[str, Any]]:
+def _compare(inputs: Inputs, labels: LabelArray, training: Training | None) -> list[_Baseline]:
     """Baselines: always the most frequent label, and the same family trained (almost) without noise."""
-    names, counts = np.unique(labels if training is None else np.asarray(training[1]), return_counts=True)
+    names, counts = np.unique(labels if training is None else np.asarray(training.y), return_counts=True)
     frequent = names[int(counts.argmax())]
     whose = "these rows" if training is None else "the training rows"
-    every = np.ones(inputs.n_rows)
-    constant = Certificates(
-        label=np.full(inputs.n_rows, frequent),
-        failure=0 * every,
-        log_failure=-np.inf * every,
-        radius=np.inf * every,
-        norm=inputs.plain.norm,
-        classes=inputs.subject.classes,
+    constant = _Baseline(
+        "constant",
+        f"always {frequent}",
+        f"Answers “{frequent}”, the most frequent label of {whose}, whatever the row holds. "
+        "No change can flip it, so its curve is flat: a model is worth its robustness only above this line.",
+        np.asarray(labels == frequent),
+        np.full(inputs.n_rows, np.inf),
     )
-    found = [
-        {
-            "key": "constant",
-            "label": f"always {frequent}",
-            "description": f"Answers “{frequent}”, the most frequent label of {whose}, whatever the row holds. "
-            "No change can flip it, so its curve is flat: a model is worth its robustness only above this line.",
-            "certificates": constant,
-        }
-    ]
-    if training is not None:
-        found.append(_train_without_noise(inputs, training))
-    return found
+    return [constant] if training is None else [constant, _train_without_noise(inputs, labels, training)]
 
 
-def _train_without_noise(inputs: Inputs, training: tuple[Any, Any]) -> dict[str, Any]:
+def _train_without_noise(inputs: Inputs, labels: LabelArray, training: Training) -> _Baseline:
     subject = inputs.subject
     if subject.estimator is None:
         raise ValueError("`X_train` needs a classifier that can be trained again: a bare model cannot. Leave it out.")
@@ -154,62 +161,63 @@ def _train_without_noise(inputs: Inputs, training: tuple[Any, Any]) -> dict[str,
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         twin = type(subject.estimator)(**{**parameters, "noise": weak}).fit(*training)
-    certified = certify(twin.ensemble_, inputs.matrix, subject.noise)
-    named = replace(certified, label=subject.classes[certified.label], classes=subject.classes)
-    return {
-        "key": "without-noise",
-        "label": "trained without noise",
-        "description": f"The same {type(subject.estimator).__name__} with the same parameters, trained on the "
+    certificates = certify(twin.ensemble_, inputs.matrix, subject.noise)
+    return _Baseline(
+        "without-noise",
+        "trained without noise",
+        f"The same {type(subject.estimator).__name__} with the same parameters, trained on the "
         f"same rows with {_BASELINE_SHARE:.0%} of the noise, so that it does not learn to be robust; certified exactly "
         "as the model is.",
-        "certificates": named,
-    }
+        np.asarray(subject.classes[certificates.label] == labels),
+        certificates.radius,
+    )
 
 
-def tabulate(accuracy: dict[str, Any], scale: dict[str, Any]) -> dict[str, Any]:
+def tabulate(accuracy: Accuracy, scale: Scale) -> AccuracyTable:
     """The curves at the major radii, as shares and as text."""
     at = [scale["radii"].index(radius) for radius in scale["major"]]
     shown = [one for one in accuracy["series"] if not (one["role"] == "l0" and one["l0"] == 0)]
-    rows = [
-        {
-            "key": one["key"],
-            "label": _name_line(one),
-            "values": [one["values"][k] for k in at],
-            "text": [percent(one["values"][k]) for k in at],
-        }
-        for one in shown
-    ]
-    return {"radii": scale["major"], "rows": rows}
+    return {
+        "radii": scale["major"],
+        "rows": [
+            {
+                "key": one["key"],
+                "label": _name_line(one),
+                "values": [one["values"][k] for k in at],
+                "text": [percent(one["values"][k]) for k in at],
+            }
+            for one in shown
+        ],
+    }
 
 
-def _name_line(series: dict[str, Any]) -> str:
+def _name_line(series: Series) -> str:
     prefix = {"class": "class ", "l0": "numbers ", "baseline": "baseline: "}.get(series["role"], "")
     return prefix + str(series["label"])
 
 
-def summarize_histogram(inputs: Inputs, scale: dict[str, Any]) -> dict[str, Any]:
+def summarize_histogram(inputs: Inputs, scale: Scale) -> Histogram:
     """How many rows have which radius, right and wrong answers apart; 0 and infinity are counted beside the bins."""
     radius, correct = inputs.plain.radius, inputs.correct
     right = np.ones(radius.shape, dtype=bool) if correct is None else correct
     inside = (radius > 0) & np.isfinite(radius)
     end = scale["radii"][-1] if inside.any() else 0.0
     edges = np.linspace(0.0, end, _HISTOGRAM_BINS + 1) if end > 0 else np.zeros(1)
-    bins = {"edges": edges.tolist(), "right": [], "wrong": []}
-    if edges.size > 1:
-        bins["right"] = np.histogram(radius[inside & right], edges)[0].tolist()
-        bins["wrong"] = np.histogram(radius[inside & ~right], edges)[0].tolist()
+    has_bins = edges.size > 1
     return {
-        **bins,
+        "edges": edges.tolist(),
+        "right": np.histogram(radius[inside & right], edges)[0].tolist() if has_bins else [],
+        "wrong": np.histogram(radius[inside & ~right], edges)[0].tolist() if has_bins else [],
         "beyond": int((inside & (radius > edges[-1])).sum()),
         "nothing_certified": int((radius == 0).sum()),
         "cannot_flip": int(np.isinf(radius).sum()),
     }
 
 
-def summarize_radii(inputs: Inputs) -> dict[str, Any]:
+def summarize_radii(inputs: Inputs) -> Radii:
     """Typical radii (at least that share of the rows has that radius or more), and the averages that need labels."""
     radius = inputs.plain.radius
-    found: dict[str, Any] = {
+    found: Radii = {
         "median": float(np.quantile(radius, 0.5, method="lower")),
         "tenth": float(np.quantile(radius, 0.1, method="lower")),
         "smallest": float(radius.min()),

@@ -8,17 +8,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from markupsafe import Markup, escape
 
 from derand.report._text import count, cut, percent, shorten, show
+from derand.report._types import (
+    LAW_HEIGHT,
+    CategoricalShape,
+    CategoryPush,
+    Law,
+    LawAxis,
+    NumericalShape,
+    ReportSummary,
+    RowFacts,
+    Series,
+    Shape,
+    Size,
+)
 
 _WIDTH, _HEIGHT = 420, 250
 _SHAPE_WIDTH, _SHAPE_HEIGHT = 300, 176
 _LAW_PICTURE = 220
-LAW_HEIGHT = 1000
-"""What the highest bin of a law counts in the summary."""
 _ROLE_CLASSES = {"all": "line-main", "balanced": "line-second", "baseline": "line-base"}
 
 
@@ -76,7 +86,7 @@ class Frame:
         return "".join(parts)
 
 
-def _svg(frame: Frame, body: str, title: str, description: str, **data: Any) -> Markup:
+def _svg(frame: Frame, body: str, title: str, description: str, **data: float) -> Markup:
     """A picture with its name and description for those who do not see it."""
     extra = "".join(f' data-{name.replace("_", "-")}="{escape(value)}"' for name, value in data.items())
     return Markup(
@@ -104,7 +114,7 @@ def _fall(frame: Frame, xs: Sequence[float], ys: Sequence[float]) -> str:
     return "".join(path)
 
 
-def draw_curves(summary: dict[str, Any], roles: Sequence[str]) -> Markup | None:
+def draw_curves(summary: ReportSummary, roles: Sequence[str]) -> Markup | None:
     """Certified accuracy over the radius for some families of curves, with the mark that the slider moves."""
     radii = summary["scale"]["radii"]
     chosen = [one for one in summary["accuracy"]["series"] if one["role"] in roles]
@@ -123,7 +133,7 @@ def draw_curves(summary: dict[str, Any], roles: Sequence[str]) -> Markup | None:
     return _svg(frame, "".join(body), title, f"At radius {show(radii[k])}: {told}", **_slider(frame))
 
 
-def style_of(series: dict[str, Any], family: Sequence[dict[str, Any]]) -> str:
+def style_of(series: Series, family: Sequence[Series]) -> str:
     """Class of a curve: by its role, and within a family of several by its place."""
     if series["role"] in ("all", "balanced"):
         return _ROLE_CLASSES[series["role"]]
@@ -131,7 +141,7 @@ def style_of(series: dict[str, Any], family: Sequence[dict[str, Any]]) -> str:
     return f"{'line-base' if series['role'] == 'baseline' else 'line-family'} line-{place % 4}"
 
 
-def _slider(frame: Frame) -> dict[str, Any]:
+def _slider(frame: Frame) -> dict[str, float]:
     return {"left": frame.left, "right": frame.width - frame.right, "end": frame.x_range[1]}
 
 
@@ -140,12 +150,12 @@ def _mark_radius(frame: Frame, radius: float) -> str:
     return f'<line class="mark radius-mark" x1="{x}" x2="{x}" y1="{frame.top}" y2="{frame.floor}"/>'
 
 
-def _name_axis(summary: dict[str, Any]) -> str:
+def _name_axis(summary: ReportSummary) -> str:
     unit = {"standard": ", in standard deviations", "range": ", in ranges", "given": ", in given units"}
     return f"radius (l{summary['noise']['norm']}{unit.get(summary['noise']['unit'], '')})"
 
 
-def draw_budgets(summary: dict[str, Any]) -> Markup | None:
+def draw_budgets(summary: ReportSummary) -> Markup | None:
     """For a model without a radius: certified accuracy by the number of changed categories, as bars."""
     chosen = [one for one in summary["accuracy"]["series"] if one["role"] == "l0"]
     if len(chosen) < 2 or len(summary["scale"]["radii"]) > 1:
@@ -163,7 +173,7 @@ def draw_budgets(summary: dict[str, Any]) -> Markup | None:
     return _svg(frame, "".join(body), "Certified accuracy by changed categories", told)
 
 
-def draw_histogram(summary: dict[str, Any]) -> Markup | None:
+def draw_histogram(summary: ReportSummary) -> Markup | None:
     """How many rows have which radius."""
     histogram = summary["histogram"]
     edges, right, wrong = histogram["edges"], histogram["right"], histogram["wrong"]
@@ -187,12 +197,12 @@ def draw_histogram(summary: dict[str, Any]) -> Markup | None:
     return _svg(frame, "".join(body), "Histogram of radii", told, **_slider(frame))
 
 
-def cut_radius(radius: Any) -> str:
-    """A radius of the summary as text: "inf" stands for no limit."""
-    return "no limit" if radius == "inf" else cut(radius)
+def cut_radius(radius: Size) -> str:
+    """A radius of the summary as text."""
+    return cut(float(radius))
 
 
-def draw_shape(shape: dict[str, Any], span: tuple[float, float]) -> Markup:
+def draw_shape(shape: Shape, span: tuple[float, float]) -> Markup:
     """One feature's push: the steps, what noise makes of them, and the data beneath; all charts share their scale."""
     if shape["kind"] == "categorical":
         return _draw_categories(shape, span)
@@ -211,12 +221,12 @@ def draw_shape(shape: dict[str, Any], span: tuple[float, float]) -> Markup:
     points = [f"{frame.x(shape['low'] + width * k / last)},{frame.y(push)}" for k, push in enumerate(shape["smooth"])]
     body.append(f'<polyline class="line-main" points="{" ".join(points)}"/>')
     body.append(_short_ticks(frame, shape))
-    edges, pushes = (", ".join(show(value) for value in shape[key][:6]) for key in ("edges", "pushes"))
+    edges, pushes = (", ".join(show(value) for value in some[:6]) for some in (shape["edges"], shape["pushes"]))
     told = f"Steps at {edges}; pushes {pushes}"
     return _svg(frame, "".join(body), f"Shape of {shape['name']}", told)
 
 
-def _short_ticks(frame: Frame, shape: dict[str, Any]) -> str:
+def _short_ticks(frame: Frame, shape: NumericalShape) -> str:
     parts = [frame.rule(frame.floor, "axis")]
     ticks = choose_ticks(shape["low"], shape["high"], 4)
     if max(len(show(tick)) for tick in ticks) > 5:
@@ -243,9 +253,9 @@ def _draw_counts(frame: Frame, counts: Sequence[int]) -> str:
     return "".join(parts)
 
 
-def _draw_categories(shape: dict[str, Any], span: tuple[float, float]) -> Markup:
+def _draw_categories(shape: CategoricalShape, span: tuple[float, float]) -> Markup:
     """A bar per category, its push to the left or right, with the number of rows."""
-    entries = [*shape["categories"], {"name": "new or missing", **shape["other"]}]
+    entries: list[CategoryPush] = [*shape["categories"], {"name": "new or missing", **shape["other"]}]
     height = 20 * len(entries) + 12
     frame = Frame(_SHAPE_WIDTH, max(height, 80), span, (0.0, 1.0), 118, 44, 6, 6)
     zero = frame.x(0)
@@ -264,7 +274,7 @@ def _draw_categories(shape: dict[str, Any], span: tuple[float, float]) -> Markup
     return _svg(frame, "".join(body), f"Push of the categories of {shape['name']}", told)
 
 
-def shape_span(shapes: Sequence[dict[str, Any]]) -> tuple[float, float]:
+def shape_span(shapes: Sequence[Shape]) -> tuple[float, float]:
     """One scale for all shapes, with some room."""
     pushes = [0.0]
     for shape in shapes:
@@ -277,7 +287,7 @@ def shape_span(shapes: Sequence[dict[str, Any]]) -> tuple[float, float]:
     return low - room, high + room
 
 
-def law_paths(law: dict[str, Any], axis: dict[str, Any], is_one: bool) -> dict[str, str]:
+def law_paths(law: Law, axis: LawAxis, is_one: bool) -> dict[str, str]:
     """Paths of a law's picture, in places of its frame; the page's script draws other rows by the same rule."""
     frame = _law_frame(axis)
 
@@ -295,16 +305,16 @@ def law_paths(law: dict[str, Any], axis: dict[str, Any], is_one: bool) -> dict[s
     return {"held": "".join(held), "failing": "".join(failing), "cdf": "".join(below)}
 
 
-def _law_frame(axis: dict[str, Any]) -> Frame:
+def _law_frame(axis: LawAxis) -> Frame:
     return Frame(_WIDTH, _LAW_PICTURE, (0.0, float(axis["n_bins"])), (0.0, 1.0), 12, 46, 22, 40)
 
 
-def draw_law(row: dict[str, Any], axis: dict[str, Any], at: int) -> Markup:
+def draw_law(row: RowFacts, law: Law, axis: LawAxis, at: int) -> Markup:
     """The law of a row's score: its density, the part on the wrong side, its cdf, the threshold and the percentile.
 
     `at` is the place of a radius among those of the summary; the percentile belongs to it.
     """
-    law, frame = row["law"], _law_frame(axis)
+    frame = _law_frame(axis)
     paths = law_paths(law, axis, row["is_one"])
     threshold, percentile = frame.x(axis["threshold_bin"]), frame.x(min(max(law["percentile"][at], 0), axis["n_bins"]))
     ends = frame.width - frame.right
@@ -325,7 +335,7 @@ def draw_law(row: dict[str, Any], axis: dict[str, Any], at: int) -> Markup:
     return _svg(frame, "".join(body), title, told, left=frame.left, right=ends, top=frame.top, floor=frame.floor)
 
 
-def _law_ticks(axis: dict[str, Any]) -> list[tuple[float, str]]:
+def _law_ticks(axis: LawAxis) -> list[tuple[float, str]]:
     """Whole scores, counted from the threshold, in the middle of their places on the axis."""
     low = axis["low"] - axis["threshold"]
     scores = choose_ticks(low, low + axis["n_bins"] * axis["width"], 6)

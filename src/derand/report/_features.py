@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from derand.model import AdditiveEnsemble, CategoryTable, StepFunction, Term
-from derand.report._inputs import FloatArray, Inputs, Subject
+from derand._arrays import FloatArray
+from derand.model import AdditiveEnsemble, Term
+from derand.noise import Noise
+from derand.report._inputs import Inputs
 from derand.report._text import cut, shorten
+from derand.report._types import CategoricalShape, CategoryPush, Move, NumericalShape, Radii, Shape
 
 SHAPE_POINTS = 97
 SHAPE_BINS = 40
@@ -26,29 +29,24 @@ class Pushes:
     """
 
     def __init__(self, model: AdditiveEnsemble) -> None:
-        ranges = {term.feature: _score_range(term) for term in model.terms}
+        ranges = {term.features: term.score_range() for term in model.terms}
         lowest = sum(low for low, _ in ranges.values())
         span = sum(high - low for low, high in ranges.values())
         room = (model.threshold or 0) - lowest
         share = room / span if span else 0.0
-        self.neutral = {feature: low + share * (high - low) for feature, (low, high) in ranges.items()}
+        self.neutral = {features: low + share * (high - low) for features, (low, high) in ranges.items()}
 
-    def of_scores(self, term: Term, scores: Any) -> FloatArray:
+    def of_scores(self, term: Term, scores: ArrayLike) -> FloatArray:
         """Pushes of scores of a term."""
-        return np.asarray(scores, dtype=np.float64) - self.neutral[term.feature]
+        return np.asarray(scores, dtype=np.float64) - self.neutral[term.features]
 
-    def under_noise(self, term: Term, x: FloatArray, subject: Subject) -> FloatArray:
-        """Mean push of values under noise; a category is not randomised."""
-        if isinstance(term, CategoryTable):
+    def under_noise(self, term: Term, x: FloatArray, noise: Noise) -> FloatArray:
+        """Mean push of values of the term's column under noise; a category is not randomised."""
+        if not term.axes:
             return self.of_scores(term, term.evaluate(x))
-        cells = subject.noise.cell_probabilities(x, term.edges, term.feature)
-        return self.of_scores(term, cells @ term.scores[:, 0])
-
-
-def _score_range(term: Term) -> tuple[int, int]:
-    if isinstance(term, CategoryTable):
-        return term.score_range(unseen=True)
-    return int(term.scores.min()), int(term.scores.max())
+        (axis,) = term.axes
+        cells = noise.cell_probabilities(x, axis.edges, axis.feature)
+        return self.of_scores(term, cells @ term.cell_scores)
 
 
 def rank_terms(inputs: Inputs, model: AdditiveEnsemble) -> list[tuple[float, Term]]:
@@ -56,89 +54,88 @@ def rank_terms(inputs: Inputs, model: AdditiveEnsemble) -> list[tuple[float, Ter
     some = inputs.matrix[:: max(1, inputs.n_rows // _IMPORTANCE_ROWS)]
     ranked = []
     for term in model.terms:
-        low, high = _score_range(term)
-        spread = float(term.evaluate(some[:, term.feature]).std())
-        ranked.append((spread, high - low, term))
+        low, high = term.score_range()
+        ranked.append((float(term.score_rows(some).std()), high - low, term))
     ranked.sort(key=lambda entry: entry[:2], reverse=True)
     return [(spread, term) for spread, _, term in ranked]
 
 
-def summarize_shapes(inputs: Inputs, limit: int) -> list[dict[str, Any]]:
+def summarize_shapes(inputs: Inputs, limit: int) -> list[Shape]:
     """The shape functions of the most important features; none for a vote."""
     model = inputs.subject.additive
     if model is None:
         return []
     pushes = Pushes(model)
-    shapes = []
-    for importance, term in rank_terms(inputs, model)[:limit]:
-        describe = _describe_table if isinstance(term, CategoryTable) else _describe_steps
-        shapes.append(
-            {
-                "feature": term.feature,
-                "name": inputs.subject.names[term.feature],
-                "importance": importance,
-                **describe(inputs, term, pushes),  # type: ignore[arg-type]
-            }
-        )
-    return shapes
+    return [
+        (_describe_steps if term.axes else _describe_table)(inputs, term, pushes, importance)
+        for importance, term in rank_terms(inputs, model)[:limit]
+    ]
 
 
-def _describe_steps(inputs: Inputs, term: StepFunction, pushes: Pushes) -> dict[str, Any]:
-    subject, column = inputs.subject, inputs.matrix[:, term.feature]
-    noise_scale = float(subject.noise.scales(np.array([term.feature]))[0])
+def _describe_steps(inputs: Inputs, term: Term, pushes: Pushes, importance: float) -> NumericalShape:
+    ((feature, edges),) = term.axes
+    subject, column = inputs.subject, inputs.matrix[:, feature]
+    noise_scale = float(subject.noise.scales(np.array([feature]))[0])
     low, high = float(column.min()), float(column.max())
-    if term.edges.size and not (low <= term.edges[0] and term.edges[-1] <= high):
+    if edges.size and not (low <= edges[0] and edges[-1] <= high):
         # a split outside the data is shown where it is within reach of the noise
-        near = term.edges[(term.edges > low - 4 * noise_scale) & (term.edges < high + 4 * noise_scale)]
+        near = edges[(edges > low - 4 * noise_scale) & (edges < high + 4 * noise_scale)]
         low, high = min([low, *near.tolist()]), max([high, *near.tolist()])
     # also where all values are equal, or so large that a small margin would vanish beside them
     margin = max(0.05 * (high - low) or noise_scale, 1e-9 * max(abs(low), abs(high)))
     low, high = low - margin, high + margin
     x = np.linspace(low, high, SHAPE_POINTS)
-    inside = (term.edges > low) & (term.edges < high)
-    first = int(np.searchsorted(term.edges, low, side="right"))
-    cells = term.scores[first : first + int(inside.sum()) + 1, 0]
+    inside = (edges > low) & (edges < high)
+    first = int(np.searchsorted(edges, low, side="right"))
+    cells = term.cell_scores[first : first + int(inside.sum()) + 1]
     bins = np.histogram_bin_edges(column, SHAPE_BINS, range=(low, high))
     return {
+        "feature": feature,
+        "name": subject.names[feature],
+        "importance": importance,
         "kind": "numerical",
         "low": low,
         "high": high,
-        "edges": term.edges[inside].tolist(),
+        "edges": edges[inside].tolist(),
         "pushes": pushes.of_scores(term, cells).tolist(),
-        "smooth": pushes.under_noise(term, x, subject).tolist(),
+        "smooth": pushes.under_noise(term, x, subject.noise).tolist(),
         "counts": np.histogram(column, bins)[0].tolist(),
         "noise_scale": noise_scale,
     }
 
 
-def _describe_table(inputs: Inputs, term: CategoryTable, pushes: Pushes) -> dict[str, Any]:
-    subject, column = inputs.subject, inputs.matrix[:, term.feature]
-    known: list[dict[str, Any]] = [
+def _describe_table(inputs: Inputs, term: Term, pushes: Pushes, importance: float) -> CategoricalShape:
+    (feature,) = term.features
+    subject, column = inputs.subject, inputs.matrix[:, feature]
+    known: list[CategoryPush] = [
         {
-            "name": subject.describe_value(term.feature, code),
-            "push": float(pushes.of_scores(term, score)),
+            "name": subject.describe_value(feature, code),
+            "push": push,
             "count": int((column == code).sum()),
         }
-        for code, score in zip(term.categories.tolist(), term.scores[:, 0].tolist(), strict=True)
+        for code, push in zip(term.codes.tolist(), pushes.of_scores(term, term.cell_scores).tolist(), strict=True)
     ]
     known.sort(key=lambda entry: -entry["count"])
-    unseen = int(column.size - sum(entry["count"] for entry in known))
+    other = pushes.of_scores(term, term.evaluate([np.nan]))
     return {
+        "feature": feature,
+        "name": subject.names[feature],
+        "importance": importance,
         "kind": "categorical",
         "categories": known[:MAX_CATEGORIES],
         "left_out": max(0, len(known) - MAX_CATEGORIES),
-        "other": {"push": float(pushes.of_scores(term, term.other)), "count": unseen},
+        "other": {"push": float(other[0]), "count": int(column.size - sum(entry["count"] for entry in known))},
     }
 
 
-def summarize_moves(inputs: Inputs, radii: dict[str, Any]) -> list[dict[str, Any]]:
+def summarize_moves(inputs: Inputs, radii: Radii) -> list[Move]:
     """For each numerical feature of the model how far it may move if nothing else does, in its own unit."""
     subject = inputs.subject
-    moves = []
-    for feature in subject.numerical:
+    moves: list[Move] = []
+    for feature in subject.model.numerical_features:
         unit = float(subject.units[feature])
         column = inputs.matrix[:, feature]
-        half, most = (move_alone(radii[name], unit) for name in ("median", "tenth"))
+        half, most = (move_alone(float(radius), unit) for radius in (radii["median"], radii["tenth"]))
         moves.append(
             {
                 "feature": feature,

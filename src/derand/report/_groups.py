@@ -4,32 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from derand.certificates import Certificates
-from derand.metrics import certified_accuracy
-from derand.report._inputs import Inputs
+from derand._arrays import IntArray
+from derand.metrics import certified_share
+from derand.report._inputs import Groups, Inputs, LabelArray
 from derand.report._text import cut, percent, show
+from derand.report._types import Group, GroupShare, Subgroups
 
 MAX_GROUPS = 12
 _MISSING = "(missing or new)"
 
-Grouping = tuple[str, NDArray[Any], list[str]]
-"""A title, the group of each row, and the groups in the order in which they are shown."""
+
+class Grouping(NamedTuple):
+    """A title, the group of each row, and the groups in the order in which they are shown."""
+
+    title: str
+    names: LabelArray
+    order: list[str]
 
 
-def summarize_groups(inputs: Inputs, groups: Any, scale: dict[str, Any]) -> list[dict[str, Any]]:
+def summarize_groups(inputs: Inputs, groups: Groups | None, radius: float) -> list[Subgroups]:
     """Certified accuracy (certified share, without labels) and median radius of every group of the chosen columns."""
     return [
-        {"column": title, "groups": _measure(inputs, names, order, scale)}
-        for title, names, order in _read_groups(inputs, groups)
+        {
+            "column": found.title,
+            "groups": [_measure(inputs, name, np.flatnonzero(found.names == name), radius) for name in found.order],
+        }
+        for found in _read_groups(inputs, groups)
     ]
 
 
-def _read_groups(inputs: Inputs, groups: Any) -> list[Grouping]:
+def _read_groups(inputs: Inputs, groups: Groups | None) -> list[Grouping]:
     if groups is None:
         return []
     if isinstance(groups, Mapping):
@@ -45,7 +54,7 @@ def _read_groups(inputs: Inputs, groups: Any) -> list[Grouping]:
     return [_cut_column(inputs, feature, inputs.subject.names[feature]) for feature in features]
 
 
-def _as_given(inputs: Inputs, title: Any, values: Any) -> NDArray[Any]:
+def _as_given(inputs: Inputs, title: str, values: ArrayLike) -> LabelArray:
     names = np.asarray(values)
     if names.shape != (inputs.n_rows,):
         raise ValueError(
@@ -54,14 +63,14 @@ def _as_given(inputs: Inputs, title: Any, values: Any) -> NDArray[Any]:
     return np.array([_MISSING if value is None else str(value) for value in names.tolist()])
 
 
-def _by_size(title: str, names: NDArray[Any]) -> Grouping:
+def _by_size(title: str, names: LabelArray) -> Grouping:
     """Groups from the largest to the smallest, the rarest put together where there are too many."""
     merged = _merge_small(names)
     found, counts = np.unique(merged, return_counts=True)
-    return title, merged, found[np.argsort(-counts, kind="stable")].tolist()
+    return Grouping(title, merged, found[np.argsort(-counts, kind="stable")].tolist())
 
 
-def _find_feature(inputs: Inputs, one: Any) -> int:
+def _find_feature(inputs: Inputs, one: object) -> int:
     names = inputs.subject.names
     if isinstance(one, str):
         if one not in names:
@@ -88,10 +97,10 @@ def _cut_column(inputs: Inputs, feature: int, title: str) -> Grouping:
         *(f"{show(low)} to {show(high)}" for low, high in pairwise(cuts.tolist())),
         f"above {show(cuts[-1])}",
     ]
-    return title, np.array(names)[np.searchsorted(cuts, column)], names
+    return Grouping(title, np.array(names)[np.searchsorted(cuts, column)], names)
 
 
-def _merge_small(names: NDArray[Any]) -> NDArray[Any]:
+def _merge_small(names: LabelArray) -> LabelArray:
     """The same with the rarest groups put together where there are too many."""
     found, counts = np.unique(names, return_counts=True)
     if found.size <= MAX_GROUPS:
@@ -100,29 +109,22 @@ def _merge_small(names: NDArray[Any]) -> NDArray[Any]:
     return np.where(np.isin(names, kept), names.astype(object), f"(other, {found.size - kept.size} kinds)").astype(str)
 
 
-def _measure(inputs: Inputs, names: NDArray[Any], order: list[str], scale: dict[str, Any]) -> list[dict[str, Any]]:
-    quoted = scale["quoted"]
-    measured = []
-    for name in order:
-        at = np.flatnonzero(names == name)
-        certificates = inputs.plain[at]
-        median = float(np.quantile(certificates.radius, 0.5, method="lower"))
-        entry: dict[str, Any] = {
-            "name": name,
-            "n_rows": int(at.size),
-            "median_radius": median,
-            "median_radius_text": cut(median),
-            **_certified_at(inputs, at, certificates, quoted),
-        }
-        measured.append(entry)
-    return measured
+def _measure(inputs: Inputs, name: str, at: IntArray, radius: float) -> Group:
+    median = float(np.quantile(inputs.plain.radius[at], 0.5, method="lower"))
+    return {
+        "name": name,
+        "n_rows": int(at.size),
+        "median_radius": median,
+        "median_radius_text": cut(median),
+        **_count_certified(inputs, at, radius),
+    }
 
 
-def _certified_at(inputs: Inputs, at: NDArray[np.int64], certificates: Certificates, radius: float) -> dict[str, Any]:
-    labels = certificates.label if inputs.labels is None else inputs.labels[at]
-    share = float(certified_accuracy(labels, certificates, [radius])[0])
-    entry: dict[str, Any] = {"certified": share, "certified_text": percent(share)}
-    if inputs.labels is not None:
-        accuracy = float((certificates.label == labels).mean())
-        entry |= {"accuracy": accuracy, "accuracy_text": percent(accuracy)}
-    return entry
+def _count_certified(inputs: Inputs, at: IntArray, radius: float) -> GroupShare:
+    right = np.ones(at.size, dtype=bool) if inputs.correct is None else inputs.correct[at]
+    share = float(certified_share(right, inputs.plain.radius[at], [radius])[0])
+    found: GroupShare = {"certified": share, "certified_text": percent(share)}
+    if inputs.correct is not None:
+        accuracy = float(right.mean())
+        found |= {"accuracy": accuracy, "accuracy_text": percent(accuracy)}
+    return found

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
+import math
 
 from derand.report._features import multiply_down
 from derand.report._inputs import Inputs
 from derand.report._text import count, cut, percent, plural, shorten, show
+from derand.report._types import Accuracy, Guarantee, HeadlineNumber, Radii, Scale
 
 _SCALING_UNITS = {
     "standard": "standard deviation in the training data",
@@ -30,7 +29,7 @@ def describe_unit(inputs: Inputs) -> dict[str, str]:
 def describe_measure(inputs: Inputs) -> str:
     """How the size of a change is measured; nothing for a model that reads no numbers."""
     subject = inputs.subject
-    if not subject.numerical:
+    if not subject.model.numerical_features:
         return ""
     unit = describe_unit(inputs)["divide"]
     each = f"the change of each column is divided by {unit}" if unit else "each column's change is taken as it is"
@@ -40,7 +39,7 @@ def describe_measure(inputs: Inputs) -> str:
     return f"The size of a change is one number: {each}, {combine}."
 
 
-def _give_example(inputs: Inputs, scale: dict[str, Any], feature: int) -> str:
+def _give_example(inputs: Inputs, scale: Scale, feature: int) -> str:
     """The quoted radius in the unit of one column."""
     name = inputs.subject.names[feature]
     move = cut(multiply_down(scale["quoted"], float(inputs.subject.units[feature])))
@@ -49,14 +48,12 @@ def _give_example(inputs: Inputs, scale: dict[str, Any], feature: int) -> str:
     )
 
 
-def write_guarantee(
-    inputs: Inputs, scale: dict[str, Any], radii: dict[str, Any], accuracy: dict[str, Any], foremost: int | None
-) -> dict[str, Any]:
+def write_guarantee(inputs: Inputs, scale: Scale, radii: Radii, accuracy: Accuracy, foremost: int | None) -> Guarantee:
     """The paragraph, how size is measured (the feature `foremost` is the example), the limits, the headline numbers."""
     at = scale["radii"].index(scale["quoted"])
     curves = {one["key"]: one["values"] for one in accuracy["series"]}
     sentences = [_say_share(inputs, scale, curves["all"][at])]
-    if inputs.subject.numerical and scale["quoted"] > 0:
+    if inputs.subject.model.numerical_features and scale["quoted"] > 0:
         sentences.append(_say_median(radii))
     if len(inputs.certificates) > 1:
         sentences.append(_say_categories(inputs, curves, at))
@@ -77,11 +74,11 @@ def _rows_of(share: float, inputs: Inputs) -> str:
     return f"{count(rows)} of {plural(inputs.n_rows, 'row')} ({percent(share)})"
 
 
-def _say_share(inputs: Inputs, scale: dict[str, Any], share: float) -> str:
+def _say_share(inputs: Inputs, scale: Scale, share: float) -> str:
     start, answer = f"For {_rows_of(share, inputs)}", "the model's answer"
     if inputs.labels is not None:
         start, answer = f"{start} the model's answer is right, and", "it"
-    if not inputs.subject.numerical:
+    if not inputs.subject.model.numerical_features:
         return f"{start} no change of the row's numbers can alter {answer}: the model reads none."
     if scale["quoted"] == 0:
         return f"{start} no change of the row's numbers that is small enough can alter {answer}."
@@ -97,12 +94,13 @@ def _say_categories(inputs: Inputs, curves: dict[str, list[float]], at: int) -> 
     return f"If any one of its categories may become anything at the same time, {first[1]} of the rows remain{more}."
 
 
-def _say_median(radii: dict[str, Any]) -> str:
-    if not np.isfinite(radii["median"]):
+def _say_median(radii: Radii) -> str:
+    median = float(radii["median"])
+    if not math.isfinite(median):
         return "At least half of all rows withstand every change of their numbers."
-    if radii["median"] == 0:
+    if median == 0:
         return "For more than half of the rows nothing is certified."
-    return f"At least half of all rows withstand changes up to size {cut(radii['median'])}."
+    return f"At least half of all rows withstand changes up to size {cut(median)}."
 
 
 def _say_proof(inputs: Inputs) -> str:
@@ -111,17 +109,17 @@ def _say_proof(inputs: Inputs) -> str:
     return f"This is proven and not tested: nothing is sampled, {exact}."
 
 
-def _list_limits(inputs: Inputs, scale: dict[str, Any]) -> list[str]:
+def _list_limits(inputs: Inputs, scale: Scale) -> list[str]:
     limits = [
         "It says that an answer stays the same, not that it is right.",
         "It covers the rows of this report. Other rows need certificates of their own.",
     ]
-    if inputs.subject.numerical and scale["quoted"] > 0:
+    if inputs.subject.model.numerical_features and scale["quoted"] > 0:
         limits.append(
             "Beyond its radius a row may flip or not: the certificate is a lower bound. Exactly at the radius it may "
             "flip, too."
         )
-    if inputs.subject.categorical:
+    if inputs.subject.model.categorical_features:
         limits.append(
             f"Categories: results are given for 0 to {len(inputs.certificates) - 1} changed ones at a time, and "
             "changes to new values count as changes."
@@ -134,10 +132,10 @@ def _list_limits(inputs: Inputs, scale: dict[str, Any]) -> list[str]:
 
 
 def _list_numbers(
-    inputs: Inputs, scale: dict[str, Any], radii: dict[str, Any], curves: dict[str, list[float]], at: int
-) -> list[dict[str, str]]:
+    inputs: Inputs, scale: Scale, radii: Radii, curves: dict[str, list[float]], at: int
+) -> list[HeadlineNumber]:
     size = show(scale["quoted"])
-    numbers = []
+    numbers: list[HeadlineNumber] = []
     if inputs.labels is not None:
         numbers.append({"name": "Right answers", "value": percent(radii["accuracy"]), "note": "without any change"})
         note = f"right and proven against changes smaller than {size}" if scale["quoted"] else "right and proven"
@@ -153,10 +151,10 @@ def _list_numbers(
                 "note": f"to anything, numbers by less than {size}" if scale["quoted"] else "to anything",
             }
         )
-    if inputs.subject.numerical:
+    if inputs.subject.model.numerical_features:
         note = "half of the rows have this or more"
-        numbers.append({"name": "Median radius", "value": cut(radii["median"]), "note": note})
-    if inputs.labels is not None and inputs.subject.numerical and len(inputs.certificates) == 1:
-        mean = cut(radii["average_certified_radius"])
+        numbers.append({"name": "Median radius", "value": cut(float(radii["median"])), "note": note})
+    if inputs.labels is not None and inputs.subject.model.numerical_features and len(inputs.certificates) == 1:
+        mean = cut(float(radii["average_certified_radius"]))
         numbers.append({"name": "Average radius", "value": mean, "note": "wrong answers count 0"})
     return numbers

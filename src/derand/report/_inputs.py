@@ -7,21 +7,62 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from derand._arrays import BoolArray, FloatArray
 from derand.certificates import Certificates, certify
-from derand.model import AdditiveEnsemble, CategoryTable, Model, StepFunction, Term, WeightedVote
+from derand.model import AdditiveEnsemble, Model, is_model
 from derand.noise import Noise, as_noise
+from derand.report._text import show
+from derand.threat import as_budget
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+LabelArray = NDArray[Any]
+"""Labels, groups or classes: numbers or text, as the user has them."""
+
+Groups = str | int | Sequence[str | int] | Mapping[str, str | int | ArrayLike]
+"""Columns, or titles with one group per row or a column."""
 
 DEFAULT_L0 = 3
 """How many categorical changes are looked at where nothing is asked for."""
+
+
+class Encoding(Protocol):
+    """What a report reads of a classifier's encoding of tables."""
+
+    names: tuple[str, ...] | None
+    categories: Mapping[int, tuple[Any, ...]]
+
+
+class Classifier(Protocol):
+    """What a report asks of a fitted classifier."""
+
+    ensemble_: Model
+    noise_: Noise
+    classes_: LabelArray
+    encoding_: Encoding
+    n_jobs: int | None
+
+    def __init__(self, **parameters: Any) -> None: ...
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters of the constructor."""
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Train."""
+
+    def encode_rows(self, X: Any) -> FloatArray:
+        """Rows as the model reads them, checked."""
+
+
+class Training(NamedTuple):
+    """Rows and labels for a twin of the classifier."""
+
+    X: Any
+    y: ArrayLike
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,32 +71,16 @@ class Subject:
 
     model: Model
     noise: Noise
-    classes: NDArray[Any]
+    classes: LabelArray
     names: tuple[str, ...]
     categories: Mapping[int, tuple[Any, ...]]
-    estimator: Any
+    estimator: Classifier | None
     """The fitted classifier; None where a bare model was given."""
 
     @property
     def additive(self) -> AdditiveEnsemble | None:
         """The model where it is one sum, which has shapes and laws; None for a vote."""
-        return self.model if isinstance(self.model, AdditiveEnsemble) else None
-
-    @property
-    def terms(self) -> list[Term]:
-        """Terms of the model, of all its members for a vote."""
-        members = self.model.members if isinstance(self.model, WeightedVote) else (self.model,)
-        return [term for member in members for term in member.terms]
-
-    @property
-    def numerical(self) -> list[int]:
-        """Numerical features that the model reads."""
-        return sorted({term.feature for term in self.terms if isinstance(term, StepFunction) and term.edges.size})
-
-    @property
-    def categorical(self) -> list[int]:
-        """Categorical features that the model reads."""
-        return sorted({term.feature for term in self.terms if isinstance(term, CategoryTable)})
+        return self.model.members[0] if self.model.weights is None else None
 
     @property
     def units(self) -> FloatArray:
@@ -65,8 +90,6 @@ class Subject:
 
     def describe_value(self, feature: int, value: float) -> str:
         """A cell of the encoded table as the user wrote it."""
-        from derand.report._text import show
-
         if feature not in self.categories:
             return show(value, 6)
         if np.isnan(value):
@@ -83,8 +106,8 @@ class Inputs:
     subject: Subject
     matrix: FloatArray
     """The rows, categories as codes."""
-    labels: NDArray[Any] | None
-    certificates: list[Certificates]
+    labels: LabelArray | None
+    certificates: tuple[Certificates, ...]
     """One per number of categorical changes, from 0 on."""
     certify_seconds: float
 
@@ -98,79 +121,81 @@ class Inputs:
         return len(self.plain)
 
     @property
-    def correct(self) -> NDArray[np.bool_] | None:
+    def correct(self) -> BoolArray | None:
         return None if self.labels is None else np.asarray(self.labels == self.plain.label)
 
 
-def read_subject(model: Any, noise: Noise | str | None, feature_names: Sequence[str] | None) -> Subject:
+def read_subject(clf: Any, noise: Noise | str | None, feature_names: Sequence[str] | None) -> Subject:
     """The model, its noise and its names, from a fitted classifier or a bare model."""
-    if isinstance(model, AdditiveEnsemble | WeightedVote):
+    if is_model(clf):
         if noise is None:
             raise ValueError(
-                f"`noise` must be given with a bare {type(model).__name__}, such as 'gaussian:0.25': only a fitted "
+                f"`noise` must be given with a bare {type(clf).__name__}, such as 'gaussian:0.25': only a fitted "
                 "classifier knows its own."
             )
-        categories: Mapping[int, tuple[Any, ...]] = {}
-        names: tuple[Any, ...] | None = None
-        classes, ensemble, kept, estimator = np.array([0, 1]), model, as_noise(noise), None
-    else:
-        ensemble, kept, classes, encoding, estimator = _read_classifier(model, noise)
-        categories, names = encoding.categories, encoding.names
-    if feature_names is not None:
-        names = tuple(feature_names)
-        if len(names) != ensemble.n_features:
-            raise ValueError(
-                f"`feature_names` must hold {ensemble.n_features} names, one per feature of the model, "
-                f"got {len(names)}."
-            )
-    shown = [str(name) for name in names or (f"feature {column}" for column in range(ensemble.n_features))]
-    subject = Subject(ensemble, kept, classes, tuple(shown), categories, estimator)
-    if not categories:
-        codes = {
-            term.feature: tuple(range(int(term.categories.max(initial=-1)) + 1))
-            for term in subject.terms
-            if isinstance(term, CategoryTable)
-        }
-        subject = Subject(ensemble, kept, classes, tuple(shown), codes, estimator)
-    return subject
+        names = _name_features(clf, feature_names)
+        return Subject(clf, as_noise(noise), np.array([0, 1]), names, _list_codes(clf), None)
+    fitted = _check_classifier(clf, noise)
+    model, encoding = fitted.ensemble_, fitted.encoding_
+    names = _name_features(model, encoding.names if feature_names is None else feature_names)
+    categories = encoding.categories or _list_codes(model)
+    return Subject(model, fitted.noise_, np.asarray(fitted.classes_), names, categories, fitted)
 
 
-def _read_classifier(model: Any, noise: Noise | str | None) -> tuple[Model, Noise, NDArray[Any], Any, Any]:
-    if not hasattr(model, "certify") or not hasattr(model, "get_params"):
+def _check_classifier(clf: Any, noise: Noise | str | None) -> Classifier:
+    if not hasattr(clf, "certify") or not hasattr(clf, "get_params"):
         raise TypeError(
             "`clf` must be a fitted classifier of derand, an AdditiveEnsemble or a WeightedVote, "
-            f"got {type(model).__name__}."
+            f"got {type(clf).__name__}."
         )
-    if not hasattr(model, "ensemble_"):
-        raise ValueError(f"`clf` must be fitted, got a {type(model).__name__} that is not: call `fit` first.")
+    if not hasattr(clf, "ensemble_"):
+        raise ValueError(f"`clf` must be fitted, got a {type(clf).__name__} that is not: call `fit` first.")
+    fitted: Classifier = clf
     if noise is not None:
         raise ValueError(
             f"`noise` must be left out for a classifier, which is certified under its own noise, "
-            f"{model.noise_}, got {noise!r}."
+            f"{fitted.noise_}, got {noise!r}."
         )
-    return model.ensemble_, model.noise_, np.asarray(model.classes_), model.encoding_, model
+    return fitted
 
 
-def read_inputs(subject: Subject, X: Any, y: Any, l0: int | None) -> Inputs:
-    """Certify the rows and check the labels."""
-    most = len(subject.categorical)
-    if l0 is not None and (isinstance(l0, bool) or not isinstance(l0, int | np.integer) or l0 < 0):
-        raise ValueError(f"`l0` must be a number of categorical features that may change, 0 or larger, got {l0!r}.")
-    budgets = list(range(min(most, DEFAULT_L0 if l0 is None else int(l0)) + 1))
+def _name_features(model: Model, given: Sequence[str] | None) -> tuple[str, ...]:
+    """Names to show, by number where there are none."""
+    names = tuple(f"feature {column}" for column in range(model.n_features)) if given is None else tuple(given)
+    if len(names) != model.n_features:
+        raise ValueError(
+            f"`feature_names` must hold {model.n_features} names, one per feature of the model, got {len(names)}."
+        )
+    return tuple(str(name) for name in names)
+
+
+def _list_codes(model: Model) -> dict[int, tuple[int, ...]]:
+    """For each categorical feature all codes up to the largest that the model knows: they stand for themselves."""
+    return {
+        feature: tuple(range(int(term.codes.max(initial=-1)) + 1))
+        for term in model.member_terms
+        if not term.axes
+        for feature in term.features
+    }
+
+
+def read_inputs(subject: Subject, X: Any, y: ArrayLike | None, l0: int | None) -> Inputs:
+    """Encode the rows once, certify them and check the labels."""
+    most = len(subject.model.categorical_features)
+    asked = DEFAULT_L0 if l0 is None else as_budget(l0)
     start = time.perf_counter()
-    if subject.estimator is not None:
-        certificates = subject.estimator.certify(X, l0=budgets)
-        matrix = np.asarray(subject.estimator.encoding_.encode(X), dtype=np.float64)
-    else:
-        certificates = certify(subject.model, X, subject.noise, l0=budgets)
-        matrix = np.asarray(X, dtype=np.float64)
+    rows = X if subject.estimator is None else subject.estimator.encode_rows(X)
+    jobs = None if subject.estimator is None else subject.estimator.n_jobs
+    found = certify(subject.model, rows, subject.noise, l0=range(min(most, asked) + 1), n_jobs=jobs)
+    certificates = tuple(replace(one, label=subject.classes[one.label], classes=subject.classes) for one in found)
+    matrix = np.asarray(rows, dtype=np.float64)
     seconds = time.perf_counter() - start
-    if not len(certificates[0]):
+    if not len(matrix):
         raise ValueError("`X` must hold at least one row, got none.")
     return Inputs(subject, matrix, _read_labels(y, certificates[0]), certificates, seconds)
 
 
-def _read_labels(y: Any, certificates: Certificates) -> NDArray[Any] | None:
+def _read_labels(y: ArrayLike | None, certificates: Certificates) -> LabelArray | None:
     if y is None:
         return None
     labels = np.asarray(y)

@@ -10,13 +10,13 @@ import json
 import re
 from functools import cache
 from importlib import resources
-from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
 from derand.report import _charts
 from derand.report._text import count, cut, percent, plural, shorten, show
+from derand.report._types import ReportSummary, Size
 
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
@@ -26,15 +26,15 @@ _LATEX = {
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _NAME_LENGTH = 60
 _LISTED_NAMES = 12
-_ROW_KEYS = ("row", "label", "truth", "correct", "is_one", "radius", "radius_text", "failure_text", "pushes", "law")
+_ROW_KEYS = {"row", "label", "truth", "correct", "is_one", "radius", "radius_text", "failure_text", "pushes", "law"}
 
 
-def to_json(summary: dict[str, Any]) -> str:
+def to_json(summary: ReportSummary) -> str:
     """The dict itself."""
     return json.dumps(summary, allow_nan=False, ensure_ascii=False)
 
 
-def to_html(summary: dict[str, Any]) -> str:
+def to_html(summary: ReportSummary) -> str:
     """One page with its styles, script and data inside."""
     return (
         _environment()
@@ -51,7 +51,7 @@ def to_html(summary: dict[str, Any]) -> str:
     )
 
 
-def to_notebook(summary: dict[str, Any]) -> str:
+def to_notebook(summary: ReportSummary) -> str:
     """The page in a frame of its own, so that neither it nor the notebook changes the other's styles."""
     page = html.escape(to_html(summary), quote=True)
     return (
@@ -60,7 +60,7 @@ def to_notebook(summary: dict[str, Any]) -> str:
     )
 
 
-def _page_data(summary: dict[str, Any]) -> dict[str, Any]:
+def _page_data(summary: ReportSummary) -> dict[str, object]:
     """What the page's script needs: the rows, and for each radius how many rows are certified."""
     budgets = [one for one in summary["accuracy"]["series"] if one["role"] == "l0"]
     axis = summary["rows"]["law_axis"]
@@ -73,11 +73,11 @@ def _page_data(summary: dict[str, Any]) -> dict[str, Any]:
         "names": summary["model"]["feature_names"],
         "classes": summary["model"]["classes"],
         "axis": None if axis is None else {key: axis[key] for key in ("n_bins", "threshold_bin")},
-        "rows": [{key: row[key] for key in _ROW_KEYS} for row in summary["rows"]["table"]],
+        "rows": [{key: value for key, value in row.items() if key in _ROW_KEYS} for row in summary["rows"]["table"]],
     }
 
 
-def _embed(data: dict[str, Any]) -> Markup:
+def _embed(data: dict[str, object]) -> Markup:
     """JSON that cannot end the script element it stands in."""
     text = json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
@@ -103,7 +103,7 @@ def _read(name: str) -> str:
     return resources.files("derand.report").joinpath("static", name).read_text(encoding="utf-8")
 
 
-def to_markdown(summary: dict[str, Any]) -> str:
+def to_markdown(summary: ReportSummary) -> str:
     """The guarantee, the tables and how they were computed."""
     measure = summary["accuracy"]["measure"].capitalize()
     by_radius = [[row["label"], *row["text"]] for row in summary["table"]["rows"]]
@@ -125,21 +125,21 @@ def to_markdown(summary: dict[str, Any]) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _mark_moves(summary: dict[str, Any]) -> list[str]:
+def _mark_moves(summary: ReportSummary) -> list[str]:
     rows = [
-        [move["name"], *(_say_move(move[key]) for key in ("half_of_rows", "nine_in_ten"))] for move in summary["moves"]
+        [move["name"], _say_move(move["half_of_rows"]), _say_move(move["nine_in_ten"])] for move in summary["moves"]
     ]
     head = ["feature", "half of the rows", "nine rows in ten"]
     return ["## Radii in your own units", _pipe_table(head, rows)] if rows else []
 
 
-def _say_move(move: Any) -> str:
+def _say_move(move: Size) -> str:
     if move == "inf":
         return "any move"
     return f"±{cut(move)}" if move > 0 else "none"
 
 
-def _mark_weakest(summary: dict[str, Any]) -> list[str]:
+def _mark_weakest(summary: ReportSummary) -> list[str]:
     weakest = [summary["rows"]["table"][one["at"]] for one in summary["rows"]["explained"]]
     rows = [
         [str(row["row"]), row["label"], row["truth"] or "", row["radius_text"][0], row["failure_text"] or ""]
@@ -149,7 +149,7 @@ def _mark_weakest(summary: dict[str, Any]) -> list[str]:
     return ["## Rows with the smallest radius", _pipe_table(head, rows)] if rows else []
 
 
-def _mark_subgroups(summary: dict[str, Any]) -> list[str]:
+def _mark_subgroups(summary: ReportSummary) -> list[str]:
     head = ["group", "rows", "median radius", f"certified at {show(summary['scale']['quoted'])}"]
     parts = []
     for group in summary["subgroups"]:
@@ -161,7 +161,7 @@ def _mark_subgroups(summary: dict[str, Any]) -> list[str]:
     return parts
 
 
-def list_facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
+def list_facts(summary: ReportSummary) -> list[tuple[str, str]]:
     """How it was computed, as pairs of a name and a text."""
     model, data, noise, computed = summary["model"], summary["data"], summary["noise"], summary["computed"]
     kind = model["kind"] if model["estimator"] is None else f"{model['estimator']} ({model['kind']})"
@@ -171,7 +171,7 @@ def list_facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
         plural(model["n_categorical"], "categorical feature"),
     ]
     magnitude = f"{noise['parameter'].replace('_', ' ')} {show(noise['magnitude'])}"
-    seconds = {key: show(computed[f"{key}_seconds"], 2) for key in ("certify", "report")}
+    certifying, reporting = show(computed["certify_seconds"], 2), show(computed["report_seconds"], 2)
     parameters = ", ".join(f"{name}={value}" for name, value in model["parameters"].items())
     facts = [
         ("Model", f"{kind}, {', '.join(counted)}"),
@@ -182,7 +182,7 @@ def list_facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("Rows", f"{plural(data['n_rows'], 'row')}, {plural(data['n_features'], 'column')}"),
         ("Checksum of the rows", f"sha256 {data['sha256']}"),
         ("Versions", ", ".join(f"{name} {version}" for name, version in computed["versions"].items())),
-        ("Time", f"{computed['when']}; certificates {seconds['certify']} s, report {seconds['report']} s"),
+        ("Time", f"{computed['when']}; certificates {certifying} s, report {reporting} s"),
     ]
     return [(name, value) for name, value in facts if value]
 
@@ -205,7 +205,7 @@ def _pipe_table(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in [*lines, *listed])
 
 
-def to_latex(summary: dict[str, Any]) -> str:
+def to_latex(summary: ReportSummary) -> str:
     """The table of certified accuracy, in per cent."""
     radii = summary["table"]["radii"]
     head = [f"radius (l{summary['noise']['norm']})", *(show(radius) for radius in radii)]

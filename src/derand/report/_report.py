@@ -10,11 +10,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from derand.files import PathLike, replace_when_done
 from derand.noise import Noise
 from derand.report import _render
-from derand.report._inputs import read_inputs, read_subject
-from derand.report._summarize import summarize
+from derand.report._inputs import Groups, Training, read_inputs, read_subject
+from derand.report._summarize import Options, summarize
+from derand.report._types import ReportSummary
 
 
 class CertificateReport:
@@ -64,11 +67,11 @@ class CertificateReport:
         self,
         clf: Any,
         X: Any,
-        y: Any = None,
+        y: ArrayLike | None = None,
         *,
         X_train: Any = None,
-        y_train: Any = None,
-        groups: Any = None,
+        y_train: ArrayLike | None = None,
+        groups: Groups | None = None,
         radius: float | None = None,
         l0: int | None = None,
         title: str | None = None,
@@ -86,22 +89,22 @@ class CertificateReport:
         _check_count("n_explained", n_explained, 0)
         _check_count("n_shapes", n_shapes, 0)
         self._inputs = read_inputs(read_subject(clf, noise, feature_names), X, y, l0)
-        self._options = {
-            "title": title,
-            "training": None if X_train is None else (X_train, y_train),
-            "groups": groups,
-            "radius": _as_radius(radius),
-            "max_rows": max_rows,
-            "n_explained": min(n_explained, max_rows),
-            "n_shapes": n_shapes,
-            "seed": seed,
-        }
+        self._options = Options(
+            title=title,
+            training=None if y_train is None else Training(X_train, y_train),
+            groups=groups,
+            radius=_as_radius(radius),
+            max_rows=max_rows,
+            n_explained=min(n_explained, max_rows),
+            n_shapes=n_shapes,
+            seed=seed,
+        )
 
     @cached_property
-    def _summary(self) -> dict[str, Any]:
-        return summarize(self._inputs, **self._options)
+    def _summary(self) -> ReportSummary:
+        return summarize(self._inputs, self._options)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ReportSummary:
         """All that the report says, as plain numbers, text, lists and dicts; computed once."""
         return self._summary
 
@@ -169,12 +172,12 @@ class CertificateReport:
         return f"<CertificateReport: {inputs.n_rows} rows; write_html(path), open(), to_dict()>"
 
 
-def _check_count(name: str, value: Any, least: int) -> None:
+def _check_count(name: str, value: object, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"`{name}` must be a whole number, {least} or larger, got {value!r}.")
 
 
-def _as_radius(radius: Any) -> float | None:
+def _as_radius(radius: object) -> float | None:
     if radius is None:
         return None
     if isinstance(radius, bool) or not isinstance(radius, int | float) or not (math.isfinite(radius) and radius > 0):

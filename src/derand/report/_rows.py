@@ -7,20 +7,19 @@ wrong side is the failure mass.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from derand.certificates import distribution
+from derand._arrays import FloatArray, IntArray
+from derand.certificates import Distribution, distribution
 from derand.model import AdditiveEnsemble
-from derand.plot import find_percentile
-from derand.report._attack import find_attack
+from derand.report._attack import summarize_attack
 from derand.report._features import Pushes, rank_terms
-from derand.report._inputs import FloatArray, Inputs, IntArray
+from derand.report._inputs import Inputs
 from derand.report._text import cut, exceed
+from derand.report._types import LAW_HEIGHT, BinnedLaw, Law, LawAxis, Row, RowFacts, RowPushes, Rows, Scale
 
 LAW_BINS = 110
-LAW_HEIGHT = 1000
 _LISTED_PUSHES = 9
 _FAINT = 1e-4  # of the highest bin: less is not visible
 _CHUNK_NUMBERS = 2**22
@@ -39,16 +38,15 @@ def choose_rows(inputs: Inputs, limit: int, n_weakest: int, seed: int) -> IntArr
     return np.concatenate([weakest, others[np.sort(drawn)]])
 
 
-def summarize_rows(inputs: Inputs, scale: dict[str, Any], limit: int, n_explained: int, seed: int) -> dict[str, Any]:
+def summarize_rows(inputs: Inputs, scale: Scale, limit: int, n_explained: int, seed: int) -> Rows:
     """The row table, and the weakest rows with their explanations."""
     n_weakest = max(n_explained, min(limit // 4, 50))
     chosen = choose_rows(inputs, limit, n_weakest, seed)
     laws, axis = _summarize_laws(inputs, scale, chosen, n_explained)
     pushes = _summarize_pushes(inputs, chosen)
-    table = [
+    table: list[Row] = [
         {**_describe_row(inputs, row), "pushes": pushes[at], "law": laws[at]} for at, row in enumerate(chosen.tolist())
     ]
-    explained = [{"at": at, "attack": find_attack(inputs, row)} for at, row in enumerate(chosen[:n_explained].tolist())]
     return {
         "n_rows": inputs.n_rows,
         "sampled": len(table) < inputs.n_rows,
@@ -56,11 +54,13 @@ def summarize_rows(inputs: Inputs, scale: dict[str, Any], limit: int, n_explaine
         "seed": seed,
         "law_axis": axis,
         "table": table,
-        "explained": explained,
+        "explained": [
+            {"at": at, "attack": summarize_attack(inputs, row)} for at, row in enumerate(chosen[:n_explained].tolist())
+        ],
     }
 
 
-def _describe_row(inputs: Inputs, row: int) -> dict[str, Any]:
+def _describe_row(inputs: Inputs, row: int) -> RowFacts:
     plain = inputs.plain
     truth = None if inputs.labels is None else inputs.labels[row]
     failure = float(plain.failure[row])
@@ -84,89 +84,90 @@ def _say_failure(failure: float, log_failure: float) -> str:
     return f"below 1e{math.ceil(log_failure / math.log(10))}"
 
 
-def _summarize_pushes(inputs: Inputs, rows: IntArray) -> list[dict[str, Any] | None]:
+def _summarize_pushes(inputs: Inputs, rows: IntArray) -> list[RowPushes] | list[None]:
     """For each row its strongest pushes under noise, and the sum of the others; None for a vote."""
     model = inputs.subject.additive
     if model is None:
         return [None] * rows.size
     pushes = Pushes(model)
-    terms = [term for _, term in rank_terms(inputs, model)]
+    terms = {term.features[0]: term for _, term in rank_terms(inputs, model)}
+    features = list(terms)
     cells = inputs.matrix[rows]
     strengths = np.stack(
-        [pushes.under_noise(term, cells[:, term.feature], inputs.subject) for term in terms] or [np.zeros(rows.size)],
+        [pushes.under_noise(term, cells[:, feature], inputs.subject.noise) for feature, term in terms.items()]
+        or [np.zeros(rows.size)],
         axis=1,
     )
-    found: list[dict[str, Any] | None] = []
-    for at in range(rows.size):
-        order = np.argsort(-np.abs(strengths[at]), kind="stable")[: _LISTED_PUSHES if terms else 0]
-        rest = float(strengths[at].sum() - strengths[at][order].sum())
-        found.append(
+    return [_list_pushes(inputs, features, row, strength) for row, strength in zip(cells, strengths, strict=True)]
+
+
+def _list_pushes(inputs: Inputs, features: list[int], row: FloatArray, strengths: FloatArray) -> RowPushes:
+    """The strongest pushes of one row, for the push of each feature."""
+    order = np.argsort(-np.abs(strengths), kind="stable")[: _LISTED_PUSHES if features else 0]
+    return {
+        "listed": [
             {
-                "listed": [
-                    {
-                        "feature": terms[k].feature,
-                        "value": inputs.subject.describe_value(terms[k].feature, float(cells[at, terms[k].feature])),
-                        "push": round(float(strengths[at, k]), 2),
-                    }
-                    for k in order.tolist()
-                ],
-                "rest": round(rest, 2),
-                "n_rest": len(terms) - len(order),
-                "total": round(float(strengths[at].sum()), 2),
+                "feature": features[k],
+                "value": inputs.subject.describe_value(features[k], float(row[features[k]])),
+                "push": round(float(strengths[k]), 2),
             }
-        )
-    return found
+            for k in order.tolist()
+        ],
+        "rest": round(float(strengths.sum() - strengths[order].sum()), 2),
+        "n_rest": len(features) - len(order),
+        "total": round(float(strengths.sum()), 2),
+    }
 
 
 def _summarize_laws(
-    inputs: Inputs, scale: dict[str, Any], rows: IntArray, at_least: int
-) -> tuple[list[dict[str, Any] | None], dict[str, Any] | None]:
+    inputs: Inputs, scale: Scale, rows: IntArray, at_least: int
+) -> tuple[list[Law | None], LawAxis | None]:
     """The law of each row as bin heights on one axis, and that axis; None where the model has no law to show."""
-    nothing: list[dict[str, Any] | None] = [None] * rows.size
     model = inputs.subject.additive
-    if model is None or not inputs.subject.numerical:
-        return nothing, None
-    raw = _compute_laws(inputs, model, rows, at_least)
-    threshold = int(model.threshold or 0)
-    step = int(np.gcd.reduce([scores[1] - scores[0] for scores, _ in raw if scores.size > 1] or [1]))
-    visible = [scores[mass > _FAINT * mass.max()] for scores, mass in raw]
+    if model is None or not model.numerical_features:
+        return [None] * rows.size, None
+    found = _compute_laws(inputs, model, rows, at_least)
+    axis = _choose_axis(found, int(model.threshold or 0), inputs.subject.noise.failure_at(scale["radii"]).tolist())
+    shown = inputs.plain.label[rows] == inputs.subject.classes[1]
+    laws = [_summarize_law(law, axis, bool(is_one)) for law, is_one in zip(found, shown, strict=False)]
+    return [*laws, *[None] * (rows.size - len(laws))], axis
+
+
+def _choose_axis(laws: list[Distribution], threshold: int, failure_at: list[float]) -> LawAxis:
+    """Bins for all that is visible of the laws, and the threshold between two of them."""
+    step = int(np.gcd.reduce([law.support[1] - law.support[0] for law in laws if law.support.size > 1] or [1]))
+    visible = [law.support[law.pmf[0] > _FAINT * law.pmf[0].max()] for law in laws]
     low = min([threshold - step, *(int(scores[0]) for scores in visible)])
     high = max([threshold + step, *(int(scores[-1]) for scores in visible)])
     width = step * max(1, math.ceil((high - low + 1) / (LAW_BINS * step)))
-    first = _bin_of(np.array([low]), threshold, width)[0]
-    last = _bin_of(np.array([high]), threshold, width)[0]
-    axis: dict[str, Any] = {
+    first, last = _bin_of(np.array([low, high]), threshold, width).tolist()
+    return {
         "threshold": threshold,
         "width": width,
-        "n_bins": int(last - first + 1),
-        "threshold_bin": int(-first),  # bins from here on are class 1
-        "low": int(threshold + 1 + first * width),
-        "failure_at": [float(mass) for mass in inputs.subject.noise.failure_at(scale["radii"])],
+        "n_bins": last - first + 1,
+        "threshold_bin": -first,  # bins from here on are class 1
+        "low": threshold + 1 + first * width,
+        "failure_at": failure_at,
     }
-    laws: list[dict[str, Any] | None] = list(nothing)
-    for at, (scores, mass) in enumerate(raw):
-        is_one = bool(inputs.plain.label[rows[at]] == inputs.subject.classes[1])
-        percentile = find_percentile(scores, mass, axis["failure_at"], is_one)
-        laws[at] = {
-            **_bin_law(scores, mass, threshold, width, int(first), axis["n_bins"]),
-            # in bins from the left end of the axis, the middle of the score's cell
-            "percentile": np.round((percentile - axis["low"] + 0.5) / width, 1).tolist(),
-        }
-    return laws, axis
 
 
-def _compute_laws(
-    inputs: Inputs, model: AdditiveEnsemble, rows: IntArray, at_least: int
-) -> list[tuple[IntArray, FloatArray]]:
-    """Scores and masses of as many rows as the budget allows, in parts, without the impossible ends."""
-    laws: list[tuple[IntArray, FloatArray]] = []
+def _summarize_law(law: Distribution, axis: LawAxis, is_one: bool) -> Law:
+    percentile = law.percentile(axis["failure_at"], row=0, label=int(is_one))
+    # in bins from the left end of the axis, the middle of the score's cell
+    places = np.round((percentile - axis["low"] + 0.5) / axis["width"], 1)
+    return {**_bin_law(law, axis), "percentile": places.tolist()}
+
+
+def _compute_laws(inputs: Inputs, model: AdditiveEnsemble, rows: IntArray, at_least: int) -> list[Distribution]:
+    """The laws of as many rows as the budget allows, one by one and without the impossible ends."""
+    laws: list[Distribution] = []
     part = 1
     while len(laws) < rows.size:
         found = distribution(model, inputs.matrix[rows[len(laws) : len(laws) + part]], inputs.subject.noise)
         for mass in found.pmf:
             possible = np.flatnonzero(mass > 0)
             kept = slice(possible[0], possible[-1] + 1)
-            laws.append((found.support[kept].copy(), mass[kept].copy()))
+            laws.append(Distribution(found.support[kept].copy(), mass[None, kept].copy()))
         n_levels = found.support.size
         part = max(1, min(_CHUNK_NUMBERS // n_levels, 256))
         if len(laws) >= at_least and len(laws) * n_levels >= _LAW_NUMBERS:
@@ -179,9 +180,10 @@ def _bin_of(scores: IntArray, threshold: int, width: int) -> IntArray:
     return (scores - threshold - 1) // width
 
 
-def _bin_law(scores: IntArray, mass: FloatArray, threshold: int, width: int, first: int, n_bins: int) -> dict[str, Any]:
-    bins = np.clip(_bin_of(scores, threshold, width) - first, 0, n_bins - 1)
-    density = np.bincount(bins, weights=mass, minlength=n_bins)
+def _bin_law(law: Distribution, axis: LawAxis) -> BinnedLaw:
+    n_bins = axis["n_bins"]
+    places = _bin_of(law.support, axis["threshold"], axis["width"]) + axis["threshold_bin"]
+    density = np.bincount(np.clip(places, 0, n_bins - 1), weights=law.pmf[0], minlength=n_bins)
     below = np.cumsum(density)
     seen = np.flatnonzero(density > 0.5 / LAW_HEIGHT * density.max())
     start, stop = int(seen[0]), int(seen[-1]) + 1

@@ -9,48 +9,52 @@ import hashlib
 import math
 import platform
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 import derand
-from derand.model import WeightedVote
 from derand.report._accuracy import choose_scale, summarize_accuracy, summarize_histogram, summarize_radii, tabulate
 from derand.report._features import summarize_moves, summarize_shapes
 from derand.report._groups import summarize_groups
 from derand.report._guarantee import describe_measure, describe_unit, write_guarantee
-from derand.report._inputs import Inputs
+from derand.report._inputs import Groups, Inputs, Training
 from derand.report._rows import summarize_rows
 from derand.report._text import plural
+from derand.report._types import Computed, DataFacts, ModelFacts, NoiseFacts, ReportSummary, Rows, Shape
 
 SCHEMA = "derand-report/1"
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
 
 
-def summarize(
-    inputs: Inputs,
-    *,
-    title: str | None,
-    training: tuple[Any, Any] | None,
-    groups: Any,
-    radius: float | None,
-    max_rows: int,
-    n_explained: int,
-    n_shapes: int,
-    seed: int,
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user asked for, checked; `CertificateReport` says what each one means."""
+
+    title: str | None
+    training: Training | None
+    groups: Groups | None
+    radius: float | None
+    max_rows: int
+    n_explained: int
+    n_shapes: int
+    seed: int
+
+
+def summarize(inputs: Inputs, options: Options) -> ReportSummary:
     """All that a report says."""
     start = time.perf_counter()
-    scale = choose_scale(inputs.plain, radius)
+    scale = choose_scale(inputs.plain, options.radius)
     radii = summarize_radii(inputs)
-    accuracy = summarize_accuracy(inputs, scale, training)
-    shapes = summarize_shapes(inputs, n_shapes)
-    rows = summarize_rows(inputs, scale, max_rows, n_explained, seed)
-    summary = {
+    accuracy = summarize_accuracy(inputs, scale, options.training)
+    shapes = summarize_shapes(inputs, options.n_shapes)
+    rows = summarize_rows(inputs, scale, options.max_rows, options.n_explained, options.seed)
+    summary: ReportSummary = {
         "schema": SCHEMA,
-        "title": title or "Certificate report",
+        "title": options.title or "Certificate report",
         "model": _describe_model(inputs),
         "data": _describe_data(inputs),
         "noise": _describe_noise(inputs),
@@ -63,44 +67,41 @@ def summarize(
         "moves": summarize_moves(inputs, radii),
         "shapes": shapes,
         "rows": rows,
-        "subgroups": summarize_groups(inputs, groups, scale),
-        "left_out": _list_left_out(inputs, shapes, rows, groups),
+        "subgroups": summarize_groups(inputs, options.groups, scale["quoted"]),
+        "left_out": _list_left_out(inputs, shapes, rows, options.groups),
+        "computed": _describe_computation(inputs, start),
     }
-    summary["computed"] = _describe_computation(inputs, time.perf_counter() - start)
-    plain = _as_plain(summary)
-    assert isinstance(plain, dict)
-    return plain
+    return cast(ReportSummary, _as_plain(summary))
 
 
-def _find_foremost(inputs: Inputs, shapes: list[dict[str, Any]]) -> int | None:
+def _find_foremost(inputs: Inputs, shapes: list[Shape]) -> int | None:
     """The most important numerical feature, as far as that is known."""
     ranked = [shape["feature"] for shape in shapes if shape["kind"] == "numerical"]
-    return next(iter([*ranked, *inputs.subject.numerical]), None)
+    return next(iter([*ranked, *inputs.subject.model.numerical_features]), None)
 
 
-def _describe_model(inputs: Inputs) -> dict[str, Any]:
-    subject = inputs.subject
-    estimator = subject.estimator
+def _describe_model(inputs: Inputs) -> ModelFacts:
+    subject, model, estimator = inputs.subject, inputs.subject.model, inputs.subject.estimator
     parameters = {} if estimator is None else estimator.get_params(deep=False)
-    is_vote = isinstance(subject.model, WeightedVote)
-    read = {term.feature for term in subject.terms}
+    is_vote = model.weights is not None
+    read = {feature for term in model.member_terms for feature in term.features}
     return {
         "kind": "weighted vote of ensembles" if is_vote else "additive ensemble",
         "estimator": None if estimator is None else type(estimator).__name__,
         "parameters": {name: str(value) for name, value in parameters.items()},
-        "n_terms": len(subject.terms),
-        "n_members": len(subject.model.members) if isinstance(subject.model, WeightedVote) else None,
+        "n_terms": len(model.member_terms),
+        "n_members": len(model.members) if is_vote else None,
         "threshold": None if subject.additive is None else subject.additive.threshold,
         "levels": None if subject.additive is None else subject.additive.levels,
         "classes": [str(name) for name in subject.classes.tolist()],
         "feature_names": list(subject.names),
-        "n_numerical": len(subject.numerical),
-        "n_categorical": len(subject.categorical),
+        "n_numerical": len(model.numerical_features),
+        "n_categorical": len(model.categorical_features),
         "not_read": [name for feature, name in enumerate(subject.names) if feature not in read],
     }
 
 
-def _describe_data(inputs: Inputs) -> dict[str, Any]:
+def _describe_data(inputs: Inputs) -> DataFacts:
     labels = inputs.labels
     classes = [] if labels is None else [(str(name), int((labels == name).sum())) for name in inputs.subject.classes]
     return {
@@ -124,7 +125,7 @@ def _hash(inputs: Inputs) -> str:
     return digest.hexdigest()
 
 
-def _describe_noise(inputs: Inputs) -> dict[str, Any]:
+def _describe_noise(inputs: Inputs) -> NoiseFacts:
     noise = inputs.subject.noise
     return {
         "name": noise.name,
@@ -137,9 +138,9 @@ def _describe_noise(inputs: Inputs) -> dict[str, Any]:
     }
 
 
-def _list_left_out(inputs: Inputs, shapes: list[dict[str, Any]], rows: dict[str, Any], groups: Any) -> list[str]:
+def _list_left_out(inputs: Inputs, shapes: list[Shape], rows: Rows, groups: Groups | None) -> list[str]:
     """What a reader might miss, and why it is not there."""
-    subject, labels, model = inputs.subject, inputs.labels, inputs.subject.additive
+    labels, model = inputs.labels, inputs.subject.additive
     notes = []
     if labels is None:
         notes.append(
@@ -151,7 +152,7 @@ def _list_left_out(inputs: Inputs, shapes: list[dict[str, Any]], rows: dict[str,
             f"All rows have the label “{labels[0]}”: balanced accuracy equals plain accuracy, and there is no second "
             "class to compare with."
         )
-    if not subject.numerical:
+    if not inputs.subject.model.numerical_features:
         notes.append("The model reads no numbers: there is no radius, no law of the score and no table of moves.")
     if model is None:
         notes.append(
@@ -174,7 +175,7 @@ def _list_left_out(inputs: Inputs, shapes: list[dict[str, Any]], rows: dict[str,
     return notes
 
 
-def _describe_computation(inputs: Inputs, seconds: float) -> dict[str, Any]:
+def _describe_computation(inputs: Inputs, start: float) -> Computed:
     versions = {"derand": derand.__version__, "Python": platform.python_version()}
     for name in _PACKAGES:
         try:
@@ -185,7 +186,7 @@ def _describe_computation(inputs: Inputs, seconds: float) -> dict[str, Any]:
         "when": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "versions": versions,
         "certify_seconds": inputs.certify_seconds,
-        "report_seconds": seconds,
+        "report_seconds": time.perf_counter() - start,
     }
 
 

@@ -1,0 +1,380 @@
+"""Types of the report's dict, which `CertificateReport.to_dict` returns and every output renders.
+
+One class per section, named as README.md lists them. Must not know how anything is computed or shown.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypedDict
+
+Size = float | Literal["inf"]
+"""A radius or a move that may have no limit: JSON has no number for that, so it is the text "inf" there. `float` reads
+both."""
+
+
+LAW_HEIGHT = 1000
+"""What the highest bin of a law counts, and a cdf of 1."""
+
+
+class Scale(TypedDict):
+    """Radii at which curves are known, those of tables, and the one that the text speaks of."""
+
+    radii: list[float]
+    major: list[float]
+    quoted: float
+
+
+class ModelFacts(TypedDict):
+    """What was certified."""
+
+    kind: str
+    estimator: str | None
+    parameters: dict[str, str]
+    n_terms: int
+    n_members: int | None
+    threshold: int | None
+    levels: int | None
+    classes: list[str]
+    feature_names: list[str]
+    n_numerical: int
+    n_categorical: int
+    not_read: list[str]
+
+
+class ClassCount(TypedDict):
+    """How many rows have a label."""
+
+    name: str
+    n_rows: int
+
+
+class DataFacts(TypedDict):
+    """On which rows."""
+
+    n_rows: int
+    n_features: int
+    has_labels: bool
+    class_counts: list[ClassCount]
+    sha256: str
+
+
+class NoiseFacts(TypedDict):
+    """Under which noise, and how the size of a change is measured."""
+
+    name: str
+    text: str
+    parameter: str
+    magnitude: float
+    norm: int
+    unit: str
+    measure: str
+
+
+class HeadlineNumber(TypedDict):
+    """A number at the top of the page."""
+
+    name: str
+    value: str
+    note: str
+
+
+class Guarantee(TypedDict):
+    """What is proven, in words."""
+
+    paragraph: str
+    measure: str
+    limits: list[str]
+    numbers: list[HeadlineNumber]
+
+
+class Radii(TypedDict):
+    """Typical radii; the last three need labels."""
+
+    median: Size
+    tenth: Size
+    smallest: Size
+    largest: Size
+    certified_rows: int
+    accuracy: NotRequired[float]
+    balanced_accuracy: NotRequired[float]
+    average_certified_radius: NotRequired[Size]
+
+
+class Series(TypedDict):
+    """A curve over the radii of the scale."""
+
+    key: str
+    role: Literal["all", "balanced", "class", "l0", "baseline"]
+    label: str
+    l0: int
+    values: list[float]
+
+
+class Baseline(TypedDict):
+    """What the model is compared with, in words."""
+
+    key: str
+    label: str
+    description: str
+    accuracy: float
+
+
+class Accuracy(TypedDict):
+    """Certified accuracy over the radius; the certified share where there are no labels."""
+
+    measure: str
+    series: list[Series]
+    baselines: list[Baseline]
+
+
+class TableLine(TypedDict):
+    """A curve at the radii of the table."""
+
+    key: str
+    label: str
+    values: list[float]
+    text: list[str]
+
+
+class AccuracyTable(TypedDict):
+    """The curves at the major radii."""
+
+    radii: list[float]
+    rows: list[TableLine]
+
+
+class Histogram(TypedDict):
+    """How many rows have which radius, and how many lie beside the bins."""
+
+    edges: list[float]
+    right: list[int]
+    wrong: list[int]
+    beyond: int
+    nothing_certified: int
+    cannot_flip: int
+
+
+class Move(TypedDict):
+    """How far a numerical feature may move alone."""
+
+    feature: int
+    name: str
+    unit: float
+    half_of_rows: Size
+    nine_in_ten: Size
+    low: float
+    high: float
+    sentence: str
+
+
+class _Shape(TypedDict):
+    feature: int
+    name: str
+    importance: float
+
+
+class NumericalShape(_Shape):
+    """Pushes of a number: the steps, their mean under noise, and the data beneath."""
+
+    kind: Literal["numerical"]
+    low: float
+    high: float
+    edges: list[float]
+    pushes: list[float]
+    smooth: list[float]
+    counts: list[int]
+    noise_scale: float
+
+
+class OtherPush(TypedDict):
+    """Push of values that no other entry names, and how many rows have one."""
+
+    push: float
+    count: int
+
+
+class CategoryPush(OtherPush):
+    """Push of a category."""
+
+    name: str
+
+
+class CategoricalShape(_Shape):
+    """Pushes of categories, the most frequent ones first."""
+
+    kind: Literal["categorical"]
+    categories: list[CategoryPush]
+    left_out: int
+    other: OtherPush
+
+
+Shape = NumericalShape | CategoricalShape
+
+
+class Push(TypedDict):
+    """What one feature adds to a row's score."""
+
+    feature: int
+    value: str
+    push: float
+
+
+class RowPushes(TypedDict):
+    """The strongest pushes of a row, the sum of the others, and that of all."""
+
+    listed: list[Push]
+    rest: float
+    n_rest: int
+    total: float
+
+
+class BinnedLaw(TypedDict):
+    """A law as heights of bins from `start` on, of at most LAW_HEIGHT."""
+
+    start: int
+    density: list[int]
+    cdf: list[int]
+
+
+class Law(BinnedLaw):
+    """The law of a row's score, and its percentile for each radius of the scale, in bins."""
+
+    percentile: list[float]
+
+
+class LawAxis(TypedDict):
+    """The bins that all shown laws share."""
+
+    threshold: int
+    width: int
+    n_bins: int
+    threshold_bin: int
+    low: int
+    failure_at: list[float]
+
+
+class RowFacts(TypedDict):
+    """What is certified of a row; radii by the number of categorical changes."""
+
+    row: int
+    label: str
+    truth: str | None
+    correct: bool | None
+    is_one: bool
+    radius: list[Size]
+    radius_text: list[str]
+    failure: float | None
+    failure_text: str | None
+
+
+class Row(RowFacts):
+    """A line of the row table."""
+
+    pushes: RowPushes | None
+    law: Law | None
+
+
+class Change(TypedDict):
+    """How a flip moves one feature."""
+
+    name: str
+    before: str
+    after: str
+    move: str
+
+
+class NoFlip(TypedDict):
+    """No flip was found; nothing was searched where none is possible."""
+
+    found: Literal[False]
+    searched: bool
+
+
+class FoundFlip(TypedDict):
+    """The nearest flip that was found."""
+
+    found: Literal[True]
+    searched: Literal[True]
+    distance: float
+    distance_text: str
+    label: str
+    n_changes: int
+    changes: list[Change]
+
+
+Attack = NoFlip | FoundFlip
+
+
+class Explained(TypedDict):
+    """An explained row: its place in the row table, and a change that flips it."""
+
+    at: int
+    attack: Attack
+
+
+class Rows(TypedDict):
+    """The row table, the weakest rows first."""
+
+    n_rows: int
+    sampled: bool
+    n_weakest: int
+    seed: int
+    law_axis: LawAxis | None
+    table: list[Row]
+    explained: list[Explained]
+
+
+class GroupShare(TypedDict):
+    """How many rows of a group are certified at the quoted radius, and right."""
+
+    certified: float
+    certified_text: str
+    accuracy: NotRequired[float]
+    accuracy_text: NotRequired[str]
+
+
+class Group(GroupShare):
+    """Rows that have something in common."""
+
+    name: str
+    n_rows: int
+    median_radius: Size
+    median_radius_text: str
+
+
+class Subgroups(TypedDict):
+    """The groups of one column."""
+
+    column: str
+    groups: list[Group]
+
+
+class Computed(TypedDict):
+    """When, with what and how fast."""
+
+    when: str
+    versions: dict[str, str]
+    certify_seconds: float
+    report_seconds: float
+
+
+class ReportSummary(TypedDict):
+    """All that a report says."""
+
+    schema: str
+    title: str
+    model: ModelFacts
+    data: DataFacts
+    noise: NoiseFacts
+    guarantee: Guarantee
+    scale: Scale
+    radii: Radii
+    accuracy: Accuracy
+    table: AccuracyTable
+    histogram: Histogram
+    moves: list[Move]
+    shapes: list[Shape]
+    rows: Rows
+    subgroups: list[Subgroups]
+    left_out: list[str]
+    computed: Computed

@@ -1,0 +1,121 @@
+"""The search for a flip: what it finds flips, and never lies inside the certified ball."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from derand import AdditiveEnsemble, CategoryTable, Gaussian, StepFunction, WeightedVote, certify
+from derand.certificates import find_flip
+from derand.certificates._attack import measure_change
+from derand.model import Model
+from derand.noise import NOISES, Noise
+
+KINDS = sorted(NOISES)
+
+
+def draw_model(rng: np.random.Generator, n_terms: int) -> AdditiveEnsemble:
+    """A few steps per feature, and one categorical column at the end."""
+    steps = [
+        StepFunction(feature, np.sort(rng.normal(size=3)), rng.integers(-9, 10, size=4)) for feature in range(n_terms)
+    ]
+    table = CategoryTable(n_terms, [0, 1], [-2, 2], other=1)
+    return AdditiveEnsemble([*steps, table], 0, n_terms + 1)
+
+
+def draw_rows(rng: np.random.Generator, n_terms: int, n_rows: int) -> np.ndarray:
+    return np.column_stack([rng.normal(size=(n_rows, n_terms)), rng.choice([0.0, 1.0, 5.0, np.nan], n_rows)])
+
+
+def check_flips(model: Model, rows: np.ndarray, noise: Noise) -> int:
+    """All flips from the rows are true ones; how many there are."""
+    certificates = certify(model, rows, noise)
+    units = np.ones(model.n_features) if noise.units is None else np.array(noise.units)
+    free = list(model.numerical_features)
+    found = 0
+    for row in range(len(rows)):
+        flip = find_flip(model, rows, noise, certificates, row=row)
+        if flip is None:
+            continue
+        found += 1
+        assert certify(model, flip.row[None], noise).label[0] == flip.label != certificates.label[row]
+        assert flip.distance >= certificates.radius[row]
+        size = np.linalg.norm((flip.row - rows[row])[free] / units[free], ord=noise.norm)
+        assert size <= flip.distance <= size * (1 + 1e-11)
+        held = [column for column in range(model.n_features) if column not in free]
+        assert np.array_equal(flip.row[held], rows[row, held], equal_nan=True)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("units", [None, (0.5, 3.0, 1.0, 1.0)])
+def test_a_flip_has_another_label_and_lies_outside_the_certified_ball(
+    kind: str, units: tuple[float, ...] | None
+) -> None:
+    """Every found change flips the label, moves numbers alone, and has the size that it says, rounded up."""
+    rng = np.random.default_rng(3)
+    model, rows = draw_model(rng, 3), draw_rows(rng, 3, 25)
+    assert check_flips(model, rows, NOISES[kind](0.4, units)) >= 15
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_flips_of_votes_are_true_ones(kind: str) -> None:
+    """A vote has no slope to follow: single features and other rows lead the way."""
+    rng = np.random.default_rng(4)
+    members = [draw_model(rng, 2) for _ in range(3)]
+    assert check_flips(WeightedVote(members, [1.0, 0.7, -0.3]), draw_rows(rng, 2, 20), NOISES[kind](0.4)) >= 10
+
+
+def test_a_flip_of_one_stump_is_tight() -> None:
+    """With one feature the certificate is exact, and the search comes close to it."""
+    model = AdditiveEnsemble.from_stumps([0], [0.5], [0.1], [0.9], n_features=1)
+    rows = [[0.0], [2.0]]
+    certificates = certify(model, rows, Gaussian(0.25))
+    for row, distance in ((0, 0.5), (1, 1.5)):
+        flip = find_flip(model, rows, Gaussian(0.25), certificates, row=row)
+        assert flip is not None
+        assert flip.distance == pytest.approx(distance, rel=2e-2)
+
+
+def test_a_change_is_measured_in_the_noise_s_norm_and_units() -> None:
+    """A change of one feature alone is its size in its unit; two add up by the norm."""
+    assert measure_change(np.array([-3.0]), np.array([0]), Gaussian(0.25)) == pytest.approx(3.0)
+    change, both = np.array([3.0, np.nan, 8.0]), np.array([0, 2])
+    assert measure_change(change, both, Gaussian(0.25, (1.0, 1.0, 2.0))) == pytest.approx(5.0)
+    assert measure_change(change, both, NOISES["laplace"](0.25, (1.0, 1.0, 2.0))) == pytest.approx(7.0)
+
+
+def test_labels_are_the_classes_of_the_certificates() -> None:
+    """A flip is told in the names that the certificates have."""
+    model = AdditiveEnsemble.from_stumps([0], [0.5], [0.1], [0.9], n_features=1)
+    plain = certify(model, [[0.0]], "gaussian:0.25")
+    classes = np.array(["no", "yes"])
+    named = replace(plain, label=classes[plain.label], classes=classes)
+    flip = find_flip(model, [[0.0]], "gaussian:0.25", named, row=0)
+    assert flip is not None
+    assert flip.label == "yes"
+
+
+def test_nothing_is_found_where_nothing_can_flip() -> None:
+    """Without numbers, or with one answer everywhere, there is no flip; and the result cannot be written to."""
+    model = AdditiveEnsemble([CategoryTable(0, [0, 1], [-2, 2], other=1)], 0, 1)
+    assert find_flip(model, [[1.0]], "gaussian:1", certify(model, [[1.0]], "gaussian:1"), row=0) is None
+    sure = AdditiveEnsemble([StepFunction(0, [0.0], [1, 2])], 0, 1)
+    assert find_flip(sure, [[1.0]], "gaussian:1", certify(sure, [[1.0]], "gaussian:1"), row=0) is None
+    step = AdditiveEnsemble([StepFunction(0, [0.0], [0, 1])], 0, 1)
+    flip = find_flip(step, [[1.0]], "gaussian:1", certify(step, [[1.0]], "gaussian:1"), row=0)
+    assert flip is not None
+    with pytest.raises(ValueError, match="read-only"):
+        flip.row[0] = 0.0
+
+
+def test_other_rows_than_the_certified_ones_are_refused() -> None:
+    """The error names both shapes."""
+    model = AdditiveEnsemble([StepFunction(0, [0.0], [0, 1])], 0, 1)
+    certificates = certify(model, [[1.0]], "gaussian:1")
+    with pytest.raises(
+        ValueError, match=r"the 1 rows that `certificates` are about, 1 columns each, got shape \(2, 1\)"
+    ):
+        find_flip(model, [[1.0], [2.0]], "gaussian:1", certificates, row=0)

@@ -1,0 +1,58 @@
+"""What every page must be, whatever the report is about."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+
+from derand.report import CertificateReport
+
+SIZE_LIMIT = 3 * 2**20
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, in order, and whether every one was closed."""
+
+    VOID = frozenset({"meta", "link", "input", "br", "line", "rect", "path", "polyline"})
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def check_page(report: CertificateReport) -> Page:
+    """What every page must be: whole, small, without network, with names for what is seen."""
+    text = report.to_html()
+    assert len(text.encode()) < SIZE_LIMIT
+    page = Page(text)
+    assert not page.open
+    names = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(names) == len(set(names))
+    assert all((link["href"] or "")[1:] in names for link in page.all("a"))
+    for _, attributes in page.tags:
+        assert "src" not in attributes
+        assert (attributes.get("href") or "#").startswith(("#", "data:,"))
+    assert "http://" not in text
+    assert "https://" not in text
+    assert all(image.get("aria-label") or image.get("aria-hidden") for image in page.all("svg"))
+    assert report.to_markdown().startswith("# ")
+    assert report.to_latex().count(r"\\") == 1 + len(report.to_dict()["table"]["rows"])
+    assert json.loads(report.to_json()) == report.to_dict()
+    return page

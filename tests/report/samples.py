@@ -1,0 +1,85 @@
+"""Rows, models and unusual reports, and how a test finds a curve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from derand import AdditiveEnsemble, CategoryTable, StepFunction, StumpClassifier, WeightedVote
+from derand.report import CertificateReport, ReportSummary
+
+
+def make_rows(n_rows: int = 80, n_columns: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    X = np.random.default_rng(seed).normal(size=(n_rows, n_columns))
+    return X, np.where(X[:, 0] + 0.7 * X[:, 1] > 0, "yes", "no")
+
+
+def make_mixed(n_rows: int = 120) -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(40, 12, n_rows).round(1),
+            "job": rng.choice(["clerk", "smith", "cook"], n_rows),
+            "town": rng.choice(["Málaga", "Łódź", "東京"], n_rows),
+        }
+    )
+    y = (frame["age"] / 12 + 2 * (frame["job"] == "smith") + rng.normal(size=n_rows) > 4).to_numpy().astype(int)
+    return frame, y
+
+
+def make_vote() -> WeightedVote:
+    members = [
+        AdditiveEnsemble.from_stumps([0], [0.1], [0.1], [0.9], n_features=3),
+        AdditiveEnsemble.from_stumps([1], [0.0], [0.3], [0.8], n_features=3),
+    ]
+    return WeightedVote([members[0], members[1], members[0]], [1.0, 0.7, -0.2])
+
+
+def series(summary: ReportSummary, key: str) -> list[float]:
+    (found,) = [one["values"] for one in summary["accuracy"]["series"] if one["key"] == key]
+    return found
+
+
+def report_on_words(**options: Any) -> CertificateReport:
+    frame, target = make_mixed()
+    words = frame[["job", "town"]]
+    labels = {"y": target} if options else {}
+    return CertificateReport(StumpClassifier().fit(words, target), words, **labels, **options)
+
+
+def report_on_codes() -> CertificateReport:
+    X, y = make_rows()
+    terms = (CategoryTable(0, [0, 1, 5], [-3, 3, 1], 0), StepFunction(1, [0.0], [-2, 3]))
+    rows = np.column_stack([np.tile([0, 1, 5, 7, np.nan], 16), X[:, 1]])
+    return CertificateReport(AdditiveEnsemble(terms, 0, 2), rows, (y == "yes").astype(int), noise="laplace:1")
+
+
+def report_on_numbers(case: str) -> CertificateReport:
+    X, y = make_rows()
+    clf = StumpClassifier(noise="gaussian:0.5").fit(X, y)
+    some = {"no labels": (X,), "one class": (X[y == "yes"], y[y == "yes"]), "one row": (X[:1], y[:1])}
+    if case == "no explanations":
+        return CertificateReport(clf, X, y, n_explained=0, n_shapes=0, max_rows=1)
+    return CertificateReport(clf, *some[case], groups=0)
+
+
+def report_on_bare(model: AdditiveEnsemble | WeightedVote) -> CertificateReport:
+    X, y = make_rows()
+    return CertificateReport(model, X, (y == "yes").astype(int), noise="gaussian:0.25")
+
+
+CASES: dict[str, tuple[Callable[[], CertificateReport], str]] = {
+    "no labels": (lambda: report_on_numbers("no labels"), "No labels were given"),
+    "one class": (lambda: report_on_numbers("one class"), "All rows have the label “yes”"),
+    "one row": (lambda: report_on_numbers("one row"), "All rows have the label"),
+    "no explanations": (lambda: report_on_numbers("no explanations"), "Shapes are shown for the 0"),
+    "categories alone": (lambda: report_on_words(groups="job"), "The model reads no numbers"),
+    "categories alone, no labels": (report_on_words, "The model reads no numbers"),
+    "codes": (report_on_codes, "No column was chosen"),
+    "a vote": (lambda: report_on_bare(make_vote()), "weighted vote"),
+    "a constant model": (lambda: report_on_bare(AdditiveEnsemble((), 0, 3)), "The model reads no numbers"),
+}
+"""Reports on unusual input, and what each says that it leaves out."""

@@ -1,0 +1,48 @@
+"""The text says this model's numbers, and only what is proven."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from derand import certified_accuracy
+from derand.report import CertificateReport
+from derand.report._text import cut, percent
+from tests.report.samples import make_vote, report_on_bare, report_on_words, series
+
+
+def test_a_chosen_radius_is_quoted(numbers: Any) -> None:
+    """The text, the table and the curves speak of the radius that was asked for."""
+    clf, X, y = numbers
+    summary = CertificateReport(clf, X, y, radius=0.123).to_dict()
+    assert summary["scale"]["quoted"] == 0.123
+    assert 0.123 in summary["table"]["radii"]
+    share = certified_accuracy(y, clf.certify(X), [0.123])[0]
+    assert series(summary, "all")[summary["scale"]["radii"].index(0.123)] == share
+    assert "smaller than 0.123" in summary["guarantee"]["paragraph"]
+    assert percent(share) in summary["guarantee"]["paragraph"]
+
+
+def test_the_text_tells_what_changed_categories_leave(mixed: Any) -> None:
+    """With categories, the paragraph and the headline give the share that holds where one of them changes."""
+    clf, X, y = mixed
+    summary = CertificateReport(clf, X, y).to_dict()
+    share = percent(series(summary, "l0=1")[summary["scale"]["radii"].index(summary["scale"]["quoted"])])
+    assert f"{share} of the rows remain" in summary["guarantee"]["paragraph"]
+    (headline,) = [one for one in summary["guarantee"]["numbers"] if one["name"] == "With 1 category changed"]
+    assert headline["value"] == share
+    assert any("0 to 2 changed ones" in limit for limit in summary["guarantee"]["limits"])
+
+
+def test_the_median_is_told_cut() -> None:
+    """Half of the rows withstand what the text says, never more."""
+    summary = report_on_bare(make_vote()).to_dict()
+    median = float(summary["radii"]["median"])
+    assert f"up to size {cut(median)}." in summary["guarantee"]["paragraph"]
+    assert float(cut(median)) <= median
+
+
+def test_a_model_without_numbers_promises_no_radius() -> None:
+    """Where no number is read, the text says so, and there is no measure of a change."""
+    guarantee = report_on_words(groups="job").to_dict()["guarantee"]
+    assert "the model reads none" in guarantee["paragraph"]
+    assert guarantee["measure"] == ""

@@ -1,0 +1,65 @@
+"""CertificateReport: made once, written whole, in every format, for every trainer."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from derand.report import CertificateReport
+from derand.storage._classifiers import list_estimators
+from tests.report.pages import check_page
+from tests.report.samples import make_rows
+
+
+@pytest.mark.parametrize("name", list_estimators())
+def test_every_trainer_has_a_report(name: str) -> None:
+    """A report on each classifier that can be trained is whole, with a twin of the same kind as the baseline."""
+    X, y = make_rows(60, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clf = list_estimators()[name](noise="gaussian:0.5").fit(X, y)
+    report = CertificateReport(clf, X, y, X_train=X, y_train=y, max_rows=20)
+    check_page(report)
+    assert name in report.to_dict()["accuracy"]["baselines"][1]["description"]
+
+
+def test_the_report_is_written_whole_and_opened(numbers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """write_html leaves one file, open shows one, and a notebook gets a frame."""
+    clf, X, y = numbers
+    report = CertificateReport(clf, X, y, title="Größe")
+    report.write_html(tmp_path / "report.html")
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    assert "<title>Größe</title>" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert report.open().is_file()
+    assert opened[0].startswith("file://")
+    assert report._repr_html_().startswith("<iframe srcdoc=")
+    assert "80 rows" in repr(report)
+    report.write(tmp_path / "report.md")
+    assert (tmp_path / "report.md").read_text(encoding="utf-8") == report.to_markdown()
+    with pytest.raises(ValueError, match=r"must end with one of \.html"):
+        report.write(tmp_path / "report.pdf")
+    with pytest.raises(FileNotFoundError):
+        report.write_html(tmp_path / "missing" / "report.html")
+
+
+@pytest.mark.parametrize(
+    ("message", "options"),
+    [
+        ("`y_train` is missing", {"X_train": [[0.0, 0.0, 0.0]]}),
+        ("`X_train` is missing", {"y_train": ["yes"]}),
+        ("`radius` must be", {"radius": 0}),
+        ("`max_rows` must be", {"max_rows": 0}),
+        ("`n_explained` must be", {"n_explained": True}),
+    ],
+)
+def test_wrong_options_are_refused_with_a_hint(numbers: Any, message: str, options: dict[str, Any]) -> None:
+    """Errors name the parameter and what to do."""
+    clf, X, y = numbers
+    with pytest.raises(ValueError, match=message):
+        CertificateReport(clf, X, y, **options)

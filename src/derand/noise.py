@@ -140,11 +140,13 @@ class Noise(ABC):
         """The same noise, counting in other units."""
         return type(self)(self.magnitude, None if units is None else tuple(units))  # type: ignore[call-arg]
 
+    def units_of(self, features: IntArray) -> FloatArray:
+        """Unit of each of the given features; 1 where the noise has no units."""
+        return np.ones(features.shape) if self.units is None else np.asarray(self.units, dtype=np.float64)[features]
+
     def scales(self, features: IntArray) -> FloatArray:
         """Scale of the noise on each of the given features, in raw units."""
-        if self.units is None:
-            return np.full(features.shape, self.magnitude)
-        return self.magnitude * np.asarray(self.units)[features]
+        return self.magnitude * self.units_of(features)
 
     def sample(self, X: ArrayLike, size: int, rng: np.random.Generator | int | None = None) -> FloatArray:
         """Noisy copies of the rows of X.

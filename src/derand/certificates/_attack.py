@@ -118,7 +118,7 @@ def find_flip(model: Model, X: ArrayLike, noise: Noise | str, certificates: Cert
     if not features.size or np.isinf(radius):
         return None
     start = rows[row]
-    units = np.ones(start.size) if noise.units is None else np.asarray(noise.units, dtype=np.float64)
+    units = noise.units_of(np.arange(start.size))
     home = int(_find_labels(model, start[None], noise)[0])
     search = _Search(model, noise, start, features, units[features], radius + _REACH * noise.magnitude, home)
     others = np.flatnonzero(certificates.label != certificates.label[row])
@@ -133,7 +133,7 @@ def find_flip(model: Model, X: ArrayLike, noise: Noise | str, certificates: Cert
 
 def measure_change(change: FloatArray, features: IntArray, noise: Noise) -> float:
     """Size of a row's change on some features in the noise's norm and units, rounded up by a hair."""
-    units = 1.0 if noise.units is None else np.asarray(noise.units, dtype=np.float64)[features]
+    units = noise.units_of(features)
     return float(np.linalg.norm(change[features] / units, ord=noise.norm) * (1 + 1e-12))
 
 

@@ -67,7 +67,7 @@ class PackedTerms:
 
     def edges_under(self, noise: Noise) -> Edges:
         """The edges with what a device needs to know of the noise."""
-        units = np.ones(self.edges.size) if noise.units is None else np.asarray(noise.units)[self.edge_features]
+        units = noise.units_of(self.edge_features)
         return Edges(self.edges, self.edge_features, units, noise.magnitude, noise.name)
 
     def plan(self, kernels: Backend) -> Plan:

@@ -92,6 +92,10 @@ class Certificates:
         certified = int((self.radius > 0).sum())
         return f"<Certificates: {len(self)} rows, {certified} certified, l{self.norm} ball, l0 = {self.l0}>"
 
+    def with_classes(self, classes: NDArray[Any]) -> Certificates:
+        """The same with labels of these classes in the place of 0, 1, ..."""
+        return replace(self, label=classes[self.label], classes=classes)
+
     def to_pandas(self) -> Any:
         """A pandas frame with the columns label, failure, log_failure and radius."""
         import pandas as pd

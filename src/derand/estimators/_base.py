@@ -11,7 +11,6 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Protocol, Self, overload
 
 import numpy as np
@@ -32,6 +31,7 @@ from derand.estimators._encoding import TableEncoding, is_frame
 from derand.learn import TrainingTable, measure_units
 from derand.model import Model
 from derand.noise import Gaussian, Noise, as_noise
+from derand.threat import Threat
 
 ClassWeight = str | dict[Any, float] | None
 Columns = str | Sequence[str | int | bool] | NDArray[Any] | None
@@ -212,20 +212,38 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     @overload
     def certify(
-        self, X: Any, l0: int = 0, unseen: bool = True, *, backend: str | None = None, n_jobs: int | None = None
+        self,
+        X: Any,
+        l0: int | None = None,
+        unseen: bool | None = None,
+        *,
+        threat: Threat | None = None,
+        rule: str = "vote",
+        backend: str | None = None,
+        n_jobs: int | None = None,
     ) -> Certificates: ...
 
     @overload
     def certify(
-        self, X: Any, l0: Sequence[int], unseen: bool = True, *, backend: str | None = None, n_jobs: int | None = None
+        self,
+        X: Any,
+        l0: Sequence[int],
+        unseen: bool | None = None,
+        *,
+        threat: Threat | None = None,
+        rule: str = "vote",
+        backend: str | None = None,
+        n_jobs: int | None = None,
     ) -> list[Certificates]: ...
 
     def certify(
         self,
         X: Any,
-        l0: int | Sequence[int] = 0,
-        unseen: bool = True,
+        l0: int | Sequence[int] | None = None,
+        unseen: bool | None = None,
         *,
+        threat: Threat | None = None,
+        rule: str = "vote",
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> Certificates | list[Certificates]:
@@ -236,10 +254,13 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         X : array or frame of shape (n_rows, n_features)
             A category that training did not see, or a missing one, is allowed.
         l0 : int or sequence of int
-            How many categorical features may change at the same time; more than there are counts as all of them.
+            How many categorical features may change at the same time; more than there are counts as all of them. None
+            is 0.
         unseen : bool
-            Whether a categorical feature may change to a value that training did not see.
-        backend, n_jobs
+            Whether a categorical feature may change to a value that training did not see. None is True.
+        threat : Threat or None
+            What may change, instead of `l0` and `unseen`.
+        rule, backend, n_jobs
             As for `derand.certify`; `n_jobs` is the estimator's where it is not given.
 
         Returns
@@ -248,12 +269,20 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         jobs = self.n_jobs if n_jobs is None else n_jobs
         matrix = self.encode_rows(X)
-        found: Any = certify(self.ensemble_, matrix, self.noise_, l0, unseen, backend, jobs)
-        named = [
-            replace(one, label=self.classes_[one.label], classes=self.classes_)
-            for one in ([found] if isinstance(found, Certificates) else found)
-        ]
-        return named[0] if isinstance(found, Certificates) else named
+        found: Certificates | list[Certificates] = certify(
+            self.ensemble_,
+            matrix,
+            self.noise_,
+            l0,
+            unseen,
+            backend,
+            jobs,
+            rule=rule,
+            threat=threat,  # type: ignore[arg-type]
+        )
+        if isinstance(found, Certificates):
+            return found.with_classes(self.classes_)
+        return [one.with_classes(self.classes_) for one in found]
 
     def encode_rows(self, X: Any) -> FloatArray:
         """Rows to predict or certify as the model reads them."""

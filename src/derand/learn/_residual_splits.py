@@ -77,7 +77,7 @@ class ResidualSearch:
         self._weights = weights
         self._total = float(weights.sum())
         self._noise = noise
-        units = np.ones(X.shape[1]) if noise.units is None else np.asarray(noise.units)
+        units = noise.units_of(np.arange(X.shape[1]))
         resolution = min(grid.step, noise.magnitude) / BINS_PER_STEP
         one_class = np.zeros(X.shape[0], dtype=np.uint8)
         self._groups = [

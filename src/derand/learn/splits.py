@@ -125,7 +125,7 @@ def find_splits(
         `MAX_LEVELS` distinct values is searched on bins, BINS_PER_STEP of them per step and per scale of the noise.
     """
     resolution = min(grid.step, noise.magnitude) / BINS_PER_STEP
-    units = np.ones(X.shape[1]) if noise.units is None else np.asarray(noise.units)
+    units = noise.units_of(np.arange(X.shape[1]))
 
     def work(block: IntArray) -> list[Splits]:
         histograms = tabulate(X, block, target, sample_weight, units[block], resolution)

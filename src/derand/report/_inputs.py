@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -85,8 +85,7 @@ class Subject:
     @property
     def units(self) -> FloatArray:
         """What one unit of radius is worth in each column's own unit."""
-        given = self.noise.units
-        return np.ones(self.model.n_features) if given is None else np.asarray(given, dtype=np.float64)
+        return self.noise.units_of(np.arange(self.model.n_features))
 
     def describe_value(self, feature: int, value: float) -> str:
         """A cell of the encoded table as the user wrote it."""
@@ -187,7 +186,7 @@ def read_inputs(subject: Subject, X: Any, y: ArrayLike | None, l0: int | None) -
     rows = X if subject.estimator is None else subject.estimator.encode_rows(X)
     jobs = None if subject.estimator is None else subject.estimator.n_jobs
     found = certify(subject.model, rows, subject.noise, l0=range(min(most, asked) + 1), n_jobs=jobs)
-    certificates = tuple(replace(one, label=subject.classes[one.label], classes=subject.classes) for one in found)
+    certificates = tuple(one.with_classes(subject.classes) for one in found)
     matrix = np.asarray(rows, dtype=np.float64)
     seconds = time.perf_counter() - start
     if not len(matrix):

@@ -25,8 +25,8 @@ ORDER = [
     {"metrics"},
     {"certificates"},
     {"ensemble"},
-    {"noise", "kernels", "datasets", "tables"},
-    {"files", "interval", "normal", "rounding", "threads"},
+    {"noise", "kernels", "datasets", "frames"},
+    {"files", "interval", "normal", "text", "threads"},
 ]
 SCIKIT_LEARN_ROOMS = {"estimators", "baselines", "importers", "datasets"}
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}

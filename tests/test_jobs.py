@@ -12,8 +12,9 @@ import pandas as pd
 import pyarrow.csv as arrow_csv
 import pytest
 
-from derand import CertificateReport, certified_accuracy, load, save, tables
+from derand import CertificateReport, certified_accuracy, load, save
 from derand.estimators import StumpClassifier
+from derand.frames import _files as tables
 from derand.jobs import certify_file, report_file, train_file
 
 

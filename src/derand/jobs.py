@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand import tables
 from derand.certificates import Certificates
 from derand.estimators import StumpClassifier
 from derand.files import PathLike, require_writable
+from derand.frames import _files as tables
+from derand.frames._files import ColumnKind
 from derand.metrics import average_certified_radius, certified_accuracy
 from derand.noise import Noise, as_noise
 from derand.report import CertificateReport
 from derand.storage import load, save
-from derand.tables import ColumnKind
 
 if TYPE_CHECKING:
     import pyarrow as pa

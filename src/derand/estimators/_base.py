@@ -26,7 +26,7 @@ from sklearn.utils.validation import (
 
 from derand.certificates import Certificates, certify
 from derand.ensemble import Model
-from derand.estimators._encoding import TableEncoding, is_frame
+from derand.frames import TableEncoding, is_frame
 from derand.noise import Gaussian, Noise, as_noise
 
 FloatArray = NDArray[np.float64]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_HALF_EVEN, Context, Decimal
 
-from derand.rounding import print_percent
+from derand.text import print_percent
 
 _DIGITS = 3
 _LARGE, _SMALL = 1e7, 1e-4

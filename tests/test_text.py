@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from derand.rounding import print_down, print_percent, print_up
+from derand.text import print_down, print_percent, print_up
 
 
 @given(value=st.floats(0, 1e6), decimals=st.integers(0, 8))

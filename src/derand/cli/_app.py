@@ -428,7 +428,7 @@ def _accuracy_table(result: dict[str, Any]) -> Table:
 
 
 def _rows_table(title: str, entries: Sequence[dict[str, Any]]) -> Table:
-    from derand.rounding import print_up
+    from derand.text import print_up
 
     rows = [
         [
@@ -449,13 +449,13 @@ def _print_facts(console: Console, facts: dict[str, str]) -> None:
 
 
 def _cut(radius: float) -> str:
-    from derand.rounding import print_down
+    from derand.text import print_down
 
     return print_down(radius, 4)
 
 
 def _percent(share: float) -> str:
-    from derand.rounding import print_percent
+    from derand.text import print_percent
 
     return print_percent(share)
 

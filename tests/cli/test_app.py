@@ -15,7 +15,8 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 from typer.testing import CliRunner, Result
 
-from derand import bench, cli, load
+from derand import bench, load
+from derand.cli import _app as cli
 from derand.datasets import CATALOG
 
 RUNNER = CliRunner()

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from derand.estimators._encoding import TableEncoding
+from derand.frames import TableEncoding
 
 AGES = [20.0, 30.0, 40.0, 50.0]
 JOBS = ["cook", "smith", None, "cook"]

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from derand import tables
-from derand.tables import ColumnKind
+from derand.frames import _files as tables
+from derand.frames._files import ColumnKind
 
 MIXED = "age,job,member,seen,gap\n31,clerk,True,2020-01-01,\n,,False,2020-01-02,\n4.5,cook,True,2020-01-03,\n"
 

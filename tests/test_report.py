@@ -30,8 +30,9 @@ from derand.report import CertificateReport
 from derand.report._attack import find_attack, measure
 from derand.report._features import move_alone, multiply_down
 from derand.report._inputs import read_inputs, read_subject
-from derand.report._text import cut, percent
+from derand.report._text import percent
 from derand.storage._classifiers import list_estimators
+from derand.text import format_short_down as cut
 
 SIZE_LIMIT = 3 * 2**20
 NASTY = '</script><script>alert("x")</script> & <b>'

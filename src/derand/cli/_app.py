@@ -428,14 +428,14 @@ def _accuracy_table(result: dict[str, Any]) -> Table:
 
 
 def _rows_table(title: str, entries: Sequence[dict[str, Any]]) -> Table:
-    from derand.text import print_up
+    from derand.text import format_up
 
     rows = [
         [
             str(entry["row"]),
             entry["label"],
             "yes" if entry["correct"] else "no",
-            print_up(entry["failure"], 2),
+            format_up(entry["failure"], 2),
             _cut(entry["radius"]),
         ]
         for entry in entries
@@ -449,15 +449,15 @@ def _print_facts(console: Console, facts: dict[str, str]) -> None:
 
 
 def _cut(radius: float) -> str:
-    from derand.text import print_down
+    from derand.text import format_down
 
-    return print_down(radius, 4)
+    return format_down(radius, 4)
 
 
 def _percent(share: float) -> str:
-    from derand.text import print_percent
+    from derand.text import format_percent
 
-    return print_percent(share)
+    return format_percent(share)
 
 
 def _figure(value: Any) -> str:

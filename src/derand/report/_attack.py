@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from derand.certificates import certify
 from derand.ensemble import StepFunction
 from derand.report._inputs import FloatArray, Inputs, Subject
-from derand.report._text import exceed, show
+from derand.text import format_short as show
+from derand.text import format_short_up as exceed
 
 _STEPS = 24
 _REFINEMENTS = 12

@@ -12,7 +12,10 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from derand.report._text import count, cut, percent, shorten, show
+from derand.report._text import percent, shorten
+from derand.text import format_count as count
+from derand.text import format_short as show
+from derand.text import format_short_down as cut
 
 _WIDTH, _HEIGHT = 420, 250
 _SHAPE_WIDTH, _SHAPE_HEIGHT = 300, 176

@@ -10,7 +10,8 @@ import numpy as np
 
 from derand.ensemble import AdditiveEnsemble, CategoryTable, StepFunction, Term
 from derand.report._inputs import FloatArray, Inputs, Subject
-from derand.report._text import cut, shorten
+from derand.report._text import shorten
+from derand.text import format_short_down as cut
 
 SHAPE_POINTS = 97
 SHAPE_BINS = 40

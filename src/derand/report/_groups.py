@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from derand.certificates import Certificates
 from derand.metrics import certified_accuracy
 from derand.report._inputs import Inputs
-from derand.report._text import cut, percent, show
+from derand.report._text import percent
+from derand.text import format_short as show
+from derand.text import format_short_down as cut
 
 MAX_GROUPS = 12
 _MISSING = "(missing or new)"

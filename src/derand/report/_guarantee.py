@@ -8,7 +8,10 @@ import numpy as np
 
 from derand.report._features import multiply_down
 from derand.report._inputs import Inputs
-from derand.report._text import count, cut, percent, plural, shorten, show
+from derand.report._text import percent, plural, shorten
+from derand.text import format_count as count
+from derand.text import format_short as show
+from derand.text import format_short_down as cut
 
 _SCALING_UNITS = {
     "standard": "standard deviation in the training data",

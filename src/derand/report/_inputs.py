@@ -65,7 +65,7 @@ class Subject:
 
     def describe_value(self, feature: int, value: float) -> str:
         """A cell of the encoded table as the user wrote it."""
-        from derand.report._text import show
+        from derand.text import format_short as show
 
         if feature not in self.categories:
             return show(value, 6)

@@ -16,7 +16,10 @@ import jinja2
 from markupsafe import Markup
 
 from derand.report import _charts
-from derand.report._text import count, cut, percent, plural, shorten, show
+from derand.report._text import percent, plural, shorten
+from derand.text import format_count as count
+from derand.text import format_short as show
+from derand.text import format_short_down as cut
 
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
@@ -92,8 +95,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (cut, percent, count, show, shorten)
-    environment.filters.update({function.__name__: function for function in filters})
+    environment.filters.update(cut=cut, percent=percent, count=count, show=show, shorten=shorten)
     environment.filters["radius"] = _charts.cut_radius
     environment.globals["plural"] = plural
     return environment

@@ -17,7 +17,8 @@ from derand.plot import find_percentile
 from derand.report._attack import find_attack
 from derand.report._features import Pushes, rank_terms
 from derand.report._inputs import FloatArray, Inputs, IntArray
-from derand.report._text import cut, exceed
+from derand.text import format_short_down as cut
+from derand.text import format_short_up as exceed
 
 LAW_BINS = 110
 LAW_HEIGHT = 1000

@@ -6,7 +6,6 @@ Must not know HTML, Markdown or LaTeX. README.md lists the keys.
 from __future__ import annotations
 
 import hashlib
-import math
 import platform
 import time
 from datetime import UTC, datetime
@@ -24,6 +23,7 @@ from derand.report._guarantee import describe_measure, describe_unit, write_guar
 from derand.report._inputs import Inputs
 from derand.report._rows import summarize_rows
 from derand.report._text import plural
+from derand.text import as_plain_json
 
 SCHEMA = "derand-report/1"
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
@@ -67,7 +67,7 @@ def summarize(
         "left_out": _list_left_out(inputs, shapes, rows, groups),
     }
     summary["computed"] = _describe_computation(inputs, time.perf_counter() - start)
-    plain = _as_plain(summary)
+    plain = as_plain_json(summary)
     assert isinstance(plain, dict)
     return plain
 
@@ -187,16 +187,3 @@ def _describe_computation(inputs: Inputs, seconds: float) -> dict[str, Any]:
         "certify_seconds": inputs.certify_seconds,
         "report_seconds": seconds,
     }
-
-
-def _as_plain(value: Any) -> Any:
-    """The same without numpy types; infinity becomes the text "inf", because JSON has no number for it."""
-    if isinstance(value, dict):
-        return {str(key): _as_plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_as_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
-    return value

@@ -32,7 +32,7 @@ from derand.report._features import move_alone, multiply_down
 from derand.report._inputs import read_inputs, read_subject
 from derand.report._text import percent
 from derand.storage._classifiers import list_estimators
-from derand.text import format_short_down as cut
+from derand.text import format_short_down
 
 SIZE_LIMIT = 3 * 2**20
 NASTY = '</script><script>alert("x")</script> & <b>'
@@ -129,7 +129,7 @@ def test_moves_are_the_median_radius_in_each_column(numbers: Any) -> None:
         unit = clf.noise_.units[move["feature"]]
         assert move["half_of_rows"] == pytest.approx(summary["radii"]["median"] * unit)
         assert move["half_of_rows"] < summary["radii"]["median"] * unit
-        assert float(cut(move["half_of_rows"])) <= move["half_of_rows"]
+        assert float(format_short_down(move["half_of_rows"])) <= move["half_of_rows"]
 
 
 def test_a_single_move_never_flips_a_row(numbers: Any) -> None:
@@ -141,7 +141,7 @@ def test_a_single_move_never_flips_a_row(numbers: Any) -> None:
     for move in summary["moves"]:
         for sign in (-1, 1):
             moved = X[sure].copy()
-            moved[:, move["feature"]] += sign * float(cut(move["half_of_rows"]))
+            moved[:, move["feature"]] += sign * float(format_short_down(move["half_of_rows"]))
             assert (clf.predict(moved) == certificates.label[sure]).all()
 
 
@@ -160,7 +160,7 @@ def test_products_are_rounded_down() -> None:
 
 def test_text_never_rounds_in_favour() -> None:
     """Radii and shares are cut, also where a share has no exact double."""
-    assert cut(0.9999999) == "0.999"
+    assert format_short_down(0.9999999) == "0.999"
     for rows in range(1, 300):
         for held in (0, rows // 3, rows - 1, rows):
             shown = float(percent(held / rows).split("\N{NO-BREAK SPACE}")[0])

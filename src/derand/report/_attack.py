@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from derand.certificates import certify
 from derand.ensemble import StepFunction
 from derand.report._inputs import FloatArray, Inputs, Subject
-from derand.text import format_short as show
-from derand.text import format_short_up as exceed
+from derand.text import format_short, format_short_up
 
 _STEPS = 24
 _REFINEMENTS = 12
@@ -55,14 +54,14 @@ def find_attack(inputs: Inputs, row: int) -> dict[str, Any]:
         "found": True,
         "searched": True,
         "distance": distance,
-        "distance_text": exceed(distance),
+        "distance_text": format_short_up(distance),
         "label": str(subject.classes[1 - int(home)]),
         "n_changes": len(moved),
         "changes": [
             {
                 "name": subject.names[feature],
-                "before": show(start[feature], 5),
-                "after": show(best[feature], 5),
+                "before": format_short(start[feature], 5),
+                "after": format_short(best[feature], 5),
                 "move": f"{best[feature] - start[feature]:+.3g}",
             }
             for feature in moved[:_LISTED]

@@ -13,9 +13,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from derand.report._text import percent, shorten
-from derand.text import format_count as count
-from derand.text import format_short as show
-from derand.text import format_short_down as cut
+from derand.text import format_count, format_short, format_short_down
 
 _WIDTH, _HEIGHT = 420, 250
 _SHAPE_WIDTH, _SHAPE_HEIGHT = 300, 176
@@ -115,7 +113,7 @@ def draw_curves(summary: dict[str, Any], roles: Sequence[str]) -> Markup | None:
         return None
     frame = Frame(_WIDTH, _HEIGHT, (0.0, radii[-1]), (0.0, 1.0))
     body = [frame.grid((share, f"{share:.0%}") for share in (0.0, 0.25, 0.5, 0.75, 1.0))]
-    body.append(frame.ticks(((r, show(r)) for r in choose_ticks(0.0, radii[-1])), _name_axis(summary)))
+    body.append(frame.ticks(((r, format_short(r)) for r in choose_ticks(0.0, radii[-1])), _name_axis(summary)))
     for one in reversed(chosen):
         style = style_of(one, [other for other in chosen if other["role"] == one["role"]])
         body.append(f'<path class="{style}" d="{_fall(frame, radii, one["values"])}"/>')
@@ -123,7 +121,7 @@ def draw_curves(summary: dict[str, Any], roles: Sequence[str]) -> Markup | None:
     k = radii.index(summary["scale"]["quoted"])
     told = ", ".join(f"{one['label']} {percent(one['values'][k])}" for one in chosen)
     title = f"{summary['accuracy']['measure'].capitalize()} over the radius"
-    return _svg(frame, "".join(body), title, f"At radius {show(radii[k])}: {told}", **_slider(frame))
+    return _svg(frame, "".join(body), title, f"At radius {format_short(radii[k])}: {told}", **_slider(frame))
 
 
 def style_of(series: dict[str, Any], family: Sequence[dict[str, Any]]) -> str:
@@ -175,7 +173,7 @@ def draw_histogram(summary: dict[str, Any]) -> Markup | None:
     highest = max([a + b for a, b in zip(right, wrong, strict=True)] or [1]) or 1
     frame = Frame(_WIDTH, _HEIGHT, (0.0, edges[-1]), (0.0, highest * 1.05))
     levels = sorted({round(tick) for tick in choose_ticks(0, highest, 4)})
-    body = [frame.grid((level, count(level)) for level in levels)]
+    body = [frame.grid((level, format_count(level)) for level in levels)]
     for low, high, good, bad in zip(edges[:-1], edges[1:], right, wrong, strict=True):
         for kind, start, stop in (("bar-right", 0, good), ("bar-wrong", good, good + bad)):
             if stop > start:
@@ -184,7 +182,7 @@ def draw_histogram(summary: dict[str, Any]) -> Markup | None:
                     f'<rect class="{kind}" x="{round(frame.x(low) + 0.5, 1)}" y="{y}" '
                     f'width="{round(frame.x(high) - frame.x(low) - 1, 1)}" height="{round(frame.y(start) - y, 1)}"/>'
                 )
-    body.append(frame.ticks(((r, show(r)) for r in choose_ticks(0.0, edges[-1])), _name_axis(summary)))
+    body.append(frame.ticks(((r, format_short(r)) for r in choose_ticks(0.0, edges[-1])), _name_axis(summary)))
     body.append(_mark_radius(frame, summary["scale"]["quoted"]))
     told = f"Median {cut_radius(summary['radii']['median'])}, largest {cut_radius(summary['radii']['largest'])}"
     return _svg(frame, "".join(body), "Histogram of radii", told, **_slider(frame))
@@ -192,7 +190,7 @@ def draw_histogram(summary: dict[str, Any]) -> Markup | None:
 
 def cut_radius(radius: Any) -> str:
     """A radius of the summary as text: "inf" stands for no limit."""
-    return "no limit" if radius == "inf" else cut(radius)
+    return "no limit" if radius == "inf" else format_short_down(radius)
 
 
 def draw_shape(shape: dict[str, Any], span: tuple[float, float]) -> Markup:
@@ -202,7 +200,7 @@ def draw_shape(shape: dict[str, Any], span: tuple[float, float]) -> Markup:
     frame = Frame(_SHAPE_WIDTH, _SHAPE_HEIGHT, (shape["low"], shape["high"]), span, 40, 8, 8, 24)
     body = [_draw_counts(frame, shape["counts"])]
     levels = choose_ticks(*span, 4)
-    body.append(frame.grid((level, show(level)) for level in levels))
+    body.append(frame.grid((level, format_short(level)) for level in levels))
     body.append(frame.rule(frame.y(0), "zero"))
     steps = [f"M{frame.x(shape['low'])},{frame.y(shape['pushes'][0])}"]
     for edge, push in zip(shape["edges"], shape["pushes"][1:], strict=True):
@@ -214,7 +212,7 @@ def draw_shape(shape: dict[str, Any], span: tuple[float, float]) -> Markup:
     points = [f"{frame.x(shape['low'] + width * k / last)},{frame.y(push)}" for k, push in enumerate(shape["smooth"])]
     body.append(f'<polyline class="line-main" points="{" ".join(points)}"/>')
     body.append(_short_ticks(frame, shape))
-    edges, pushes = (", ".join(show(value) for value in shape[key][:6]) for key in ("edges", "pushes"))
+    edges, pushes = (", ".join(format_short(value) for value in shape[key][:6]) for key in ("edges", "pushes"))
     told = f"Steps at {edges}; pushes {pushes}"
     return _svg(frame, "".join(body), f"Shape of {shape['name']}", told)
 
@@ -222,10 +220,12 @@ def draw_shape(shape: dict[str, Any], span: tuple[float, float]) -> Markup:
 def _short_ticks(frame: Frame, shape: dict[str, Any]) -> str:
     parts = [frame.rule(frame.floor, "axis")]
     ticks = choose_ticks(shape["low"], shape["high"], 4)
-    if max(len(show(tick)) for tick in ticks) > 5:
+    if max(len(format_short(tick)) for tick in ticks) > 5:
         ticks = ticks[::2]
     for tick in ticks:
-        parts.append(f'<text class="tick mid" x="{frame.x(tick)}" y="{frame.floor + 15}">{escape(show(tick))}</text>')
+        parts.append(
+            f'<text class="tick mid" x="{frame.x(tick)}" y="{frame.floor + 15}">{escape(format_short(tick))}</text>'
+        )
     return "".join(parts)
 
 
@@ -261,9 +261,9 @@ def _draw_categories(shape: dict[str, Any], span: tuple[float, float]) -> Markup
             f'<text class="tick end" x="{frame.left - 8}" y="{y + 14}">{escape(shorten(entry["name"], 17))}'
             f"<title>{escape(entry['name'])}</title></text>"
             f'<rect class="{kind}" x="{start}" y="{y + 3}" width="{round(max(stop - start, 1), 1)}" height="13"/>'
-            f'<text class="tick end faint" x="{frame.width - 2}" y="{y + 14}">{count(entry["count"])}</text>'
+            f'<text class="tick end faint" x="{frame.width - 2}" y="{y + 14}">{format_count(entry["count"])}</text>'
         )
-    told = "; ".join(f"{entry['name']} {show(entry['push'], 3)}" for entry in entries)
+    told = "; ".join(f"{entry['name']} {format_short(entry['push'], 3)}" for entry in entries)
     return _svg(frame, "".join(body), f"Push of the categories of {shape['name']}", told)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from derand.ensemble import AdditiveEnsemble, CategoryTable, StepFunction, Term
 from derand.report._inputs import FloatArray, Inputs, Subject
 from derand.report._text import shorten
-from derand.text import format_short_down as cut
+from derand.text import format_short_down
 
 SHAPE_POINTS = 97
 SHAPE_BINS = 40
@@ -173,4 +173,4 @@ def _say_move(name: str, move: float) -> str:
         return f"{name}: no move is certified for half of the rows"
     if not math.isfinite(move):
         return f"{name} can move by any amount"
-    return f"{name} can move by up to ±{cut(move)} if nothing else moves"
+    return f"{name} can move by up to ±{format_short_down(move)} if nothing else moves"

@@ -9,9 +9,7 @@ import numpy as np
 from derand.report._features import multiply_down
 from derand.report._inputs import Inputs
 from derand.report._text import percent, plural, shorten
-from derand.text import format_count as count
-from derand.text import format_short as show
-from derand.text import format_short_down as cut
+from derand.text import format_count, format_short, format_short_down
 
 _SCALING_UNITS = {
     "standard": "standard deviation in the training data",
@@ -46,10 +44,9 @@ def describe_measure(inputs: Inputs) -> str:
 def _give_example(inputs: Inputs, scale: dict[str, Any], feature: int) -> str:
     """The quoted radius in the unit of one column."""
     name = inputs.subject.names[feature]
-    move = cut(multiply_down(scale["quoted"], float(inputs.subject.units[feature])))
-    return (
-        f"For instance, a move of “{shorten(name)}” alone by less than {move} is smaller than {show(scale['quoted'])}."
-    )
+    move = format_short_down(multiply_down(scale["quoted"], float(inputs.subject.units[feature])))
+    size = format_short(scale["quoted"])
+    return f"For instance, a move of “{shorten(name)}” alone by less than {move} is smaller than {size}."
 
 
 def write_guarantee(
@@ -77,7 +74,7 @@ def write_guarantee(
 
 def _rows_of(share: float, inputs: Inputs) -> str:
     rows = round(share * inputs.n_rows)
-    return f"{count(rows)} of {plural(inputs.n_rows, 'row')} ({percent(share)})"
+    return f"{format_count(rows)} of {plural(inputs.n_rows, 'row')} ({percent(share)})"
 
 
 def _say_share(inputs: Inputs, scale: dict[str, Any], share: float) -> str:
@@ -88,8 +85,9 @@ def _say_share(inputs: Inputs, scale: dict[str, Any], share: float) -> str:
         return f"{start} no change of the row's numbers can alter {answer}: the model reads none."
     if scale["quoted"] == 0:
         return f"{start} no change of the row's numbers that is small enough can alter {answer}."
+    size = format_short(scale["quoted"])
     return (
-        f"{start} no change of the row's numbers that is smaller than {show(scale['quoted'])} can alter {answer}, "
+        f"{start} no change of the row's numbers that is smaller than {size} can alter {answer}, "
         "whoever makes the change and however it was found."
     )
 
@@ -105,7 +103,7 @@ def _say_median(radii: dict[str, Any]) -> str:
         return "At least half of all rows withstand every change of their numbers."
     if radii["median"] == 0:
         return "For more than half of the rows nothing is certified."
-    return f"At least half of all rows withstand changes up to size {cut(radii['median'])}."
+    return f"At least half of all rows withstand changes up to size {format_short_down(radii['median'])}."
 
 
 def _say_proof(inputs: Inputs) -> str:
@@ -139,7 +137,7 @@ def _list_limits(inputs: Inputs, scale: dict[str, Any]) -> list[str]:
 def _list_numbers(
     inputs: Inputs, scale: dict[str, Any], radii: dict[str, Any], curves: dict[str, list[float]], at: int
 ) -> list[dict[str, str]]:
-    size = show(scale["quoted"])
+    size = format_short(scale["quoted"])
     numbers = []
     if inputs.labels is not None:
         numbers.append({"name": "Right answers", "value": percent(radii["accuracy"]), "note": "without any change"})
@@ -158,8 +156,8 @@ def _list_numbers(
         )
     if inputs.subject.numerical:
         note = "half of the rows have this or more"
-        numbers.append({"name": "Median radius", "value": cut(radii["median"]), "note": note})
+        numbers.append({"name": "Median radius", "value": format_short_down(radii["median"]), "note": note})
     if inputs.labels is not None and inputs.subject.numerical and len(inputs.certificates) == 1:
-        mean = cut(radii["average_certified_radius"])
+        mean = format_short_down(radii["average_certified_radius"])
         numbers.append({"name": "Average radius", "value": mean, "note": "wrong answers count 0"})
     return numbers

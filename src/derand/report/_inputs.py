@@ -65,10 +65,10 @@ class Subject:
 
     def describe_value(self, feature: int, value: float) -> str:
         """A cell of the encoded table as the user wrote it."""
-        from derand.text import format_short as show
+        from derand.text import format_short
 
         if feature not in self.categories:
-            return show(value, 6)
+            return format_short(value, 6)
         if np.isnan(value):
             return "(missing or new)"
         categories = self.categories[feature]

@@ -17,9 +17,7 @@ from markupsafe import Markup
 
 from derand.report import _charts
 from derand.report._text import percent, plural, shorten
-from derand.text import format_count as count
-from derand.text import format_short as show
-from derand.text import format_short_down as cut
+from derand.text import format_count, format_short, format_short_down
 
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
@@ -69,10 +67,12 @@ def _page_data(summary: dict[str, Any]) -> dict[str, Any]:
     axis = summary["rows"]["law_axis"]
     return {
         "radii": summary["scale"]["radii"],
-        "radii_text": [show(radius) for radius in summary["scale"]["radii"]],
+        "radii_text": [format_short(radius) for radius in summary["scale"]["radii"]],
         "shares": [[percent(share) for share in one["values"]] for one in budgets],
-        "counts": [[count(round(share * summary["data"]["n_rows"])) for share in one["values"]] for one in budgets],
-        "n_rows": count(summary["data"]["n_rows"]),
+        "counts": [
+            [format_count(round(share * summary["data"]["n_rows"])) for share in one["values"]] for one in budgets
+        ],
+        "n_rows": format_count(summary["data"]["n_rows"]),
         "names": summary["model"]["feature_names"],
         "classes": summary["model"]["classes"],
         "axis": None if axis is None else {key: axis[key] for key in ("n_bins", "threshold_bin")},
@@ -95,7 +95,8 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(cut=cut, percent=percent, count=count, show=show, shorten=shorten)
+    environment.filters.update(cut=format_short_down, show=format_short, count=format_count)
+    environment.filters.update(percent=percent, shorten=shorten)
     environment.filters["radius"] = _charts.cut_radius
     environment.globals["plural"] = plural
     return environment
@@ -115,7 +116,7 @@ def to_markdown(summary: dict[str, Any]) -> str:
         _mark(summary["guarantee"]["measure"]),
         "\n".join(f"- {_mark(limit)}" for limit in summary["guarantee"]["limits"]),
         f"## {measure}",
-        _pipe_table(["radius", *(show(radius) for radius in summary["table"]["radii"])], by_radius),
+        _pipe_table(["radius", *(format_short(radius) for radius in summary["table"]["radii"])], by_radius),
         *_mark_moves(summary),
         *_mark_weakest(summary),
         *_mark_subgroups(summary),
@@ -138,7 +139,7 @@ def _mark_moves(summary: dict[str, Any]) -> list[str]:
 def _say_move(move: Any) -> str:
     if move == "inf":
         return "any move"
-    return f"±{cut(move)}" if move > 0 else "none"
+    return f"±{format_short_down(move)}" if move > 0 else "none"
 
 
 def _mark_weakest(summary: dict[str, Any]) -> list[str]:
@@ -152,11 +153,11 @@ def _mark_weakest(summary: dict[str, Any]) -> list[str]:
 
 
 def _mark_subgroups(summary: dict[str, Any]) -> list[str]:
-    head = ["group", "rows", "median radius", f"certified at {show(summary['scale']['quoted'])}"]
+    head = ["group", "rows", "median radius", f"certified at {format_short(summary['scale']['quoted'])}"]
     parts = []
     for group in summary["subgroups"]:
         rows = [
-            [one["name"], count(one["n_rows"]), one["median_radius_text"], one["certified_text"]]
+            [one["name"], format_count(one["n_rows"]), one["median_radius_text"], one["certified_text"]]
             for one in group["groups"]
         ]
         parts += [f"## Subgroups: {_mark(shorten(group['column'], _NAME_LENGTH))}", _pipe_table(head, rows)]
@@ -172,8 +173,8 @@ def list_facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
         plural(model["n_numerical"], "numerical feature"),
         plural(model["n_categorical"], "categorical feature"),
     ]
-    magnitude = f"{noise['parameter'].replace('_', ' ')} {show(noise['magnitude'])}"
-    seconds = {key: show(computed[f"{key}_seconds"], 2) for key in ("certify", "report")}
+    magnitude = f"{noise['parameter'].replace('_', ' ')} {format_short(noise['magnitude'])}"
+    seconds = {key: format_short(computed[f"{key}_seconds"], 2) for key in ("certify", "report")}
     parameters = ", ".join(f"{name}={value}" for name, value in model["parameters"].items())
     facts = [
         ("Model", f"{kind}, {', '.join(counted)}"),
@@ -210,7 +211,7 @@ def _pipe_table(head: list[str], rows: list[list[str]]) -> str:
 def to_latex(summary: dict[str, Any]) -> str:
     """The table of certified accuracy, in per cent."""
     radii = summary["table"]["radii"]
-    head = [f"radius (l{summary['noise']['norm']})", *(show(radius) for radius in radii)]
+    head = [f"radius (l{summary['noise']['norm']})", *(format_short(radius) for radius in radii)]
     rows = [
         [_tex(shorten(row["label"], _NAME_LENGTH)), *(text.removesuffix("\N{NO-BREAK SPACE}%") for text in row["text"])]
         for row in summary["table"]["rows"]

@@ -17,8 +17,7 @@ from derand.plot import find_percentile
 from derand.report._attack import find_attack
 from derand.report._features import Pushes, rank_terms
 from derand.report._inputs import FloatArray, Inputs, IntArray
-from derand.text import format_short_down as cut
-from derand.text import format_short_up as exceed
+from derand.text import format_short_down, format_short_up
 
 LAW_BINS = 110
 LAW_HEIGHT = 1000
@@ -72,7 +71,7 @@ def _describe_row(inputs: Inputs, row: int) -> dict[str, Any]:
         "correct": None if truth is None else bool(truth == plain.label[row]),
         "is_one": bool(plain.label[row] == inputs.subject.classes[1]),
         "radius": [float(certificates.radius[row]) for certificates in inputs.certificates],
-        "radius_text": [cut(float(certificates.radius[row]), 4) for certificates in inputs.certificates],
+        "radius_text": [format_short_down(float(certificates.radius[row]), 4) for certificates in inputs.certificates],
         "failure": None if math.isnan(failure) else failure,
         "failure_text": None if math.isnan(failure) else _say_failure(failure, float(plain.log_failure[row])),
     }
@@ -81,7 +80,7 @@ def _describe_row(inputs: Inputs, row: int) -> dict[str, Any]:
 def _say_failure(failure: float, log_failure: float) -> str:
     """The failure mass, rounded up; far below the smallest double by its logarithm."""
     if failure > 1e-300 or log_failure == -np.inf:
-        return exceed(failure)
+        return format_short_up(failure)
     return f"below 1e{math.ceil(log_failure / math.log(10))}"
 
 

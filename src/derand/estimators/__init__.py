@@ -8,3 +8,5 @@ from derand.estimators._scoring import make_certified_scorer
 from derand.estimators._tree_boost import RobTreeBoostClassifier
 
 __all__ = ["RobAdaBoostClassifier", "RobTreeBoostClassifier", "StumpClassifier", "make_certified_scorer"]
+
+TRAINERS = {"stumps": StumpClassifier, "tree-boost": RobTreeBoostClassifier, "ada-boost": RobAdaBoostClassifier}

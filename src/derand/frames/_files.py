@@ -3,25 +3,29 @@
 Owns reading columns as numbers or text, with one clear error for each way a file can be wrong, and writing results
 while they come. Must not know models. The work is done by pyarrow and not by polars: its readers and writers go
 through a file of any size batch by batch, with column types fixed beforehand, in both formats.
+
+A file is opened twice: once to look (`inspect_file`), once to read.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from enum import Enum
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from numpy.typing import NDArray
 
 from derand.files import PathLike, replace_when_done
+from derand.frames._columns import ColumnCheck, ColumnUse
+from derand.frames._kinds import ColumnKind, kind_of_arrow_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.csv as arrow_csv
 
 _PARQUET = (".parquet", ".pq")
 _DELIMITERS = ",;\t"
@@ -30,153 +34,174 @@ _BATCH_ROWS = 2**16
 _STRAY_TEXT = re.compile(r"CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to double: invalid value '(.*)'")
 
 
-class ColumnKind(Enum):
-    """What the cells of a column are."""
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """A table on disk that was looked at; `inspect_file` makes it.
 
-    NUMBER = "numbers"
-    TEXT = "text"
-    TRUTH = "true or false"
-    EMPTY = "nothing"
-    OTHER = "neither numbers nor text"
+    Attributes
+    ----------
+    path : path-like
+    names : tuple of str
+        Column names, in order; none is there twice.
+    delimiter : str or None
+        What separates the cells of a CSV file; None for Parquet.
+    """
+
+    path: PathLike
+    names: tuple[str, ...]
+    delimiter: str | None
+
+    def read(self, as_text: Collection[str] = ()) -> pa.Table:
+        """Read all columns, with the types that are found; truth values and categories become text.
+
+        Parameters
+        ----------
+        as_text : collection of str
+            Columns to be read as text, whatever they look like.
+
+        Returns
+        -------
+        pyarrow.Table
+            An empty cell is null.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder) / "table.csv"
+        ...     _ = file.write_text("age,job\\n31,clerk\\n,\\n")
+        ...     inspect_file(file).read().to_pydict()
+        {'age': [31, None], 'job': ['clerk', None]}
+        """
+        import pyarrow as pa
+
+        self.require_columns(as_text)
+        with _clear_errors(self.path, self.names):
+            content = _read_arrow(self, as_text)
+        if not content.num_rows:
+            raise ValueError(f"{self.path} has a header line but no rows.")
+        broken = [name for name in self.names if pa.types.is_binary(content.schema.field(name).type)]
+        if broken and self.delimiter is not None:
+            raise ValueError(f"{self.path} has text that is not UTF-8 in {_list_some(broken)}: save the file as UTF-8.")
+        columns = [
+            _as_text(content.column(name))
+            if name in as_text or kind_of_arrow_type(content.schema.field(name).type).is_categorical
+            else content.column(name)
+            for name in self.names
+        ]
+        return pa.table(columns, names=list(self.names))
+
+    def read_batches(self, kinds: Mapping[str, ColumnKind]) -> Iterator[pa.Table]:
+        """Read some columns batch by batch, with fixed types; memory does not grow with the file.
+
+        Parameters
+        ----------
+        kinds : mapping of str to ColumnKind
+            The columns to read, NUMBER, TEXT or BOOLEAN each.
+
+        Yields
+        ------
+        pyarrow.Table
+            float64, text or truth values; never without rows.
+        """
+        import pyarrow as pa
+
+        self.require_columns(kinds)
+        with _clear_errors(self.path, self.names):
+            for batch in _batches(self, kinds):
+                if batch.num_rows:
+                    columns = [_as_kind(batch.column(name), kind) for name, kind in kinds.items()]
+                    yield pa.table(columns, names=list(kinds))
+
+    def require_columns(self, wanted: Collection[str]) -> None:
+        """Refuse a file in which columns are missing; suggests the nearest name.
+
+        Parameters
+        ----------
+        wanted : collection of str
+        """
+        missing = [name for name in wanted if name not in self.names]
+        if not missing:
+            return
+        same = [name for name in self.names if name.casefold() == missing[0].casefold()]
+        close = same or difflib.get_close_matches(missing[0], self.names, n=1, cutoff=0.6)
+        hint = f" Did you mean {close[0]!r}?" if close else f" Its columns are {_list_some(self.names)}."
+        noun = "column" if len(missing) == 1 else "columns"
+        raise ValueError(f"{self.path} has no {noun} {_list_some(missing)}.{hint}")
+
+    def require_complete(self, table: pa.Table, names: Collection[str], first_row: int | None = None) -> None:
+        """Refuse empty cells, NaN and infinity; says which columns and how many cells.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            What was read, or a part of it.
+        names : collection of str
+            The columns to look at.
+        first_row : int or None
+            Number of the table's first row in the file where the table is only a part of it.
+        """
+        rows = "" if first_row is None else f" in rows {first_row} to {first_row + table.num_rows - 1}"
+        self._refuse_gaps({name: _count_gaps(table.column(name)) for name in names}, table.num_rows, rows)
+
+    def require_usable(self, checks: Iterable[ColumnCheck], n_rows: int) -> None:
+        """Refuse number columns that have gaps, or else text among their numbers.
+
+        Parameters
+        ----------
+        checks : iterable of ColumnCheck
+            Of columns that were read from this file, numbers as doubles: there is no other reason to refuse one.
+        n_rows : int
+        """
+        refused = [check for check in checks if check.use is ColumnUse.REFUSED]
+        self._refuse_gaps({str(check.name): check.gaps for check in refused}, n_rows)
+        for check in refused:
+            texts, counts = zip(*check.stray, strict=True)
+            raise ValueError(
+                f"{self.path} has text in the number column {check.name!r}: {_list_some(texts)} in "
+                f"{sum(counts)} of {n_rows} cells. Correct the cells, or declare the column as categorical."
+            )
+
+    def _refuse_gaps(self, counts: Mapping[str, int], n_rows: int, rows: str = "") -> None:
+        bad = [f"{name!r} ({count} of {n_rows} cells)" for name, count in counts.items() if count]
+        if bad:
+            raise ValueError(
+                f"{self.path} has empty or infinite cells in {_list_some(bad, quote=False)}{rows}: "
+                "drop those rows or fill the gaps first."
+            )
 
 
-def read_table(path: PathLike, as_text: Collection[str] = ()) -> pa.Table:
-    """Read all columns of a file, with the types that are found; truth values and categories become text.
+def inspect_file(path: PathLike) -> TableFile:
+    """Look at a file: which columns it has, and how its cells are separated.
 
     Parameters
     ----------
     path : path-like
         Parquet where the name ends with .parquet or .pq, otherwise CSV with a header line, separated by commas,
         semicolons or tabs (the most frequent of them in the header).
-    as_text : collection of str
-        Columns to be read as text, whatever they look like.
 
     Returns
     -------
-    pyarrow.Table
-        An empty cell is null.
+    TableFile
+        With which it is read.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "table.csv"
-    ...     _ = file.write_text("age,job\\n31,clerk\\n,\\n")
-    ...     read_table(file).to_pydict()
-    {'age': [31, None], 'job': ['clerk', None]}
+    ...     _ = file.write_text("age;job\\n31;clerk\\n")
+    ...     inspect_file(file).names
+    ('age', 'job')
     """
-    import pyarrow as pa
-
-    names = read_names(path)
-    require_columns(path, names, as_text)
-    with _clear_errors(path, names):
-        content = _read_arrow(path, as_text)
-    if not content.num_rows:
-        raise ValueError(f"{path} has a header line but no rows.")
-    broken = [name for name in names if pa.types.is_binary(content.schema.field(name).type)]
-    if broken and not _is_parquet(path):
-        raise ValueError(f"{path} has text that is not UTF-8 in {_list_some(broken)}: save the file as UTF-8.")
-    columns = [
-        _as_text(content.column(name))
-        if name in as_text or kind_of(content, name) in (ColumnKind.TEXT, ColumnKind.TRUTH)
-        else content.column(name)
-        for name in names
-    ]
-    return pa.table(columns, names=list(names))
-
-
-def kind_of(table: pa.Table, name: str) -> ColumnKind:
-    """Kind of a column of a table that was read."""
-    return _kind_of_type(table.schema.field(name).type)
-
-
-def read_names(path: PathLike) -> tuple[str, ...]:
-    """Column names of a file, in order; none may be there twice."""
     with _clear_errors(path):
-        if _is_parquet(path):
-            import pyarrow.parquet as pq
-
-            names = tuple(pq.read_schema(path).names)
-        else:
-            names = tuple(_open_csv(path, {}).schema.names)
+        names, delimiter = (_read_parquet_names(path), None) if _is_parquet(path) else _look_at_csv(path)
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"{path} has two columns named {name!r}: rename one.")
     if not names:
         raise ValueError(f"{path} has no columns.")
-    return names
-
-
-def read_batches(path: PathLike, kinds: Mapping[str, ColumnKind]) -> Iterator[pa.Table]:
-    """Read some columns of a file batch by batch, with fixed types; memory does not grow with the file.
-
-    Parameters
-    ----------
-    path : path-like
-    kinds : mapping of str to ColumnKind
-        The columns to read, NUMBER, TEXT or TRUTH each.
-
-    Yields
-    ------
-    pyarrow.Table
-        float64, text or truth values; never without rows.
-    """
-    import pyarrow as pa
-
-    names = read_names(path)
-    require_columns(path, names, kinds)
-    with _clear_errors(path, names):
-        for batch in _batches(path, kinds):
-            if batch.num_rows:
-                columns = [_as_kind(batch.column(name), kind) for name, kind in kinds.items()]
-                yield pa.table(columns, names=list(kinds))
-
-
-def require_columns(path: PathLike, names: Collection[str], wanted: Collection[str]) -> None:
-    """Refuse a file in which columns are missing; suggests the nearest name."""
-    missing = [name for name in wanted if name not in names]
-    if not missing:
-        return
-    same = [name for name in names if name.casefold() == missing[0].casefold()]
-    close = same or difflib.get_close_matches(missing[0], names, n=1, cutoff=0.6)
-    hint = f" Did you mean {close[0]!r}?" if close else f" Its columns are {_list_some(names)}."
-    noun = "column" if len(missing) == 1 else "columns"
-    raise ValueError(f"{path} has no {noun} {_list_some(missing)}.{hint}")
-
-
-def require_complete(path: PathLike, table: pa.Table, names: Collection[str], first_row: int | None = None) -> None:
-    """Refuse empty cells, NaN and infinity; says which columns and how many cells.
-
-    Parameters
-    ----------
-    path : path-like
-    table : pyarrow.Table
-    names : collection of str
-        The columns to look at.
-    first_row : int or None
-        Number of the table's first row in the file where the table is only a part of it.
-    """
-    counts = {name: _count_gaps(table.column(name)) for name in names}
-    bad = [f"{name!r} ({count} of {table.num_rows} cells)" for name, count in counts.items() if count]
-    if bad:
-        where = "" if first_row is None else f" in rows {first_row} to {first_row + table.num_rows - 1}"
-        raise ValueError(
-            f"{path} has empty or infinite cells in {_list_some(bad, quote=False)}{where}: "
-            "drop those rows or fill the gaps first."
-        )
-
-
-def require_numbers_or_text(path: PathLike, table: pa.Table, names: Collection[str]) -> None:
-    """Refuse text columns of which most cells are numbers: a number column with stray text in it."""
-    for name in names:
-        counts = Counter(value for value in table.column(name).to_pylist() if value is not None)
-        stray = {value: count for value, count in counts.items() if not reads_as_number(value)}
-        n_stray = sum(stray.values())
-        if 0 < n_stray < 0.5 * counts.total():
-            raise ValueError(
-                f"{path} has text in the number column {name!r}: {_list_some(stray)} in {n_stray} of {table.num_rows} "
-                "cells. Correct the cells, or declare the column as categorical."
-            )
+    return TableFile(path, names, delimiter)
 
 
 @contextmanager
@@ -196,7 +221,7 @@ def write_batches(path: PathLike) -> Iterator[Callable[[Mapping[str, NDArray[Any
     if Path(path).suffix.lower() not in (*_PARQUET, ".csv"):
         raise ValueError(f"Cannot write {path}: the name must end with .csv or .parquet.")
     with replace_when_done(path) as draft:
-        writer: Any = None
+        writer: _Writer | None = None
 
         def write(columns: Mapping[str, NDArray[Any]]) -> None:
             nonlocal writer
@@ -214,14 +239,24 @@ def write_batches(path: PathLike) -> Iterator[Callable[[Mapping[str, NDArray[Any
                 writer.close()
 
 
-def _open_writer(path: Path, schema: pa.Schema, *, parquet: bool) -> Any:
+class _Writer(Protocol):
+    """What pyarrow's writers of both formats have in common."""
+
+    def write_batch(self, batch: pa.RecordBatch) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def _open_writer(path: Path, schema: pa.Schema, *, parquet: bool) -> _Writer:
     if parquet:
         import pyarrow.parquet as pq
 
-        return pq.ParquetWriter(path, schema)
-    import pyarrow.csv as arrow_csv
+        writer: _Writer = pq.ParquetWriter(path, schema)
+    else:
+        import pyarrow.csv as arrow_csv
 
-    return arrow_csv.CSVWriter(path, schema)
+        writer = arrow_csv.CSVWriter(path, schema)
+    return writer
 
 
 def _is_parquet(path: PathLike) -> bool:
@@ -234,63 +269,75 @@ def _list_some(names: Collection[str], *, quote: bool = True) -> str:
     return ", ".join(shown) + more
 
 
-def reads_as_number(text: str) -> bool:
-    """Whether text would be a number in a number column."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _read_parquet_names(path: PathLike) -> tuple[str, ...]:
+    import pyarrow.parquet as pq
+
+    return tuple(pq.read_schema(path).names)
 
 
-def _read_arrow(path: PathLike, as_text: Collection[str]) -> pa.Table:
+def _look_at_csv(path: PathLike) -> tuple[tuple[str, ...], str]:
+    """Column names and delimiter, from the beginning of a file, in which a row too long or too short is an error."""
     import pyarrow as pa
-
-    if _is_parquet(path):
-        import pyarrow.parquet as pq
-
-        return pq.read_table(path)
     import pyarrow.csv as arrow_csv
 
-    return arrow_csv.read_csv(path, **_csv_options(path, {name: pa.string() for name in as_text}))
+    with pa.input_stream(str(path), compression="detect") as stream:
+        head = stream.read(2 * _BLOCK_BYTES)  # the reader parses one block; its last row may end in the next
+    header = head[: 2**16].split(b"\n", 1)[0].decode("utf-8", errors="replace")
+    delimiter = max(_DELIMITERS, key=header.count)
+    with arrow_csv.open_csv(pa.BufferReader(head), **_csv_options(delimiter, {})) as reader:
+        return tuple(reader.schema.names), delimiter
 
 
-def _batches(path: PathLike, kinds: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
-    if _is_parquet(path):
-        import pyarrow.parquet as pq
-
-        with pq.ParquetFile(path) as file:
-            _check_parquet_kinds(path, file.schema_arrow, kinds)
-            yield from file.iter_batches(batch_size=_BATCH_ROWS, columns=list(kinds))
-        return
+def _read_arrow(file: TableFile, as_text: Collection[str]) -> pa.Table:
     import pyarrow as pa
 
-    arrow_types = {ColumnKind.NUMBER: pa.float64(), ColumnKind.TEXT: pa.string(), ColumnKind.TRUTH: pa.bool_()}
+    if file.delimiter is None:
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(file.path) as content:  # read_table would open it twice
+            return content.read()
+    import pyarrow.csv as arrow_csv
+
+    return arrow_csv.read_csv(file.path, **_csv_options(file.delimiter, {name: pa.string() for name in as_text}))
+
+
+def _batches(file: TableFile, kinds: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
+    if file.delimiter is None:
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(file.path) as content:
+            _check_parquet_kinds(file.path, content.schema_arrow, kinds)
+            yield from content.iter_batches(batch_size=_BATCH_ROWS, columns=list(kinds))
+        return
+    import pyarrow as pa
+    import pyarrow.csv as arrow_csv
+
+    arrow_types = {ColumnKind.NUMBER: pa.float64(), ColumnKind.TEXT: pa.string(), ColumnKind.BOOLEAN: pa.bool_()}
     types = {name: arrow_types[kind] for name, kind in kinds.items()}
-    with _open_csv(path, types) as reader:
+    with arrow_csv.open_csv(file.path, **_csv_options(file.delimiter, types, only=list(types))) as reader:
         yield from reader
 
 
 def _check_parquet_kinds(path: PathLike, schema: pa.Schema, kinds: Mapping[str, ColumnKind]) -> None:
     for name, kind in kinds.items():
-        found = _kind_of_type(schema.field(name).type)
-        if kind is ColumnKind.NUMBER and found is not ColumnKind.NUMBER:
-            raise ValueError(f"{path} has text in the number column {name!r}: its type is {schema.field(name).type}.")
+        found = schema.field(name).type
+        if kind is ColumnKind.NUMBER and kind_of_arrow_type(found) is not ColumnKind.NUMBER:
+            raise ValueError(f"{path} has text in the number column {name!r}: its type is {found}.")
 
 
-def _open_csv(path: PathLike, types: Mapping[str, pa.DataType]) -> Any:
-    import pyarrow.csv as arrow_csv
+class _CsvOptions(TypedDict):
+    read_options: arrow_csv.ReadOptions
+    parse_options: arrow_csv.ParseOptions
+    convert_options: arrow_csv.ConvertOptions
 
-    return arrow_csv.open_csv(path, **_csv_options(path, types, only=list(types)))
 
-
-def _csv_options(path: PathLike, types: Mapping[str, pa.DataType], only: Collection[str] = ()) -> dict[str, Any]:
+def _csv_options(delimiter: str, types: Mapping[str, pa.DataType], only: Collection[str] = ()) -> _CsvOptions:
     """Options of pyarrow's CSV readers: types fixed for some columns, found for the others; no truth values."""
     import pyarrow.csv as arrow_csv
 
     return {
         "read_options": arrow_csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=not only),  # one thread counts lines
-        "parse_options": arrow_csv.ParseOptions(delimiter=_find_delimiter(path), newlines_in_values=True),
+        "parse_options": arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         "convert_options": arrow_csv.ConvertOptions(
             column_types=dict(types),
             include_columns=list(only),
@@ -299,35 +346,15 @@ def _csv_options(path: PathLike, types: Mapping[str, pa.DataType], only: Collect
     }
 
 
-def _find_delimiter(path: PathLike) -> str:
-    import pyarrow as pa
-
-    with pa.input_stream(str(path), compression="detect") as stream:
-        header = stream.read(2**16).split(b"\n", 1)[0].decode("utf-8", errors="replace")
-    return max(_DELIMITERS, key=header.count)
-
-
-def _kind_of_type(kind: pa.DataType) -> ColumnKind:
-    from pyarrow import types
-
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return ColumnKind.NUMBER
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind) or types.is_dictionary(kind):
-        return ColumnKind.TEXT
-    if types.is_boolean(kind):
-        return ColumnKind.TRUTH
-    return ColumnKind.EMPTY if types.is_null(kind) else ColumnKind.OTHER
-
-
-def _as_kind(column: Any, kind: ColumnKind) -> Any:
+def _as_kind(column: pa.Array, kind: ColumnKind) -> pa.Array:
     import pyarrow as pa
 
     if kind is ColumnKind.TEXT:
         return _as_text(column)
-    return column.cast(pa.bool_() if kind is ColumnKind.TRUTH else pa.float64(), safe=False)
+    return column.cast(pa.bool_() if kind is ColumnKind.BOOLEAN else pa.float64(), safe=False)
 
 
-def _as_text(column: Any) -> Any:
+def _as_text(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """The cells as text, null where a cell is empty; truth values as True and False."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -340,11 +367,11 @@ def _as_text(column: Any) -> Any:
     return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
 
 
-def _count_gaps(column: Any) -> int:
+def _count_gaps(column: pa.ChunkedArray) -> int:
     import pyarrow.compute as pc
 
     gaps = column.null_count
-    if _kind_of_type(column.type) is ColumnKind.NUMBER:
+    if kind_of_arrow_type(column.type) is ColumnKind.NUMBER:
         gaps += pc.sum(pc.invert(pc.is_finite(column.cast("float64", safe=False)))).as_py() or 0
     return int(gaps)
 

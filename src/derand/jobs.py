@@ -33,7 +33,7 @@ from derand.frames import (
     match_file,
     write_batches,
 )
-from derand.metrics import average_certified_radius, certified_accuracy
+from derand.metrics import ShareAtRadius, average_certified_radius, certified_accuracy
 from derand.noise import Noise, as_noise
 from derand.report import CertificateReport
 from derand.storage import load, save
@@ -68,13 +68,6 @@ class TrainingSummary(TypedDict):
     training_certified_accuracy: float
     warnings: list[str]
     seconds: float
-
-
-class ShareAtRadius(TypedDict):
-    """Which share of the rows is labelled correctly and certified at a radius."""
-
-    radius: float
-    share: float
 
 
 class _TallySummary(TypedDict):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,6 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from derand.certificates import Certificates
 
 FloatArray = NDArray[np.float64]
+
+
+class ShareAtRadius(TypedDict):
+    """The share of the rows that are labelled correctly and certified, at one radius, as results for others hold it."""
+
+    radius: float
+    share: float
 
 
 def certified_accuracy(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
+import struct
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,9 +17,10 @@ import pandas as pd
 import pyarrow.csv as arrow_csv
 import pytest
 
-from derand import CertificateReport, certified_accuracy, load, save, tables
-from derand.estimators import StumpClassifier
-from derand.jobs import certify_file, report_file, train_file
+from derand import AdditiveEnsemble, CertificateReport, WeightedVote, certified_accuracy, load, save
+from derand.estimators import TRAINERS, StumpClassifier
+from derand.frames import TableEncoding, _files
+from derand.jobs import _describe_feature, certify_file, report_file, train_file
 
 
 def make_frame(n_rows: int = 300, seed: int = 0) -> pd.DataFrame:
@@ -88,8 +94,8 @@ def test_certifying_a_file_in_batches_equals_certifying_it_at_once(
     suffix: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows, labels, masses, radii and the summary are those of one call, in CSV and Parquet; columns go by name."""
-    monkeypatch.setattr(tables, "_BLOCK_BYTES", 2048)
-    monkeypatch.setattr(tables, "_BATCH_ROWS", 64)
+    monkeypatch.setattr(_files, "_BLOCK_BYTES", 2048)
+    monkeypatch.setattr(_files, "_BATCH_ROWS", 64)
     frame = make_frame(1000, seed=1)
     shuffled = frame[["label", "job", "member", "x", "name", "floor"]]
     new, out = tmp_path / f"new.{suffix}", tmp_path / f"out.{suffix}"
@@ -159,6 +165,75 @@ def test_a_classifier_of_truth_values_and_numbers_as_categories_reads_files(tmp_
     assert summary["accuracy"] == pytest.approx(classifier.score(features, frame["label"] == "yes"))
 
 
+@pytest.mark.parametrize("model", TRAINERS)
+def test_every_trainer_learns_from_a_file(model: str, data: Path, tmp_path: Path) -> None:
+    """The saved classifier is the trainer's, says what became of every column, and certifies and reports on files."""
+    summary = train_file(data, "label", tmp_path / "model.json", model=model, categorical=["floor"], noise="uniform:2")
+    assert isinstance(load(tmp_path / "model.json"), TRAINERS[model])
+    uses = {column["name"]: (column["use"], column["detail"]) for column in summary["columns"]}
+    assert uses["x"][0] == "numerical"
+    assert uses["x"][1].startswith("split at ")
+    assert uses["floor"] == ("categorical", "3 categories")
+    assert uses["same"] == ("ignored", "constant")
+    certified = certify_file(tmp_path / "model.json", data, tmp_path / "out.csv", target="label")
+    assert certified["accuracy"] == summary["training_accuracy"] > 0.6
+    assert report_file(tmp_path / "model.json", data, tmp_path / "report.md", target="label")["rows"] == 300
+
+
+def test_a_vote_is_described_by_the_edges_of_all_its_members() -> None:
+    """Each edge once, of many the first eight; a column that no member reads is ignored."""
+
+    def make_member(edges: list[float]) -> AdditiveEnsemble:
+        leaves = np.full(len(edges), 0.4)
+        return AdditiveEnsemble.from_stumps([0] * len(edges), edges, leaves, 1 - leaves, n_features=2)
+
+    few = WeightedVote([make_member([1.0, 2.0]), make_member([2.0, 0.5])], [1.0, 2.0])
+    many = WeightedVote([make_member([float(edge) for edge in range(20)])], [1.0])
+    encoding = TableEncoding(2, ("a", "b"), {})
+    classifiers: list[Any] = [SimpleNamespace(encoding_=encoding, ensemble_=vote) for vote in (few, many)]
+    assert _describe_feature(classifiers[0], 0) == ("numerical", "split at 0.5, 1, 2")
+    assert _describe_feature(classifiers[0], 1) == ("ignored", "the model does not split it")
+    assert _describe_feature(classifiers[1], 0) == ("numerical", "split at 0, 1, 2, 3, 4, 5, 6, 7 and 12 more")
+
+
+class OpenCounter:
+    """Counts how often the operating system opens a file."""
+
+    OPEN, CLOSE = 0x20, 0x10  # closing is watched as well, because equal events in a row are merged into one
+
+    def __init__(self, path: Path) -> None:
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._watch = self._libc.inotify_init1(os.O_NONBLOCK)
+        assert self._libc.inotify_add_watch(self._watch, os.fsencode(path), self.OPEN | self.CLOSE) >= 0
+
+    def count(self) -> int:
+        """Opens since the counter was made; it is used up."""
+        events = os.read(self._watch, 2**16)
+        os.close(self._watch)
+        masks = [struct.unpack_from("iIII", events, start)[1] for start in range(0, len(events), 16)]
+        return sum(bool(mask & self.OPEN) for mask in masks)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="opens are counted by inotify")
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet"])
+def test_a_file_is_opened_once_to_look_and_once_to_read(suffix: str, model: Path, tmp_path: Path) -> None:
+    """Training, certifying and reporting open their table twice each, however large it is."""
+    new = tmp_path / f"new.{suffix}"
+    if suffix == "parquet":
+        make_frame(500).to_parquet(new)
+    else:
+        make_frame(500).to_csv(new, index=False)
+    counter = OpenCounter(new)
+    certify_file(model, new, tmp_path / "out.csv", target="label")
+    assert counter.count() == 2
+    counter = OpenCounter(new)
+    report_file(model, new, tmp_path / "report.md", target="label", groups=["word"])
+    assert counter.count() == 2
+    counter = OpenCounter(new)
+    train_file(new, "label", tmp_path / "again.json")
+    assert counter.count() == 2
+
+
 def edit_nothing(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
@@ -190,6 +265,7 @@ TRAINING_ERRORS: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], dict[st
         "no column to learn from: 'same' c",
     ),
     "unknown noise": (edit_nothing, {"noise": "cauchy:1"}, "cauchy"),
+    "unknown model": (edit_nothing, {"model": "forest"}, "`model` must be one of stumps, tree-boost, ada-boost, got"),
     "unknown weights": (edit_nothing, {"class_weight": "equal"}, "`class_weight` must be"),
 }
 

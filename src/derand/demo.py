@@ -1,11 +1,14 @@
-"""The demo: train on bundled data, certify held-out rows, draw a plot, write a report. A plain dict out."""
+"""The demo: train on bundled data, certify held-out rows, draw a plot, write a report. A plain dict out.
+
+Must not know the command line or how results are printed.
+"""
 
 from __future__ import annotations
 
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -14,7 +17,8 @@ from derand.certificates import Certificates
 from derand.datasets import Dataset, load
 from derand.estimators import StumpClassifier
 from derand.files import PathLike, replace_when_done
-from derand.metrics import average_certified_radius, certified_accuracy
+from derand.frames import Labels
+from derand.metrics import ShareAtRadius, average_certified_radius, certified_accuracy
 from derand.noise import Gaussian
 from derand.report import CertificateReport
 
@@ -22,7 +26,43 @@ RADII = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 _SHOWN_ROWS = 5
 
 
-def run_demo(folder: PathLike) -> dict[str, Any]:
+class DemoRow(TypedDict):
+    """A test row; rows count from 1, as in the report."""
+
+    row: int
+    label: str
+    correct: bool
+    failure: float
+    radius: float
+
+
+class DemoSeconds(TypedDict):
+    """How long the steps took."""
+
+    compile: float
+    train: float
+    certify: float
+
+
+class DemoResult(TypedDict):
+    """What the demo found and where it wrote it."""
+
+    dataset: str
+    training_rows: int
+    test_rows: int
+    noise: str
+    norm: int
+    accuracy: float
+    certified_accuracy: list[ShareAtRadius]
+    average_certified_radius: float
+    most_certain: list[DemoRow]
+    least_certain: list[DemoRow]
+    plot: str
+    report: str
+    seconds: DemoSeconds
+
+
+def run_demo(folder: PathLike) -> DemoResult:
     """Train and certify a StumpClassifier on scikit-learn's breast-cancer data and show the results.
 
     Writes `certified_accuracy.png` and `report.html`.
@@ -34,9 +74,9 @@ def run_demo(folder: PathLike) -> dict[str, Any]:
 
     Returns
     -------
-    dict
-        Accuracy, certified accuracy at RADII, average certified radius, the most and the least certain test rows,
-        the seconds each step took, and the paths of the plot and the report.
+    DemoResult
+        A dict: accuracy, certified accuracy at RADII, average certified radius, the most and the least certain test
+        rows, the seconds each step took, and the paths of the plot and the report.
     """
     data = load("sklearn_breast_cancer")
     labels = np.array(data.target_names)[data.y]
@@ -49,6 +89,7 @@ def run_demo(folder: PathLike) -> dict[str, Any]:
     trained = time.perf_counter()
     certificates = model.certify(data.X[test])
     certified = time.perf_counter()
+    order = np.argsort(-certificates.radius, kind="stable").tolist()
     return {
         "dataset": data.provenance,
         "training_rows": len(train),
@@ -61,33 +102,28 @@ def run_demo(folder: PathLike) -> dict[str, Any]:
             for radius, share in zip(RADII, certified_accuracy(labels[test], certificates, RADII), strict=True)
         ],
         "average_certified_radius": average_certified_radius(labels[test], certificates),
-        **_pick_rows(certificates, labels[test]),
+        "most_certain": _describe_rows(certificates, labels[test], order[:_SHOWN_ROWS]),
+        "least_certain": _describe_rows(certificates, labels[test], order[: -_SHOWN_ROWS - 1 : -1]),
         "plot": os.fspath(_write_plot(certificates, labels[test], Path(folder))),
         "report": os.fspath(_write_report(model, data, Path(folder))),
         "seconds": {"compile": started - opened, "train": trained - started, "certify": certified - trained},
     }
 
 
-def _pick_rows(certificates: Certificates, labels: Any) -> dict[str, list[dict[str, Any]]]:
-    """The rows of the largest and of the smallest radius; test rows count from 1, as in the report."""
-
-    def describe(at: int) -> dict[str, Any]:
-        return {
+def _describe_rows(certificates: Certificates, labels: Labels, rows: list[int]) -> list[DemoRow]:
+    return [
+        {
             "row": at + 1,
             "label": str(certificates.label[at]),
             "correct": bool(certificates.label[at] == labels[at]),
             "failure": float(certificates.failure[at]),
             "radius": float(certificates.radius[at]),
         }
-
-    order = np.argsort(-certificates.radius, kind="stable").tolist()
-    return {
-        "most_certain": [describe(at) for at in order[:_SHOWN_ROWS]],
-        "least_certain": [describe(at) for at in order[: -_SHOWN_ROWS - 1 : -1]],
-    }
+        for at in rows
+    ]
 
 
-def _write_plot(certificates: Certificates, labels: Any, folder: Path) -> Path:
+def _write_plot(certificates: Certificates, labels: Labels, folder: Path) -> Path:
     from matplotlib.figure import Figure
 
     folder.mkdir(parents=True, exist_ok=True)

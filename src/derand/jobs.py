@@ -1,6 +1,7 @@
 """From files to files: train on a table, certify a table, report on it. Plain dicts out.
 
-Owns which columns of a file are used and how. Must not know the command line or how results are printed.
+Owns the way from a file to a classifier and back to a file, and what is told of it. Must not know the command line or
+how results are printed, nor how files are read and which columns are useful: `derand.frames` does.
 """
 
 from __future__ import annotations
@@ -8,31 +9,110 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
-from derand import tables
 from derand.certificates import Certificates
-from derand.estimators import StumpClassifier
+from derand.estimators import TRAINERS
 from derand.files import PathLike, require_writable
-from derand.metrics import average_certified_radius, certified_accuracy
+from derand.frames import (
+    ColumnCheck,
+    ColumnKind,
+    ColumnUse,
+    Labels,
+    TableEncoding,
+    TableFile,
+    check_columns,
+    inspect_file,
+    kind_of_arrow_type,
+    match_file,
+    write_batches,
+)
+from derand.metrics import ShareAtRadius, average_certified_radius, certified_accuracy
+from derand.model import Model
 from derand.noise import Noise, as_noise
 from derand.report import CertificateReport
 from derand.storage import load, save
-from derand.tables import ColumnKind
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_MANY_CATEGORIES = 0.5
-"""A text column is taken for a name or a number of the row where more than this share of its cells differ ..."""
-_FEW_CATEGORIES = 20
-"""... and more than this many do."""
+_SHOWN_EDGES = 8
+
+
+class ColumnSummary(TypedDict):
+    """What became of a column of a training table."""
+
+    name: str
+    use: str
+    """"numerical", "categorical" or "ignored"."""
+    detail: str
+
+
+class TrainingSummary(TypedDict):
+    """What `train_file` did with every column, and how the model does on the training rows."""
+
+    model: str
+    rows: int
+    target: str
+    classes: dict[str, int]
+    noise: str
+    norm: int
+    scaling: str | None
+    columns: list[ColumnSummary]
+    training_accuracy: float
+    training_certified_accuracy: float
+    warnings: list[str]
+    seconds: float
+
+
+class _TallySummary(TypedDict):
+    """Results of all batches in short; accuracies where there is a target."""
+
+    rows: int
+    certified_rows: int
+    rows_of_infinite_radius: int
+    accuracy: NotRequired[float]
+    certified_accuracy: NotRequired[list[ShareAtRadius]]
+    average_certified_radius: NotRequired[float]
+
+
+class CertifyingSummary(_TallySummary):
+    """What `certify_file` read and what it did not, and the results in short."""
+
+    output: str
+    columns_not_used: list[str]
+    unseen_categories: dict[str, int]
+    noise: str
+    norm: int
+    l0: int
+    seconds: float
+
+
+class ReportSummary(TypedDict):
+    """Where the report of `report_file` is, and its guarantee."""
+
+    output: str
+    rows: int
+    guarantee: str
+    unseen_categories: dict[str, int]
+    seconds: float
+
+
+class _Classifier(Protocol):
+    """What is asked of a fitted classifier."""
+
+    ensemble_: Model
+    encoding_: TableEncoding
+    noise_: Noise
+    classes_: Labels
+    n_features_in_: int
+
+    def certify(self, X: object, l0: int = 0) -> Certificates: ...
 
 
 def train_file(
@@ -40,16 +120,17 @@ def train_file(
     target: str,
     output: PathLike,
     *,
+    model: str = "stumps",
     noise: Noise | str = "gaussian:0.25",
     scaling: str | None = "standard",
     class_weight: str | None = None,
     categorical: Collection[str] = (),
     ignored: Collection[str] = (),
-) -> dict[str, Any]:
-    """Train a StumpClassifier on a CSV or Parquet file and save it.
+) -> TrainingSummary:
+    """Train a classifier on a CSV or Parquet file and save it.
 
     Number columns become numerical features, text columns categorical ones. Columns that are empty, constant, dates, or
-    text of which nearly every cell is another are left out.
+    text of which nearly every cell is another are left out: see `derand.frames.check_columns`.
 
     Parameters
     ----------
@@ -58,8 +139,10 @@ def train_file(
         Name of the column with the labels, of two kinds.
     output : path-like
         Where the model is saved.
+    model : str
+        A trainer of `derand.estimators.TRAINERS`: "stumps", "tree-boost" or "ada-boost".
     noise, scaling, class_weight
-        As for StumpClassifier.
+        As for the classifiers.
     categorical : collection of str
         Columns to be taken as categorical though they hold numbers.
     ignored : collection of str
@@ -67,61 +150,70 @@ def train_file(
 
     Returns
     -------
-    dict
-        What was done with every column, and how the model does on the training rows.
+    TrainingSummary
+        A dict: what was done with every column, and how the model does on the training rows.
     """
     start = time.perf_counter()
+    trainer = _find_trainer(model)
     noise = as_noise(noise)
     require_writable(output, data)
-    table = tables.read_table(data, as_text=categorical)
-    tables.require_columns(data, table.column_names, [target, *ignored])
+    file = inspect_file(data)
+    table = file.read(as_text=categorical)
+    file.require_columns([target, *ignored])
     if target in categorical or target in ignored:
         raise ValueError(f"The column {target!r} is the target: it cannot be categorical or ignored as well.")
-    labels = _read_labels(data, table, target)
-    features = [name for name in table.column_names if name != target]
-    uses = {name: _plan_column(table, name, name in categorical, name in ignored) for name in features}
-    used = [name for name, reason in uses.items() if reason is None]
+    labels = _read_labels(file, table, target)
+    features = _read_features(table, target)
+    checks = check_columns(features, categorical=categorical, ignored=ignored)
+    used = [str(check.name) for check in checks if check.use is not ColumnUse.IGNORED]
     if not used:
-        raise ValueError(f"{data} has no column to learn from: {_describe_uses(uses)}.")
-    numbers = [name for name in used if tables.kind_of(table, name) is ColumnKind.NUMBER]
-    words = [name for name in used if name not in numbers]
-    tables.require_complete(data, table, numbers)
-    tables.require_numbers_or_text(data, table, [name for name in words if name not in categorical])
-    rows = _select(table, used, numbers)
-    model = StumpClassifier(noise=noise, scaling=scaling, class_weight=class_weight)
+        raise ValueError(f"{data} has no column to learn from: {_describe_reasons(checks)}.")
+    file.require_usable(checks, table.num_rows)
+    rows = features.select(used)
+    classifier = trainer(noise=noise, scaling=scaling, class_weight=class_weight)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(rows, labels)
-        certificates = model.certify(rows)
-    save(model, output)
-    messages = [str(warning.message) for warning in caught]
-    if (certificates.label == certificates.label[0]).all():
-        messages.append(
-            f"Every row gets the label {certificates.label[0]}: smoothed, no stump outweighs the larger class. "
-            "Try --class-weight balanced, or less noise."
-        )
+        classifier.fit(rows, labels)
+        certificates = classifier.certify(rows)
+    save(classifier, output)
     return {
         "model": os.fspath(output),
         "rows": table.num_rows,
         "target": target,
-        "classes": {str(name): int((labels == name).sum()) for name in model.classes_.tolist()},
+        "classes": {str(name): int((labels == name).sum()) for name in classifier.classes_.tolist()},
         "noise": str(noise),
         "norm": noise.norm,
         "scaling": scaling,
-        "columns": [{"name": name, **_report_column(model, name, uses[name])} for name in features],
+        "columns": _summarize_columns(checks, classifier),
         "training_accuracy": float((certificates.label == labels).mean()),
         "training_certified_accuracy": float(certified_accuracy(labels, certificates, [0.0])[0]),
-        "warnings": messages,
+        "warnings": [*(str(warning.message) for warning in caught), *_warn_of_one_label(certificates)],
         "seconds": time.perf_counter() - start,
     }
 
 
-def _read_labels(path: PathLike, table: pa.Table, target: str) -> NDArray[Any]:
+def _find_trainer(name: str) -> type[Any]:
+    if name not in TRAINERS:
+        raise ValueError(f"`model` must be one of {', '.join(TRAINERS)}, got {name!r}.")
+    return TRAINERS[name]
+
+
+def _warn_of_one_label(certificates: Certificates) -> list[str]:
+    if (certificates.label != certificates.label[0]).any():
+        return []
+    return [
+        f"Every row gets the label {certificates.label[0]}: smoothed, no stump outweighs the larger class. "
+        "Try --class-weight balanced, or less noise."
+    ]
+
+
+def _read_labels(file: TableFile, table: pa.Table, target: str) -> Labels:
     """The labels as whole numbers or text."""
-    tables.require_complete(path, table, [target])
-    column, kind = table.column(target), tables.kind_of(table, target)
+    file.require_complete(table, [target])
+    column = table.column(target)
+    kind = kind_of_arrow_type(column.type)
     if kind not in (ColumnKind.NUMBER, ColumnKind.TEXT):
-        raise ValueError(f"{path} has labels in the column {target!r} that are {kind.value}: use numbers or text.")
+        raise ValueError(f"{file.path} has labels in the column {target!r} that are {kind.value}: use numbers or text.")
     values = column.to_pylist()
     if kind is ColumnKind.NUMBER:
         values = [int(value) for value in values] if all(value == int(value) for value in values) else values
@@ -130,58 +222,47 @@ def _read_labels(path: PathLike, table: pa.Table, target: str) -> NDArray[Any]:
     if len(found) != 2:
         shown = ", ".join(map(repr, found[:5].tolist())) + (", ..." if len(found) > 5 else "")
         raise ValueError(
-            f"{path} has {len(found)} different labels in the column {target!r} ({shown}): there must be two."
+            f"{file.path} has {len(found)} different labels in the column {target!r} ({shown}): there must be two."
         )
     return labels if np.issubdtype(labels.dtype, np.integer) else labels.astype(str)
 
 
-def _plan_column(table: pa.Table, name: str, categorical: bool, ignored: bool) -> str | None:
-    """Why a column is left out; None for one that is used."""
-    kind, column = tables.kind_of(table, name), table.column(name)
-    if ignored:
-        return "as asked"
-    if not name:
-        return "has no name"
-    if kind not in (ColumnKind.NUMBER, ColumnKind.TEXT):
-        return f"holds {kind.value}"
-    present = column.drop_null()
-    distinct = len(present.unique())
-    if distinct <= 1 and not (kind is ColumnKind.NUMBER and column.null_count):
-        return "constant"
-    many = distinct > max(_FEW_CATEGORIES, _MANY_CATEGORIES * len(present))
-    if kind is ColumnKind.TEXT and many and not categorical and not _mostly_numbers(present):
-        return f"text with {distinct} different values in {table.num_rows} rows"
-    return None
+def _read_features(table: pa.Table, target: str) -> pa.Table:
+    """All columns but the target, numbers as float64."""
+    features = table.drop_columns([target])
+    for at, column in enumerate(features.columns):
+        if kind_of_arrow_type(column.type) is ColumnKind.NUMBER:
+            features = features.set_column(at, features.column_names[at], column.cast("float64", safe=False))
+    return features
 
 
-def _mostly_numbers(column: Any) -> bool:
-    """Whether most cells read as numbers: then stray text is the trouble, which gets an error of its own."""
-    return 2 * sum(map(tables.reads_as_number, column.to_pylist())) > len(column)
+def _describe_reasons(checks: Iterable[ColumnCheck]) -> str:
+    reasons = [f"{check.name!r} {check.reason}" for check in checks]
+    return "; ".join(reasons[:8]) or "only the target is there"
 
 
-def _describe_uses(uses: Mapping[str, str | None]) -> str:
-    return "; ".join(f"{name!r} {reason}" for name, reason in list(uses.items())[:8]) or "only the target is there"
+def _summarize_columns(checks: Iterable[ColumnCheck], classifier: _Classifier) -> list[ColumnSummary]:
+    """What became of every column: left out by the check or by training, or how the model reads it."""
+    left_out: Mapping[str | int, str] = getattr(classifier, "ignored_features_", {})
+    features = {classifier.encoding_.name(feature): feature for feature in range(classifier.encoding_.n_features)}
+    summaries: list[ColumnSummary] = []
+    for check in checks:
+        reason = check.reason or left_out.get(check.name)
+        use, detail = ("ignored", reason) if reason else _describe_feature(classifier, features[check.name])
+        summaries.append({"name": str(check.name), "use": use, "detail": detail})
+    return summaries
 
 
-def _select(table: pa.Table, names: Sequence[str], numbers: Collection[str]) -> pa.Table:
-    """Some columns of a table, numbers as float64."""
-    import pyarrow as pa
-
-    columns = [
-        table.column(name).cast("float64", safe=False) if name in numbers else table.column(name) for name in names
-    ]
-    return pa.table(columns, names=list(names))
-
-
-def _report_column(model: Any, name: str, reason: str | None) -> dict[str, Any]:
-    ignored = reason or model.ignored_features_.get(name)
-    if ignored is not None:
-        return {"use": "ignored", "detail": ignored}
-    feature = list(model.feature_names_in_).index(name)
-    if feature in model.encoding_.categories:
-        return {"use": "categorical", "detail": f"{len(model.encoding_.categories[feature])} categories"}
-    edges = [edge for term in model.ensemble_.step_functions if term.feature == feature for edge in term.edges.tolist()]
-    return {"use": "numerical", "detail": "split at " + ", ".join(f"{edge:.6g}" for edge in edges)}
+def _describe_feature(classifier: _Classifier, feature: int) -> tuple[str, str]:
+    """How the model reads a feature: as what, and in which cells."""
+    if feature in classifier.encoding_.categories:
+        return "categorical", f"{len(classifier.encoding_.categories[feature])} categories"
+    axes = [axis for term in classifier.ensemble_.member_terms for axis in term.axes if axis.feature == feature]
+    edges = sorted({edge for axis in axes for edge in axis.edges.tolist()})
+    if not edges:
+        return "ignored", "the model does not split it"
+    more = f" and {len(edges) - _SHOWN_EDGES} more" if len(edges) > _SHOWN_EDGES else ""
+    return "numerical", "split at " + ", ".join(f"{edge:.6g}" for edge in edges[:_SHOWN_EDGES]) + more
 
 
 def certify_file(
@@ -193,7 +274,7 @@ def certify_file(
     radii: Sequence[float] = (0.0, 0.25, 0.5, 1.0),
     l0: int = 0,
     advance: Callable[[int], None] = lambda rows: None,
-) -> dict[str, Any]:
+) -> CertifyingSummary:
     """Certify every row of a CSV or Parquet file, batch by batch, and write row, label, failure and radius.
 
     Parameters
@@ -215,16 +296,19 @@ def certify_file(
 
     Returns
     -------
-    dict
-        What was read, what was not, and the results in short.
+    CertifyingSummary
+        A dict: what was read, what was not, and the results in short.
     """
     start = time.perf_counter()
     require_writable(output, model, data)
-    columns = _MatchedColumns.find(_load_classifier(model), data, target)
+    classifier = _load_classifier(model)
+    source = match_file(data, classifier.encoding_, target=target, classes=classifier.classes_)
     tally = _Tally(radii)
-    with tables.write_batches(output) as write:
-        for batch in tables.read_batches(data, columns.kinds):
-            certificates, labels = columns.certify(batch, l0, first_row=tally.n_rows + 1)
+    with write_batches(output) as write:
+        for batch in source.read_batches():
+            rows, labels = source.split(batch, first_row=tally.n_rows + 1)
+            with source.name_gaps(batch, first_row=tally.n_rows + 1):
+                certificates = classifier.certify(rows, l0=l0)
             write(
                 {
                     "row": np.arange(tally.n_rows + 1, tally.n_rows + 1 + batch.num_rows),
@@ -233,17 +317,16 @@ def certify_file(
                     "radius": certificates.radius,
                 }
             )
-            tally.add(certificates, labels)
+            tally.add(certificates, labels, source.count_unseen(batch))
             advance(batch.num_rows)
         if not tally.n_rows:
             raise ValueError(f"{data} has a header line but no rows.")
-    noise = columns.classifier.noise_
     return {
         "output": os.fspath(output),
-        "columns_not_used": [name for name in tables.read_names(data) if name not in columns.kinds],
-        "unseen_categories": columns.unseen,
-        "noise": str(noise),
-        "norm": noise.norm,
+        "columns_not_used": [name for name in source.file.names if name not in source.kinds],
+        "unseen_categories": dict(tally.unseen),
+        "noise": str(classifier.noise_),
+        "norm": classifier.noise_.norm,
         "l0": l0,
         **tally.summarize(),
         "seconds": time.perf_counter() - start,
@@ -261,7 +344,7 @@ def report_file(
     radius: float | None = None,
     l0: int | None = None,
     title: str | None = None,
-) -> dict[str, Any]:
+) -> ReportSummary:
     """Certify the rows of a CSV or Parquet file and write a CertificateReport about them.
 
     Parameters
@@ -283,147 +366,55 @@ def report_file(
 
     Returns
     -------
-    dict
-        Where the report is, and its guarantee.
+    ReportSummary
+        A dict: where the report is, and its guarantee.
     """
     start = time.perf_counter()
     if train is not None and target is None:
         raise ValueError("The training table needs the target, to train the baseline: name it.")
     require_writable(output, model, data, *([] if train is None else [train]))
     classifier = _load_classifier(model)
-    columns = _MatchedColumns.find(classifier, data, target)
-    table = columns.read_all(groups)
-    rows, labels = columns.read(table, first_row=1)
+    source = match_file(data, classifier.encoding_, target=target, classes=classifier.classes_)
+    table = source.read_all(groups)
+    rows, labels = source.split(table, first_row=1)
     X_train, y_train = None, None
     if train is not None:
-        known = _MatchedColumns.find(classifier, train, target)
-        X_train, y_train = known.read(known.read_all(), first_row=1)
-    report = CertificateReport(
-        classifier,
-        rows,
-        labels,
-        X_train=X_train,
-        y_train=y_train,
-        groups={name: name if name in columns.names else table.column(name).to_pylist() for name in groups} or None,
-        radius=radius,
-        l0=l0,
-        title=title or f"Certificate report: {Path(data).name}",
-        feature_names=columns.names,
-    )
-    report.write(output)
+        known = match_file(train, classifier.encoding_, target=target, classes=classifier.classes_)
+        training = known.read_all()
+        known.require_complete(training)
+        X_train, y_train = known.split(training, first_row=1)
+    with source.name_gaps(table, first_row=1):
+        report = CertificateReport(
+            classifier,
+            rows,
+            labels,
+            X_train=X_train,
+            y_train=y_train,
+            groups={name: name if name in source.names else table.column(name).to_pylist() for name in groups} or None,
+            radius=radius,
+            l0=l0,
+            title=title or f"Certificate report: {Path(data).name}",
+            feature_names=source.names,
+        )
+        report.write(output)
     return {
         "output": os.fspath(output),
         "rows": table.num_rows,
         "guarantee": report.to_dict()["guarantee"]["paragraph"],
-        "unseen_categories": columns.unseen,
+        "unseen_categories": source.count_unseen(table),
         "seconds": time.perf_counter() - start,
     }
 
 
-def _load_classifier(path: PathLike) -> Any:
-    model = load(path)
+def _load_classifier(path: PathLike) -> _Classifier:
+    model: Any = load(path)
     if not hasattr(model, "certify"):
         raise ValueError(
             f"{path} holds a bare model ({type(model).__name__}), which knows no noise and no columns: "
             "certify it with `derand.certify`, or use a model that `derand train` saved."
         )
-    return model
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _MatchedColumns:
-    """The columns of a file that a classifier reads."""
-
-    classifier: Any
-    path: PathLike
-    names: tuple[str, ...]
-    kinds: Mapping[str, ColumnKind]
-    target: str | None
-    unseen: dict[str, int] = field(default_factory=dict)
-
-    @classmethod
-    def find(cls, classifier: Any, path: PathLike, target: str | None) -> _MatchedColumns:
-        """Match by name, or by position where the classifier was trained without names."""
-        present = tables.read_names(path)
-        names = classifier.encoding_.names
-        if names is None:
-            names = tuple(name for name in present if name != target)
-            if len(names) != classifier.n_features_in_:
-                raise ValueError(
-                    f"{path} has {len(names)} columns of features, but the model was trained on "
-                    f"{classifier.n_features_in_}, without names: give these alone, in the same order."
-                )
-        if target is not None and target in names:
-            raise ValueError(f"The column {target!r} is a feature of the model: it cannot be the target.")
-        tables.require_columns(path, present, [*names, *([] if target is None else [target])])
-        kinds = {name: cls._kind_of_feature(classifier, feature) for feature, name in enumerate(names)}
-        if target is not None:
-            kinds[target] = _kind_of_values(classifier.classes_.tolist())
-        return cls(classifier, path, names, kinds, target)
-
-    @staticmethod
-    def _kind_of_feature(classifier: Any, feature: int) -> ColumnKind:
-        return _kind_of_values(classifier.encoding_.categories.get(feature, ()))
-
-    @property
-    def _categorical(self) -> dict[str, tuple[Any, ...]]:
-        return {self.names[feature]: values for feature, values in self.classifier.encoding_.categories.items()}
-
-    def certify(self, batch: pa.Table, l0: int, first_row: int) -> tuple[Certificates, NDArray[Any] | None]:
-        """Certificates of a batch of rows, and their labels where there is a target."""
-        rows, labels = self.read(batch, first_row)
-        return self.classifier.certify(rows, l0=l0), labels
-
-    def read_all(self, others: Sequence[str] = ()) -> pa.Table:
-        """The whole file, with other columns as text beside those of the classifier."""
-        import pyarrow as pa
-
-        tables.require_columns(self.path, tables.read_names(self.path), others)
-        kinds = {**dict.fromkeys(others, ColumnKind.TEXT), **self.kinds}
-        batches = list(tables.read_batches(self.path, kinds))
-        if not batches:
-            raise ValueError(f"{self.path} has a header line but no rows.")
-        return pa.concat_tables(batches)
-
-    def read(self, batch: pa.Table, first_row: int) -> tuple[Any, NDArray[Any] | None]:
-        """A batch as the classifier takes it, and the labels where there is a target."""
-        numerical = [name for name in self.names if name not in self._categorical]
-        tables.require_complete(self.path, batch, numerical, first_row)
-        self._count_unseen(batch)
-        rows = batch.select(list(self.names))
-        if self.classifier.encoding_.names is None:
-            rows = np.array([column.to_pylist() for column in rows.columns], dtype=object).T
-        return rows, None if self.target is None else self._read_labels(batch, self.target, first_row)
-
-    def _count_unseen(self, batch: pa.Table) -> None:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        for name, values in self._categorical.items():
-            present = batch.column(name).drop_null()
-            known = pc.sum(pc.is_in(present, value_set=pa.array(values, type=present.type))).as_py() or 0
-            if known < len(present):
-                self.unseen[name] = self.unseen.get(name, 0) + len(present) - known
-
-    def _read_labels(self, batch: pa.Table, target: str, first_row: int) -> NDArray[Any]:
-        tables.require_complete(self.path, batch, [target], first_row)
-        classes = self.classifier.classes_
-        codes = {label: code for code, label in enumerate(classes.tolist())}
-        values = batch.column(target).to_pylist()
-        for row, value in enumerate(values, start=first_row):
-            if value not in codes:
-                raise ValueError(
-                    f"{self.path} has the label {value!r} in row {row} of the column {target!r}: "
-                    f"the model knows {', '.join(map(repr, classes.tolist()))}."
-                )
-        return np.asarray(classes[[codes[value] for value in values]])
-
-
-def _kind_of_values(values: Sequence[Any]) -> ColumnKind:
-    """Kind of the column in which these labels or categories stand; of numbers, where there are none."""
-    if isinstance(next(iter(values), None), str):
-        return ColumnKind.TEXT
-    return ColumnKind.TRUTH if isinstance(next(iter(values), None), bool) else ColumnKind.NUMBER
+    classifier: _Classifier = model
+    return classifier
 
 
 class _Tally:
@@ -434,8 +425,10 @@ class _Tally:
         self.n_rows = self.n_certified = self.n_infinite = self.n_labelled = self.n_correct = 0
         self.held = np.zeros(len(self.radii))
         self.radius_of_correct = 0.0
+        self.unseen: Counter[str] = Counter()
 
-    def add(self, certificates: Certificates, labels: NDArray[Any] | None) -> None:
+    def add(self, certificates: Certificates, labels: Labels | None, unseen: Mapping[str, int]) -> None:
+        self.unseen.update(unseen)
         self.n_rows += len(certificates)
         self.n_certified += int((certificates.radius > 0).sum())
         self.n_infinite += int(np.isinf(certificates.radius).sum())
@@ -446,8 +439,8 @@ class _Tally:
         self.held += np.rint(certified_accuracy(labels, certificates, self.radii) * len(labels))
         self.radius_of_correct += average_certified_radius(labels, certificates) * len(labels)
 
-    def summarize(self) -> dict[str, Any]:
-        result: dict[str, Any] = {
+    def summarize(self) -> _TallySummary:
+        result: _TallySummary = {
             "rows": self.n_rows,
             "certified_rows": self.n_certified,
             "rows_of_infinite_radius": self.n_infinite,

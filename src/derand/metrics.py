@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand._arrays import FloatArray
 from derand.certificates import Certificates
+
+
+class ShareAtRadius(TypedDict):
+    """The share of the rows that are labelled correctly and certified, at one radius, as results for others hold it."""
+
+    radius: float
+    share: float
 
 
 def certified_accuracy(

@@ -6,6 +6,7 @@ certificates are about.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -68,3 +69,14 @@ def as_budget(l0: Any) -> int:
     if isinstance(l0, bool) or not isinstance(l0, int | np.integer) or l0 < 0:
         raise ValueError(f"`l0` must be a number of categorical features that may change, 0 or larger, got {l0!r}.")
     return int(l0)
+
+
+def as_threats(l0: int | Iterable[int] | None, unseen: bool | None, threat: Threat | None) -> list[Threat]:
+    """The threats that are asked for: one, or one per budget; `l0` and `unseen` beside `threat` are an error."""
+    if threat is not None:
+        if l0 is not None or unseen is not None:
+            given = "l0" if l0 is not None else "unseen"
+            raise ValueError(f"Give `{given}` or `threat`, got both: write Threat({given}=...) alone.")
+        return [threat]
+    budgets: list[Any] = [0] if l0 is None else [l0] if np.ndim(l0) == 0 else list(l0)  # type: ignore[arg-type]
+    return [Threat(l0=as_budget(budget), unseen=unseen is None or bool(unseen)) for budget in budgets]

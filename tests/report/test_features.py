@@ -12,7 +12,7 @@ import pytest
 from derand import StumpClassifier, distribution
 from derand.report import CertificateReport
 from derand.report._features import move_alone, multiply_down
-from derand.report._text import cut
+from derand.text import format_short_down
 from tests.report.pages import check_page
 from tests.report.samples import make_rows, report_on_codes
 
@@ -28,7 +28,7 @@ def test_moves_are_the_median_radius_in_each_column(numbers: Any) -> None:
         unit = clf.noise_.units[move["feature"]]
         assert move["half_of_rows"] == pytest.approx(summary["radii"]["median"] * unit)
         assert move["half_of_rows"] < summary["radii"]["median"] * unit
-        assert float(cut(move["half_of_rows"])) <= move["half_of_rows"]
+        assert float(format_short_down(move["half_of_rows"])) <= move["half_of_rows"]
 
 
 def test_a_single_move_never_flips_a_row(numbers: Any) -> None:
@@ -40,7 +40,7 @@ def test_a_single_move_never_flips_a_row(numbers: Any) -> None:
     for move in summary["moves"]:
         for sign in (-1, 1):
             moved = X[sure].copy()
-            moved[:, move["feature"]] += sign * float(cut(move["half_of_rows"]))
+            moved[:, move["feature"]] += sign * float(format_short_down(move["half_of_rows"]))
             assert (clf.predict(moved) == certificates.label[sure]).all()
 
 

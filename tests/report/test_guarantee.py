@@ -6,7 +6,8 @@ from typing import Any
 
 from derand import certified_accuracy
 from derand.report import CertificateReport
-from derand.report._text import cut, percent
+from derand.report._text import percent
+from derand.text import format_short_down
 from tests.report.samples import make_vote, report_on_bare, report_on_words, series
 
 
@@ -37,8 +38,8 @@ def test_the_median_is_told_cut() -> None:
     """Half of the rows withstand what the text says, never more."""
     summary = report_on_bare(make_vote()).to_dict()
     median = float(summary["radii"]["median"])
-    assert f"up to size {cut(median)}." in summary["guarantee"]["paragraph"]
-    assert float(cut(median)) <= median
+    assert f"up to size {format_short_down(median)}." in summary["guarantee"]["paragraph"]
+    assert float(format_short_down(median)) <= median
 
 
 def test_a_model_without_numbers_promises_no_radius() -> None:

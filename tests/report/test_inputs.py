@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from derand import StumpClassifier
-from derand.estimators._encoding import TableEncoding
+from derand.frames import TableEncoding
 from derand.report import CertificateReport
 from derand.report._inputs import read_inputs, read_subject
 from tests.report.samples import report_on_codes

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from derand.report._text import cut, percent
+from derand.report._text import percent
+from derand.text import format_short_down
 
 
 def test_text_never_rounds_in_favour() -> None:
     """Radii and shares are cut, also where a share has no exact double."""
-    assert cut(0.9999999) == "0.999"
+    assert format_short_down(0.9999999) == "0.999"
     for rows in range(1, 300):
         for held in (0, rows // 3, rows - 1, rows):
             shown = float(percent(held / rows).split("\N{NO-BREAK SPACE}")[0])

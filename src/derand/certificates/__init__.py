@@ -11,7 +11,7 @@ from derand.certificates._problem import PackedTerms, Problem, pack_terms
 from derand.certificates._results import Certificates, Distribution
 from derand.certificates._rule import Bounds, Engine, Rule
 from derand.certificates._rules import RULES
-from derand.certificates._run import certify, distribution
+from derand.certificates._run import certify, certify_checked, distribution
 from derand.certificates._votes import vote_share
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Problem",
     "Rule",
     "certify",
+    "certify_checked",
     "distribution",
     "find_flip",
     "pack_terms",

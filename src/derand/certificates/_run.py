@@ -6,7 +6,7 @@ Owns `certify` and `distribution`. Must not know how a rule proves what it says.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -17,11 +17,12 @@ from derand.certificates._results import Certificates, Distribution
 from derand.certificates._rule import Bounds, Engine
 from derand.certificates._rules import find_rule
 from derand.certificates._votes import combine_members
+from derand.finite import require_finite
 from derand.kernels import load_backend
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise, exp_upward
 from derand.threads import count_threads
-from derand.threat import Threat, as_budget
+from derand.threat import Threat, as_threats
 
 
 @overload
@@ -101,9 +102,39 @@ def certify(
     >>> c.label.tolist(), c.radius.round(6).tolist()
     ([0, 1], [0.5, 1.5])
     """
-    noise, found = as_noise(noise), find_rule(rule)
+    noise = as_noise(noise)
     rows = _as_rows(as_model(model), X, noise)
-    threats = [one.resolve(noise) for one in _as_threats(l0, unseen, threat)]
+    results = certify_checked(
+        model, rows, noise, as_threats(l0, unseen, threat), rule=rule, backend=backend, n_jobs=n_jobs
+    )
+    return results[0] if l0 is None or np.ndim(l0) == 0 else results
+
+
+def certify_checked(
+    model: Model,
+    rows: NDArray[Any],
+    noise: Noise,
+    threats: Sequence[Threat],
+    *,
+    rule: str = "vote",
+    backend: str | None = None,
+    n_jobs: int | None = None,
+) -> list[Certificates]:
+    """`certify` for rows that were checked already: numbers of the model's width, finite wherever it compares them.
+
+    Parameters
+    ----------
+    model, noise, rule, backend, n_jobs
+        As for `certify`.
+    rows : array of shape (n_rows, n_features)
+    threats : sequence of Threat
+        Alike but for `l0`.
+
+    Returns
+    -------
+    list of Certificates, one per threat
+    """
+    found, threats = find_rule(rule), [one.resolve(noise) for one in threats]
     engine = Engine(load_backend(backend, rows.shape[0] * model.n_cells), count_threads(n_jobs))
     if not threats:
         return []
@@ -116,7 +147,7 @@ def certify(
     for one, bounds in zip(threats, zip(*by_member, strict=True), strict=True):
         whole = bounds[0] if model.weights is None else combine_members(bounds, model.weights)
         results.append(_name_bounds(whole, one, rule, noise))
-    return results[0] if l0 is None or np.ndim(l0) == 0 else results
+    return results
 
 
 def _name_bounds(bounds: Bounds, threat: Threat, rule: str, noise: Noise) -> Certificates:
@@ -130,17 +161,6 @@ def _name_bounds(bounds: Bounds, threat: Threat, rule: str, noise: Noise) -> Cer
         noise=noise,
         _path=bounds.path,
     )
-
-
-def _as_threats(l0: int | Iterable[int] | None, unseen: bool | None, threat: Threat | None) -> list[Threat]:
-    """The threats that are asked for: one, or one per budget."""
-    if threat is not None:
-        if l0 is not None or unseen is not None:
-            given = "l0" if l0 is not None else "unseen"
-            raise ValueError(f"Give `{given}` or `threat`, got both: write Threat({given}=...) alone.")
-        return [threat]
-    budgets: list[Any] = [0] if l0 is None else [l0] if np.ndim(l0) == 0 else list(l0)  # type: ignore[arg-type]
-    return [Threat(l0=as_budget(budget), unseen=unseen is None or bool(unseen)) for budget in budgets]
 
 
 def distribution(model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str, backend: str | None = None) -> Distribution:
@@ -206,24 +226,6 @@ def _as_rows(model: Model, X: ArrayLike, noise: Noise) -> NDArray[Any]:
         raise ValueError(
             f"`units` of the noise must have one entry per feature, {model.n_features} in all, got {len(noise.units)}."
         )
-    _check_finite(model, rows)
-    return rows
-
-
-def _check_finite(model: Model, rows: NDArray[Any]) -> None:
     categorical = set(model.categorical_features)
-    numerical = [column for column in range(model.n_features) if column not in categorical]
-    bad = np.zeros(rows.shape[1], dtype=np.int64)
-    if rows.dtype.kind == "f":
-        block = max(1, 2**22 // max(rows.shape[1], 1))
-        for start in range(0, rows.shape[0], block):
-            finite = np.isfinite(rows[start : start + block])
-            if not finite.all():  # counting by column is slow and rarely needed
-                bad += (~finite).sum(axis=0)
-    wrong = [column for column in numerical if bad[column]]
-    if wrong:
-        listed = ", ".join(f"{column} ({bad[column]} rows)" for column in wrong[:10])
-        more = f" and {len(wrong) - 10} more" if len(wrong) > 10 else ""
-        raise ValueError(
-            f"`X` must be finite, got NaN or infinity in column {listed}{more}: drop those rows or fill the gaps first."
-        )
+    require_finite(rows, (column for column in range(model.n_features) if column not in categorical))
+    return rows

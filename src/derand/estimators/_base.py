@@ -26,12 +26,12 @@ from sklearn.utils.validation import (
 )
 
 from derand._arrays import TINY, FloatArray, IntArray
-from derand.certificates import Certificates, certify
-from derand.estimators._encoding import TableEncoding, is_frame
+from derand.certificates import Certificates, certify_checked
+from derand.frames import TableEncoding, is_frame
 from derand.learn import TrainingTable, measure_units
 from derand.model import Model
 from derand.noise import Gaussian, Noise, as_noise
-from derand.threat import Threat
+from derand.threat import Threat, as_threats
 
 ClassWeight = str | dict[Any, float] | None
 Columns = str | Sequence[str | int | bool] | NDArray[Any] | None
@@ -113,7 +113,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
                 f"{classes.tolist()[int(target[0])]!r}: there is nothing to learn."
             )
         encoding = TableEncoding.learn(X, self.categorical_features)
-        matrix = _encode(X, encoding)
+        matrix = encoding.encode_finite(X)
         totals = np.bincount(target, weights=weights, minlength=2).astype(np.float64)
         class_weight = _resolve_class_weight(self.class_weight, classes, totals)
         n_categories = {column: len(values) for column, values in encoding.categories.items()}
@@ -267,27 +267,28 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         -------
         Certificates with labels of `classes_`, or a list of them where `l0` is a sequence
         """
+        rows = self.encode_rows(X)
+        found = self.certify_encoded(rows, as_threats(l0, unseen, threat), rule=rule, backend=backend, n_jobs=n_jobs)
+        return found[0] if l0 is None or np.ndim(l0) == 0 else found
+
+    def certify_encoded(
+        self,
+        rows: FloatArray,
+        threats: Sequence[Threat],
+        *,
+        rule: str = "vote",
+        backend: str | None = None,
+        n_jobs: int | None = None,
+    ) -> list[Certificates]:
+        """`certify` for rows that `encode_rows` returned, for each of several threats that differ in `l0` alone."""
         jobs = self.n_jobs if n_jobs is None else n_jobs
-        matrix = self.encode_rows(X)
-        found: Certificates | list[Certificates] = certify(
-            self.ensemble_,
-            matrix,
-            self.noise_,
-            l0,
-            unseen,
-            backend,
-            jobs,
-            rule=rule,
-            threat=threat,  # type: ignore[arg-type]
-        )
-        if isinstance(found, Certificates):
-            return found.with_classes(self.classes_)
+        found = certify_checked(self.ensemble_, rows, self.noise_, threats, rule=rule, backend=backend, n_jobs=jobs)
         return [one.with_classes(self.classes_) for one in found]
 
     def encode_rows(self, X: Any) -> FloatArray:
         """Rows to predict or certify as the model reads them."""
         check_is_fitted(self)
-        return _encode(self._check_table(X, reset=False), self.encoding_)
+        return self.encoding_.encode_finite(self._check_table(X, reset=False))
 
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense, before any data is read."""
@@ -327,13 +328,6 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-
-def _encode(X: Any, encoding: TableEncoding) -> FloatArray:
-    """Rows as a matrix, checked: for training, predicting and certifying alike."""
-    matrix = encoding.encode(X)
-    encoding.check_finite(matrix)
-    return matrix
 
 
 def _read_labels(X: Any, y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.uint8]]:

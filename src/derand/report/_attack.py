@@ -7,8 +7,8 @@ import numpy as np
 from derand._arrays import FloatArray
 from derand.certificates import find_flip
 from derand.report._inputs import Inputs, Subject
-from derand.report._text import exceed, show
 from derand.report._types import Attack, Change
+from derand.text import format_short, format_short_up
 
 _LISTED = 6
 _WORTH_TELLING = 1e-3
@@ -28,7 +28,7 @@ def summarize_attack(inputs: Inputs, row: int) -> Attack:
         "found": True,
         "searched": True,
         "distance": flip.distance,
-        "distance_text": exceed(flip.distance),
+        "distance_text": format_short_up(flip.distance),
         "label": str(flip.label),
         "n_changes": len(moved),
         "changes": [_describe_change(subject, start, flip.row, feature) for feature in moved[:_LISTED]],
@@ -46,7 +46,7 @@ def _list_moved(subject: Subject, before: FloatArray, after: FloatArray, distanc
 def _describe_change(subject: Subject, before: FloatArray, after: FloatArray, feature: int) -> Change:
     return {
         "name": subject.names[feature],
-        "before": show(before[feature], 5),
-        "after": show(after[feature], 5),
+        "before": format_short(before[feature], 5),
+        "after": format_short(after[feature], 5),
         "move": f"{after[feature] - before[feature]:+.3g}",
     }

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from derand.report._text import count, cut, percent, shorten, show
+from derand.report._text import percent, shorten
 from derand.report._types import (
     LAW_HEIGHT,
     CategoricalShape,
@@ -25,6 +25,7 @@ from derand.report._types import (
     Shape,
     Size,
 )
+from derand.text import format_count, format_exactly, format_short, format_short_down
 
 _WIDTH, _HEIGHT = 420, 250
 _SHAPE_WIDTH, _SHAPE_HEIGHT = 300, 176
@@ -122,7 +123,7 @@ def draw_curves(summary: ReportSummary, roles: Sequence[str]) -> Markup | None:
         return None
     frame = Frame(_WIDTH, _HEIGHT, (0.0, radii[-1]), (0.0, 1.0))
     body = [frame.grid((share, f"{share:.0%}") for share in (0.0, 0.25, 0.5, 0.75, 1.0))]
-    body.append(frame.ticks(((r, show(r)) for r in choose_ticks(0.0, radii[-1])), _name_axis(summary)))
+    body.append(frame.ticks(((r, format_short(r)) for r in choose_ticks(0.0, radii[-1])), _name_axis(summary)))
     for one in reversed(chosen):
         style = style_of(one, [other for other in chosen if other["role"] == one["role"]])
         body.append(f'<path class="{style}" d="{_fall(frame, radii, one["values"])}"/>')
@@ -130,7 +131,7 @@ def draw_curves(summary: ReportSummary, roles: Sequence[str]) -> Markup | None:
     k = radii.index(summary["scale"]["quoted"])
     told = ", ".join(f"{one['label']} {percent(one['values'][k])}" for one in chosen)
     title = f"{summary['accuracy']['measure'].capitalize()} over the radius"
-    return _svg(frame, "".join(body), title, f"At radius {show(radii[k])}: {told}", **_slider(frame))
+    return _svg(frame, "".join(body), title, f"At radius {format_exactly(radii[k])}: {told}", **_slider(frame))
 
 
 def style_of(series: Series, family: Sequence[Series]) -> str:
@@ -182,7 +183,7 @@ def draw_histogram(summary: ReportSummary) -> Markup | None:
     highest = max([a + b for a, b in zip(right, wrong, strict=True)] or [1]) or 1
     frame = Frame(_WIDTH, _HEIGHT, (0.0, edges[-1]), (0.0, highest * 1.05))
     levels = sorted({round(tick) for tick in choose_ticks(0, highest, 4)})
-    body = [frame.grid((level, count(level)) for level in levels)]
+    body = [frame.grid((level, format_count(level)) for level in levels)]
     for low, high, good, bad in zip(edges[:-1], edges[1:], right, wrong, strict=True):
         for kind, start, stop in (("bar-right", 0, good), ("bar-wrong", good, good + bad)):
             if stop > start:
@@ -191,7 +192,7 @@ def draw_histogram(summary: ReportSummary) -> Markup | None:
                     f'<rect class="{kind}" x="{round(frame.x(low) + 0.5, 1)}" y="{y}" '
                     f'width="{round(frame.x(high) - frame.x(low) - 1, 1)}" height="{round(frame.y(start) - y, 1)}"/>'
                 )
-    body.append(frame.ticks(((r, show(r)) for r in choose_ticks(0.0, edges[-1])), _name_axis(summary)))
+    body.append(frame.ticks(((r, format_short(r)) for r in choose_ticks(0.0, edges[-1])), _name_axis(summary)))
     body.append(_mark_radius(frame, summary["scale"]["quoted"]))
     told = f"Median {cut_radius(summary['radii']['median'])}, largest {cut_radius(summary['radii']['largest'])}"
     return _svg(frame, "".join(body), "Histogram of radii", told, **_slider(frame))
@@ -199,7 +200,7 @@ def draw_histogram(summary: ReportSummary) -> Markup | None:
 
 def cut_radius(radius: Size) -> str:
     """A radius of the summary as text."""
-    return cut(float(radius))
+    return format_short_down(float(radius))
 
 
 def draw_shape(shape: Shape, span: tuple[float, float]) -> Markup:
@@ -209,7 +210,7 @@ def draw_shape(shape: Shape, span: tuple[float, float]) -> Markup:
     frame = Frame(_SHAPE_WIDTH, _SHAPE_HEIGHT, (shape["low"], shape["high"]), span, 40, 8, 8, 24)
     body = [_draw_counts(frame, shape["counts"])]
     levels = choose_ticks(*span, 4)
-    body.append(frame.grid((level, show(level)) for level in levels))
+    body.append(frame.grid((level, format_short(level)) for level in levels))
     body.append(frame.rule(frame.y(0), "zero"))
     steps = [f"M{frame.x(shape['low'])},{frame.y(shape['pushes'][0])}"]
     for edge, push in zip(shape["edges"], shape["pushes"][1:], strict=True):
@@ -221,7 +222,7 @@ def draw_shape(shape: Shape, span: tuple[float, float]) -> Markup:
     points = [f"{frame.x(shape['low'] + width * k / last)},{frame.y(push)}" for k, push in enumerate(shape["smooth"])]
     body.append(f'<polyline class="line-main" points="{" ".join(points)}"/>')
     body.append(_short_ticks(frame, shape))
-    edges, pushes = (", ".join(show(value) for value in some[:6]) for some in (shape["edges"], shape["pushes"]))
+    edges, pushes = (", ".join(format_short(value) for value in some[:6]) for some in (shape["edges"], shape["pushes"]))
     told = f"Steps at {edges}; pushes {pushes}"
     return _svg(frame, "".join(body), f"Shape of {shape['name']}", told)
 
@@ -229,10 +230,11 @@ def draw_shape(shape: Shape, span: tuple[float, float]) -> Markup:
 def _short_ticks(frame: Frame, shape: NumericalShape) -> str:
     parts = [frame.rule(frame.floor, "axis")]
     ticks = choose_ticks(shape["low"], shape["high"], 4)
-    if max(len(show(tick)) for tick in ticks) > 5:
+    if max(len(format_short(tick)) for tick in ticks) > 5:
         ticks = ticks[::2]
     for tick in ticks:
-        parts.append(f'<text class="tick mid" x="{frame.x(tick)}" y="{frame.floor + 15}">{escape(show(tick))}</text>')
+        text = escape(format_short(tick))
+        parts.append(f'<text class="tick mid" x="{frame.x(tick)}" y="{frame.floor + 15}">{text}</text>')
     return "".join(parts)
 
 
@@ -268,9 +270,9 @@ def _draw_categories(shape: CategoricalShape, span: tuple[float, float]) -> Mark
             f'<text class="tick end" x="{frame.left - 8}" y="{y + 14}">{escape(shorten(entry["name"], 17))}'
             f"<title>{escape(entry['name'])}</title></text>"
             f'<rect class="{kind}" x="{start}" y="{y + 3}" width="{round(max(stop - start, 1), 1)}" height="13"/>'
-            f'<text class="tick end faint" x="{frame.width - 2}" y="{y + 14}">{count(entry["count"])}</text>'
+            f'<text class="tick end faint" x="{frame.width - 2}" y="{y + 14}">{format_count(entry["count"])}</text>'
         )
-    told = "; ".join(f"{entry['name']} {show(entry['push'], 3)}" for entry in entries)
+    told = "; ".join(f"{entry['name']} {format_short(entry['push'], 3)}" for entry in entries)
     return _svg(frame, "".join(body), f"Push of the categories of {shape['name']}", told)
 
 

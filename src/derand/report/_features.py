@@ -12,8 +12,9 @@ from derand._arrays import FloatArray
 from derand.model import AdditiveEnsemble, Term
 from derand.noise import Noise
 from derand.report._inputs import Inputs
-from derand.report._text import cut, shorten
+from derand.report._text import shorten
 from derand.report._types import CategoricalShape, CategoryPush, Move, NumericalShape, Radii, Shape
+from derand.text import format_short_down
 
 SHAPE_POINTS = 97
 SHAPE_BINS = 40
@@ -169,4 +170,4 @@ def _say_move(name: str, move: float) -> str:
         return f"{name}: no move is certified for half of the rows"
     if not math.isfinite(move):
         return f"{name} can move by any amount"
-    return f"{name} can move by up to ±{cut(move)} if nothing else moves"
+    return f"{name} can move by up to ±{format_short_down(move)} if nothing else moves"

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 from derand._arrays import IntArray
 from derand.metrics import certified_share
 from derand.report._inputs import Groups, Inputs, LabelArray
-from derand.report._text import cut, percent, show
+from derand.report._text import percent
 from derand.report._types import Group, GroupShare, Subgroups
+from derand.text import format_short, format_short_down
 
 MAX_GROUPS = 12
 _MISSING = "(missing or new)"
@@ -93,9 +94,9 @@ def _cut_column(inputs: Inputs, feature: int, title: str) -> Grouping:
         return _by_size(title, np.array([subject.describe_value(feature, value) for value in column.tolist()]))
     cuts = np.unique(np.quantile(column, [0.25, 0.5, 0.75], method="lower"))
     names = [
-        f"up to {show(cuts[0])}",
-        *(f"{show(low)} to {show(high)}" for low, high in pairwise(cuts.tolist())),
-        f"above {show(cuts[-1])}",
+        f"up to {format_short(cuts[0])}",
+        *(f"{format_short(low)} to {format_short(high)}" for low, high in pairwise(cuts.tolist())),
+        f"above {format_short(cuts[-1])}",
     ]
     return Grouping(title, np.array(names)[np.searchsorted(cuts, column)], names)
 
@@ -115,7 +116,7 @@ def _measure(inputs: Inputs, name: str, at: IntArray, radius: float) -> Group:
         "name": name,
         "n_rows": int(at.size),
         "median_radius": median,
-        "median_radius_text": cut(median),
+        "median_radius_text": format_short_down(median),
         **_count_certified(inputs, at, radius),
     }
 

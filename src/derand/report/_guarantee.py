@@ -6,8 +6,9 @@ import math
 
 from derand.report._features import multiply_down
 from derand.report._inputs import Inputs
-from derand.report._text import count, cut, percent, plural, shorten, show
+from derand.report._text import percent, plural, shorten
 from derand.report._types import Accuracy, Guarantee, HeadlineNumber, Radii, Scale
+from derand.text import format_count, format_exactly, format_short_down
 
 _SCALING_UNITS = {
     "standard": "standard deviation in the training data",
@@ -42,10 +43,9 @@ def describe_measure(inputs: Inputs) -> str:
 def _give_example(inputs: Inputs, scale: Scale, feature: int) -> str:
     """The quoted radius in the unit of one column."""
     name = inputs.subject.names[feature]
-    move = cut(multiply_down(scale["quoted"], float(inputs.subject.units[feature])))
-    return (
-        f"For instance, a move of “{shorten(name)}” alone by less than {move} is smaller than {show(scale['quoted'])}."
-    )
+    move = format_short_down(multiply_down(scale["quoted"], float(inputs.subject.units[feature])))
+    size = format_exactly(scale["quoted"])
+    return f"For instance, a move of “{shorten(name)}” alone by less than {move} is smaller than {size}."
 
 
 def write_guarantee(inputs: Inputs, scale: Scale, radii: Radii, accuracy: Accuracy, foremost: int | None) -> Guarantee:
@@ -71,7 +71,7 @@ def write_guarantee(inputs: Inputs, scale: Scale, radii: Radii, accuracy: Accura
 
 def _rows_of(share: float, inputs: Inputs) -> str:
     rows = round(share * inputs.n_rows)
-    return f"{count(rows)} of {plural(inputs.n_rows, 'row')} ({percent(share)})"
+    return f"{format_count(rows)} of {plural(inputs.n_rows, 'row')} ({percent(share)})"
 
 
 def _say_share(inputs: Inputs, scale: Scale, share: float) -> str:
@@ -82,8 +82,9 @@ def _say_share(inputs: Inputs, scale: Scale, share: float) -> str:
         return f"{start} no change of the row's numbers can alter {answer}: the model reads none."
     if scale["quoted"] == 0:
         return f"{start} no change of the row's numbers that is small enough can alter {answer}."
+    size = format_exactly(scale["quoted"])
     return (
-        f"{start} no change of the row's numbers that is smaller than {show(scale['quoted'])} can alter {answer}, "
+        f"{start} no change of the row's numbers that is smaller than {size} can alter {answer}, "
         "whoever makes the change and however it was found."
     )
 
@@ -100,7 +101,7 @@ def _say_median(radii: Radii) -> str:
         return "At least half of all rows withstand every change of their numbers."
     if median == 0:
         return "For more than half of the rows nothing is certified."
-    return f"At least half of all rows withstand changes up to size {cut(median)}."
+    return f"At least half of all rows withstand changes up to size {format_short_down(median)}."
 
 
 def _say_proof(inputs: Inputs) -> str:
@@ -134,7 +135,7 @@ def _list_limits(inputs: Inputs, scale: Scale) -> list[str]:
 def _list_numbers(
     inputs: Inputs, scale: Scale, radii: Radii, curves: dict[str, list[float]], at: int
 ) -> list[HeadlineNumber]:
-    size = show(scale["quoted"])
+    size = format_exactly(scale["quoted"])
     numbers: list[HeadlineNumber] = []
     if inputs.labels is not None:
         numbers.append({"name": "Right answers", "value": percent(radii["accuracy"]), "note": "without any change"})
@@ -153,8 +154,8 @@ def _list_numbers(
         )
     if inputs.subject.model.numerical_features:
         note = "half of the rows have this or more"
-        numbers.append({"name": "Median radius", "value": cut(float(radii["median"])), "note": note})
+        numbers.append({"name": "Median radius", "value": format_short_down(float(radii["median"])), "note": note})
     if inputs.labels is not None and inputs.subject.model.numerical_features and len(inputs.certificates) == 1:
-        mean = cut(float(radii["average_certified_radius"]))
+        mean = format_short_down(float(radii["average_certified_radius"]))
         numbers.append({"name": "Average radius", "value": mean, "note": "wrong answers count 0"})
     return numbers

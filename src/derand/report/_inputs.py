@@ -17,8 +17,8 @@ from derand._arrays import BoolArray, FloatArray
 from derand.certificates import Certificates, certify
 from derand.model import AdditiveEnsemble, Model, is_model
 from derand.noise import Noise, as_noise
-from derand.report._text import show
-from derand.threat import as_budget
+from derand.text import format_short
+from derand.threat import Threat, as_budget, as_threats
 
 LabelArray = NDArray[Any]
 """Labels, groups or classes: numbers or text, as the user has them."""
@@ -57,6 +57,9 @@ class Classifier(Protocol):
     def encode_rows(self, X: Any) -> FloatArray:
         """Rows as the model reads them, checked."""
 
+    def certify_encoded(self, rows: FloatArray, threats: Sequence[Threat]) -> list[Certificates]:
+        """Certificates of such rows, one list entry per threat."""
+
 
 class Training(NamedTuple):
     """Rows and labels for a twin of the classifier."""
@@ -90,7 +93,7 @@ class Subject:
     def describe_value(self, feature: int, value: float) -> str:
         """A cell of the encoded table as the user wrote it."""
         if feature not in self.categories:
-            return show(value, 6)
+            return format_short(value, 6)
         if np.isnan(value):
             return "(missing or new)"
         categories = self.categories[feature]
@@ -183,15 +186,17 @@ def read_inputs(subject: Subject, X: Any, y: ArrayLike | None, l0: int | None) -
     most = len(subject.model.categorical_features)
     asked = DEFAULT_L0 if l0 is None else as_budget(l0)
     start = time.perf_counter()
-    rows = X if subject.estimator is None else subject.estimator.encode_rows(X)
-    jobs = None if subject.estimator is None else subject.estimator.n_jobs
-    found = certify(subject.model, rows, subject.noise, l0=range(min(most, asked) + 1), n_jobs=jobs)
-    certificates = tuple(one.with_classes(subject.classes) for one in found)
-    matrix = np.asarray(rows, dtype=np.float64)
+    budgets = range(min(most, asked) + 1)
+    if subject.estimator is None:
+        certificates = certify(subject.model, X, subject.noise, l0=budgets)
+        matrix = np.asarray(X, dtype=np.float64)
+    else:
+        matrix = subject.estimator.encode_rows(X)
+        certificates = subject.estimator.certify_encoded(matrix, as_threats(budgets, None, None))
     seconds = time.perf_counter() - start
     if not len(matrix):
         raise ValueError("`X` must hold at least one row, got none.")
-    return Inputs(subject, matrix, _read_labels(y, certificates[0]), certificates, seconds)
+    return Inputs(subject, matrix, _read_labels(y, certificates[0]), tuple(certificates), seconds)
 
 
 def _read_labels(y: ArrayLike | None, certificates: Certificates) -> LabelArray | None:

@@ -15,8 +15,9 @@ import jinja2
 from markupsafe import Markup
 
 from derand.report import _charts
-from derand.report._text import count, cut, percent, plural, shorten, show
+from derand.report._text import percent, plural, shorten
 from derand.report._types import ReportSummary, Size
+from derand.text import format_count, format_exactly, format_short, format_short_down
 
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
@@ -63,13 +64,13 @@ def to_notebook(summary: ReportSummary) -> str:
 def _page_data(summary: ReportSummary) -> dict[str, object]:
     """What the page's script needs: the rows, and for each radius how many rows are certified."""
     budgets = [one for one in summary["accuracy"]["series"] if one["role"] == "l0"]
-    axis = summary["rows"]["law_axis"]
+    axis, n_rows = summary["rows"]["law_axis"], summary["data"]["n_rows"]
     return {
         "radii": summary["scale"]["radii"],
-        "radii_text": [show(radius) for radius in summary["scale"]["radii"]],
+        "radii_text": [format_exactly(radius) for radius in summary["scale"]["radii"]],
         "shares": [[percent(share) for share in one["values"]] for one in budgets],
-        "counts": [[count(round(share * summary["data"]["n_rows"])) for share in one["values"]] for one in budgets],
-        "n_rows": count(summary["data"]["n_rows"]),
+        "counts": [[format_count(round(share * n_rows)) for share in one["values"]] for one in budgets],
+        "n_rows": format_count(n_rows),
         "names": summary["model"]["feature_names"],
         "classes": summary["model"]["classes"],
         "axis": None if axis is None else {key: axis[key] for key in ("n_bins", "threshold_bin")},
@@ -92,8 +93,8 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (cut, percent, count, show, shorten)
-    environment.filters.update({function.__name__: function for function in filters})
+    environment.filters.update(cut=format_short_down, show=format_short, count=format_count, exactly=format_exactly)
+    environment.filters.update(percent=percent, shorten=shorten)
     environment.filters["radius"] = _charts.cut_radius
     environment.globals["plural"] = plural
     return environment
@@ -113,7 +114,7 @@ def to_markdown(summary: ReportSummary) -> str:
         _mark(summary["guarantee"]["measure"]),
         "\n".join(f"- {_mark(limit)}" for limit in summary["guarantee"]["limits"]),
         f"## {measure}",
-        _pipe_table(["radius", *(show(radius) for radius in summary["table"]["radii"])], by_radius),
+        _pipe_table(["radius", *(format_exactly(radius) for radius in summary["table"]["radii"])], by_radius),
         *_mark_moves(summary),
         *_mark_weakest(summary),
         *_mark_subgroups(summary),
@@ -136,7 +137,7 @@ def _mark_moves(summary: ReportSummary) -> list[str]:
 def _say_move(move: Size) -> str:
     if move == "inf":
         return "any move"
-    return f"±{cut(move)}" if move > 0 else "none"
+    return f"±{format_short_down(move)}" if move > 0 else "none"
 
 
 def _mark_weakest(summary: ReportSummary) -> list[str]:
@@ -150,11 +151,11 @@ def _mark_weakest(summary: ReportSummary) -> list[str]:
 
 
 def _mark_subgroups(summary: ReportSummary) -> list[str]:
-    head = ["group", "rows", "median radius", f"certified at {show(summary['scale']['quoted'])}"]
+    head = ["group", "rows", "median radius", f"certified at {format_exactly(summary['scale']['quoted'])}"]
     parts = []
     for group in summary["subgroups"]:
         rows = [
-            [one["name"], count(one["n_rows"]), one["median_radius_text"], one["certified_text"]]
+            [one["name"], format_count(one["n_rows"]), one["median_radius_text"], one["certified_text"]]
             for one in group["groups"]
         ]
         parts += [f"## Subgroups: {_mark(shorten(group['column'], _NAME_LENGTH))}", _pipe_table(head, rows)]
@@ -170,8 +171,8 @@ def list_facts(summary: ReportSummary) -> list[tuple[str, str]]:
         plural(model["n_numerical"], "numerical feature"),
         plural(model["n_categorical"], "categorical feature"),
     ]
-    magnitude = f"{noise['parameter'].replace('_', ' ')} {show(noise['magnitude'])}"
-    certifying, reporting = show(computed["certify_seconds"], 2), show(computed["report_seconds"], 2)
+    magnitude = f"{noise['parameter'].replace('_', ' ')} {format_short(noise['magnitude'])}"
+    certifying, reporting = format_short(computed["certify_seconds"], 2), format_short(computed["report_seconds"], 2)
     parameters = ", ".join(f"{name}={value}" for name, value in model["parameters"].items())
     facts = [
         ("Model", f"{kind}, {', '.join(counted)}"),
@@ -208,7 +209,7 @@ def _pipe_table(head: list[str], rows: list[list[str]]) -> str:
 def to_latex(summary: ReportSummary) -> str:
     """The table of certified accuracy, in per cent."""
     radii = summary["table"]["radii"]
-    head = [f"radius (l{summary['noise']['norm']})", *(show(radius) for radius in radii)]
+    head = [f"radius (l{summary['noise']['norm']})", *(format_exactly(radius) for radius in radii)]
     rows = [
         [_tex(shorten(row["label"], _NAME_LENGTH)), *(text.removesuffix("\N{NO-BREAK SPACE}%") for text in row["text"])]
         for row in summary["table"]["rows"]

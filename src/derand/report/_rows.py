@@ -16,8 +16,8 @@ from derand.model import AdditiveEnsemble
 from derand.report._attack import summarize_attack
 from derand.report._features import Pushes, rank_terms
 from derand.report._inputs import Inputs
-from derand.report._text import cut, exceed
 from derand.report._types import LAW_HEIGHT, BinnedLaw, Law, LawAxis, Row, RowFacts, RowPushes, Rows, Scale
+from derand.text import format_short_down, format_short_up
 
 LAW_BINS = 110
 _LISTED_PUSHES = 9
@@ -71,7 +71,7 @@ def _describe_row(inputs: Inputs, row: int) -> RowFacts:
         "correct": None if truth is None else bool(truth == plain.label[row]),
         "is_one": bool(plain.label[row] == inputs.subject.classes[1]),
         "radius": [float(certificates.radius[row]) for certificates in inputs.certificates],
-        "radius_text": [cut(float(certificates.radius[row]), 4) for certificates in inputs.certificates],
+        "radius_text": [format_short_down(float(certificates.radius[row]), 4) for certificates in inputs.certificates],
         "failure": None if math.isnan(failure) else failure,
         "failure_text": None if math.isnan(failure) else _say_failure(failure, float(plain.log_failure[row])),
     }
@@ -80,7 +80,7 @@ def _describe_row(inputs: Inputs, row: int) -> RowFacts:
 def _say_failure(failure: float, log_failure: float) -> str:
     """The failure mass, rounded up; far below the smallest double by its logarithm."""
     if failure > 1e-300 or log_failure == -np.inf:
-        return exceed(failure)
+        return format_short_up(failure)
     return f"below 1e{math.ceil(log_failure / math.log(10))}"
 
 

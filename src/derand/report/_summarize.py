@@ -6,13 +6,12 @@ Must not know HTML, Markdown or LaTeX. README.md lists the keys.
 from __future__ import annotations
 
 import hashlib
-import math
 import platform
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from derand.report._inputs import Groups, Inputs, Training
 from derand.report._rows import summarize_rows
 from derand.report._text import plural
 from derand.report._types import Computed, DataFacts, ModelFacts, NoiseFacts, ReportSummary, Rows, Shape
+from derand.text import as_plain_json
 
 SCHEMA = "derand-report/1"
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
@@ -71,7 +71,7 @@ def summarize(inputs: Inputs, options: Options) -> ReportSummary:
         "left_out": _list_left_out(inputs, shapes, rows, options.groups),
         "computed": _describe_computation(inputs, start),
     }
-    return cast(ReportSummary, _as_plain(summary))
+    return cast(ReportSummary, as_plain_json(summary))
 
 
 def _find_foremost(inputs: Inputs, shapes: list[Shape]) -> int | None:
@@ -188,16 +188,3 @@ def _describe_computation(inputs: Inputs, start: float) -> Computed:
         "certify_seconds": inputs.certify_seconds,
         "report_seconds": time.perf_counter() - start,
     }
-
-
-def _as_plain(value: Any) -> Any:
-    """The same without numpy types; infinity becomes the text "inf", because JSON has no number for it."""
-    if isinstance(value, dict):
-        return {str(key): _as_plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_as_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
-    return value

@@ -107,7 +107,7 @@ def _build_classes(field: Field) -> NDArray[Any]:
 
 def _build_encoding(fields: Mapping[str, Field], ensemble: Model) -> Any:
     """Column names and categories; a feature is either categorical in the ensemble and here, or in neither."""
-    from derand.estimators._encoding import TableEncoding
+    from derand.frames import TableEncoding
 
     n_features = ensemble.n_features
     names = fields["feature_names"].or_none(lambda field: tuple(item.text() for item in field.items()))

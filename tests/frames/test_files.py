@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from derand import tables
-from derand.tables import ColumnKind
+from derand.frames import ColumnKind, TableFile, _files, check_columns, inspect_file, kind_of_arrow_type, write_batches
 
 MIXED = "age,job,member,seen,gap\n31,clerk,True,2020-01-01,\n,,False,2020-01-02,\n4.5,cook,True,2020-01-03,\n"
 
@@ -24,10 +23,18 @@ def write(folder: Path, text: str | bytes, name: str = "table.csv") -> Path:
     return path
 
 
+def read_table(path: Path, as_text: Collection[str] = ()) -> pa.Table:
+    return inspect_file(path).read(as_text)
+
+
+def kind_of(table: pa.Table, name: str) -> ColumnKind:
+    return kind_of_arrow_type(table.schema.field(name).type)
+
+
 def test_columns_are_numbers_text_or_neither(tmp_path: Path) -> None:
     """Kinds are found; truth values are text, empty cells null."""
-    table = tables.read_table(write(tmp_path, MIXED))
-    kinds = {name: tables.kind_of(table, name) for name in table.column_names}
+    table = read_table(write(tmp_path, MIXED))
+    kinds = {name: kind_of(table, name) for name in table.column_names}
     number, text, other, empty = ColumnKind.NUMBER, ColumnKind.TEXT, ColumnKind.OTHER, ColumnKind.EMPTY
     assert kinds == {"age": number, "job": text, "member": text, "seen": other, "gap": empty}
     assert table.column("age").to_pylist() == [31.0, None, 4.5]
@@ -37,7 +44,7 @@ def test_columns_are_numbers_text_or_neither(tmp_path: Path) -> None:
 
 def test_numbers_are_read_as_text_where_asked(tmp_path: Path) -> None:
     """A code such as 007 keeps its zeros."""
-    table = tables.read_table(write(tmp_path, "code,x\n007,1\n8,2\n"), as_text=["code"])
+    table = inspect_file(write(tmp_path, "code,x\n007,1\n8,2\n")).read(as_text=["code"])
     assert table.column("code").to_pylist() == ["007", "8"]
 
 
@@ -45,13 +52,13 @@ def test_numbers_are_read_as_text_where_asked(tmp_path: Path) -> None:
 def test_the_delimiter_is_found(delimiter: str, tmp_path: Path) -> None:
     """Commas, semicolons and tabs separate cells."""
     path = write(tmp_path, delimiter.join("abc") + "\n" + delimiter.join("123") + "\n")
-    assert tables.read_table(path).to_pydict() == {"a": [1], "b": [2], "c": [3]}
+    assert read_table(path).to_pydict() == {"a": [1], "b": [2], "c": [3]}
 
 
 def test_a_compressed_file_is_read(tmp_path: Path) -> None:
     """A .csv.gz file is read like the file in it."""
     path = write(tmp_path, gzip.compress(b"a,b\n1,2\n"), "table.csv.gz")
-    assert tables.read_table(path).to_pydict() == {"a": [1], "b": [2]}
+    assert read_table(path).to_pydict() == {"a": [1], "b": [2]}
 
 
 def test_parquet_types_become_the_same_kinds(tmp_path: Path) -> None:
@@ -65,25 +72,25 @@ def test_parquet_types_become_the_same_kinds(tmp_path: Path) -> None:
         }
     )
     pq.write_table(content, tmp_path / "table.parquet")
-    table = tables.read_table(tmp_path / "table.parquet")
-    assert tables.kind_of(table, "whole") is ColumnKind.NUMBER
+    table = read_table(tmp_path / "table.parquet")
+    assert kind_of(table, "whole") is ColumnKind.NUMBER
     assert table.column("category").to_pylist() == ["a", "b"]
     assert table.column("truth").to_pylist() == ["True", "False"]
-    assert tables.kind_of(table, "day") is ColumnKind.OTHER
+    assert kind_of(table, "day") is ColumnKind.OTHER
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_batches_add_up_to_the_file(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading in batches gives every row once, in order, in the types asked for and only the columns asked for."""
-    monkeypatch.setattr(tables, "_BLOCK_BYTES", 4096)
-    monkeypatch.setattr(tables, "_BATCH_ROWS", 100)
+    monkeypatch.setattr(_files, "_BLOCK_BYTES", 4096)
+    monkeypatch.setattr(_files, "_BATCH_ROWS", 100)
     path = tmp_path / f"table.{suffix}"
-    with tables.write_batches(path) as write_batch:
+    with write_batches(path) as write_batch:
         for start in range(0, 5000, 1000):
             rows = np.arange(start, start + 1000)
             write_batch({"x": rows, "name": np.array([f"n{row}" for row in rows]), "unused": rows})
     kinds = {"name": ColumnKind.TEXT, "x": ColumnKind.NUMBER}
-    batches = list(tables.read_batches(path, kinds))
+    batches = list(inspect_file(path).read_batches(kinds))
     assert len(batches) > 5
     assert all(batch.schema.field("x").type == pa.float64() for batch in batches)
     joined = pa.concat_tables(batches)
@@ -95,16 +102,16 @@ def test_batches_add_up_to_the_file(suffix: str, tmp_path: Path, monkeypatch: py
 def test_truth_values_are_read_as_such_where_asked(tmp_path: Path) -> None:
     """A model that learnt from booleans gets booleans."""
     path = write(tmp_path, "a\nTrue\nfalse\n\n1\n")
-    (batch,) = tables.read_batches(path, {"a": ColumnKind.TRUTH})
+    (batch,) = inspect_file(path).read_batches({"a": ColumnKind.BOOLEAN})
     assert batch.column("a").to_pylist() == [True, False, True]
 
 
 def test_doubles_survive_a_csv_file(tmp_path: Path) -> None:
     """Numbers are written so that they read back bit for bit."""
     values = np.array([0.1, 1 / 3, 5e-324, 1e300, np.nextafter(2.0, 3.0), 1e-17])
-    with tables.write_batches(tmp_path / "out.csv") as write_batch:
+    with write_batches(tmp_path / "out.csv") as write_batch:
         write_batch({"x": values})
-    (batch,) = tables.read_batches(tmp_path / "out.csv", {"x": ColumnKind.NUMBER})
+    (batch,) = inspect_file(tmp_path / "out.csv").read_batches({"x": ColumnKind.NUMBER})
     assert batch.column("x").to_numpy().tobytes() == values.tobytes()
 
 
@@ -115,7 +122,7 @@ def test_a_failing_write_leaves_nothing(suffix: str, tmp_path: Path) -> None:
     path.write_text("old")
 
     def write_and_fail() -> None:
-        with tables.write_batches(path) as write_batch:
+        with write_batches(path) as write_batch:
             write_batch({"x": np.arange(10)})
             raise RuntimeError("stop")
 
@@ -131,22 +138,22 @@ def test_a_failing_write_leaves_nothing(suffix: str, tmp_path: Path) -> None:
 )
 def test_an_output_path_that_cannot_be_written_is_refused(name: str, message: str, tmp_path: Path) -> None:
     """The path is checked before any work is done."""
-    with pytest.raises((OSError, ValueError), match=message), tables.write_batches(tmp_path / name):
+    with pytest.raises((OSError, ValueError), match=message), write_batches(tmp_path / name):
         pytest.fail("the block must not run")
 
 
 def read_x(path: Path) -> None:
-    for _ in tables.read_batches(path, {"x": ColumnKind.NUMBER}):
+    for _ in inspect_file(path).read_batches({"x": ColumnKind.NUMBER}):
         pass
 
 
 WRONG: dict[str, tuple[str | bytes, Callable[[Path], Any], str]] = {
-    "empty": ("", tables.read_table, r"table\.csv is empty"),
-    "blank lines": ("\n\n", tables.read_table, r"table\.csv is empty"),
-    "header only": ("a,b\n", tables.read_table, "has a header line but no rows"),
-    "a row too long": ("a,b\n1,2,3\n", tables.read_table, "is not a CSV file .*Expected 2 columns, got 3"),
-    "a picture": (b"\x89PNG\r\n\x1a\n\0\0\xff,\xff\n\xff\n", tables.read_table, "is not a CSV file"),
-    "a name twice": ("a,a\n1,2\n", tables.read_table, "two columns named 'a'"),
+    "empty": ("", read_table, r"table\.csv is empty"),
+    "blank lines": ("\n\n", read_table, r"table\.csv is empty"),
+    "header only": ("a,b\n", read_table, "has a header line but no rows"),
+    "a row too long": ("a,b\n1,2,3\n", read_table, "is not a CSV file .*Expected 2 columns, got 3"),
+    "a picture": (b"\x89PNG\r\n\x1a\n\0\0\xff,\xff\n\xff\n", read_table, "is not a CSV file"),
+    "a name twice": ("a,a\n1,2\n", read_table, "two columns named 'a'"),
     "text in a number column": ("x,y\n1,2\nfour,5\n", read_x, r"text in the number column 'x': 'four' \(line 3\)"),
     "another case": ("X,yy\n1,2\n", read_x, r"has no column 'x'\. Did you mean 'X'\?"),
     "no such column": ("xx,y\n1,2\n", read_x, r"has no column 'x'\. Did you mean 'xx'\?"),
@@ -168,7 +175,7 @@ def test_a_wrong_csv_file_gives_one_clear_line(
 def test_a_wrong_parquet_file_gives_one_clear_line(tmp_path: Path) -> None:
     """Bytes that are no Parquet file, and text where numbers are needed, are named."""
     with pytest.raises(ValueError, match=r"table\.parquet is not a Parquet file"):
-        tables.read_table(write(tmp_path, "x\n1\n", "table.parquet"))
+        read_table(write(tmp_path, "x\n1\n", "table.parquet"))
     pq.write_table(pa.table({"x": ["a"]}), tmp_path / "text.parquet")
     with pytest.raises(ValueError, match="text in the number column 'x': its type is string"):
         read_x(tmp_path / "text.parquet")
@@ -177,29 +184,31 @@ def test_a_wrong_parquet_file_gives_one_clear_line(tmp_path: Path) -> None:
 def test_a_missing_file_or_a_folder_is_named(tmp_path: Path) -> None:
     """Paths that hold no file are told apart from damaged ones."""
     with pytest.raises(FileNotFoundError, match=r"absent\.csv does not exist"):
-        tables.read_table(tmp_path / "absent.csv")
+        read_table(tmp_path / "absent.csv")
     with pytest.raises((OSError, ValueError), match=str(tmp_path)):
-        tables.read_table(tmp_path)
+        read_table(tmp_path)
 
 
 def test_gaps_are_counted_by_column(tmp_path: Path) -> None:
     """Empty cells, NaN and infinity are gaps; complete columns pass."""
-    table = tables.read_table(write(tmp_path, "a,b,c\n1,,x\nnan,inf,\n3,4,y\n"))
-    tables.require_complete("t.csv", table.slice(2), ["a", "b", "c"])
+    file = TableFile("t.csv", ("a", "b", "c"), ",")
+    table = read_table(write(tmp_path, "a,b,c\n1,,x\nnan,inf,\n3,4,y\n"))
+    file.require_complete(table.slice(2), ["a", "b", "c"])
     expected = r"t\.csv has empty or infinite cells in 'a' \(1 of 3 cells\), 'b' \(2 of 3 cells\), 'c' \(1 of 3 cells\)"
     with pytest.raises(ValueError, match=expected):
-        tables.require_complete("t.csv", table, ["a", "b", "c"])
+        file.require_complete(table, ["a", "b", "c"])
     with pytest.raises(ValueError, match="in rows 101 to 103"):
-        tables.require_complete("t.csv", table, ["a"], first_row=101)
+        file.require_complete(table, ["a"], first_row=101)
 
 
 def test_stray_text_in_a_number_column_is_found(tmp_path: Path) -> None:
     """A column of numbers with a few words is a mistake; words with a few numbers are categories."""
     stray = "\n".join(["age,job", *(f"{age},clerk{age}" for age in range(9)), "unknown,7"])
-    table = tables.read_table(write(tmp_path, stray))
-    tables.require_numbers_or_text("t.csv", table, ["job"])
+    table = read_table(write(tmp_path, stray))
+    file = TableFile("t.csv", ("age", "job"), ",")
+    file.require_usable(check_columns(table.select(["job"])), table.num_rows)
     with pytest.raises(ValueError, match=r"text in the number column 'age': 'unknown' in 1 of 10 cells\. Correct"):
-        tables.require_numbers_or_text("t.csv", table, ["age"])
+        file.require_usable(check_columns(table), table.num_rows)
 
 
 def test_text_in_another_encoding_is_refused(tmp_path: Path) -> None:
@@ -207,4 +216,18 @@ def test_text_in_another_encoding_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "latin.csv"
     path.write_bytes("age,city\n31,Köln\n".encode("latin-1"))
     with pytest.raises(ValueError, match="text that is not UTF-8 in 'city': save the file as UTF-8"):
-        tables.read_table(path)
+        read_table(path)
+
+
+def test_a_file_is_looked_at_by_its_first_block_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names are found though the part that was looked at ends within a row, or within a quoted cell."""
+    monkeypatch.setattr(_files, "_BLOCK_BYTES", 64)
+    rows = "".join(f'{row},"first line\nsecond line of {row}"\n' for row in range(50))
+    file = inspect_file(write(tmp_path, "x,note\n" + rows))
+    assert file.names == ("x", "note")
+    assert sum(batch.num_rows for batch in file.read_batches({"x": ColumnKind.NUMBER})) == 50
+
+
+def test_a_name_may_hold_the_delimiter_and_a_line_break(tmp_path: Path) -> None:
+    """A quoted name is one name."""
+    assert inspect_file(write(tmp_path, '"a,b","c\nd",e\n1,2,3\n')).names == ("a,b", "c\nd", "e")

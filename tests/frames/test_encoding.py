@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from derand.estimators._encoding import TableEncoding
+from derand.frames import ColumnKind, TableEncoding
 
 AGES = [20.0, 30.0, 40.0, 50.0]
 JOBS = ["cook", "smith", None, "cook"]
@@ -189,10 +191,32 @@ def test_gaps_are_named_and_counted() -> None:
     frame = pd.DataFrame({"a": [1.0, np.nan, np.nan], "b": [np.inf, 0.0, 0.0], "c": ["x", None, "y"]})
     encoding = TableEncoding.learn(frame, "from_dtype")
     with pytest.raises(ValueError, match=r"column 'a' \(2 rows\), column 'b' \(1 rows\): drop"):
-        encoding.check_finite(encoding.encode(frame))
+        encoding.encode_finite(frame)
 
 
 def test_large_finite_numbers_are_no_gaps() -> None:
     """Numbers whose sum overflows are still finite."""
     X = np.full((4, 1), 1.7e308)
-    TableEncoding.learn(X, None).check_finite(X)
+    assert TableEncoding.learn(X, None).encode_finite(X) is X
+
+
+def test_the_encoding_knows_the_kind_of_every_column() -> None:
+    """Which columns are categorical, and what cells must be, is asked of the encoding."""
+    encoding = TableEncoding.learn(make_pandas(), "from_dtype")
+    assert (encoding.numerical, encoding.categorical) == ((0,), (1, 2))
+    assert [encoding.kind(column) for column in range(3)] == [ColumnKind.NUMBER, ColumnKind.TEXT, ColumnKind.BOOLEAN]
+
+
+def test_no_frame_library_is_imported_for_arrays() -> None:
+    """Encoding an array loads neither pandas nor polars nor pyarrow."""
+    code = """
+import sys
+import numpy as np
+from derand.frames import TableEncoding, check_columns
+rows = np.array([[1.0, "a"], [2.0, "b"]], dtype=object)
+TableEncoding.learn(rows, "from_dtype").encode(rows)
+check_columns(rows)
+print([name for name in ("pandas", "polars", "pyarrow", "sklearn") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

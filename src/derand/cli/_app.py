@@ -1,0 +1,289 @@
+"""What all commands share: the application, errors as one line, the console, progress, and how results are printed.
+
+Owns no command. Must not import a heavy library when it is loaded: `--help` and `--version` answer at once. Programs
+outside the package (`python -m experiments`) use the same helpers, which `derand.cli` exports.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, ParamSpec, Protocol
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from derand.metrics import ShareAtRadius
+
+Parameters = ParamSpec("Parameters")
+PATIENCE = 1.0
+"""Seconds of work before a progress bar appears."""
+_RIGHT = ("radius", "failure", "share", "row")
+"""Columns of printed tables that hold numbers."""
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for other programs.")]
+
+
+def make_app(name: str, about: str) -> typer.Typer:
+    """An application without commands, in the manner of `derand`; `run_app` runs it.
+
+    Parameters
+    ----------
+    name : str
+        How it is called.
+    about : str
+        The first line of its help.
+    """
+    return typer.Typer(
+        name=name,
+        help=about,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+
+app = make_app("derand", "Deterministic, provable robustness for tabular models.")
+
+
+def run_app(application: typer.Typer) -> None:
+    """Run an application and leave the process; wrong usage gives one line on stderr and exit code 2.
+
+    Parameters
+    ----------
+    application : typer.Typer
+    """
+    try:
+        code = application(standalone_mode=False)
+    except typer.Abort:
+        code = 130
+    except BrokenPipeError:  # whoever read our output has had enough
+        sys.stdout = None
+        code = 0
+    except Exception as error:
+        explain = getattr(error, "format_message", None)  # what typer raises for wrong usage
+        if explain is None:
+            raise
+        code = complain(explain()) if explain() else 0  # empty: no command was given, and help was printed
+    sys.exit(code)
+
+
+def complain(message: str) -> int:
+    """One line on stderr; the exit code for bad input.
+
+    Parameters
+    ----------
+    message : str
+
+    Returns
+    -------
+    int
+        2.
+    """
+    sys.stderr.write(f"Error: {' '.join(message.split())}\n")
+    return 2
+
+
+def clear_errors(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
+    """Turn the errors that bad input causes in a command into one line and exit code 2.
+
+    Parameters
+    ----------
+    command : callable
+    """
+
+    @functools.wraps(command)
+    def run(*arguments: Parameters.args, **options: Parameters.kwargs) -> None:
+        try:
+            command(*arguments, **options)
+        except BrokenPipeError:
+            raise
+        except (ValueError, OSError) as error:
+            raise typer.Exit(complain(str(error))) from None
+
+    return run
+
+
+def add_command(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
+    """Make a function a command of `derand` of the same name: options from its parameters, help from its docstring.
+
+    Parameters
+    ----------
+    command : callable
+    """
+    return app.command()(clear_errors(command))
+
+
+def require_choice(option: str, value: str, choices: Sequence[str]) -> None:
+    """Refuse the value of an option that is none of the choices.
+
+    Parameters
+    ----------
+    option : str
+        As the user writes it, such as "--scaling".
+    value : str
+    choices : sequence of str
+    """
+    if value not in choices:
+        raise ValueError(f"{option} must be one of {', '.join(choices)}, got {value!r}.")
+
+
+def make_console() -> Console:
+    """The console for results: colours on a terminal, long lines unbroken in a pipe."""
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+def make_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table to be printed on a console.
+
+    Parameters
+    ----------
+    title : str
+    columns : sequence of str
+        Names; radius, failure, share and row stand to the right.
+    rows : sequence of sequences of str
+        Text of the cells, printed as it is.
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, box=box.SIMPLE, title_justify="left")
+    for column in columns:
+        table.add_column(column, justify="right" if column in _RIGHT else "left")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def make_accuracy_table(accuracy: float, shares: Sequence[ShareAtRadius]) -> Table:
+    """Accuracy and certified accuracy; radii exactly as they were asked for, shares cut.
+
+    Parameters
+    ----------
+    accuracy : float
+        Without any change.
+    shares : sequence of ShareAtRadius
+    """
+    from derand.text import format_exactly, format_percent
+
+    rows = [["no change", format_percent(accuracy)]]
+    rows += [[format_exactly(entry["radius"]), format_percent(entry["share"])] for entry in shares]
+    return make_table("Certified accuracy", ["radius", "share"], rows)
+
+
+def print_facts(console: Console, facts: Mapping[str, str]) -> None:
+    """Print facts, one "name: value" per line.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+    facts : mapping of str to str
+    """
+    for name, value in facts.items():
+        console.print(f"{name}: {value}", markup=False)
+
+
+def print_json(value: object) -> None:
+    """Print a result as one JSON document, infinite numbers as text.
+
+    Parameters
+    ----------
+    value : object
+        As for `derand.text.as_plain_json`.
+    """
+    from derand.text import as_plain_json
+
+    typer.echo(json.dumps(as_plain_json(value), indent=2, allow_nan=False))
+
+
+@contextmanager
+def show_progress(what: str, unit: str = "") -> Iterator[Callable[[int], None]]:
+    """A bar on stderr that counts up, without a known end.
+
+    Parameters
+    ----------
+    what : str
+        What is being done.
+    unit : str
+        What is counted.
+
+    Yields
+    ------
+    callable
+        To be told how many more are done.
+    """
+    with _show_bar(what, unit) as update:
+        yield lambda done: update(advance=done)
+
+
+@contextmanager
+def show_steps(what: str, unit: str = "") -> Iterator[Callable[[int, int, str], None]]:
+    """A bar on stderr of a known number of steps.
+
+    Parameters
+    ----------
+    what : str
+        What is being done, until the first step begins.
+    unit : str
+        What is counted.
+
+    Yields
+    ------
+    callable
+        To be told how many steps are done, of how many, and what is next.
+    """
+    with _show_bar(what, unit) as update:
+        yield lambda done, total, text: update(completed=done, total=total, description=text)
+
+
+class _Update(Protocol):
+    """How a bar is told of progress."""
+
+    def __call__(
+        self,
+        *,
+        advance: float | None = None,
+        completed: float | None = None,
+        total: float | None = None,
+        description: str | None = None,
+    ) -> None: ...
+
+
+@contextmanager
+def _show_bar(what: str, unit: str) -> Iterator[_Update]:
+    """A bar on stderr while the block runs, if it runs for more than a second and someone is looking."""
+    if not sys.stderr.isatty():
+        yield lambda **changes: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    count = TextColumn(f"{{task.completed:,.0f}} {unit}" if unit else "")
+    progress = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        count,
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    task = progress.add_task(what, total=None)
+    timer = threading.Timer(PATIENCE, progress.start)
+    timer.start()
+    try:
+        yield lambda **changes: progress.update(task, **changes)
+    finally:
+        timer.cancel()
+        timer.join()
+        progress.stop()

@@ -1,0 +1,47 @@
+"""`derand report`: what is proven about the rows of a table, in one file for people to read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from derand.cli._app import AsJson, add_command, make_console, print_facts, print_json, show_progress
+
+
+@add_command
+def report(
+    model: Annotated[Path, typer.Argument(help="A model that `derand train` saved.", show_default=False)],
+    data: Annotated[Path, typer.Argument(help="Table to report on, CSV or Parquet.", show_default=False)],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where to write it: .html, .md, .tex or .json.", show_default=False)
+    ],
+    target: Annotated[str | None, typer.Option(help="Column with the true labels.", show_default=False)] = None,
+    train: Annotated[
+        Path | None, typer.Option(help="The training table, to compare with training without noise.")
+    ] = None,
+    group: Annotated[list[str] | None, typer.Option(help="A column of subgroups; repeat it for more.")] = None,
+    radius: Annotated[float | None, typer.Option(help="The radius that the text speaks of.")] = None,
+    l0: Annotated[
+        int | None,
+        typer.Option(
+            help="Largest number of categorical columns that may change; if not given, 3, or all where there are fewer."
+        ),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a report on a table that anyone can read: what is proven, with charts, in one file."""
+    with show_progress("writing the report"):
+        from derand.jobs import report_file
+
+        summary = report_file(
+            model, data, output, target=target, train=train, groups=group or (), radius=radius, l0=l0, title=title
+        )
+    if as_json:
+        print_json(summary)
+        return
+    console = make_console()
+    console.print(summary["guarantee"], markup=False)
+    print_facts(console, {"written": summary["output"], "time": f"{summary['seconds']:.1f} s"})

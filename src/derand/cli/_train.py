@@ -1,0 +1,94 @@
+"""`derand train`: a classifier from a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from derand.cli._app import (
+    AsJson,
+    add_command,
+    make_console,
+    make_table,
+    print_facts,
+    print_json,
+    require_choice,
+    show_progress,
+)
+
+if TYPE_CHECKING:
+    from derand.jobs import TrainingSummary
+
+SCALINGS = ("standard", "range", "none")
+
+
+@add_command
+def train(
+    data: Annotated[Path, typer.Argument(help="Table to learn from, CSV or Parquet.", show_default=False)],
+    target: Annotated[str, typer.Option(help="Column with the labels, of two kinds.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model (JSON).", show_default=False)],
+    model: Annotated[
+        str, typer.Option(help="How it is trained: stumps (independent ones), tree-boost or ada-boost.")
+    ] = "stumps",
+    noise: Annotated[
+        str, typer.Option(help="Kind and scale: gaussian (certifies l2 balls), uniform or laplace (l1).")
+    ] = "gaussian:0.25",
+    scaling: Annotated[
+        str,
+        typer.Option(help="Count noise and radii in deviations (standard) or ranges (range) of each column, or none."),
+    ] = "standard",
+    class_weight: Annotated[
+        str | None, typer.Option(help='"balanced" gives both classes the same weight.', show_default=False)
+    ] = None,
+    categorical: Annotated[
+        list[str] | None, typer.Option(help="A column of numbers that are categories; repeat it for more.")
+    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; repeat it for more.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train a classifier on a table and save it.
+
+    Columns of numbers and of text are found by themselves; the printed table says what became of each.
+    """
+    require_choice("--scaling", scaling, SCALINGS)
+    with show_progress("training"):
+        from derand.jobs import train_file
+
+        summary = train_file(
+            data,
+            target,
+            output,
+            model=model,
+            noise=noise,
+            scaling=None if scaling == "none" else scaling,
+            class_weight=class_weight,
+            categorical=categorical or (),
+            ignored=ignore or (),
+        )
+    if as_json:
+        print_json(summary)
+    else:
+        _print_summary(summary)
+
+
+def _print_summary(summary: TrainingSummary) -> None:
+    from derand.text import format_percent
+
+    console = make_console()
+    columns = [[column["name"], column["use"], column["detail"]] for column in summary["columns"]]
+    console.print(make_table("Columns", ["column", "use", "detail"], columns))
+    for warning in summary["warnings"]:
+        console.print(f"Warning: {warning}", style="yellow", markup=False)
+    print_facts(
+        console,
+        {
+            "rows": f"{summary['rows']:,}",
+            "classes": ", ".join(f"{name} ({count})" for name, count in summary["classes"].items()),
+            "noise": f"{summary['noise']}, l{summary['norm']} balls, scaling {summary['scaling'] or 'none'}",
+            "accuracy on these rows": format_percent(summary["training_accuracy"]),
+            "model": summary["model"],
+            "time": f"{summary['seconds']:.1f} s",
+        },
+    )

@@ -1,0 +1,33 @@
+"""Tables: kinds of columns, arrays and frames as matrices with category codes, files of rows, and the column check.
+
+Must not know models, noise or scikit-learn. pandas, polars and pyarrow are imported only where a table or file of
+theirs is read.
+"""
+
+from __future__ import annotations
+
+from derand.frames._columns import ColumnCheck, ColumnUse, check_columns
+from derand.frames._encoding import CategoricalFeatures, TableEncoding
+from derand.frames._files import TableFile, inspect_file, write_batches
+from derand.frames._kinds import Category, ColumnKind, kind_of_arrow_type, kind_of_values
+from derand.frames._matching import Labels, MatchedFile, match_file
+from derand.frames._tables import is_frame
+
+__all__ = [
+    "CategoricalFeatures",
+    "Category",
+    "ColumnCheck",
+    "ColumnKind",
+    "ColumnUse",
+    "Labels",
+    "MatchedFile",
+    "TableEncoding",
+    "TableFile",
+    "check_columns",
+    "inspect_file",
+    "is_frame",
+    "kind_of_arrow_type",
+    "kind_of_values",
+    "match_file",
+    "write_batches",
+]

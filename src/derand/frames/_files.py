@@ -1,0 +1,423 @@
+"""Tables on disk, CSV and Parquet, whole or batch by batch.
+
+Owns reading columns as numbers or text, with one clear error for each way a file can be wrong, and writing results
+while they come. Must not know models. The work is done by pyarrow and not by polars: its readers and writers go
+through a file of any size batch by batch, with column types fixed beforehand, in both formats.
+
+A file is opened twice: once to look (`inspect_file`), once to read.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+
+from numpy.typing import NDArray
+
+from derand.files import PathLike, replace_when_done
+from derand.finite import MissingNumbersError
+from derand.frames._columns import ColumnCheck, ColumnUse
+from derand.frames._kinds import ColumnKind, kind_of_arrow_type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.csv as arrow_csv
+
+_PARQUET = (".parquet", ".pq")
+_DELIMITERS = ",;\t"
+_BLOCK_BYTES = 2**22
+_BATCH_ROWS = 2**16
+_STRAY_TEXT = re.compile(r"CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to double: invalid value '(.*)'")
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """A table on disk that was looked at; `inspect_file` makes it.
+
+    Attributes
+    ----------
+    path : path-like
+    names : tuple of str
+        Column names, in order; none is there twice.
+    delimiter : str or None
+        What separates the cells of a CSV file; None for Parquet.
+    """
+
+    path: PathLike
+    names: tuple[str, ...]
+    delimiter: str | None
+
+    def read(self, as_text: Collection[str] = ()) -> pa.Table:
+        """Read all columns, with the types that are found; truth values and categories become text.
+
+        Parameters
+        ----------
+        as_text : collection of str
+            Columns to be read as text, whatever they look like.
+
+        Returns
+        -------
+        pyarrow.Table
+            An empty cell is null.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder) / "table.csv"
+        ...     _ = file.write_text("age,job\\n31,clerk\\n,\\n")
+        ...     inspect_file(file).read().to_pydict()
+        {'age': [31, None], 'job': ['clerk', None]}
+        """
+        import pyarrow as pa
+
+        self.require_columns(as_text)
+        with _clear_errors(self.path, self.names):
+            content = _read_arrow(self, as_text)
+        if not content.num_rows:
+            raise ValueError(f"{self.path} has a header line but no rows.")
+        broken = [name for name in self.names if pa.types.is_binary(content.schema.field(name).type)]
+        if broken and self.delimiter is not None:
+            raise ValueError(f"{self.path} has text that is not UTF-8 in {_list_some(broken)}: save the file as UTF-8.")
+        columns = [
+            _as_text(content.column(name))
+            if name in as_text or kind_of_arrow_type(content.schema.field(name).type).is_categorical
+            else content.column(name)
+            for name in self.names
+        ]
+        return pa.table(columns, names=list(self.names))
+
+    def read_batches(self, kinds: Mapping[str, ColumnKind]) -> Iterator[pa.Table]:
+        """Read some columns batch by batch, with fixed types; memory does not grow with the file.
+
+        Parameters
+        ----------
+        kinds : mapping of str to ColumnKind
+            The columns to read, NUMBER, TEXT or BOOLEAN each.
+
+        Yields
+        ------
+        pyarrow.Table
+            float64, text or truth values; never without rows.
+        """
+        import pyarrow as pa
+
+        self.require_columns(kinds)
+        with _clear_errors(self.path, self.names):
+            for batch in _batches(self, kinds):
+                if batch.num_rows:
+                    columns = [_as_kind(batch.column(name), kind) for name, kind in kinds.items()]
+                    yield pa.table(columns, names=list(kinds))
+
+    def require_columns(self, wanted: Collection[str]) -> None:
+        """Refuse a file in which columns are missing; suggests the nearest name.
+
+        Parameters
+        ----------
+        wanted : collection of str
+        """
+        missing = [name for name in wanted if name not in self.names]
+        if not missing:
+            return
+        same = [name for name in self.names if name.casefold() == missing[0].casefold()]
+        close = same or difflib.get_close_matches(missing[0], self.names, n=1, cutoff=0.6)
+        hint = f" Did you mean {close[0]!r}?" if close else f" Its columns are {_list_some(self.names)}."
+        noun = "column" if len(missing) == 1 else "columns"
+        raise ValueError(f"{self.path} has no {noun} {_list_some(missing)}.{hint}")
+
+    @contextmanager
+    def name_gaps(self, names: Sequence[str], n_rows: int, first_row: int) -> Iterator[None]:
+        """Where the block finds gaps in rows of this file, say so with the file, its columns and the rows.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of the columns that the block looks at, by number.
+        n_rows, first_row : int
+            How many rows it looks at, and the number of the first one in the file.
+        """
+        try:
+            yield
+        except MissingNumbersError as error:
+            rows = f" in rows {first_row} to {first_row + n_rows - 1}"
+            self._refuse_gaps({names[column]: count for column, count in error.counts.items()}, n_rows, rows)
+
+    def require_complete(self, table: pa.Table, names: Collection[str], first_row: int | None = None) -> None:
+        """Refuse empty cells, NaN and infinity; says which columns and how many cells.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            What was read, or a part of it.
+        names : collection of str
+            The columns to look at.
+        first_row : int or None
+            Number of the table's first row in the file where the table is only a part of it.
+        """
+        rows = "" if first_row is None else f" in rows {first_row} to {first_row + table.num_rows - 1}"
+        self._refuse_gaps({name: _count_gaps(table.column(name)) for name in names}, table.num_rows, rows)
+
+    def require_usable(self, checks: Iterable[ColumnCheck], n_rows: int) -> None:
+        """Refuse number columns that have gaps, or else text among their numbers.
+
+        Parameters
+        ----------
+        checks : iterable of ColumnCheck
+            Of columns that were read from this file, numbers as doubles: there is no other reason to refuse one.
+        n_rows : int
+        """
+        refused = [check for check in checks if check.use is ColumnUse.REFUSED]
+        self._refuse_gaps({str(check.name): check.gaps for check in refused}, n_rows)
+        for check in refused:
+            texts, counts = zip(*check.stray, strict=True)
+            raise ValueError(
+                f"{self.path} has text in the number column {check.name!r}: {_list_some(texts)} in "
+                f"{sum(counts)} of {n_rows} cells. Correct the cells, or declare the column as categorical."
+            )
+
+    def _refuse_gaps(self, counts: Mapping[str, int], n_rows: int, rows: str = "") -> None:
+        bad = [f"{name!r} ({count} of {n_rows} cells)" for name, count in counts.items() if count]
+        if bad:
+            raise ValueError(
+                f"{self.path} has empty or infinite cells in {_list_some(bad, quote=False)}{rows}: "
+                "drop those rows or fill the gaps first."
+            )
+
+
+def inspect_file(path: PathLike) -> TableFile:
+    """Look at a file: which columns it has, and how its cells are separated.
+
+    Parameters
+    ----------
+    path : path-like
+        Parquet where the name ends with .parquet or .pq, otherwise CSV with a header line, separated by commas,
+        semicolons or tabs (the most frequent of them in the header).
+
+    Returns
+    -------
+    TableFile
+        With which it is read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "table.csv"
+    ...     _ = file.write_text("age;job\\n31;clerk\\n")
+    ...     inspect_file(file).names
+    ('age', 'job')
+    """
+    with _clear_errors(path):
+        names, delimiter = (_read_parquet_names(path), None) if _is_parquet(path) else _look_at_csv(path)
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{path} has two columns named {name!r}: rename one.")
+    if not names:
+        raise ValueError(f"{path} has no columns.")
+    return TableFile(path, names, delimiter)
+
+
+@contextmanager
+def write_batches(path: PathLike) -> Iterator[Callable[[Mapping[str, NDArray[Any]]], None]]:
+    """Write a table batch by batch; the file appears when all is written, or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        Ends with .csv, .parquet or .pq.
+
+    Yields
+    ------
+    callable
+        Takes a mapping of names to arrays of equal length, the same names and types each time.
+    """
+    if Path(path).suffix.lower() not in (*_PARQUET, ".csv"):
+        raise ValueError(f"Cannot write {path}: the name must end with .csv or .parquet.")
+    with replace_when_done(path) as draft:
+        writer: _Writer | None = None
+
+        def write(columns: Mapping[str, NDArray[Any]]) -> None:
+            nonlocal writer
+            import pyarrow as pa
+
+            batch = pa.record_batch({name: pa.array(values) for name, values in columns.items()})
+            if writer is None:
+                writer = _open_writer(draft, batch.schema, parquet=_is_parquet(path))
+            writer.write_batch(batch)
+
+        try:
+            yield write
+        finally:
+            if writer is not None:
+                writer.close()
+
+
+class _Writer(Protocol):
+    """What pyarrow's writers of both formats have in common."""
+
+    def write_batch(self, batch: pa.RecordBatch) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def _open_writer(path: Path, schema: pa.Schema, *, parquet: bool) -> _Writer:
+    if parquet:
+        import pyarrow.parquet as pq
+
+        writer: _Writer = pq.ParquetWriter(path, schema)
+    else:
+        import pyarrow.csv as arrow_csv
+
+        writer = arrow_csv.CSVWriter(path, schema)
+    return writer
+
+
+def _is_parquet(path: PathLike) -> bool:
+    return Path(path).suffix.lower() in _PARQUET
+
+
+def _list_some(names: Collection[str], *, quote: bool = True) -> str:
+    shown = [repr(name) if quote else name for name in list(names)[:8]]
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return ", ".join(shown) + more
+
+
+def _read_parquet_names(path: PathLike) -> tuple[str, ...]:
+    import pyarrow.parquet as pq
+
+    return tuple(pq.read_schema(path).names)
+
+
+def _look_at_csv(path: PathLike) -> tuple[tuple[str, ...], str]:
+    """Column names and delimiter, from the beginning of a file, in which a row too long or too short is an error."""
+    import pyarrow as pa
+    import pyarrow.csv as arrow_csv
+
+    with pa.input_stream(str(path), compression="detect") as stream:
+        head = stream.read(2 * _BLOCK_BYTES)  # the reader parses one block; its last row may end in the next
+    header = head[: 2**16].split(b"\n", 1)[0].decode("utf-8", errors="replace")
+    delimiter = max(_DELIMITERS, key=header.count)
+    with arrow_csv.open_csv(pa.BufferReader(head), **_csv_options(delimiter, {})) as reader:
+        return tuple(reader.schema.names), delimiter
+
+
+def _read_arrow(file: TableFile, as_text: Collection[str]) -> pa.Table:
+    import pyarrow as pa
+
+    if file.delimiter is None:
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(file.path) as content:  # read_table would open it twice
+            return content.read()
+    import pyarrow.csv as arrow_csv
+
+    return arrow_csv.read_csv(file.path, **_csv_options(file.delimiter, {name: pa.string() for name in as_text}))
+
+
+def _batches(file: TableFile, kinds: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
+    if file.delimiter is None:
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(file.path) as content:
+            _check_parquet_kinds(file.path, content.schema_arrow, kinds)
+            yield from content.iter_batches(batch_size=_BATCH_ROWS, columns=list(kinds))
+        return
+    import pyarrow as pa
+    import pyarrow.csv as arrow_csv
+
+    arrow_types = {ColumnKind.NUMBER: pa.float64(), ColumnKind.TEXT: pa.string(), ColumnKind.BOOLEAN: pa.bool_()}
+    types = {name: arrow_types[kind] for name, kind in kinds.items()}
+    with arrow_csv.open_csv(file.path, **_csv_options(file.delimiter, types, only=list(types))) as reader:
+        yield from reader
+
+
+def _check_parquet_kinds(path: PathLike, schema: pa.Schema, kinds: Mapping[str, ColumnKind]) -> None:
+    for name, kind in kinds.items():
+        found = schema.field(name).type
+        if kind is ColumnKind.NUMBER and kind_of_arrow_type(found) is not ColumnKind.NUMBER:
+            raise ValueError(f"{path} has text in the number column {name!r}: its type is {found}.")
+
+
+class _CsvOptions(TypedDict):
+    read_options: arrow_csv.ReadOptions
+    parse_options: arrow_csv.ParseOptions
+    convert_options: arrow_csv.ConvertOptions
+
+
+def _csv_options(delimiter: str, types: Mapping[str, pa.DataType], only: Collection[str] = ()) -> _CsvOptions:
+    """Options of pyarrow's CSV readers: types fixed for some columns, found for the others; no truth values."""
+    import pyarrow.csv as arrow_csv
+
+    return {
+        "read_options": arrow_csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=not only),  # one thread counts lines
+        "parse_options": arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        "convert_options": arrow_csv.ConvertOptions(
+            column_types=dict(types),
+            include_columns=list(only),
+            **({} if only else {"true_values": [], "false_values": []}),  # unless asked for, truth values are text
+        ),
+    }
+
+
+def _as_kind(column: pa.Array, kind: ColumnKind) -> pa.Array:
+    import pyarrow as pa
+
+    if kind is ColumnKind.TEXT:
+        return _as_text(column)
+    return column.cast(pa.bool_() if kind is ColumnKind.BOOLEAN else pa.float64(), safe=False)
+
+
+def _as_text(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The cells as text, null where a cell is empty; truth values as True and False."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_boolean(column.type):
+        return pc.if_else(column, "True", "False")
+    text = column.cast(pa.string())
+    return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
+
+
+def _count_gaps(column: pa.ChunkedArray) -> int:
+    import pyarrow.compute as pc
+
+    gaps = column.null_count
+    if kind_of_arrow_type(column.type) is ColumnKind.NUMBER:
+        gaps += pc.sum(pc.invert(pc.is_finite(column.cast("float64", safe=False)))).as_py() or 0
+    return int(gaps)
+
+
+@contextmanager
+def _clear_errors(path: PathLike, names: Collection[str] = ()) -> Iterator[None]:
+    """Turn what pyarrow says about a file with these columns into one line that names the file."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path} does not exist.") from None
+    except (IsADirectoryError, PermissionError) as error:
+        raise type(error)(f"{path} cannot be read: {error.strerror or error}.") from None
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
+        message = " ".join(str(error).split())
+        if "Empty CSV file" in message:
+            raise ValueError(f"{path} is empty.") from None
+        stray = _STRAY_TEXT.search(message)
+        if stray:
+            line = f" (line {stray[2]})" if stray[2] else ""
+            name, text = list(names)[int(stray[1])], _printable(stray[3])
+            raise ValueError(f"{path} has text in the number column {name!r}: {text!r}{line}.") from None
+        wanted = "a Parquet file" if _is_parquet(path) else "a CSV file with a header line"
+        shown = message if len(message) <= 200 else message[:197] + "..."
+        raise ValueError(f"{path} is not {wanted}, or is damaged: {_printable(shown)}") from None
+
+
+def _printable(text: str) -> str:
+    return "".join(sign if sign.isprintable() and sign != "\ufffd" else "?" for sign in text)

@@ -1,0 +1,163 @@
+"""A file of rows for a classifier that exists: its columns are matched with those of the encoding.
+
+Owns by what columns are matched, and the labels and categories that training did not see. Must not know models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand.files import PathLike
+from derand.frames._encoding import TableEncoding
+from derand.frames._files import TableFile, inspect_file
+from derand.frames._kinds import ColumnKind, kind_of_values
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Labels = NDArray[Any]
+"""Whole numbers, booleans or text."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchedFile:
+    """The columns of a file that a classifier reads; `match_file` makes it.
+
+    Attributes
+    ----------
+    file : TableFile
+    encoding : TableEncoding
+    names : tuple of str
+        Names of the features in this file.
+    kinds : mapping of str to ColumnKind
+        What is read: the features, and the target where there is one.
+    target : str or None
+    classes : array of shape (n_classes,)
+        The labels that the target may hold.
+    """
+
+    file: TableFile
+    encoding: TableEncoding
+    names: tuple[str, ...]
+    kinds: Mapping[str, ColumnKind]
+    target: str | None
+    classes: Labels
+
+    def read_batches(self) -> Iterator[pa.Table]:
+        """The columns of the classifier, batch by batch; never without rows."""
+        return self.file.read_batches(self.kinds)
+
+    def read_all(self, others: Collection[str] = ()) -> pa.Table:
+        """The whole file, with other columns as text beside those of the classifier."""
+        import pyarrow as pa
+
+        self.file.require_columns(others)
+        kinds = {**dict.fromkeys(others, ColumnKind.TEXT), **self.kinds}
+        batches = list(self.file.read_batches(kinds))
+        if not batches:
+            raise ValueError(f"{self.file.path} has a header line but no rows.")
+        return pa.concat_tables(batches)
+
+    def split(self, table: pa.Table, first_row: int) -> tuple[pa.Table | NDArray[Any], Labels | None]:
+        """Rows as the classifier takes them, and their labels where there is a target.
+
+        Gaps in numbers are left to whoever computes with them, within `name_gaps`; gaps among the labels are refused.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            What was read, or a part of it.
+        first_row : int
+            Number of its first row in the file.
+        """
+        rows = table.select(list(self.names))
+        if self.encoding.names is None:
+            rows = np.array([column.to_pylist() for column in rows.columns], dtype=object).T
+        return rows, None if self.target is None else self._read_labels(table, self.target, first_row)
+
+    def require_complete(self, table: pa.Table) -> None:
+        """Refuse gaps in the numbers of a whole file, for rows that are to be trained on."""
+        self.file.require_complete(table, [self.names[feature] for feature in self.encoding.numerical])
+
+    def name_gaps(self, table: pa.Table, first_row: int) -> AbstractContextManager[None]:
+        """Where the block finds gaps in these rows, say so with the file, its columns and the rows."""
+        return self.file.name_gaps(self.names, table.num_rows, first_row)
+
+    def count_unseen(self, table: pa.Table) -> dict[str, int]:
+        """How many cells of each categorical column hold a value that training did not see, where any do."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        counts = {}
+        for feature, values in self.encoding.categories.items():
+            present = table.column(self.names[feature]).drop_null()
+            known = pc.sum(pc.is_in(present, value_set=pa.array(values, type=present.type))).as_py() or 0
+            if known < len(present):
+                counts[self.names[feature]] = len(present) - known
+        return counts
+
+    def _read_labels(self, table: pa.Table, target: str, first_row: int) -> Labels:
+        self.file.require_complete(table, [target], first_row)
+        codes = {label: code for code, label in enumerate(self.classes.tolist())}
+        values = table.column(target).to_pylist()
+        for row, value in enumerate(values, start=first_row):
+            if value not in codes:
+                raise ValueError(
+                    f"{self.file.path} has the label {value!r} in row {row} of the column {target!r}: "
+                    f"the model knows {', '.join(map(repr, self.classes.tolist()))}."
+                )
+        return np.asarray(self.classes[[codes[value] for value in values]])
+
+
+def match_file(path: PathLike, encoding: TableEncoding, *, target: str | None = None, classes: Labels) -> MatchedFile:
+    """Look at a file and find the columns of an encoding in it: by name, or by position where that has no names.
+
+    Parameters
+    ----------
+    path : path-like
+        CSV or Parquet.
+    encoding : TableEncoding
+        Of the training table.
+    target : str or None
+        Column with the true labels.
+    classes : array of shape (n_classes,)
+        The labels that it may hold.
+
+    Returns
+    -------
+    MatchedFile
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> encoding = TableEncoding(1, ("age",), {})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "new.csv"
+    ...     _ = file.write_text("job,age,y\\ncook,31,1\\nclerk,45,0\\n")
+    ...     found = match_file(file, encoding, target="y", classes=np.array([0, 1]))
+    ...     rows, labels = found.split(found.read_all(), first_row=1)
+    >>> rows.to_pydict(), labels.tolist()
+    ({'age': [31.0, 45.0]}, [1, 0])
+    """
+    file, names = inspect_file(path), encoding.names
+    if names is None:
+        names = tuple(name for name in file.names if name != target)
+        if len(names) != encoding.n_features:
+            raise ValueError(
+                f"{path} has {len(names)} columns of features, but the model was trained on "
+                f"{encoding.n_features}, without names: give these alone, in the same order."
+            )
+    if target is not None and target in names:
+        raise ValueError(f"The column {target!r} is a feature of the model: it cannot be the target.")
+    file.require_columns([*names, *([] if target is None else [target])])
+    kinds = {name: encoding.kind(feature) for feature, name in enumerate(names)}
+    if target is not None:
+        kinds[target] = kind_of_values(classes.tolist())
+    return MatchedFile(file, encoding, names, kinds, target, classes)

@@ -1,0 +1,254 @@
+"""Tables in memory, read column by column: numpy arrays and pandas, polars or pyarrow frames.
+
+Owns what differs between them. Must not know encodings or files. No frame library is imported here unless the table is
+one of its frames.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand.frames._kinds import Category, ColumnKind, is_missing, kind_of_arrow_type, kind_of_cell, kind_of_letter
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Cells = NDArray[Any]
+"""Numbers, text, booleans or objects."""
+
+
+class Table(Protocol):
+    """A table that is read column by column."""
+
+    n_rows: int
+    n_columns: int
+    names: tuple[str, ...] | None
+
+    def kind(self, column: int) -> ColumnKind:
+        """What the column holds."""
+
+    def describe(self, column: int) -> str:
+        """What the column holds in words: the name of its type where it is of no kind that has a name."""
+
+    def read_numbers(self, column: int) -> FloatArray:
+        """The column as float64, NaN where a cell is missing."""
+
+    def code_values(self, column: int) -> tuple[IntArray, list[Category]]:
+        """For each row the place of its value among the distinct ones, -1 where the cell is missing; and those."""
+
+
+def is_frame(X: object) -> bool:
+    """Whether X is a pandas or polars frame or a pyarrow table."""
+    return _find_library(X) is not None
+
+
+def open_table(X: object) -> Table:
+    """An array or frame as a table that is read column by column."""
+    library = _find_library(X)
+    return _ADAPTERS[library](X) if library is not None else ArrayTable(np.asarray(X))
+
+
+def name_column(table: Table, column: int) -> str:
+    """How errors name a column."""
+    return f"column {column if table.names is None else table.names[column]!r} of `X`"
+
+
+def _find_library(X: object) -> str | None:
+    for library, kind in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")):
+        module = sys.modules.get(library)
+        if module is not None and isinstance(X, getattr(module, kind, ())):
+            return library
+    return None
+
+
+def _as_names(names: Iterable[object]) -> tuple[str, ...] | None:
+    """Names, where all of them are text."""
+    listed = tuple(names)
+    texts = tuple(name for name in listed if isinstance(name, str))
+    return texts if len(texts) == len(listed) else None
+
+
+class ArrayTable:
+    """A numpy array: of numbers, booleans or text, or of objects, whose columns are judged by their cells."""
+
+    names: tuple[str, ...] | None = None
+
+    def __init__(self, array: Cells) -> None:
+        self._array = array
+        self.n_rows, self.n_columns = array.shape
+
+    def kind(self, column: int) -> ColumnKind:
+        return _kind_of_array(self._array[:, column], self, column)
+
+    def describe(self, column: int) -> str:
+        return _describe_array(self._array[:, column], self, column)
+
+    def read_numbers(self, column: int) -> FloatArray:
+        return _read_numbers(self._array[:, column])
+
+    def code_values(self, column: int) -> tuple[IntArray, list[Category]]:
+        return _code_values(self._array[:, column], self, column)
+
+
+class PandasTable:
+    """A pandas frame; its columns of objects are judged by their cells."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._frame = frame
+        self.n_rows, self.n_columns = frame.shape
+        self.names = _as_names(frame.columns)
+
+    def kind(self, column: int) -> ColumnKind:
+        series = self._frame.iloc[:, column]
+        if series.dtype.name == "category":
+            return ColumnKind.CATEGORY
+        if series.dtype.name == "object":
+            return _kind_of_array(series.to_numpy(), self, column)
+        return ColumnKind.TEXT if series.dtype.kind == "O" else kind_of_letter(series.dtype.kind)  # O: types of text
+
+    def describe(self, column: int) -> str:
+        series, kind = self._frame.iloc[:, column], self.kind(column)
+        if series.dtype.name == "object":
+            return _describe_array(series.to_numpy(), self, column)
+        return str(series.dtype) if kind is ColumnKind.OTHER else kind.value
+
+    def read_numbers(self, column: int) -> FloatArray:
+        series = self._frame.iloc[:, column]
+        if series.dtype.name == "object":
+            return _read_numbers(series.to_numpy())
+        return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
+
+    def code_values(self, column: int) -> tuple[IntArray, list[Category]]:
+        series = self._frame.iloc[:, column]
+        if series.dtype.name == "object":
+            return _code_values(series.to_numpy(), self, column)
+        codes, values = series.factorize()
+        return np.asarray(codes, dtype=np.int64), list(values)
+
+
+class ArrowTable:
+    """A pyarrow table."""
+
+    n_rows: int
+    n_columns: int
+    names: tuple[str, ...] | None
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+        self.n_rows, self.n_columns = table.shape
+        self.names = _as_names(table.column_names)
+
+    def _column(self, column: int) -> pa.ChunkedArray:
+        return self._table.column(column)
+
+    def kind(self, column: int) -> ColumnKind:
+        return kind_of_arrow_type(self._column(column).type)
+
+    def describe(self, column: int) -> str:
+        kind = self.kind(column)
+        return str(self._column(column).type) if kind in (ColumnKind.OTHER, ColumnKind.EMPTY) else kind.value
+
+    def read_numbers(self, column: int) -> FloatArray:
+        numbers_only = self._column(column).cast("float64")
+        return np.asarray(numbers_only.to_numpy(), dtype=np.float64)
+
+    def code_values(self, column: int) -> tuple[IntArray, list[Category]]:
+        encoded = self._column(column).dictionary_encode().unify_dictionaries().combine_chunks()
+        if not len(encoded):
+            return np.empty(0, dtype=np.int64), []
+        values = encoded.dictionary.to_pylist()
+        codes = np.asarray(encoded.indices.cast("int64").fill_null(-1).to_numpy())
+        return _mark_missing(codes, values)
+
+
+class PolarsTable(ArrowTable):
+    """A polars frame, whose columns are read as pyarrow's."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self._frame = frame
+        self.n_rows, self.n_columns = frame.shape
+        self.names = tuple(frame.columns)
+
+    def _column(self, column: int) -> pa.ChunkedArray:
+        import polars as pl
+        import pyarrow as pa
+
+        series = self._frame.to_series(column)
+        if series.dtype == pl.Object:
+            raise TypeError(
+                f"Cells must be text, numbers or booleans, but {name_column(self, column)} has the type Object of "
+                "polars: cast it first."
+            )
+        return pa.chunked_array([series.to_arrow(compat_level=pl.CompatLevel.oldest())])
+
+
+_ADAPTERS: dict[str, Any] = {"pandas": PandasTable, "polars": PolarsTable, "pyarrow": ArrowTable}
+
+
+def judge_cell(value: object, table: Table, column: int) -> ColumnKind:
+    """TEXT, BOOLEAN or NUMBER; any other cell is refused."""
+    kind = kind_of_cell(value)
+    if kind is None:
+        raise TypeError(
+            f"Cells must be text, numbers or booleans, but {name_column(table, column)} has one of type "
+            f"{type(value).__name__}, {value!r}: turn such cells into text first."
+        )
+    return kind
+
+
+def _kinds_of_objects(array: Cells, table: Table, column: int) -> list[ColumnKind]:
+    """All kinds of the cells of an array of objects, in the order of their words."""
+    types = {type(value): value for value in array.tolist() if not is_missing(value)}
+    kinds = {judge_cell(value, table, column) for value in types.values()}
+    return sorted(kinds, key=lambda kind: kind.value)
+
+
+def _kind_of_array(array: Cells, table: Table, column: int) -> ColumnKind:
+    """Kind of an array by its type; by its cells where it holds objects."""
+    if array.dtype.kind != "O":
+        return kind_of_letter(array.dtype.kind)
+    kinds = _kinds_of_objects(array, table, column)
+    if len(kinds) > 1:
+        return ColumnKind.MIXED
+    return kinds[0] if kinds else ColumnKind.NUMBER
+
+
+def _describe_array(array: Cells, table: Table, column: int) -> str:
+    if array.dtype.kind == "O":
+        kinds = _kinds_of_objects(array, table, column) or [ColumnKind.NUMBER]
+        return " and ".join(kind.value for kind in kinds)
+    kind = kind_of_letter(array.dtype.kind)
+    return str(array.dtype) if kind is ColumnKind.OTHER else kind.value
+
+
+def _read_numbers(array: Cells) -> FloatArray:
+    if array.dtype.kind != "O":
+        return np.asarray(array, dtype=np.float64)
+    return np.array([np.nan if is_missing(value) else value for value in array.tolist()], dtype=np.float64)
+
+
+def _code_values(array: Cells, table: Table, column: int) -> tuple[IntArray, list[Category]]:
+    if array.dtype.kind != "O":
+        found, codes = np.unique(array, return_inverse=True)
+        return _mark_missing(codes.astype(np.int64), found.tolist())
+    kinds = {type(value): judge_cell(value, table, column) for value in array.tolist() if not is_missing(value)}
+    places: dict[tuple[ColumnKind, Category], int] = {}  # the kind is part of the key, because True and 1 are equal
+    codes = np.empty(array.size, dtype=np.int64)
+    for row, value in enumerate(array.tolist()):
+        codes[row] = -1 if is_missing(value) else places.setdefault((kinds[type(value)], value), len(places))
+    return codes, [value for _, value in places]
+
+
+def _mark_missing(codes: IntArray, values: list[Category]) -> tuple[IntArray, list[Category]]:
+    """The same with code -1 for rows whose value is a missing one."""
+    missing = np.array([*(is_missing(value) for value in values), True])
+    return np.where(missing[codes], -1, codes), values

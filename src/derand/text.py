@@ -1,0 +1,201 @@
+"""Numbers as text that never flatters: radii and shares are cut, failure masses and distances of attacks rounded up.
+
+Owns how numbers are written, for people and for JSON. Must not know what they mean. Two manners of writing: a fixed
+number of decimals, for columns of a table (`format_down`, `format_up`, `format_percent`), and few significant digits
+without idle zeros, for sentences and axes (`format_short_down`, `format_short_up`, `format_short`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_HALF_EVEN, ROUND_UP, Context, Decimal
+
+JsonPlain = None | bool | int | float | str | list["JsonPlain"] | dict[str, "JsonPlain"]
+"""What JSON can hold; every float is finite."""
+
+_WIDE = Context(prec=400)
+"""Enough digits for any double with some decimals; the usual 28 end at 1e28."""
+_SHORT = 3
+_LARGE, _SMALL = 1e7, 1e-4
+
+
+def format_down(value: float, decimals: int) -> str:
+    """A number of at least 0, cut after some decimals.
+
+    Parameters
+    ----------
+    value : float
+    decimals : int
+
+    Examples
+    --------
+    >>> format_down(0.99999, 3), format_down(float("inf"), 3)
+    ('0.999', 'inf')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    last = Decimal(1).scaleb(-decimals)
+    return f"{Decimal(value).quantize(last, rounding=ROUND_DOWN, context=_WIDE):f}"
+
+
+def format_up(value: float, digits: int) -> str:
+    """A number of at least 0, its last digit rounded up; in scientific notation where it is below 0.001.
+
+    Parameters
+    ----------
+    value : float
+    digits : int
+        How many significant digits are shown.
+
+    Examples
+    --------
+    >>> format_up(1.0001e-100, 2), format_up(0.12341, 3), format_up(0.0, 2)
+    ('1.1e-100', '0.124', '0')
+    """
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    rounded = Context(prec=digits, rounding=ROUND_UP).create_decimal(Decimal(value))
+    return f"{rounded:f}" if value >= 0.001 else f"{rounded:.{digits - 1}e}"
+
+
+def format_percent(share: float, *, space: str = " ") -> str:
+    """A share as per cent, cut after one decimal.
+
+    Parameters
+    ----------
+    share : float
+    space : str
+        What stands before the sign.
+
+    Examples
+    --------
+    >>> format_percent(0.99999), format_percent(0.29)
+    ('99.9 %', '29.0 %')
+    """
+    exact = 100 * Decimal(repr(float(share)))  # 29 of 100 is 0.29, though no double is
+    return f"{exact.quantize(Decimal('0.1'), rounding=ROUND_DOWN):f}{space}%"
+
+
+def format_exactly(value: float) -> str:
+    """The shortest text that reads as the same number: for what a user gave and is given back.
+
+    Parameters
+    ----------
+    value : float
+
+    Examples
+    --------
+    >>> format_exactly(0.25), format_exactly(1.0), format_exactly(0.1234567), format_exactly(float("inf"))
+    ('0.25', '1', '0.1234567', 'inf')
+    """
+    return repr(float(value)).removesuffix(".0")
+
+
+def format_short_down(value: float, digits: int = _SHORT) -> str:
+    """A number of at least 0 with some significant digits, cut.
+
+    Parameters
+    ----------
+    value : float
+    digits : int
+
+    Examples
+    --------
+    >>> [format_short_down(value) for value in (0.99999, 12345.6, 0.0, float("inf"), 0.00001239)]
+    ['0.999', '12345', '0', 'no limit', '1.23e-5']
+    """
+    return _write(value, digits, ROUND_DOWN)
+
+
+def format_short_up(value: float, digits: int = _SHORT) -> str:
+    """A number of at least 0 with some significant digits, rounded up.
+
+    Parameters
+    ----------
+    value : float
+    digits : int
+
+    Examples
+    --------
+    >>> format_short_up(0.12301), format_short_up(2.0**-100), format_short_up(0.0)
+    ('0.124', '7.89e-31', '0')
+    """
+    return _write(value, digits, ROUND_CEILING)
+
+
+def format_short(value: float, digits: int = 4) -> str:
+    """A number to nearest, for what is no guarantee: data values and contributions.
+
+    Parameters
+    ----------
+    value : float
+    digits : int
+
+    Examples
+    --------
+    >>> format_short(1234.5678), format_short(-0.5), format_short(-0.0), format_short(3.0)
+    ('1235', '-0.5', '0', '3')
+    """
+    return _write(value, digits, ROUND_HALF_EVEN)
+
+
+def format_count(number: int) -> str:
+    """A count, thousands apart.
+
+    Parameters
+    ----------
+    number : int
+
+    Examples
+    --------
+    >>> format_count(100000)
+    '100,000'
+    """
+    return f"{number:,}"
+
+
+def as_plain_json(value: object) -> JsonPlain:
+    """The same in what JSON can hold: infinity is the text "inf" or "-inf", and NaN is None.
+
+    Parameters
+    ----------
+    value : dicts, lists and tuples of text, numbers (numpy's, too), truth values and None
+
+    Examples
+    --------
+    >>> as_plain_json({"radius": [0.5, float("inf"), float("nan")], 1: ("a", None)})
+    {'radius': [0.5, 'inf', None], '1': ['a', None]}
+    """
+    if isinstance(value, Mapping):
+        return {str(name): as_plain_json(inside) for name, inside in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_plain_json(inside) for inside in value]
+    as_python = getattr(value, "item", None)  # numpy is not imported for this: the command line must start at once
+    if as_python is not None:
+        value = as_python()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(
+        f"JSON holds text, numbers, lists and dicts, got a {type(value).__name__}: turn it into text first."
+    )
+
+
+def _write(value: float, digits: int, rounding: str) -> str:
+    if not math.isfinite(value):
+        return "no limit" if value > 0 else str(value)
+    if value == 0:
+        return "0"
+    rounded = Context(prec=digits, rounding=rounding).create_decimal(Decimal(value))
+    if _SMALL <= abs(value) < _LARGE and abs(value) >= 10 ** (digits - 1):
+        rounded = Decimal(value).quantize(Decimal(1), rounding=rounding)
+    if not _SMALL <= abs(value) < _LARGE:
+        mantissa, exponent = f"{rounded:e}".split("e")
+        return f"{_strip(mantissa)}e{int(exponent)}"
+    return _strip(f"{rounded:f}")
+
+
+def _strip(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text

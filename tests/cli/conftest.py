@@ -1,0 +1,29 @@
+"""A table and a model for the commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+from tests.cli.running import run
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    bundle: Any = load_breast_cancer(as_frame=True)
+    frame = bundle.data.iloc[:, :6].assign(
+        size=bundle.data["mean area"].gt(600).map({True: "large", False: "small"}),
+        constant=1,
+        label=bundle.target.map({0: "malignant", 1: "benign"}),
+    )
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    return tmp_path / "data.csv"
+
+
+@pytest.fixture
+def model(data: Path, tmp_path: Path) -> Path:
+    assert run("train", data, "--target", "label", "-o", tmp_path / "model.json").exit_code == 0
+    return tmp_path / "model.json"

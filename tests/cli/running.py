@@ -1,0 +1,29 @@
+"""How the tests run commands."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from typer.testing import CliRunner, Result
+
+from derand import cli
+
+RUNNER = CliRunner()
+
+
+def run(*arguments: object) -> Result:
+    return RUNNER.invoke(cli.app, [str(argument) for argument in arguments])
+
+
+def run_process(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """The command as a user starts it."""
+    command = [sys.executable, "-c", "from derand.cli import main; main()", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "120"})
+
+
+def read_help(command: str) -> str:
+    """The help of a command on one line, without frames."""
+    words = run(command, "--help").output.replace("\N{BOX DRAWINGS LIGHT VERTICAL}", " ").split()
+    return " ".join(words)

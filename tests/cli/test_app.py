@@ -1,0 +1,164 @@
+"""The command line as a whole: usage, errors in one line with exit code 2, progress, and one file per command."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from derand import cli
+from derand.cli import _app
+from tests.cli.running import run, run_process
+
+BAD_INPUT = {
+    "missing target": (["train", "data.csv", "--target", "labell", "-o", "m.json"], "Did you mean 'label'?"),
+    "missing file": (["train", "absent.csv", "--target", "label", "-o", "m.json"], "absent.csv does not exist"),
+    "empty file": (["train", "empty.csv", "--target", "label", "-o", "m.json"], "empty.csv is empty"),
+    "not a table": (["train", "noise.csv", "--target", "label", "-o", "m.json"], "noise.csv is not a CSV file"),
+    "unknown noise": (["train", "data.csv", "--target", "label", "-o", "m.json", "--noise", "pink:1"], "pink"),
+    "noise of zero": (["train", "data.csv", "--target", "label", "-o", "m.json", "--noise", "gaussian:0"], "positive"),
+    "unknown model": (
+        ["train", "data.csv", "--target", "label", "-o", "m.json", "--model", "forest"],
+        "`model` must be one of stumps, tree-boost, ada-boost, got 'forest'",
+    ),
+    "scaling": (
+        ["train", "data.csv", "--target", "label", "-o", "m.json", "--scaling", "log"],
+        "--scaling must be one",
+    ),
+    "no such folder": (["train", "data.csv", "--target", "label", "-o", "no/m.json"], "Cannot write no"),
+    "radii": (["certify", "model.json", "data.csv", "-o", "o.csv", "--radii", "0,x"], "--radii must be numbers"),
+    "negative radii": (
+        ["certify", "model.json", "data.csv", "-o", "o.csv", "--radii", "-1"],
+        "--radii must be numbers",
+    ),
+    "not a model": (["certify", "data.csv", "data.csv", "-o", "o.csv"], "data.csv is not a model file"),
+    "no model": (["certify", "absent.json", "data.csv", "-o", "o.csv"], "absent.json"),
+    "output name": (["certify", "model.json", "data.csv", "-o", "o.txt"], "must end with .csv or .parquet"),
+    "negative l0": (["certify", "model.json", "data.csv", "-o", "o.csv", "--l0", "-2"], "`l0` must be"),
+    "a report of no known kind": (["report", "model.json", "data.csv", "-o", "report.doc"], "must end with one of"),
+    "a report on an unknown group": (["report", "model.json", "data.csv", "-o", "r.md", "--group", "x"], "'x'"),
+    "a file as folder": (["demo", "-o", "data.csv"], "data.csv"),
+}
+
+
+@pytest.mark.usefixtures("model")
+@pytest.mark.parametrize(("arguments", "message"), BAD_INPUT.values(), ids=BAD_INPUT.keys())
+def test_bad_input_is_one_line_and_exit_code_2(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No traceback, nothing on stdout, no new file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.csv").touch()
+    (tmp_path / "noise.csv").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\xff,\xff\n\xff\n")
+    before = sorted(tmp_path.iterdir())
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("Error: ")
+    assert message in line
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "data.csv"], "Error: Missing option '--target'"),
+        (["nothing"], "Error: No such command 'nothing'"),
+        (["certify", "a", "b", "-o", "c", "--l0", "two"], "Error: Invalid value for '--l0'"),
+    ],
+)
+def test_wrong_usage_is_one_line_too(arguments: list[str], message: str) -> None:
+    """The command itself, run as a process, answers wrong usage with a single line and exit code 2."""
+    done = run_process(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert message in line
+
+
+def test_the_command_alone_shows_its_help() -> None:
+    """`derand` without a command lists the commands."""
+    done = run_process()
+    assert done.returncode == 0
+    assert "certify" in done.stdout
+    assert done.stderr == ""
+
+
+def test_a_piped_run_is_quiet(data: Path, tmp_path: Path) -> None:
+    """From start to end as a user would: no progress bar, no colour, nothing on stderr when piped."""
+    model, out = tmp_path / "model.json", tmp_path / "out.parquet"
+    trained = run_process("train", data, "--target", "label", "-o", model)
+    assert (trained.returncode, trained.stderr) == (0, "")
+    certified = run_process("certify", model, data, "-o", out, "--target", "label")
+    assert (certified.returncode, certified.stderr) == (0, "")
+    assert "\x1b" not in trained.stdout + certified.stdout
+    assert len(pd.read_parquet(out)) == 569
+
+
+def test_the_progress_bar_appears_after_a_while(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a terminal, work that outlasts the patience shows a bar on stderr; shorter work shows none."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with cli.show_progress("digging", unit="rows") as advance:
+        advance(5)
+    assert "digging" not in capsys.readouterr().err
+    monkeypatch.setattr(_app, "PATIENCE", 0.01)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with cli.show_progress("digging", unit="rows") as advance:
+        advance(5)
+        time.sleep(0.5)
+    assert "digging" in capsys.readouterr().err
+
+
+def test_every_file_of_a_command_is_listed() -> None:
+    """A file in cli/ is a command, and its test lies beside the others."""
+    folder, tests = Path(_app.__file__).parent, Path(__file__).parent
+    assert {f"_{name}.py" for name in cli.COMMANDS} == {path.name for path in folder.glob("_[a-z]*.py")} - {"_app.py"}
+    assert all((tests / f"test_{name}.py").exists() for name in cli.COMMANDS)
+
+
+def test_helpers_for_other_programs_are_exported() -> None:
+    """What is exported has a docstring."""
+    for name in cli.__all__:
+        assert name in ("COMMANDS", "AsJson", "app") or getattr(cli, name).__doc__, name
+
+
+def test_an_application_of_others_tells_errors_alike(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An application made with these helpers turns bad input into one line and exit code 2."""
+    application = cli.make_app("other", "Another program.")
+
+    @application.command()
+    @cli.clear_errors
+    def fail(name: str) -> None:
+        raise ValueError(f"{name} is\nwrong")
+
+    @application.command()
+    def idle() -> None:
+        pass
+
+    monkeypatch.setattr(sys, "argv", ["other", "fail", "this"])
+    with pytest.raises(SystemExit) as stop:
+        cli.run_app(application)
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == "Error: this is wrong\n"
+
+
+def test_steps_are_told_to_the_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A bar of steps shows what is next and how many are done."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(_app, "PATIENCE", 0.01)
+    with cli.show_steps("reproducing", "models") as tell:
+        tell(3, 10, "the fourth")
+        time.sleep(0.5)
+    shown = capsys.readouterr().err
+    assert "the fourth" in shown
+    assert "3 models" in shown

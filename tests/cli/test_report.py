@@ -1,0 +1,22 @@
+"""`derand report`: what it prints and writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.running import run
+
+
+def test_a_report_is_written_and_its_guarantee_printed(data: Path, model: Path, tmp_path: Path) -> None:
+    """The page lies where it was asked for, and the command prints what it guarantees."""
+    page = tmp_path / "report.html"
+    options = ["--target", "label", "--group", "size", "--radius", "0.25", "--title", "My report"]
+    result = run("report", model, data, "-o", page, *options)
+    assert result.exit_code == 0, result.output
+    assert "smaller than 0.25 can alter it" in " ".join(result.output.split())
+    assert f"written: {page}" in result.output
+    assert "<title>My report</title>" in page.read_text(encoding="utf-8")
+    told = json.loads(run("report", model, data, "-o", tmp_path / "report.md", "--json").stdout)
+    assert told["rows"] == 569
+    assert (tmp_path / "report.md").read_text(encoding="utf-8").startswith("# Certificate report: data.csv")

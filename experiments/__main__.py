@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import typer
-
-from experiments._console import run
+from derand.cli import clear_errors, make_app, run_app
 from experiments.commands import COMMANDS
 
-app = typer.Typer(
-    help="Benchmarks of derand, and the paper's tables and figures beside our numbers.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = make_app("python -m experiments", "Benchmarks of derand, and the paper's tables and figures beside our numbers.")
 for command in COMMANDS:
-    app.command()(command)
+    app.command()(clear_errors(command))
 
 if __name__ == "__main__":
-    run(app)
+    run_app(app)

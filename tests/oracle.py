@@ -7,6 +7,7 @@ Laplace noise use mpmath with 60 digits. Reads only the public fields of models 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -104,7 +105,7 @@ def true_radius(noise: Noise, failure: Number) -> Number:
     """Radius that follows from an exact failure mass: 0 from 1/2 on, without limit where the mass is 0."""
     if 2 * failure >= 1:
         return 0
-    if failure == 0 and noise.name != "uniform":
+    if failure == 0 and math.isinf(noise.support):
         return MP.inf
     return RADII[noise.name](failure, noise.magnitude)
 

@@ -84,7 +84,7 @@ def _list_moves(terms: list[StepFunction], rows: FloatArray, direction: IntArray
         low, high = np.append(-np.inf, term.edges), np.append(term.edges, np.inf)
         distance = np.maximum(np.maximum(low - x, x - high), 0.0)
         costs.append(distance * (1 - 2.0**-52))  # the difference was rounded to nearest
-        gains.append((term.scores[:, 0] - term.evaluate(x[:, 0])[:, None]) * direction[:, None])
+        gains.append((term.cell_scores - term.evaluate(x[:, 0])[:, None]) * direction[:, None])
     return np.concatenate(costs, axis=1), np.concatenate(gains, axis=1)
 
 

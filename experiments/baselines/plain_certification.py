@@ -62,7 +62,7 @@ def compute_pmf(terms: tuple[StepFunction, ...], rows: FloatArray, noise: Noise)
     for term, span in zip(terms, spans, strict=True):
         before = pmf[:, :reached].copy()
         pmf[:, :reached] = 0.0
-        for score, mass in zip(term.scores[:, 0] - term.scores.min(), _cell_masses(term, rows, noise), strict=True):
+        for score, mass in zip(term.cell_scores - term.scores.min(), _cell_masses(term, rows, noise), strict=True):
             pmf[:, score : score + reached] += before * mass[:, None]
         reached += span
     return pmf

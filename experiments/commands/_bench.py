@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from derand.cli import AsJson, make_console, print_facts, print_json, show_progress
 from derand.files import require_folder
-from experiments._console import AsJson, open_console, print_facts, print_json, show_progress
 from experiments.bench import BENCHES, run_bench, write_bench
 
 _NAMES = f"One of {', '.join(BENCHES)}."
@@ -32,7 +32,7 @@ def bench(
         print_json(report)
         return
     typer.echo(report["about"])
-    print_facts(open_console(), {key.replace("_", " "): show_figure(value) for key, value in report["results"].items()})
+    print_facts(make_console(), {key.replace("_", " "): show_figure(value) for key, value in report["results"].items()})
     machine = report["machine"]
     typer.echo(f"{machine['system']}, {machine['processor']}, {machine['cores']} cores")
 

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 import typer
 
-from experiments._console import AsJson, make_table, open_console, print_json
+from derand.cli import AsJson, make_console, make_table, print_json
 from experiments.datasets import CATALOG, ENVIRONMENT, is_available
 
 
@@ -32,5 +32,5 @@ def datasets(as_json: AsJson = False) -> None:
         [entry["name"], entry["file"] or "-", "yes" if entry["available"] else "no", entry["summary"]]
         for entry in entries
     ]
-    open_console().print(make_table("Datasets", ["name", "file", "here", "what it is"], rows))
+    make_console().print(make_table("Datasets", ["name", "file", "here", "what it is"], rows))
     typer.echo(f"Files are looked for in the folder ${ENVIRONMENT}, then in the user's cache; load(name) says more.")

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from experiments._console import AsJson, make_table, open_console, print_facts, print_json, show_progress
+from derand.cli import AsJson, make_console, make_table, print_facts, print_json, show_steps
 from experiments.reproduce import (
     Report,
     choose_names,
@@ -47,7 +47,7 @@ def reproduce(
         return
     chosen = choose_names(names or [], everything=everything)
     try:
-        with show_progress("reproducing", unit="models") as tell:
+        with show_steps("reproducing", unit="models") as tell:
             reports = carry_out(chosen, results, quick=quick, n_jobs=jobs, on_progress=tell)
     except KeyboardInterrupt:
         sys.stderr.write(f"Interrupted. What is done is kept in {results}: run the same command again to go on.\n")
@@ -66,14 +66,14 @@ def print_titles(titles: Mapping[str, str], *, as_json: bool) -> None:
         print_json([{"name": name, "title": title} for name, title in titles.items()])
     elif sys.stdout.isatty():
         rows = [list(pair) for pair in titles.items()]
-        open_console().print(make_table("Tables and figures", ["name", "what it shows"], rows))
+        make_console().print(make_table("Tables and figures", ["name", "what it shows"], rows))
     else:
         typer.echo("\n".join(titles))
 
 
 def print_reports(reports: Sequence[Report]) -> None:
     """How each one went and where it was written; a single table cell by cell."""
-    console = open_console()
+    console = make_console()
     for report in reports:
         if report.cells and len(reports) == 1:
             console.print(make_table(report.item.title, *list_short_rows(report.cells)))

@@ -137,7 +137,7 @@ def _read_model(content: TomlTable) -> AdditiveEnsemble:
 
 def _draw_step(axes: Axes, term: StepFunction, low: float, high: float, levels: float, **style: Any) -> None:
     edges = [low, *term.edges.tolist(), high]
-    values = (term.scores[:, 0] / levels).tolist()
+    values = (term.cell_scores / levels).tolist()
     axes.step(edges, [*values, values[-1]], where="post", **style)
 
 
@@ -208,7 +208,7 @@ def _draw_shifted_cdf(item: Item, outcomes: Outcomes) -> Figure:
     law = distribution(model, row, noise)
     tables = model.category_tables
     own = [int(table.evaluate(row[:, table.feature])[0]) for table in tables]
-    shifts = [int(score) - mine for table, mine in zip(tables, own, strict=True) for score in table.scores[:, 0]]
+    shifts = [int(score) - mine for table, mine in zip(tables, own, strict=True) for score in table.cell_scores]
     for shift in sorted(set(shifts)):
         if 0 < shift < max(shifts):
             _draw_cdf(axes, law.support + shift, law.pmf[0], model, color="0.75", linewidth=0.8)

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from derand._arrays import FloatArray, IntArray
 from derand.certificates import Certificates
-from derand.model import AdditiveEnsemble, StepFunction
+from derand.model import AdditiveEnsemble, Axis
 from derand.noise import Noise, as_noise
 from derand.threads import count_threads, run_blocks
 from derand.threat import Threat
@@ -186,20 +186,22 @@ def count_class_1(
     [19, 1000]
     """
     rows = np.asarray(X, dtype=np.float64)
-    terms = [term for term in model.step_functions if term.edges.size]
+    moved = [(axis, term.cell_scores) for term in model.terms for axis in term.axes]
+    split = [(axis, scores) for axis, scores in moved if axis.edges.size]
     if model.threshold is None:
         raise ValueError("`model` must have a threshold: without one it makes no decision.")
-    if max((np.abs(np.diff(term.scores[:, 0])).max() for term in terms), default=0) * max(len(terms), 1) >= 2**30:
+    if max((np.abs(np.diff(scores)).max() for _, scores in split), default=0) * max(len(split), 1) >= 2**30:
         raise ValueError("`model` has scores too large for the sampler: use fewer levels.")
-    lowest = sum(int(term.scores[0, 0]) for term in model.step_functions)
-    categories = sum((table.evaluate(rows[:, table.feature]) for table in model.category_tables), np.int64(0))
+    lowest = sum(int(scores[0]) for _, scores in moved)
+    categories = sum((term.score_rows(rows) for term in model.terms if not term.axes), np.int64(0))
     thresholds = np.broadcast_to(model.threshold - lowest - categories, rows.shape[:1])
-    starts = np.cumsum([0, *(term.edges.size for term in terms)], dtype=np.int64)
-    jumps = np.concatenate([np.diff(term.scores[:, 0]) for term in terms] or [np.empty(0)]).astype(np.int32)
+    axes = [axis for axis, _ in split]
+    starts = np.cumsum([0, *(axis.edges.size for axis in axes)], dtype=np.int64)
+    jumps = np.concatenate([np.diff(scores) for _, scores in split] or [np.empty(0)]).astype(np.int32)
     counts = np.empty(rows.shape[0], dtype=np.int64)
 
     def work(block: slice) -> None:
-        left = _measure_left_of_edges(terms, rows[block], noise, starts)
+        left = _measure_left_of_edges(axes, rows[block], noise, starts)
         bounds = (np.minimum(left, 1 - 2.0**-53) * 2.0**64).astype(np.uint64)
         words: Any = np.random.SeedSequence([seed, block.start]).generate_state(4 * _STREAMS, np.uint64)
         state = words.reshape(4, _STREAMS)
@@ -209,19 +211,17 @@ def count_class_1(
     return counts
 
 
-def _measure_left_of_edges(
-    terms: Sequence[StepFunction], rows: FloatArray, noise: Noise, starts: IntArray
-) -> FloatArray:
-    """Probability that a noisy row lies left of each edge, (n_rows, n_edges), the edges term after term."""
-    if not terms:
+def _measure_left_of_edges(axes: Sequence[Axis], rows: FloatArray, noise: Noise, starts: IntArray) -> FloatArray:
+    """Probability that a noisy row lies left of each edge, (n_rows, n_edges), the edges axis after axis."""
+    if not axes:
         return np.empty((rows.shape[0], 0))
     sizes = np.diff(starts)
-    owners = np.repeat(np.arange(len(terms)), sizes)
-    features = np.array([term.feature for term in terms])[owners]
-    edges = np.concatenate([term.edges for term in terms])
-    table = noise.cell_table(np.take(rows, features, axis=1), edges, features, owners, len(terms))
+    owners = np.repeat(np.arange(len(axes)), sizes)
+    features = np.array([axis.feature for axis in axes])[owners]
+    edges = np.concatenate([axis.edges for axis in axes])
+    table = noise.cell_table(np.take(rows, features, axis=1), edges, features, owners, len(axes))
     left = np.empty((rows.shape[0], edges.size))
-    reached = np.zeros((rows.shape[0], len(terms)))
+    reached = np.zeros((rows.shape[0], len(axes)))
     for place in range(int(sizes.max())):
         has = np.flatnonzero(sizes > place)
         reached[:, has] += table[:, starts[has] + has + place]  # a term has one cell more than edges

@@ -22,8 +22,8 @@ class Threat:
     Parameters
     ----------
     norm : "auto" or float
-        Norm of the ball in which numerical features may move, 1 or larger; "auto" is that of the noise, and no other is
-        certified under it.
+        Norm of the ball in which numerical features may move, from 1 on, or 0 for how many of them move; "auto" is that
+        of the noise, and no other is certified under it.
     l0 : int
         How many categorical features may change at the same time; more than the model has counts as all of them.
     unseen : bool
@@ -59,8 +59,12 @@ class Threat:
 
 def _as_norm(norm: Any) -> float:
     """A norm, a whole number where it is one."""
-    if isinstance(norm, bool) or not isinstance(norm, int | float | np.integer | np.floating) or not norm >= 1:
-        raise ValueError(f"`norm` of Threat must be 'auto' or a number, 1 or larger, got {norm!r}.")
+    if (
+        isinstance(norm, bool)
+        or not isinstance(norm, int | float | np.integer | np.floating)
+        or not (norm == 0 or norm >= 1)
+    ):
+        raise ValueError(f"`norm` of Threat must be 'auto', 0, or a number from 1 on, got {norm!r}.")
     return int(norm) if float(norm).is_integer() else float(norm)
 
 

@@ -64,7 +64,10 @@ def test_a_file_that_does_not_fit_is_refused(text: str, message: str, tmp_path: 
 
     def read(path: Path) -> None:
         found = match_file(path, NAMED, target="y", classes=CLASSES)
-        found.split(found.read_all(), first_row=11)
+        table = found.read_all()
+        rows, _ = found.split(table, first_row=11)
+        with found.name_gaps(table, first_row=11):
+            NAMED.encode_finite(rows)
 
     with pytest.raises(ValueError, match=rf"new\.csv .*{message}"):
         read(write(tmp_path, text))

@@ -127,7 +127,7 @@ class _Block:
     def _add_term(self, laws: _Laws, term: StepFunction) -> _Laws:
         table = self._noise.cell_probabilities(self._X[:, term.feature], term.edges, term.feature)
         lowest = term.scores.min()
-        scores = term.scores[:, 0] - lowest
+        scores = term.cell_scores - lowest
         n_rows, width = laws.masses.shape
         grown = np.empty((n_rows, width + int(scores.max())))
         first, sizes = laws.first + lowest, np.empty_like(laws.sizes)

@@ -37,7 +37,7 @@ def headings_of(page: Path) -> set[str]:
 
 
 def test_the_reference_names_everything_public_once() -> None:
-    """The reference holds the exports, the public functions of `derand.plot`, what users take from rooms; no name twice."""
+    """The reference holds the exports, the public functions of `derand.plot`, and what users take from rooms, once."""
     plots = {
         f"derand.plot.{name}"
         for name, value in vars(plot).items()

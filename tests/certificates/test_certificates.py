@@ -582,3 +582,40 @@ def test_a_missing_category_is_a_value() -> None:
     """NaN in a category column is the unseen value, also where the model reads other columns."""
     c = certify(MIXED, [[5.0, NAN], [5.0, INF]], Gaussian(0.1))
     assert c.label.tolist() == [1, 1]
+
+
+def test_a_label_does_not_depend_on_the_budgets_asked_for() -> None:
+    """Rows at and next to a tie have one label, whatever else is asked, and however many terms there are."""
+    rng = np.random.default_rng(0)
+    checked = 0
+    for n_terms in (1, 2, 5, 70):
+        for _ in range(30):
+            steps = [StepFunction(at, [0.0], [0, int(rng.integers(1, 9))]) for at in range(n_terms)]
+            table = CategoryTable(n_terms, [0, 1], [-1, 1], other=0)
+            total = sum(int(step.scores.max()) for step in steps)
+            model = AdditiveEnsemble([*steps, table], total // 2, n_terms + 1)
+            rows = np.append(rng.choice([0.0, 1e-13, -1e-13, 1e-11], (20, n_terms)), np.zeros((20, 1)), axis=1)
+            noise = NOISES[sorted(NOISES)[checked % 3]](0.5)
+            alone = certify(model, rows, noise)
+            for several in (certify(model, rows, noise, l0=[0, 1]), certify(model, rows, noise, l0=[1])):
+                assert [one.label.tolist() for one in several] == [alone.label.tolist()] * len(several)
+            checked += 1
+    assert checked == 120
+
+
+def test_a_vote_does_not_depend_on_the_order_of_its_members() -> None:
+    """Weights whose sums round differently in another order still decide alike."""
+    rng = np.random.default_rng(1)
+    rows = np.zeros((1, 1))
+    sure = {label: AdditiveEnsemble([], -1 if label else 0, 1) for label in (0, 1)}
+    for _ in range(200):
+        weights = rng.choice([0.1, 0.2, 0.3, 0.7, 1.1], 6)
+        labels = rng.integers(0, 2, 6)
+        found = set()
+        for _ in range(8):
+            order = rng.permutation(6)
+            vote = WeightedVote([sure[int(labels[at])] for at in order], weights[order])
+            found.add(int(certify(vote, rows, Gaussian(1.0)).label[0]))
+        assert len(found) == 1
+        tenths = sum(round(10 * w) * (1 if label else -1) for w, label in zip(weights.tolist(), labels, strict=True))
+        assert found == {int(tenths > 0)}  # 0.1 + 0.2 against 0.3 is a tie, which is class 0

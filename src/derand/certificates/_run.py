@@ -17,8 +17,8 @@ from derand.certificates._results import Certificates, Distribution
 from derand.certificates._rule import Bounds, Engine
 from derand.certificates._rules import find_rule
 from derand.certificates._votes import combine_members
-from derand.finite import require_finite
-from derand.kernels import load_backend
+from derand.finite import cast_exactly, refuse_masked, require_finite
+from derand.kernels import load_backend, require_gradual_underflow
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise, exp_upward
 from derand.threads import count_threads
@@ -201,6 +201,7 @@ def distribution(model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str, back
     if rows.shape[0] * n_levels > 2**28:
         raise ValueError(f"The laws of {rows.shape[0]} rows take {n_levels} levels each: pass fewer rows at a time.")
     kernels = load_backend(backend)
+    require_gradual_underflow()
     laws = kernels.laws(kernels.prepare(packed.starts, packed.scores, invert=False), packed.table(rows, noise))
     pmf = np.zeros((rows.shape[0], n_levels))
     for row, start in enumerate(spread // step):
@@ -210,11 +211,12 @@ def distribution(model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str, back
 
 def _as_rows(model: Model, X: ArrayLike, noise: Noise) -> NDArray[Any]:
     """X as a numeric table that fits the model, its numerical columns finite. Keeps the dtype: blocks convert."""
+    refuse_masked(X)
     rows = np.asarray(X)
     if rows.dtype.kind not in "biuf":
         try:
-            rows = np.asarray(X, dtype=np.float64)
-        except (TypeError, ValueError):
+            rows = _read_objects(rows)
+        except (TypeError, ValueError, OverflowError):
             raise ValueError(
                 f"`X` must hold numbers, got dtype {rows.dtype}: encode text columns first (StumpClassifier does so)."
             ) from None
@@ -226,6 +228,18 @@ def _as_rows(model: Model, X: ArrayLike, noise: Noise) -> NDArray[Any]:
         raise ValueError(
             f"`units` of the noise must have one entry per feature, {model.n_features} in all, got {len(noise.units)}."
         )
+    if rows.dtype.itemsize > 4:  # smaller types are exact, and converted block by block
+        rows = cast_exactly(rows)
     categorical = set(model.categorical_features)
     require_finite(rows, (column for column in range(model.n_features) if column not in categorical))
     return rows
+
+
+def _read_objects(cells: NDArray[Any]) -> NDArray[Any]:
+    """Numbers from an array of objects or text; neither complex numbers nor times become numbers by a cast."""
+    if cells.dtype.kind not in "OUS":
+        raise TypeError(cells.dtype)
+    whole = [isinstance(cell, int | np.integer) for cell in cells.ravel().tolist()]
+    if whole and all(whole):
+        return np.asarray(cells, dtype=np.int64)
+    return np.asarray(cells, dtype=np.float64)

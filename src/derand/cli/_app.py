@@ -12,9 +12,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, ParamSpec, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, Protocol
 
 import typer
+from typer.core import TyperCommand
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -119,7 +120,35 @@ def add_command(command: Callable[Parameters, None]) -> Callable[Parameters, Non
     ----------
     command : callable
     """
-    return app.command()(clear_errors(command))
+    return app.command(cls=_Command)(clear_errors(command))
+
+
+class _Command(TyperCommand):
+    """A command whose help lists registries: `{NOISES}` and `{TRAINERS}` are filled in when the help is asked for."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        for parameter in self.params:
+            text = getattr(parameter, "help", None) or ""
+            for name, describe in _LISTS.items():
+                if name in text:
+                    text = text.replace(name, describe())
+                    parameter.help = text  # type: ignore[attr-defined]
+        super().format_help(ctx, formatter)
+
+
+def _list_noises() -> str:
+    from derand.noise import NOISES
+
+    return ", ".join(f"{name} (l{noise.norm} balls)" for name, noise in NOISES.items())
+
+
+def _list_trainers() -> str:
+    from derand.estimators import TRAINERS
+
+    return ", ".join(TRAINERS)
+
+
+_LISTS: dict[str, Callable[[], str]] = {"{NOISES}": _list_noises, "{TRAINERS}": _list_trainers}
 
 
 def require_choice(option: str, value: str, choices: Sequence[str]) -> None:

@@ -66,7 +66,7 @@ def check_row(noise: Noise, truth: Truth, label: int, failure: float, log_failur
     if exact > SMALLEST and radius < math.inf:
         assert as_number(true_radius) - radius <= 1e-9 * max(radius, noise.magnitude)
     if exact == 0 and failure == 0 and noise.name == "uniform" and radius < math.inf:
-        assert radius == noise.magnitude
+        assert (1 - 1e-9) * noise.magnitude <= radius < noise.magnitude  # the margin at ties is taken off
 
 
 def check_problem(problem: Problem, unseen: bool, backend: str) -> None:
@@ -219,13 +219,14 @@ def test_infinite_only_where_no_cell_can_cross(kind: str, backend: str) -> None:
 
 
 def test_uniform_noise_that_cannot_reach_the_edge(backend: str) -> None:
-    """With mass exactly 0 the radius is exactly the half-width, touching included; beyond it is smaller."""
+    """With mass exactly 0 the radius is the half-width less the margin at ties, touching included; then it falls."""
     model = AdditiveEnsemble.from_stumps([0], [1.0], [0.1], [0.9], n_features=1)
     c = certify(model, [[0.75], [math.nextafter(0.75, 0)], [math.nextafter(0.75, 1)]], Uniform(0.25), backend=backend)
-    assert c.radius[:2].tolist() == [0.25, 0.25]
+    assert c.radius[0] == c.radius[1] == pytest.approx(0.25, rel=1e-11)
+    assert c.radius[0] < 0.25
     assert c.failure[:2].tolist() == [0.0, 0.0]
     assert c.failure[2] > 0
-    assert c.radius[2] < 0.25
+    assert c.radius[2] <= c.radius[0]
 
 
 @pytest.mark.parametrize("threshold", [-1, 0])

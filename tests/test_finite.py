@@ -72,6 +72,8 @@ HUGE = 2**53 + 1
         (np.array([[0, 2**64 - 1]], dtype=np.uint64), "doubles can hold, got 18446744073709551615 in column 1"),
         ([[0, HUGE]], "doubles can hold, got 9007199254740993 in column 1"),
         (np.array([[0, HUGE]], dtype=object), "doubles can hold, got 9007199254740993 in column 1"),
+        (np.array([[0.5, HUGE]], dtype=object), "doubles can hold, got 9007199254740993 in column 1"),
+        (np.array([[0.5, 10**400]], dtype=object), "must hold numbers, got dtype object"),
         (np.array([[1 + 2j, 0]]), "must hold numbers, got dtype complex128"),
         (np.array([["2026-01-01", "2026-01-02"]], dtype="datetime64[D]"), "must hold numbers, got dtype datetime64"),
         (np.array([[1, 2]], dtype="timedelta64[s]"), "must hold numbers, got dtype timedelta64"),

@@ -114,6 +114,14 @@ def cast_exactly(values: NDArray[Any], name: Callable[[int], str | int] = _name_
     """
     with np.errstate(over="ignore"):  # a long double may be larger than any double
         doubles = np.asarray(values, dtype=np.float64)
+    require_unchanged(values, doubles, name)
+    return doubles
+
+
+def require_unchanged(
+    values: NDArray[Any], doubles: FloatArray, name: Callable[[int], str | int] = _name_by_number
+) -> None:
+    """Refuse doubles that differ from the numbers they were cast from; parameters as for `cast_exactly`."""
     changed = _find_changed(values, doubles)
     if changed is not None and changed.any():
         at = np.argwhere(changed)[0]
@@ -121,12 +129,14 @@ def cast_exactly(values: NDArray[Any], name: Callable[[int], str | int] = _name_
             f"`X` must hold numbers that doubles can hold, got {values[tuple(at)]!s} in column "
             f"{name(int(at[1]) if at.size > 1 else 0)!r}: round it first, or declare the column as categorical."
         )
-    return doubles
 
 
 def _find_changed(values: NDArray[Any], doubles: FloatArray) -> NDArray[np.bool_] | None:
     """Where the cast changed a number; None where the type leaves no room for that."""
     kind, size = values.dtype.kind, values.dtype.itemsize
+    if kind == "O":  # cells of text may be numbers, too: those were rounded on purpose
+        cells = zip(values.ravel().tolist(), doubles.ravel().tolist(), strict=True)
+        return np.array([isinstance(cell, int) and cell != double for cell, double in cells]).reshape(values.shape)
     if kind == "f" and size > 8:
         return np.asarray((doubles != values) & ~np.isnan(values))
     if kind in "iu" and size == 8 and values.size and max(int(values.max()), -int(values.min())) > _MAX_EXACT:

@@ -10,6 +10,7 @@ import functools
 import json
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, ParamSpec, Protocol
@@ -61,6 +62,7 @@ def run_app(application: typer.Typer) -> None:
     ----------
     application : typer.Typer
     """
+    warnings.formatwarning = _format_warning
     try:
         code = application(standalone_mode=False)
     except typer.Abort:
@@ -74,6 +76,11 @@ def run_app(application: typer.Typer) -> None:
             raise
         code = complain(explain()) if explain() else 0  # empty: no command was given, and help was printed
     sys.exit(code)
+
+
+def _format_warning(message: Warning | str, *place: object, **line: object) -> str:
+    """A warning as one line, without the place in the code that gave it."""
+    return f"Warning: {' '.join(str(message).split())}\n"
 
 
 def complain(message: str) -> int:

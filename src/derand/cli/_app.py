@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -76,6 +77,7 @@ def run_app(application: typer.Typer) -> None:
     application : typer.Typer
     """
     _open_closed_streams()
+    warnings.formatwarning = _format_warning
     try:
         with _raise_on_sigterm():
             code = _find_exit_code(application)
@@ -155,6 +157,11 @@ def _discard_stdout() -> None:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
         os.close(null)
+
+
+def _format_warning(message: Warning | str, *place: object, **line: object) -> str:
+    """A warning as one line, without the place in the code that gave it."""
+    return f"Warning: {' '.join(str(message).split())}\n"
 
 
 def complain(message: str) -> int:

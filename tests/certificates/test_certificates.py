@@ -56,7 +56,7 @@ def check_row(noise: Noise, truth: Truth, label: int, failure: float, log_failur
     true_radius = truth.radius(noise)
     assert 0 <= radius <= true_radius
     assert (radius == math.inf) == (not truth.crossable[label])
-    if noise.name == "uniform":
+    if math.isfinite(noise.support):
         assert as_number(failure) - as_number(exact) <= max(1e-13, 1e-9 * as_number(exact))
     else:
         assert (failure == 0) == (log_failure == -math.inf) == (exact == 0)
@@ -65,7 +65,7 @@ def check_row(noise: Noise, truth: Truth, label: int, failure: float, log_failur
             assert failure - exact <= 1e-9 * exact
     if exact > SMALLEST and radius < math.inf:
         assert as_number(true_radius) - radius <= 1e-9 * max(radius, noise.magnitude)
-    if exact == 0 and failure == 0 and noise.name == "uniform" and radius < math.inf:
+    if exact == 0 and failure == 0 and math.isfinite(noise.support) and radius < math.inf:
         assert (1 - 1e-9) * noise.magnitude <= radius < noise.magnitude  # the margin at ties is taken off
 
 

@@ -62,7 +62,7 @@ def run_app(application: typer.Typer) -> None:
     ----------
     application : typer.Typer
     """
-    warnings.formatwarning = _format_warning
+    usual, warnings.formatwarning = warnings.formatwarning, _format_warning
     try:
         code = application(standalone_mode=False)
     except typer.Abort:
@@ -75,6 +75,8 @@ def run_app(application: typer.Typer) -> None:
         if explain is None:
             raise
         code = complain(explain()) if explain() else 0  # empty: no command was given, and help was printed
+    finally:
+        warnings.formatwarning = usual
     sys.exit(code)
 
 

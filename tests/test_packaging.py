@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -83,6 +84,13 @@ def test_the_wheel_names_the_command(wheel: Path) -> None:
     archive = zipfile.ZipFile(wheel)
     (entries,) = [name for name in archive.namelist() if name.endswith("entry_points.txt")]
     assert "derand = derand.cli:main" in archive.read(entries).decode()
+
+
+def test_the_lowest_versions_are_those_that_are_declared() -> None:
+    """`make test-lowest` installs every dependency in the lowest version that the package allows."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    lines = (ROOT / "constraints" / "lowest.txt").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if not line.startswith("#")] == [need.replace(">=", "==") for need in declared]
 
 
 def test_importing_is_quick_and_light() -> None:

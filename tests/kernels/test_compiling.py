@@ -50,9 +50,9 @@ def test_without_a_writable_folder_everything_is_imported_and_one_warning_says_s
     assert re.search("not kept on disk.*Set NUMBA_CACHE_DIR", line)
 
 
-def test_the_command_says_it_in_one_line() -> None:
+def test_the_command_says_it_in_one_line(tmp_path: Path) -> None:
     """No place in the code and no line of source; then the command goes on."""
-    arguments = ["derand", "train", "absent.csv", "--target", "label", "-o", "model.json"]
+    arguments = ["derand", "train", "absent.csv", "--target", "label", "-o", str(tmp_path / "model.json")]
     done = run_python(_REFUSED + f"import sys; sys.argv = {arguments}\nfrom derand.cli import main; main()", expected=2)
     warning, error = done.stderr.splitlines()
     assert warning.startswith("Warning: Compiled code is not kept on disk")

@@ -77,13 +77,15 @@ def run_app(application: typer.Typer) -> None:
     application : typer.Typer
     """
     _open_closed_streams()
-    warnings.formatwarning = _format_warning
+    usual, warnings.formatwarning = warnings.formatwarning, _format_warning
     try:
         with _raise_on_sigterm():
             code = _find_exit_code(application)
     except _TerminatedError:
         complain("stopped by SIGTERM.")
         code = 128 + signal.SIGTERM
+    finally:
+        warnings.formatwarning = usual
     sys.exit(code)
 
 

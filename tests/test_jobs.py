@@ -19,8 +19,8 @@ import pytest
 
 from derand import AdditiveEnsemble, CertificateReport, WeightedVote, certified_accuracy, load, save
 from derand.estimators import TRAINERS, StumpClassifier
-from derand.frames import TableEncoding, _files
-from derand.jobs import _describe_feature, certify_file, report_file, train_file
+from derand.frames import ColumnCheck, ColumnKind, ColumnUse, TableEncoding, _files
+from derand.jobs import _summarize_columns, certify_file, report_file, train_file
 
 
 def make_frame(n_rows: int = 300, seed: int = 0) -> pd.DataFrame:
@@ -132,6 +132,35 @@ def test_values_that_training_did_not_see_are_counted(model: Path, tmp_path: Pat
     assert "accuracy" not in summary
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_categorical_columns_without_any_value_are_reported(
+    suffix: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Empty in every batch; one that holds a value anywhere is none of them."""
+    monkeypatch.setattr(_files, "_BLOCK_BYTES", 2**10)
+    monkeypatch.setattr(_files, "_BATCH_ROWS", 20)
+    frame = make_frame(200).astype({"job": object})
+    frame["job"], frame.loc[:198, "floor"] = None, None
+    new = tmp_path / f"new.{suffix}"
+    frame.to_csv(new, index=False) if suffix == "csv" else frame.to_parquet(new)
+    summary = certify_file(model, new, tmp_path / "out.csv")
+    assert summary["empty_columns"] == ["job"]
+    assert report_file(model, new, tmp_path / "report.md")["empty_columns"] == ["job"]
+
+
+def test_labels_that_look_like_formulas_are_disarmed_on_demand(tmp_path: Path) -> None:
+    """A spreadsheet would compute them; without the option labels are written as they are."""
+    labels = ['=HYPERLINK("x")', "-1 day"]
+    frame = pd.DataFrame({"x": [0.0, 1.0, 4.0, 5.0], "y": [labels[0]] * 2 + [labels[1]] * 2})
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    train_file(tmp_path / "data.csv", "y", tmp_path / "model.json")
+    for safe, expected in ((False, labels), (True, ["'" + label for label in labels])):
+        certify_file(tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "out.csv", safe_csv=safe)
+        assert pd.read_csv(tmp_path / "out.csv")["label"].tolist() == [expected[0]] * 2 + [expected[1]] * 2
+    with pytest.raises(ValueError, match=r"out\.parquet as safe CSV, because it is Parquet"):
+        certify_file(tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "out.parquet", safe_csv=True)
+
+
 def test_a_model_of_nameless_columns_reads_by_position(tmp_path: Path) -> None:
     """Columns count in their order, the target apart; another number of them is refused."""
     X = [[0.0, 1], [1.0, 0], [4.0, 1], [5.0, 0]]
@@ -191,9 +220,12 @@ def test_a_vote_is_described_by_the_edges_of_all_its_members() -> None:
     many = WeightedVote([make_member([float(edge) for edge in range(20)])], [1.0])
     encoding = TableEncoding(2, ("a", "b"), {})
     classifiers: list[Any] = [SimpleNamespace(encoding_=encoding, ensemble_=vote) for vote in (few, many)]
-    assert _describe_feature(classifiers[0], 0) == ("numerical", "split at 0.5, 1, 2")
-    assert _describe_feature(classifiers[0], 1) == ("ignored", "the model does not split it")
-    assert _describe_feature(classifiers[1], 0) == ("numerical", "split at 0, 1, 2, 3, 4, 5, 6, 7 and 12 more")
+    checks = [ColumnCheck(name, ColumnKind.NUMBER, ColumnUse.NUMERICAL) for name in ("a", "b")]
+    assert _summarize_columns(checks, classifiers[0]) == [
+        {"name": "a", "use": "numerical", "detail": "split at 0.5, 1, 2"},
+        {"name": "b", "use": "ignored", "detail": "the model does not split it"},
+    ]
+    assert _summarize_columns(checks, classifiers[1])[0]["detail"] == "split at 0, 1, 2, 3, 4, 5, 6, 7 and 12 more"
 
 
 class OpenCounter:

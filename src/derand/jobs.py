@@ -90,6 +90,8 @@ class CertifyingSummary(_TallySummary):
     output: str
     columns_not_used: list[str]
     unseen_categories: dict[str, int]
+    empty_columns: list[str]
+    """Categorical ones without any value, which count like values that training did not see."""
     noise: str
     norm: int
     l0: int
@@ -103,6 +105,7 @@ class ReportSummary(TypedDict):
     rows: int
     guarantee: str
     unseen_categories: dict[str, int]
+    empty_columns: list[str]
     seconds: float
 
 
@@ -233,11 +236,14 @@ def _read_labels(file: TableFile, table: pa.Table, target: str) -> Labels:
 
 def _read_features(table: pa.Table, target: str) -> pa.Table:
     """All columns but the target, numbers as float64."""
+    import pyarrow as pa
+
     features = table.drop_columns([target])
-    for at, column in enumerate(features.columns):
-        if kind_of_arrow_type(column.type) is ColumnKind.NUMBER:
-            features = features.set_column(at, features.column_names[at], column.cast("float64", safe=False))
-    return features
+    columns = [
+        column.cast("float64", safe=False) if kind_of_arrow_type(column.type) is ColumnKind.NUMBER else column
+        for column in features.columns
+    ]
+    return pa.table(columns, names=features.column_names) if columns else features
 
 
 def _describe_reasons(checks: Iterable[ColumnCheck]) -> str:
@@ -249,20 +255,25 @@ def _summarize_columns(checks: Iterable[ColumnCheck], classifier: _Classifier) -
     """What became of every column: left out by the check or by training, or how the model reads it."""
     left_out: Mapping[str | int, str] = getattr(classifier, "ignored_features_", {})
     features = {classifier.encoding_.name(feature): feature for feature in range(classifier.encoding_.n_features)}
+    edges: dict[int, set[float]] = {feature: set() for feature in features.values()}
+    for term in classifier.ensemble_.member_terms:
+        for axis in term.axes:
+            edges[axis.feature].update(axis.edges.tolist())
     summaries: list[ColumnSummary] = []
     for check in checks:
         reason = check.reason or left_out.get(check.name)
-        use, detail = ("ignored", reason) if reason else _describe_feature(classifier, features[check.name])
+        use, detail = "ignored", reason or ""
+        if not reason:
+            feature = features[check.name]
+            use, detail = _describe_feature(classifier.encoding_, feature, sorted(edges[feature]))
         summaries.append({"name": str(check.name), "use": use, "detail": detail})
     return summaries
 
 
-def _describe_feature(classifier: _Classifier, feature: int) -> tuple[str, str]:
+def _describe_feature(encoding: TableEncoding, feature: int, edges: Sequence[float]) -> tuple[str, str]:
     """How the model reads a feature: as what, and in which cells."""
-    if feature in classifier.encoding_.categories:
-        return "categorical", f"{len(classifier.encoding_.categories[feature])} categories"
-    axes = [axis for term in classifier.ensemble_.member_terms for axis in term.axes if axis.feature == feature]
-    edges = sorted({edge for axis in axes for edge in axis.edges.tolist()})
+    if feature in encoding.categories:
+        return "categorical", f"{len(encoding.categories[feature])} categories"
     if not edges:
         return "ignored", "the model does not split it"
     more = f" and {len(edges) - _SHOWN_EDGES} more" if len(edges) > _SHOWN_EDGES else ""
@@ -277,6 +288,7 @@ def certify_file(
     target: str | None = None,
     radii: Sequence[float] = (0.0, 0.25, 0.5, 1.0),
     l0: int = 0,
+    safe_csv: bool = False,
     advance: Callable[[int], None] = lambda rows: None,
 ) -> CertifyingSummary:
     """Certify every row of a CSV or Parquet file, batch by batch, and write row, label, failure and radius.
@@ -295,6 +307,8 @@ def certify_file(
         Where certified accuracy is measured, with a target.
     l0 : int
         How many categorical features may change at the same time.
+    safe_csv : bool
+        Put an apostrophe before labels that a spreadsheet would take for a formula; for .csv alone.
     advance : callable
         Called with the number of rows of each batch that is done.
 
@@ -308,7 +322,7 @@ def certify_file(
     classifier = _load_classifier(model)
     source = match_file(data, classifier.encoding_, target=target, classes=classifier.classes_)
     tally = _Tally(radii)
-    with write_batches(output) as write:
+    with write_batches(output, safe_csv=safe_csv) as write:
         for batch in source.read_batches():
             rows, labels = source.split(batch, first_row=tally.n_rows + 1)
             with source.name_gaps(batch, first_row=tally.n_rows + 1):
@@ -321,7 +335,7 @@ def certify_file(
                     "radius": certificates.radius,
                 }
             )
-            tally.add(certificates, labels, source.count_unseen(batch))
+            tally.add(certificates, labels, source.count_unseen(batch), source.find_empty(batch))
             advance(batch.num_rows)
         if not tally.n_rows:
             raise ValueError(f"{data} has a header line but no rows.")
@@ -329,6 +343,7 @@ def certify_file(
         "output": os.fspath(output),
         "columns_not_used": [name for name in source.file.names if name not in source.kinds],
         "unseen_categories": dict(tally.unseen),
+        "empty_columns": sorted(tally.empty or ()),
         "noise": str(classifier.noise_),
         "norm": classifier.noise_.norm,
         "l0": l0,
@@ -406,6 +421,7 @@ def report_file(
         "rows": table.num_rows,
         "guarantee": report.to_dict()["guarantee"]["paragraph"],
         "unseen_categories": source.count_unseen(table),
+        "empty_columns": sorted(source.find_empty(table)),
         "seconds": time.perf_counter() - start,
     }
 
@@ -430,9 +446,14 @@ class _Tally:
         self.held = np.zeros(len(self.radii))
         self.radius_of_correct = 0.0
         self.unseen: Counter[str] = Counter()
+        self.empty: set[str] | None = None
+        """Columns that were empty in every batch; None before the first."""
 
-    def add(self, certificates: Certificates, labels: Labels | None, unseen: Mapping[str, int]) -> None:
+    def add(
+        self, certificates: Certificates, labels: Labels | None, unseen: Mapping[str, int], empty: set[str]
+    ) -> None:
         self.unseen.update(unseen)
+        self.empty = empty if self.empty is None else self.empty & empty
         self.n_rows += len(certificates)
         self.n_certified += int((certificates.radius > 0).sum())
         self.n_infinite += int(np.isinf(certificates.radius).sum())

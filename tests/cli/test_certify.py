@@ -42,3 +42,12 @@ def test_radii_are_printed_as_they_were_asked_for(data: Path, model: Path, tmp_p
     result = run("certify", *arguments)
     rows = [line.split()[0] for line in result.output.splitlines() if "%" in line]
     assert rows == ["no", "0", "0.1234567", "0.5", "1"]
+
+
+def test_a_column_that_is_empty_throughout_is_told(data: Path, model: Path, tmp_path: Path) -> None:
+    """Like values that training did not see; `--safe-csv` goes well with the rest."""
+    frame = pd.read_csv(data).assign(size=None)
+    frame.to_csv(tmp_path / "empty.csv", index=False)
+    result = run("certify", model, tmp_path / "empty.csv", "-o", tmp_path / "out.csv", "--safe-csv")
+    assert result.exit_code == 0, result.output
+    assert "values of 'size': none in any row, which counts as one that training did not see" in result.output

@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -219,6 +221,33 @@ def test_text_in_another_encoding_is_refused(tmp_path: Path) -> None:
     path.write_bytes("age,city\n31,Köln\n".encode("latin-1"))
     with pytest.raises(ValueError, match="text that is not UTF-8 in 'city': save the file as UTF-8"):
         read_table(path)
+
+
+def test_many_columns_take_linear_time(tmp_path: Path) -> None:
+    """Forty thousand names are compared by a table of them, not each with all."""
+    names = [f"column {number}" for number in range(40_000)]
+    path = write(tmp_path, ",".join(names) + "\n" + ",".join("1" * len(names)) + "\n")
+    start = time.perf_counter()
+    file = inspect_file(path)
+    file.require_columns(names)
+    assert time.perf_counter() - start < 8
+    with pytest.raises(ValueError, match="two columns named 'column 7'"):
+        inspect_file(write(tmp_path, ",".join([*names, "column 7"]) + "\n"))
+
+
+def test_formulas_are_disarmed_in_text_alone(tmp_path: Path) -> None:
+    """Every sign that begins a formula, in arrays of text and of objects; numbers stay numbers."""
+    texts = ["=1", "+1", "-1", "@a", "\ta", "\ra", "a=1", "", " =1"]
+    objects = np.array([*texts[:8], None], dtype=object)
+    with write_batches(tmp_path / "out.csv", safe_csv=True) as add:
+        add({"text": np.array(texts), "object": objects, "number": -np.arange(9.0)})
+    found = pa_csv.read_csv(
+        tmp_path / "out.csv", parse_options=pa_csv.ParseOptions(newlines_in_values=True)
+    ).to_pydict()
+    expected = ["'=1", "'+1", "'-1", "'@a", "'\ta", "'\ra", "a=1", "", " =1"]
+    assert found["text"] == expected
+    assert found["object"] == [*expected[:8], ""]
+    assert found["number"] == (-np.arange(9.0)).tolist()
 
 
 def test_a_file_is_looked_at_by_its_first_block_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,13 @@ def certify(
     ] = None,
     radii: Annotated[str, typer.Option(help="Radii at which certified accuracy is measured.")] = "0,0.25,0.5,1",
     l0: Annotated[int, typer.Option(help="How many categorical columns may change at the same time.")] = 0,
+    safe_csv: Annotated[
+        bool,
+        typer.Option(
+            "--safe-csv",
+            help="For spreadsheets: put an apostrophe before labels that begin with =, +, -, @, a tab or a return.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Certify every row of a table: its label, and the radius within which no change can flip it.
@@ -44,7 +51,9 @@ def certify(
     with show_progress("certifying", unit="rows") as advance:
         from derand.jobs import certify_file
 
-        summary = certify_file(model, data, output, target=target, radii=wanted, l0=l0, advance=advance)
+        summary = certify_file(
+            model, data, output, target=target, radii=wanted, l0=l0, safe_csv=safe_csv, advance=advance
+        )
     if as_json:
         print_json(summary)
     else:
@@ -69,6 +78,8 @@ def _print_summary(summary: CertifyingSummary) -> None:
         print_facts(console, {"columns not used": ", ".join(summary["columns_not_used"])})
     for name, count in summary["unseen_categories"].items():
         print_facts(console, {f"values of {name!r} that training did not see": f"{count:,}"})
+    for name in summary["empty_columns"]:
+        print_facts(console, {f"values of {name!r}": "none in any row, which counts as one that training did not see"})
     changes = f", and at most {l0} categorical {'change' if l0 == 1 else 'changes'}" if l0 else ""
     facts = {
         "noise": f"{summary['noise']}, l{summary['norm']} balls{changes}",

@@ -11,7 +11,7 @@ from enum import Enum
 
 import numpy as np
 
-from derand.frames._encoding import find_column
+from derand.frames._encoding import find_columns
 from derand.frames._kinds import ColumnKind, reads_as_number
 from derand.frames._tables import Table, open_table
 
@@ -95,8 +95,8 @@ def check_columns(
     zip categorical None
     """
     opened = open_table(table)
-    chosen = {find_column(opened, entry, "categorical") for entry in categorical}
-    left_out = {find_column(opened, entry, "ignored") for entry in ignored}
+    chosen = find_columns(opened, categorical, "categorical")
+    left_out = find_columns(opened, ignored, "ignored")
     return tuple(
         _check_column(opened, column, is_chosen=column in chosen, is_left_out=column in left_out)
         for column in range(opened.n_columns)

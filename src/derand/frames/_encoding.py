@@ -137,20 +137,25 @@ def _choose_categorical(table: Table, chosen: CategoricalFeatures) -> list[int]:
             )
         return [column for column, is_categorical in enumerate(entries) if is_categorical]
     or_mask = "one boolean per column"
-    return sorted({find_column(table, entry, "categorical_features", or_mask) for entry in entries})
+    return sorted(find_columns(table, entries, "categorical_features", or_mask))
 
 
-def find_column(table: Table, entry: object, parameter: str, or_mask: str = "") -> int:
-    """Number of the column that an entry of a parameter names."""
+def find_columns(table: Table, entries: Iterable[object], parameter: str, or_mask: str = "") -> set[int]:
+    """Numbers of the columns that the entries of a parameter name; of two with one name, the first."""
+    places = {name: column for column, name in reversed(list(enumerate(table.names or ())))}
+    return {_find_column(table, places, entry, parameter, or_mask) for entry in entries}
+
+
+def _find_column(table: Table, places: Mapping[str, int], entry: object, parameter: str, or_mask: str) -> int:
     if isinstance(entry, str):
         if table.names is None:
             raise ValueError(f"`{parameter}` names column {entry!r}, but `X` has no column names: give column numbers.")
-        if entry not in table.names:
+        if entry not in places:
             raise ValueError(
                 f"`{parameter}` names column {entry!r}, which `X` does not have; it has "
                 f"{', '.join(table.names[:20])}{', ...' if len(table.names) > 20 else ''}."
             )
-        return table.names.index(entry)
+        return places[entry]
     if isinstance(entry, bool) or not isinstance(entry, int | np.integer) or not 0 <= entry < table.n_columns:
         or_number = f"column numbers from 0 to {table.n_columns - 1}"
         choices = f"column names, {or_number}, or {or_mask}" if or_mask else f"column names or {or_number}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _PARQUET = (".parquet", ".pq")
 _DELIMITERS = ",;\t"
+_FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 _BLOCK_BYTES = 2**22
 _BATCH_ROWS = 2**16
 _COLUMN_BYTES = 2**16  # of a Parquet column, read at a time
@@ -122,7 +124,8 @@ class TableFile:
         ----------
         wanted : collection of str
         """
-        missing = [name for name in wanted if name not in self.names]
+        known = set(self.names)
+        missing = [name for name in wanted if name not in known]
         if not missing:
             return
         same = [name for name in self.names if name.casefold() == missing[0].casefold()]
@@ -215,22 +218,25 @@ def inspect_file(path: PathLike) -> TableFile:
     """
     with _clear_errors(path):
         names, delimiter = (_read_parquet_names(path), None) if _is_parquet(path) else _look_at_csv(path)
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"{path} has two columns named {name!r}: rename one.")
+    name, count = next(iter(Counter(names).most_common(1)), ("", 0))
+    if count > 1:
+        raise ValueError(f"{path} has two columns named {name!r}: rename one.")
     if not names:
         raise ValueError(f"{path} has no columns.")
     return TableFile(path, names, delimiter)
 
 
 @contextmanager
-def write_batches(path: PathLike) -> Iterator[Callable[[Mapping[str, NDArray[Any]]], None]]:
+def write_batches(path: PathLike, *, safe_csv: bool = False) -> Iterator[Callable[[Mapping[str, NDArray[Any]]], None]]:
     """Write a table batch by batch; the file appears when all is written, or not at all.
 
     Parameters
     ----------
     path : path-like
         Ends with .csv, .parquet or .pq.
+    safe_csv : bool
+        Put an apostrophe before text that begins with =, +, -, @, a tab or a carriage return: a spreadsheet would
+        compute it. For .csv alone.
 
     Yields
     ------
@@ -239,6 +245,8 @@ def write_batches(path: PathLike) -> Iterator[Callable[[Mapping[str, NDArray[Any
     """
     if Path(path).suffix.lower() not in (*_PARQUET, ".csv"):
         raise ValueError(f"Cannot write {path}: the name must end with .csv or .parquet.")
+    if safe_csv and _is_parquet(path):
+        raise ValueError(f"Cannot write {path} as safe CSV, because it is Parquet: name a file that ends with .csv.")
     with replace_when_done(path) as draft:
         writer: _Writer | None = None
 
@@ -246,7 +254,9 @@ def write_batches(path: PathLike) -> Iterator[Callable[[Mapping[str, NDArray[Any
             nonlocal writer
             import pyarrow as pa
 
-            batch = pa.record_batch({name: pa.array(values) for name, values in columns.items()})
+            batch = pa.record_batch(
+                {name: pa.array(_disarm(values) if safe_csv else values) for name, values in columns.items()}
+            )
             if writer is None:
                 writer = _open_writer(draft, batch.schema, parquet=_is_parquet(path))
             writer.write_batch(batch)
@@ -264,6 +274,16 @@ class _Writer(Protocol):
     def write_batch(self, batch: pa.RecordBatch) -> None: ...
 
     def close(self) -> None: ...
+
+
+def _disarm(values: NDArray[Any]) -> NDArray[Any] | list[Any]:
+    """The same values, where text that a spreadsheet would take for a formula begins with an apostrophe."""
+    if values.dtype.kind not in "UO":
+        return values
+    return [
+        f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_SIGNS) else value
+        for value in values.tolist()
+    ]
 
 
 def _open_writer(path: Path, schema: pa.Schema, *, parquet: bool) -> _Writer:

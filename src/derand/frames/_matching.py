@@ -102,6 +102,11 @@ class MatchedFile:
                 counts[self.names[feature]] = len(present) - known
         return counts
 
+    def find_empty(self, table: pa.Table) -> set[str]:
+        """The categorical columns that hold no value at all: to the model each cell is like one never seen."""
+        names = (self.names[feature] for feature in self.encoding.categories)
+        return {name for name in names if table.column(name).null_count == table.num_rows}
+
     def _read_labels(self, table: pa.Table, target: str, first_row: int) -> Labels:
         self.file.require_complete(table, [target], first_row)
         codes = {label: code for code, label in enumerate(self.classes.tolist())}

@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from derand.files import replace_when_done, require_folder, require_writable
+
+on_posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no owners, modes, pipes and locks of this kind")
+as_root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
+
+BEGIN_AND_WAIT = """
+import sys, time
+from derand.files import replace_when_done
+with replace_when_done(sys.argv[1]) as draft:
+    draft.write_text("half")
+    print("begun", flush=True)
+    time.sleep(600)
+"""
+
+
+def begin_writing(path: Path) -> subprocess.Popen[str]:
+    """Another process that has begun to write a file and does not end."""
+    process = subprocess.Popen([sys.executable, "-c", BEGIN_AND_WAIT, str(path)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    return process
+
+
+def end_hard(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
 
 
 def test_the_file_appears_only_at_the_end(tmp_path: Path) -> None:
@@ -37,7 +66,7 @@ def test_an_error_removes_the_draft(error: type[BaseException], tmp_path: Path) 
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no file modes of this kind")
+@on_posix
 def test_the_file_has_the_usual_permissions(tmp_path: Path) -> None:
     """The new file is as readable for others as any other new file."""
     with replace_when_done(tmp_path / "note.txt") as draft:
@@ -45,6 +74,117 @@ def test_the_file_has_the_usual_permissions(tmp_path: Path) -> None:
     (tmp_path / "other.txt").write_text("x")
     modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("note.txt", "other.txt")]
     assert modes[0] == modes[1]
+
+
+@on_posix
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o664])
+def test_a_replaced_file_keeps_its_mode(mode: int, tmp_path: Path) -> None:
+    """A private file stays private, also while its successor is being written."""
+    path = tmp_path / "note.txt"
+    path.write_text("old")
+    path.chmod(mode)
+    with replace_when_done(path) as draft:
+        draft.write_text("new")
+        assert stat.S_IMODE(draft.stat().st_mode) == 0o600
+    assert path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+@as_root
+def test_a_replaced_file_keeps_its_owner(tmp_path: Path) -> None:
+    """Root may write into somebody's file without taking it away."""
+    path = tmp_path / "note.txt"
+    path.write_text("old")
+    path.chmod(0o640)
+    os.chown(path, 1234, 2345)
+    with replace_when_done(path) as draft:
+        draft.write_text("new")
+    found = path.stat()
+    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (1234, 2345, 0o640)
+
+
+@as_root
+def test_where_the_group_cannot_be_kept_another_one_gets_no_more_than_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who may not give files away still replaces them, and opens them to nobody new."""
+    path = tmp_path / "note.txt"
+    path.write_text("old")
+    path.chmod(0o664)
+    os.chown(path, 1234, 2345)
+
+    def refuse(*arguments: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "chown", refuse)
+    write_note(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+@on_posix
+def test_drafts_of_killed_processes_are_swept(tmp_path: Path) -> None:
+    """The next to write the same file removes them; even a mere look at whether it can be written does."""
+    path = tmp_path / "note.txt"
+    for clean in (lambda: require_writable(path), lambda: path.write_text("x") and write_note(path)):
+        process = begin_writing(path)
+        end_hard(process)
+        (left,) = tmp_path.glob(".note.txt.*.part")
+        assert f"-{process.pid}-" in left.name
+        clean()
+        assert not list(tmp_path.glob(".*"))
+
+
+def write_note(path: Path) -> None:
+    with replace_when_done(path) as draft:
+        draft.write_text("new")
+
+
+@on_posix
+def test_drafts_that_are_alive_or_of_others_are_not_swept(tmp_path: Path) -> None:
+    """Not one that is being written, of another file, or of another machine, whose processes nobody here knows."""
+    path = tmp_path / "note.txt"
+    process = begin_writing(path)
+    dead = begin_writing(tmp_path / "other.txt")
+    end_hard(dead)
+    (tmp_path / f".note.txt.00000000-{dead.pid}-0123abcd.part").touch()
+    (tmp_path / ".note.txt.part").touch()
+    before = set(tmp_path.iterdir())
+    assert len(before) == 4
+    with replace_when_done(path) as draft:
+        draft.write_text("outer")
+        write_note(path)
+        assert draft.exists()
+    assert path.read_text() == "outer"
+    assert set(tmp_path.iterdir()) == {*before, path}
+    end_hard(process)
+
+
+@on_posix
+def test_a_pipe_or_a_device_is_refused(tmp_path: Path) -> None:
+    """It is neither replaced nor waited for."""
+    os.mkfifo(tmp_path / "pipe.csv")
+    for path in (tmp_path / "pipe.csv", Path(os.devnull)):
+        with pytest.raises(
+            OSError, match=r"Cannot write .*: it is a pipe or a device, not a plain file\. Name a file\."
+        ):
+            require_writable(path)
+        with pytest.raises(OSError, match="it is a pipe or a device"), replace_when_done(path):
+            pass
+    assert stat.S_ISFIFO((tmp_path / "pipe.csv").stat().st_mode)
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system does not say which file had no room; other errors keep what they say."""
+
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match=r"^Cannot write .*note\.txt: No space left on device\.$"):
+        write_note(tmp_path / "note.txt")
+    with pytest.raises(FileNotFoundError, match="absent"), replace_when_done(tmp_path / "note.txt"):
+        (tmp_path / "absent").read_text()
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_path_is_tried_without_leaving_a_trace(tmp_path: Path) -> None:

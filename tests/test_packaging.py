@@ -107,7 +107,7 @@ print(seconds, *[name for name in {HEAVY!r} if name in sys.modules])
     assert min(float(result[0]) for result in results) < IMPORT_LIMIT
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["train", "--help"], ["certify", "--help"]])
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["report", "--help"], ["certify", "--help"]])
 def test_the_command_answers_without_heavy_imports(arguments: list[str]) -> None:
     """Help and version load no numerical library."""
     heavy = (*HEAVY, "numpy", "scipy")

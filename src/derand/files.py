@@ -1,12 +1,26 @@
-"""Writing files whole or not at all. Must not know what is in them."""
+"""Writing files whole or not at all. Must not know what is in them.
+
+What is being written stands beside its target as a draft, `.NAME.HOST-PROCESS-TOKEN.part`, and is locked for as long as
+its process lives. A draft that is not locked was left behind by a process that was killed: whoever writes the same
+target next, on the same machine, removes it. Where files cannot be locked (Windows, some network folders) nothing is
+swept; where there are no owners and modes (Windows) none are kept.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
+import re
 import secrets
+import stat
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
 
 PathLike = str | os.PathLike[str]
 
@@ -15,12 +29,14 @@ PathLike = str | os.PathLike[str]
 def replace_when_done(path: PathLike) -> Iterator[Path]:
     """A new file beside `path` to write to; it takes the place of `path` when the block ends without an error.
 
-    Otherwise it is removed, and what stood at `path` before stays as it was.
+    Otherwise it is removed, and what stood at `path` before stays as it was. A file that is replaced keeps its mode,
+    and its owner where the system allows that. An error of the system that names no file, such as a full disk, is taken
+    for one of writing this file, and gets its name.
 
     Parameters
     ----------
     path : path-like
-        A folder that is missing is an error, not created.
+        A folder that is missing is an error, not created; a pipe or a device is refused.
 
     Examples
     --------
@@ -31,15 +47,20 @@ def replace_when_done(path: PathLike) -> Iterator[Path]:
     ...     [file.name for file in Path(folder).iterdir()]
     ['note.txt']
     """
-    target, draft = _start_draft(path)
-    try:
-        yield draft
-        with draft.open("rb+") as stream:
-            os.fsync(stream.fileno())
+    target = _find_target(path)
+    before = target.stat() if target.exists() else None
+    with _start_draft(target, path) as draft:
+        try:
+            yield draft
+            with draft.open("rb+") as stream:
+                os.fsync(stream.fileno())
+        except OSError as error:
+            if error.errno is None or error.filename not in (None, str(draft)):
+                raise
+            raise type(error)(f"Cannot write {os.fspath(path)}: {os.strerror(error.errno)}.") from None
+        if before is not None:
+            _keep_access(draft, before)
         draft.replace(target)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
 
 
 def require_writable(path: PathLike, *inputs: PathLike) -> None:
@@ -47,8 +68,8 @@ def require_writable(path: PathLike, *inputs: PathLike) -> None:
     for source in inputs:
         if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
             raise ValueError(f"The output {os.fspath(path)} is also an input, which would be lost: name another file.")
-    _, draft = _start_draft(path)
-    draft.unlink()
+    with _start_draft(_find_target(path), path):
+        pass
 
 
 def require_folder(path: PathLike) -> None:
@@ -59,14 +80,94 @@ def require_folder(path: PathLike) -> None:
         raise NotADirectoryError(f"Cannot write into {os.fspath(path)}: {nearest} is not a folder. Name a folder.")
 
 
-def _start_draft(path: PathLike) -> tuple[Path, Path]:
-    """The file to be replaced in the end, and a new, empty one beside it."""
+def _find_target(path: PathLike) -> Path:
+    """The file to be replaced in the end."""
     target = Path(os.path.realpath(path))  # a link stays a link: its target is replaced
     if target.is_dir():
         raise IsADirectoryError(f"Cannot write {os.fspath(path)}: it is a folder. Name a file.")
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
+    if target.exists() and not target.is_file():
+        raise OSError(f"Cannot write {os.fspath(path)}: it is a pipe or a device, not a plain file. Name a file.")
+    return target
+
+
+@contextmanager
+def _start_draft(target: Path, path: PathLike) -> Iterator[Path]:
+    """A new, empty file beside the target, locked; removed in the end unless it took another name."""
+    _sweep_drafts(target)
+    draft = target.with_name(f"{_begin_name(target)}{os.getpid()}-{secrets.token_hex(4)}.part")
+    lock: int | None = None
     try:
-        draft.touch(exist_ok=False)
-    except OSError as error:
-        raise type(error)(f"Cannot write {os.fspath(path)}: {error.strerror}.") from None
-    return target, draft
+        try:
+            lock = _create_locked(draft, is_private=target.exists())
+        except OSError as error:
+            raise type(error)(f"Cannot write {os.fspath(path)}: {error.strerror}.") from None
+        yield draft
+    finally:
+        draft.unlink(missing_ok=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def _begin_name(target: Path) -> str:
+    """How the names of this machine's drafts of a file begin: a process number says nothing on another machine."""
+    host = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+    return f".{target.name}.{host}-"
+
+
+def _create_locked(draft: Path, *, is_private: bool) -> int | None:
+    """Create a draft; the open file that locks it, where the system can lock.
+
+    What replaces a file may be read by nobody else until it has that file's mode.
+    """
+    while True:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if is_private else 0o666)
+        if sys.platform == "win32":
+            os.close(handle)  # an open file could not be renamed there
+            return None
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return handle
+        os.close(handle)  # swept by another process in the moment before it was locked
+
+
+def _sweep_drafts(target: Path) -> None:
+    """Remove drafts of the same file whose processes were killed: nobody holds their locks."""
+    if sys.platform == "win32":
+        return
+    name = re.compile(re.escape(_begin_name(target)) + r"\d+-[0-9a-f]{8}\.part")
+    with suppress(OSError), os.scandir(target.parent) as entries:
+        stale = [entry.path for entry in entries if name.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)]
+        for draft in stale:
+            _remove_unlocked(draft)
+
+
+def _remove_unlocked(draft: str) -> None:
+    with suppress(OSError):  # gone, of another user, or locked: its process lives
+        handle = os.open(draft, os.O_RDWR)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(draft)
+        finally:
+            os.close(handle)
+
+
+def _keep_access(draft: Path, before: os.stat_result) -> None:
+    """Give a draft the owner, the group and the mode of the file that it replaces, as far as this user may.
+
+    Where the group cannot be kept, another group gets no more than everybody has.
+    """
+    if not hasattr(os, "chown"):
+        return
+    mode, now = stat.S_IMODE(before.st_mode), draft.stat()
+    if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):
+        try:
+            os.chown(draft, before.st_uid, before.st_gid)
+        except PermissionError:
+            mode &= 0o777
+            try:
+                os.chown(draft, -1, before.st_gid)
+            except PermissionError:
+                mode = (mode & 0o707) | (mode & 0o007) << 3
+    with suppress(PermissionError):  # a file system without modes
+        os.chmod(draft, mode)

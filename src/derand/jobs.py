@@ -57,6 +57,8 @@ class TrainingSummary(TypedDict):
     """What `train_file` did with every column, and how the model does on the training rows."""
 
     model: str
+    """Where it was saved."""
+    trainer: str
     rows: int
     target: str
     classes: dict[str, int]
@@ -66,6 +68,7 @@ class TrainingSummary(TypedDict):
     columns: list[ColumnSummary]
     training_accuracy: float
     training_certified_accuracy: float
+    """Right, and certified for some radius above 0."""
     warnings: list[str]
     seconds: float
 
@@ -178,6 +181,7 @@ def train_file(
     save(classifier, output)
     return {
         "model": os.fspath(output),
+        "trainer": model,
         "rows": table.num_rows,
         "target": target,
         "classes": {str(name): int((labels == name).sum()) for name in classifier.classes_.tolist()},

@@ -17,10 +17,19 @@ def run(*arguments: object) -> Result:
     return RUNNER.invoke(cli.app, [str(argument) for argument in arguments])
 
 
+MAIN = (sys.executable, "-c", "from derand.cli import main; main()")
+
+
 def run_process(*arguments: object) -> subprocess.CompletedProcess[str]:
     """The command as a user starts it."""
-    command = [sys.executable, "-c", "from derand.cli import main; main()", *map(str, arguments)]
+    command = [*MAIN, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "120"})
+
+
+def run_in_shell(line: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """The command in a line of a shell, in which it is called "$@"."""
+    command = ["sh", "-c", line, "sh", *MAIN, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def read_help(command: str) -> str:

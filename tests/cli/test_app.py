@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -11,7 +14,11 @@ import pytest
 
 from derand import cli
 from derand.cli import _app
-from tests.cli.running import run, run_process
+from derand.estimators import TRAINERS
+from tests.cli.running import run, run_in_shell, run_process
+
+on_posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no such shell, pipes and signals")
+has_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 
 BAD_INPUT = {
     "missing target": (["train", "data.csv", "--target", "labell", "-o", "m.json"], "Did you mean 'label'?"),
@@ -22,7 +29,7 @@ BAD_INPUT = {
     "noise of zero": (["train", "data.csv", "--target", "label", "-o", "m.json", "--noise", "gaussian:0"], "positive"),
     "unknown model": (
         ["train", "data.csv", "--target", "label", "-o", "m.json", "--model", "forest"],
-        "`model` must be one of stumps, tree-boost, ada-boost, got 'forest'",
+        f"--model must be one of {', '.join(TRAINERS)}, got 'forest'",
     ),
     "scaling": (
         ["train", "data.csv", "--target", "label", "-o", "m.json", "--scaling", "log"],
@@ -97,6 +104,85 @@ def test_a_piped_run_is_quiet(data: Path, tmp_path: Path) -> None:
     assert (certified.returncode, certified.stderr) == (0, "")
     assert "\x1b" not in trained.stdout + certified.stdout
     assert len(pd.read_parquet(out)) == 569
+
+
+@on_posix
+@pytest.mark.parametrize("arguments", [["--help"], ["datasets"], ["datasets", "--json"]])
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        pytest.param('"$@" > /dev/full', "No space left on device", marks=has_full),
+        ('"$@" >&-', "Bad file descriptor"),
+    ],
+)
+def test_what_cannot_be_printed_is_one_line(arguments: list[str], line: str, fault: str) -> None:
+    """A full disk behind stdout, or none at all: exit code 2, no traceback."""
+    done = run_in_shell(line, *arguments)
+    assert done.returncode == 2
+    assert done.stderr == f"Error: Cannot print to stdout: {fault}.\n"
+
+
+@on_posix
+@pytest.mark.parametrize("arguments", [["--help"], ["datasets"], ["datasets", "--json"]])
+def test_a_reader_who_has_had_enough_is_no_error(arguments: list[str]) -> None:
+    """A pipe that is closed at the other end ends the command quietly."""
+    done = run_in_shell('{ "$@"; echo "$?" >&2; } | true', *arguments)
+    assert done.stderr == "0\n"
+
+
+@on_posix
+def test_closed_streams_do_not_end_in_a_file(data: Path, tmp_path: Path) -> None:
+    """With all streams closed the model is still what it is otherwise, and nothing was printed into it."""
+    for line, name in (('"$@"', "open.json"), ('"$@" <&- >&- 2>&-', "closed.json")):
+        run_in_shell(line, "train", data, "--target", "label", "-o", tmp_path / name)
+    assert (tmp_path / "closed.json").read_bytes() == (tmp_path / "open.json").read_bytes()
+
+
+@on_posix
+def test_sigterm_removes_what_was_begun(tmp_path: Path) -> None:
+    """Like Ctrl-C: the draft goes, one line, and the exit code that shells give to SIGTERM."""
+    program = (
+        "import sys, time; from derand import cli; from derand.files import replace_when_done\n"
+        "app = cli.make_app('wait', 'Waits.')\n"
+        "@app.command()\n"
+        "@cli.clear_errors\n"
+        "def wait(path: str) -> None:\n"
+        "    with replace_when_done(path) as draft:\n"
+        "        draft.write_text('half')\n"
+        "        print('begun', flush=True)\n"
+        "        time.sleep(600)\n"
+        "cli.run_app(app)\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "note.txt")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert errors == "Error: stopped by SIGTERM.\n"
+    assert not list(tmp_path.iterdir())
+
+
+@on_posix
+@pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
+def test_an_output_without_room_is_named(output: str, data: Path, model: Path, tmp_path: Path) -> None:
+    """One line that says which file could not be written; what stood there before is still there."""
+    (tmp_path / output).write_text("old")
+    done = run_in_shell('ulimit -f 8; "$@"', "certify", model, data, "-o", tmp_path / output)  # blocks of 512 bytes
+    assert done.returncode == 2
+    assert done.stderr == f"Error: Cannot write {tmp_path / output}: File too large.\n"
+    assert (tmp_path / output).read_text() == "old"
+    assert not list(tmp_path.glob("*.part"))
+
+
+@on_posix
+def test_a_pipe_as_output_is_refused(data: Path, tmp_path: Path) -> None:
+    """It is not replaced by a file, and nobody waits for a reader."""
+    os.mkfifo(tmp_path / "pipe.json")
+    result = run("train", data, "--target", "label", "-o", tmp_path / "pipe.json")
+    assert result.exit_code == 2
+    assert "it is a pipe or a device" in result.stderr
 
 
 def test_the_progress_bar_appears_after_a_while(

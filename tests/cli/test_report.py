@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.cli.running import run
+import pytest
+
+from tests.cli.running import run, run_process
 
 
 def test_a_report_is_written_and_its_guarantee_printed(data: Path, model: Path, tmp_path: Path) -> None:
@@ -20,3 +22,15 @@ def test_a_report_is_written_and_its_guarantee_printed(data: Path, model: Path, 
     told = json.loads(run("report", model, data, "-o", tmp_path / "report.md", "--json").stdout)
     assert told["rows"] == 569
     assert (tmp_path / "report.md").read_text(encoding="utf-8").startswith("# Certificate report: data.csv")
+
+
+@pytest.mark.parametrize("ending", ["html", "json"])
+def test_two_runs_with_a_fixed_date_write_the_same_bytes(
+    ending: str, data: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In processes of their own, which order sets differently."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    for name in ("one", "two"):
+        options = ["-o", tmp_path / f"{name}.{ending}", "--target", "label", "--train", data, "--group", "size"]
+        assert run_process("report", model, data, *options).returncode == 0
+    assert (tmp_path / f"one.{ending}").read_bytes() == (tmp_path / f"two.{ending}").read_bytes()

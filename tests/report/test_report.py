@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from derand import StumpClassifier
 from derand.report import CertificateReport
 from derand.storage._classifiers import list_estimators
 from tests.report.pages import check_page
-from tests.report.samples import make_rows
+from tests.report.samples import make_mixed, make_rows
 
 
 @pytest.mark.parametrize("name", list_estimators())
@@ -63,3 +64,19 @@ def test_wrong_options_are_refused_with_a_hint(numbers: Any, message: str, optio
     clf, X, y = numbers
     with pytest.raises(ValueError, match=message):
         CertificateReport(clf, X, y, **options)
+
+
+def test_a_fixed_date_makes_reports_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With SOURCE_DATE_EPOCH the date is that one and no times are told: two reports are equal in every format."""
+    X, y = make_mixed()
+    clf = StumpClassifier(noise="gaussian:0.5").fit(X, y)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    first, second = (CertificateReport(clf, X, y, X_train=X, y_train=y, groups="job") for _ in range(2))
+    assert first.to_html() == second.to_html()
+    assert first.to_json() == second.to_json()
+    assert first.to_markdown() == second.to_markdown()
+    assert "1970-01-02 00:00 UTC" in first.to_markdown()
+    assert first.to_dict()["computed"]["certify_seconds"] is None
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
+    with pytest.raises(ValueError, match="SOURCE_DATE_EPOCH must be a whole number of seconds since 1970, got 'soon'"):
+        CertificateReport(clf, X, y).to_dict()

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import json
 import math
 import os
+import re
 import tempfile
+import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -75,11 +80,19 @@ def as_bytes(model: Any) -> Any:
 
 
 def write_changed(path: Path, model: Any, change: Callable[[Any], Any]) -> None:
-    """Change the parsed document of a saved model and write it back."""
+    """Change the parsed document of a saved model and write it back, with the checksum of what it holds now."""
     save(model, path)
     document = json.loads(path.read_text())
     change(document)
+    if "sha256" in document:
+        document["sha256"] = compute_checksum(document)
     path.write_text(json.dumps(document))
+
+
+def compute_checksum(document: Any) -> str:
+    """The checksum as the module's docstring describes it."""
+    content = {"kind": document.get("kind"), "model": document.get("model")}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 @pytest.mark.parametrize("make", [make_ensemble, make_vote, make_classifier])
@@ -179,7 +192,8 @@ def test_the_file_is_versioned_json_with_scores_per_output(tmp_path: Path) -> No
     """The schema stands first and scores are lists of lists, cells x outputs."""
     save(make_ensemble(), tmp_path / "model.json")
     document = json.loads((tmp_path / "model.json").read_text())
-    assert list(document) == ["schema", "kind", "model"]
+    assert list(document) == ["schema", "sha256", "kind", "model"]
+    assert document["sha256"] == compute_checksum(document)
     assert document["schema"] == "derand/2"
     assert document["model"]["decision"] == {"kind": "threshold", "level": 3}
     assert document["model"]["terms"][1]["scores"] == [[3], [-3], [0]]
@@ -253,6 +267,7 @@ def drop_field(*path: Any) -> Callable[[Any], None]:
 EDGES = ("model", "terms", 0, "edges")
 DAMAGE = {
     "another schema": (set_field("schema", value="derand/3"), "`schema` must be 'derand/2' or 'derand/1'"),
+    "no checksum": (drop_field("sha256"), "`sha256` is missing"),
     "no schema": (drop_field("schema"), "`schema` is missing"),
     "unknown kind": (set_field("kind", value="pickle"), "`kind` must be one of additive_ensemble, weighted_vote"),
     "kind of the wrong type": (set_field("kind", value=["x"]), "`kind` must be one of"),
@@ -335,8 +350,31 @@ CLASSIFIER_DAMAGE = {
         set_field(M, "parameters", "noise", value={"code": "x"}),
         r"`model\.parameters\.noise` must have",
     ),
-    "one class": (set_field(M, "classes", "values", value=["a"]), r"`model\.classes` must hold two different labels"),
+    "one class": (
+        set_field(M, "classes", "values", value=["a"]),
+        r'`model\.classes` must hold two different labels of one kind, .* got "a"',
+    ),
     "equal classes": (set_field(M, "classes", "values", value=["a", "a"]), r"`model\.classes` must hold two different"),
+    "classes of nan": (
+        set_field(M, "classes", value={"type": "<f8", "values": [{"float": "nan"}, {"float": "nan"}]}),
+        r"`model\.classes` must hold two different .* got NaN, NaN",
+    ),
+    "an infinite class": (
+        set_field(M, "classes", value={"type": "<f8", "values": [0.5, {"float": "inf"}]}),
+        r"`model\.classes` must hold two different .* got 0\.5, Infinity",
+    ),
+    "no label as class": (
+        set_field(M, "classes", value={"type": "|O", "values": [None, 1]}),
+        r"`model\.classes` must hold two different .* got null, 1",
+    ),
+    "classes of two kinds": (
+        set_field(M, "classes", value={"type": "|O", "values": [1, "1"]}),
+        r"`model\.classes` must hold two different .* got 1, \"1\"",
+    ),
+    "a truth value beside a number": (
+        set_field(M, "classes", value={"type": "|O", "values": [0, True]}),
+        r"`model\.classes` must hold two different .* got 0, true",
+    ),
     "long labels": (set_field(M, "classes", "values", value=["a", "bbbb"]), r"`model\.classes\.values` must be of the"),
     "a wild type": (
         set_field(M, "classes", "type", value="O8"),
@@ -353,6 +391,26 @@ CLASSIFIER_DAMAGE = {
     ),
     "wrong units": (set_field(M, "noise", "units", value=[1.0]), r"`model\.noise` must have `units` of 5 entries"),
     "a zero unit": (set_field(M, "noise", "units", value=[1, 1, 0, 1, 1]), r"`model\.noise\.units`: .*positive"),
+    "a noise of nan": (
+        set_field(M, "parameters", "noise", value={"float": "nan"}),
+        r"`model\.parameters\.noise` must hold finite numbers",
+    ),
+    "a number as noise": (
+        set_field(M, "parameters", "noise", value=0.5),
+        r"`model\.parameters\.noise`: .*must be a noise such as",
+    ),
+    "text that is no noise": (
+        set_field(M, "parameters", "noise", value="pink:1"),
+        r"`model\.parameters\.noise`: .*pink",
+    ),
+    "a class weight of nan": (
+        set_field(M, "parameters", "class_weight", value={"dict": [["no", {"float": "nan"}]]}),
+        r"`model\.parameters\.class_weight` must hold finite numbers",
+    ),
+    "a name twice": (
+        set_field(M, "feature_names", 1, value="x"),
+        r'`model\.feature_names` must hold different names, got "x" twice',
+    ),
     "too few names": (set_field(M, "feature_names", value=["x"]), r"`model\.feature_names` must hold 5 names"),
     "a number as name": (set_field(M, "feature_names", 0, value=3), r"`model\.feature_names\[0\]` must be text"),
     "a category twice": (
@@ -391,6 +449,14 @@ CLASSIFIER_DAMAGE = {
         r"`model\.training\.a_\.float` must be one of",
     ),
     "a broken dict": (set_field(M, "training", "a_", value={"dict": [[1]]}), r"training\.a_\.dict\[0\]` must be a key"),
+    "uneven text in an array": (
+        set_field(M, "training", "a_", value={"array": {"type": "<U9999", "values": [""] * 999 + ["a" * 9999]}}),
+        r"`model\.training\.a_\.array\.values` must hold text of similar lengths",
+    ),
+    "a number in an array of text": (
+        set_field(M, "training", "a_", value={"array": {"type": "<U9999", "values": ["a", 1]}}),
+        r"`model\.training\.a_\.array\.values` must be of the type <U9999",
+    ),
     "a nested array": (
         set_field(M, "training", "a_", value={"array": {"type": "<f8", "values": [[1.0]]}}),
         r"`model\.training\.a_\.array\.values` must hold plain values",
@@ -418,6 +484,10 @@ TEXTS = {
     "a field twice": (b'{"schema": 1, "schema": 2}', 'the field "schema" stands twice'),
     "ten million brackets": (b"[" * 10_000_000, "nested too deeply"),
     "ten million pairs": (b'{"a":' * 2_000_000, "nested too deeply"),
+    "sixty-six brackets": (b"[" * 66 + b"]" * 66, "nested too deeply"),
+    "brackets in an open text": (b'{"a": "' + b'\\"[' * 1000, "Unterminated string"),
+    "many lists": (b"[" + b"[]," * 2**23 + b"1]", "it holds 8388609 lists, more than"),
+    "many objects": (b"[" + b"{}," * (2**20 + 1) + b"1]", "it holds 1048577 objects, more than"),
     "an endless number": (b'{"schema": ' + b"9" * 10_000 + b"}", "not a model file"),
 }
 
@@ -435,9 +505,96 @@ def test_numbers_that_overflow_are_refused(tmp_path: Path) -> None:
     """A number that no double holds is not quietly infinite."""
     path = tmp_path / "model.json"
     save(make_ensemble(), path)
-    path.write_text(path.read_text().replace("-1e+300", "-1e+999"))
+    text = path.read_text().replace("-1e+300", "-1e+999")
+    document = json.loads(text)
+    path.write_text(text.replace(document["sha256"], compute_checksum(document)))
     with pytest.raises(ValueError, match=r"edges\[0\]` must be a finite number, .* got -Infinity"):
         load(path)
+
+
+def test_an_edited_file_says_so_and_how_to_go_on(tmp_path: Path) -> None:
+    """One changed digit is found; the message tells the checksum with which the edit would be accepted."""
+    path = tmp_path / "model.json"
+    save(make_ensemble(), path)
+    text = path.read_text().replace('"levels": 200', '"levels": 201')
+    path.write_text(text)
+    with pytest.raises(
+        ValueError, match=r"damaged, or edited by hand\. Take a copy .* holds now is [0-9a-f]{64}\."
+    ) as told:
+        load(path)
+    wanted = re.findall(r"[0-9a-f]{64}", str(told.value))[-1]
+    path.write_text(text.replace(json.loads(text)["sha256"], wanted))
+    assert load(path).levels == 201
+
+
+def test_a_file_may_be_laid_out_anew(tmp_path: Path) -> None:
+    """The checksum is over the content: indents and the order of fields do not matter."""
+    path = tmp_path / "model.json"
+    save(make_classifier(), path)
+    before = as_bytes(load(path))
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps(dict(reversed(document.items())), indent=4, sort_keys=True, ensure_ascii=False))
+    assert as_bytes(load(path)) == before
+
+
+def test_an_old_schema_does_not_lift_the_checksum(tmp_path: Path) -> None:
+    """A new file that claims to be an old one is refused, because old ones have no such field."""
+    path = tmp_path / "model.json"
+    write_changed(path, make_ensemble(), set_field("schema", value="derand/1"))
+    with pytest.raises(ValueError, match="`sha256` is unknown"):
+        load(path)
+
+
+def test_many_fields_twice_are_found_in_linear_time(tmp_path: Path) -> None:
+    """A quarter of a million names, of which the last is there twice, take seconds and not hours."""
+    path = tmp_path / "model.json"
+    pairs = [f'"{name}": 0' for name in range(250_000)]
+    path.write_text("{" + ", ".join([*pairs, pairs[-1]]) + "}")
+    start = time.perf_counter()
+    with pytest.raises(ValueError, match='the field "249999" stands twice'):
+        load(path)
+    assert time.perf_counter() - start < 20
+
+
+def test_a_wide_type_allocates_no_more_than_its_text_needs(tmp_path: Path) -> None:
+    """Arrays that a file calls 9999 letters wide are as wide as their text: memory stays in proportion to the file."""
+    path = tmp_path / "model.json"
+    array = {"array": {"type": "<U9999", "values": ["a"] * 50_000}}
+    write_changed(path, make_classifier(), set_field("model", "training", "a_", value=array))
+    tracemalloc.start()
+    loaded = load(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert loaded.a_.dtype == "<U1"
+    assert peak < 100e6
+
+
+def test_uneven_text_is_saved_as_objects(tmp_path: Path) -> None:
+    """An array of which nearly all would be padding comes back with its values, as objects."""
+    model = make_classifier()
+    model.names_ = np.array(["x"] * 99 + ["y" * 500])
+    save(model, tmp_path / "model.json")
+    loaded = load(tmp_path / "model.json")
+    assert loaded.names_.dtype == object
+    assert loaded.names_.tolist() == model.names_.tolist()
+
+
+def test_columns_of_one_name_are_not_saved(tmp_path: Path) -> None:
+    """What could not be loaded is not saved: `certify` finds columns by name."""
+    model = make_classifier()
+    model.encoding_ = dataclasses.replace(model.encoding_, names=("x", "color", "known", "floor", "x"))
+    with pytest.raises(ValueError, match="two columns named 'x' and cannot be saved"):
+        save(model, tmp_path / "model.json")
+
+
+def test_parameters_nested_too_deeply_are_not_saved(tmp_path: Path) -> None:
+    """What could not be read back is not written."""
+    model = make_classifier()
+    model.deep_ = [1]
+    for _ in range(70):
+        model.deep_ = [model.deep_]
+    with pytest.raises(ValueError, match="`model` cannot be saved, because it is nested too deeply"):
+        save(model, tmp_path / "model.json")
 
 
 def test_a_file_above_the_limit_is_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -518,6 +675,7 @@ def test_changed_fields_are_a_sound_model_or_a_value_error(data: st.DataObject, 
             break
         at = at[key]
     at[key] = data.draw(json_values)
+    document["sha256"] = compute_checksum(document)
     path.write_text(json.dumps(document))
     load_or_refuse(path)
 

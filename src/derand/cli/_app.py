@@ -6,16 +6,21 @@ outside the package (`python -m experiments`) use the same helpers, which `deran
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
+import os
+import signal
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, ParamSpec, Protocol
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, Protocol
 
 import typer
+from typer.core import TyperCommand
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,6 +31,8 @@ if TYPE_CHECKING:
 Parameters = ParamSpec("Parameters")
 PATIENCE = 1.0
 """Seconds of work before a progress bar appears."""
+_PRINTING_FAULTS = (errno.EPIPE, errno.EBADF, errno.EIO, errno.ENOSPC, errno.EFBIG)
+"""Errors of the system when something is printed."""
 _RIGHT = ("radius", "failure", "share", "row")
 """Columns of printed tables that hold numbers."""
 
@@ -55,29 +62,103 @@ def make_app(name: str, about: str) -> typer.Typer:
 app = make_app("derand", "Deterministic, provable robustness for tabular models.")
 
 
+class _TerminatedError(BaseException):
+    """SIGTERM came; like Ctrl-C it is no error of the program, and everything that is open is closed on its way."""
+
+
 def run_app(application: typer.Typer) -> None:
     """Run an application and leave the process; wrong usage gives one line on stderr and exit code 2.
+
+    SIGTERM ends it as Ctrl-C does: what was begun is removed, and the exit code is 143. Where nothing can be printed,
+    because the disk is full or stdout is closed, that is one line on stderr and exit code 2, too.
 
     Parameters
     ----------
     application : typer.Typer
     """
+    _open_closed_streams()
     usual, warnings.formatwarning = warnings.formatwarning, _format_warning
     try:
-        code = application(standalone_mode=False)
-    except typer.Abort:
-        code = 130
-    except BrokenPipeError:  # whoever read our output has had enough
-        sys.stdout = None
-        code = 0
-    except Exception as error:
-        explain = getattr(error, "format_message", None)  # what typer raises for wrong usage
-        if explain is None:
-            raise
-        code = complain(explain()) if explain() else 0  # empty: no command was given, and help was printed
+        with _raise_on_sigterm():
+            code = _find_exit_code(application)
+    except _TerminatedError:
+        complain("stopped by SIGTERM.")
+        code = 128 + signal.SIGTERM
     finally:
         warnings.formatwarning = usual
     sys.exit(code)
+
+
+def _find_exit_code(application: typer.Typer) -> int:
+    """Run an application, and say how it ended."""
+    try:
+        code = application(standalone_mode=False)
+        sys.stdout.flush()
+    except typer.Abort:
+        code = 130
+    except (BrokenPipeError, SystemExit):  # whoever read our output has had enough; typer leaves by itself then
+        _discard_stdout()
+        code = 0
+    except Exception as error:
+        explain = getattr(error, "format_message", None)  # what typer raises for wrong usage
+        if explain is not None:
+            return complain(explain()) if explain() else 0  # empty: no command was given, and help was printed
+        fault = _explain_printing(error)
+        if fault is None:
+            raise
+        _discard_stdout()
+        code = complain(f"Cannot print to stdout: {fault}.")
+    return code or 0
+
+
+def _explain_printing(error: Exception) -> str | None:
+    """What went wrong with stdout, where an error is one of writing to it: errors of files have a name."""
+    if isinstance(error, OSError) and error.filename is None and error.errno in _PRINTING_FAULTS:
+        return os.strerror(error.errno)
+    return None
+
+
+@contextmanager
+def _raise_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM raise an error in this block; in a thread, or where somebody handles it already, nothing changes."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one does not disturb the tidying up
+        raise _TerminatedError
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _open_closed_streams() -> None:
+    """Fill the numbers of streams that are closed, lest a file that is opened later gets one and is written into.
+
+    To write to such a stdout is then an error, as it should be.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            try:
+                os.fstat(number)
+            except OSError:
+                null = os.open(os.devnull, os.O_RDONLY if name == "stdout" else os.O_RDWR)
+                if null != number:
+                    os.dup2(null, number)
+                    os.close(null)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+
+
+def _discard_stdout() -> None:
+    """Let what is still to be printed go nowhere: Python would complain when it leaves."""
+    with suppress(OSError, ValueError):  # not a file of the system
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
 
 
 def _format_warning(message: Warning | str, *place: object, **line: object) -> str:
@@ -97,7 +178,9 @@ def complain(message: str) -> int:
     int
         2.
     """
-    sys.stderr.write(f"Error: {' '.join(message.split())}\n")
+    with suppress(OSError):  # there is nobody left to be told
+        sys.stderr.write(f"Error: {' '.join(message.split())}\n")
+        sys.stderr.flush()
     return 2
 
 
@@ -113,9 +196,9 @@ def clear_errors(command: Callable[Parameters, None]) -> Callable[Parameters, No
     def run(*arguments: Parameters.args, **options: Parameters.kwargs) -> None:
         try:
             command(*arguments, **options)
-        except BrokenPipeError:
-            raise
         except (ValueError, OSError) as error:
+            if _explain_printing(error) is not None:
+                raise  # the input is not bad: `run_app` tells what is
             raise typer.Exit(complain(str(error))) from None
 
     return run
@@ -128,7 +211,35 @@ def add_command(command: Callable[Parameters, None]) -> Callable[Parameters, Non
     ----------
     command : callable
     """
-    return app.command()(clear_errors(command))
+    return app.command(cls=_Command)(clear_errors(command))
+
+
+class _Command(TyperCommand):
+    """A command whose help lists registries: `{NOISES}` and `{TRAINERS}` are filled in when the help is asked for."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        for parameter in self.params:
+            text = getattr(parameter, "help", None) or ""
+            for name, describe in _LISTS.items():
+                if name in text:
+                    text = text.replace(name, describe())
+                    parameter.help = text  # type: ignore[attr-defined]
+        super().format_help(ctx, formatter)
+
+
+def _list_noises() -> str:
+    from derand.noise import NOISES
+
+    return ", ".join(f"{name} (l{noise.norm} balls)" for name, noise in NOISES.items())
+
+
+def _list_trainers() -> str:
+    from derand.estimators import TRAINERS
+
+    return ", ".join(TRAINERS)
+
+
+_LISTS: dict[str, Callable[[], str]] = {"{NOISES}": _list_noises, "{TRAINERS}": _list_trainers}
 
 
 def require_choice(option: str, value: str, choices: Sequence[str]) -> None:

@@ -69,7 +69,7 @@ def _print_summary(summary: CertifyingSummary) -> None:
         print_facts(console, {"columns not used": ", ".join(summary["columns_not_used"])})
     for name, count in summary["unseen_categories"].items():
         print_facts(console, {f"values of {name!r} that training did not see": f"{count:,}"})
-    changes = f", and at most {l0} categorical changes" if l0 else ""
+    changes = f", and at most {l0} categorical {'change' if l0 == 1 else 'changes'}" if l0 else ""
     facts = {
         "noise": f"{summary['noise']}, l{summary['norm']} balls{changes}",
         "rows": f"{summary['rows']:,}, of which {summary['certified_rows']:,} certified",

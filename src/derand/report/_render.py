@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from derand.report import _charts
 from derand.report._text import percent, plural, shorten
-from derand.report._types import ReportSummary, Size
+from derand.report._types import Computed, ReportSummary, Size
 from derand.text import format_count, format_exactly, format_short, format_short_down
 
 _LATEX = {
@@ -172,7 +172,6 @@ def list_facts(summary: ReportSummary) -> list[tuple[str, str]]:
         plural(model["n_categorical"], "categorical feature"),
     ]
     magnitude = f"{noise['parameter'].replace('_', ' ')} {format_short(noise['magnitude'])}"
-    certifying, reporting = format_short(computed["certify_seconds"], 2), format_short(computed["report_seconds"], 2)
     parameters = ", ".join(f"{name}={value}" for name, value in model["parameters"].items())
     facts = [
         ("Model", f"{kind}, {', '.join(counted)}"),
@@ -183,9 +182,16 @@ def list_facts(summary: ReportSummary) -> list[tuple[str, str]]:
         ("Rows", f"{plural(data['n_rows'], 'row')}, {plural(data['n_features'], 'column')}"),
         ("Checksum of the rows", f"sha256 {data['sha256']}"),
         ("Versions", ", ".join(f"{name} {version}" for name, version in computed["versions"].items())),
-        ("Time", f"{computed['when']}; certificates {certifying} s, report {reporting} s"),
+        ("Time", _describe_time(computed)),
     ]
     return [(name, value) for name, value in facts if value]
+
+
+def _describe_time(computed: Computed) -> str:
+    certifying, reporting = computed["certify_seconds"], computed["report_seconds"]
+    if certifying is None or reporting is None:
+        return computed["when"]
+    return f"{computed['when']}; certificates {format_short(certifying, 2)} s, report {format_short(reporting, 2)} s"
 
 
 def _list_not_read(names: list[str]) -> str:

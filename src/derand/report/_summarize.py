@@ -6,6 +6,7 @@ Must not know HTML, Markdown or LaTeX. README.md lists the keys.
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 import time
 from dataclasses import dataclass
@@ -182,9 +183,23 @@ def _describe_computation(inputs: Inputs, start: float) -> Computed:
             versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
+    fixed = _read_fixed_time()
     return {
-        "when": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "when": (fixed or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
         "versions": versions,
-        "certify_seconds": inputs.certify_seconds,
-        "report_seconds": time.perf_counter() - start,
+        "certify_seconds": inputs.certify_seconds if fixed is None else None,
+        "report_seconds": time.perf_counter() - start if fixed is None else None,
     }
+
+
+def _read_fixed_time() -> datetime | None:
+    """The time that SOURCE_DATE_EPOCH says, with which two reports on the same rows are the same bytes."""
+    text = os.environ.get("SOURCE_DATE_EPOCH")
+    if not text:
+        return None
+    try:
+        return datetime.fromtimestamp(int(text), UTC)
+    except (ValueError, OverflowError, OSError):
+        raise ValueError(
+            f"SOURCE_DATE_EPOCH must be a whole number of seconds since 1970, got {text!r}: correct or unset it."
+        ) from None

@@ -350,12 +350,12 @@ class Subgroups(TypedDict):
 
 
 class Computed(TypedDict):
-    """When, with what and how fast."""
+    """When, with what and how fast; without seconds where SOURCE_DATE_EPOCH fixes the time."""
 
     when: str
     versions: dict[str, str]
-    certify_seconds: float
-    report_seconds: float
+    certify_seconds: float | None
+    report_seconds: float | None
 
 
 class ReportSummary(TypedDict):

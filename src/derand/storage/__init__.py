@@ -1,28 +1,29 @@
 """Models on disk: `save` and `load`, as JSON with the schema "derand/2"; files of "derand/1" are read as well.
 
+A file is one object: `schema`, `sha256`, `kind` and `model`. The checksum is over the content, not over the bytes: the
+SHA-256, in lower-case hexadecimal digits, of the JSON text {"kind":...,"model":...} with keys sorted, without spaces,
+in ASCII, and with numbers as Python writes them. So a file may be indented or its fields reordered, but one changed
+digit or letter is found. It guards against damage, not against malice: who edits a file on purpose is told the new
+checksum. Files of "derand/1" have none.
+
 Owns the layout of the file, its limits and every check of what is read: a file that was cut, edited or made up gives a
 ValueError that names the field, and loading never executes anything. Must not know how models are trained or used.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from derand.files import PathLike, replace_when_done
 from derand.model import is_model
 from derand.storage._classifiers import build_classifier, describe_classifier, list_estimators
-from derand.storage._fields import Field, shorten
+from derand.storage._document import SCHEMA, check_size, open_document, parse_document, write_document
 from derand.storage._models import MODEL_BUILDERS, describe_model
 
 __all__ = ["MAX_BYTES", "SCHEMA", "load", "save"]
 
-SCHEMA = "derand/2"
-READABLE = ("derand/1", SCHEMA)
-"""Schemas that are read."""
 MAX_BYTES = 2**26
 """Largest file that is written or read, 64 MiB: some two million cells."""
 
@@ -45,12 +46,15 @@ def save(model: Any, path: PathLike) -> None:
     ...     load(f"{folder}/model.json").terms[0].scores.ravel().tolist()
     [10, 90]
     """
-    document = {"schema": SCHEMA, **_describe(model)}
-    text = json.dumps(document, allow_nan=False) + "\n"
-    if len(text) > MAX_BYTES:  # json writes plain ASCII: one byte per character
-        raise ValueError(f"`model` takes {len(text)} bytes, more than the {MAX_BYTES} that a file may have.")
+    content = write_document(_describe(model))
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"`model` takes {len(content)} bytes, more than the {MAX_BYTES} that a file may have.")
+    try:
+        check_size(content)
+    except ValueError as error:
+        raise ValueError(f"`model` cannot be saved, because {error}") from None
     with replace_when_done(path) as draft:
-        draft.write_text(text, encoding="ascii")
+        draft.write_bytes(content)
 
 
 def load(path: PathLike) -> Any:
@@ -71,14 +75,12 @@ def load(path: PathLike) -> Any:
         Where the file is not a sound model; the message names the field, such as `model.terms[3].edges`.
     """
     try:
-        return _build(_read_json(Path(path)))
-    except RecursionError:
-        raise ValueError(f"{os.fspath(path)} is not a model file: it is nested too deeply.") from None
+        return _build(parse_document(_read_bytes(Path(path))))
     except ValueError as error:
         raise ValueError(f"{os.fspath(path)} is not a model file: {error}") from None
 
 
-def _read_json(path: Path) -> Any:
+def _read_bytes(path: Path) -> bytes:
     try:
         with path.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
@@ -86,23 +88,8 @@ def _read_json(path: Path) -> Any:
         raise FileNotFoundError(f"The model file {path} does not exist: check its name and folder.") from None
     if len(content) > MAX_BYTES:
         raise ValueError(f"it has more than {MAX_BYTES} bytes.")
-    try:
-        return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_as_object)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"it is not UTF-8 text (byte {error.start}).") from None
-
-
-def _refuse_constant(text: str) -> NoReturn:
-    raise ValueError(f"it holds {text}, which is not a number of JSON.")
-
-
-def _as_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the field {shorten(twice)} stands twice in one object.")
-    return result
+    check_size(content)
+    return content
 
 
 def _describe(model: Any) -> dict[str, Any]:
@@ -118,9 +105,6 @@ def _describe(model: Any) -> dict[str, Any]:
 
 
 def _build(document: Any) -> Any:
-    schema = document.get("schema") if isinstance(document, dict) else None
-    fields = Field(document, "", schema if schema in READABLE else SCHEMA).members("schema", "kind", "model")
-    if fields["schema"].value not in READABLE:
-        fields["schema"].refuse(f"be {SCHEMA!r} or 'derand/1' (another version of derand wrote this file)")
+    fields = open_document(document)
     builders = {**MODEL_BUILDERS, "classifier": build_classifier}
     return builders[fields["kind"].choice(list(builders))](fields["model"])

@@ -1,13 +1,15 @@
 """Fitted classifiers as JSON: the estimator by its registered name, its parameters, and all that `fit` found.
 
 Values of parameters are written plainly: numbers, text, lists, dicts, arrays and noises; anything else is refused.
+Arrays of text are as wide as their longest text asks for, whatever type a file states, and of text so uneven that most
+of an array would be padding they are arrays of objects: what is allocated stays in proportion to the file.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -16,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand.model import Model
-from derand.noise import Noise
-from derand.storage._fields import Field, construct
+from derand.noise import Noise, as_noise
+from derand.storage._fields import Field, construct, shorten
 from derand.storage._models import build_model, build_noise, describe_model, describe_noise
 
 if TYPE_CHECKING:
@@ -42,6 +44,9 @@ def describe_classifier(model: CertifiedClassifier) -> dict[str, Any]:
         raise ValueError(f"`model` must be fitted, got a {type(model).__name__} that is not: call `fit` first.")
     fitted = {name: value for name, value in vars(model).items() if name.endswith("_") and name not in _STATED}
     names = model.encoding_.names
+    twice = _find_twice(names or ())
+    if twice is not None:
+        raise ValueError(f"`model` has two columns named {twice!r} and cannot be saved: rename one and train again.")
     return {
         "estimator": type(model).__name__,
         "parameters": {name: _describe_value(value, name) for name, value in model.get_params(deep=False).items()},
@@ -76,9 +81,29 @@ def build_classifier(field: Field) -> CertifiedClassifier:
         classes,
         _build_encoding(fields, ensemble),
         _build_training(fields["training"], kind),
-        **{name: _build_value(value) for name, value in parameters.items()},
+        **_build_parameters(parameters),
     )
     return construct(build, fields["parameters"])  # all else is checked: what it may refuse are parameters
+
+
+def _build_parameters(fields: Mapping[str, Field]) -> dict[str, Any]:
+    """The parameters of a constructor: numbers finite, and a noise, which it does not look at, one that exists."""
+    values = {name: _build_value(field) for name, field in fields.items()}
+    for name, value in values.items():
+        if not _is_finite(value):
+            fields[name].refuse("hold finite numbers")
+    if values["noise"] is not None:
+        construct(partial(as_noise, values["noise"]), fields["noise"])
+    return values
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether a value, or all that are in it, are finite or no numbers."""
+    if isinstance(value, dict):
+        return all(map(_is_finite, value.values()))
+    if isinstance(value, list | tuple | np.ndarray):
+        return all(map(_is_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _build_training(field: Field, kind: type[CertifiedClassifier]) -> dict[str, Any]:
@@ -99,10 +124,33 @@ def _build_ensemble(field: Field) -> Model:
 
 
 def _build_classes(field: Field) -> NDArray[Any]:
+    """The two labels: both text, both truth values or both finite numbers."""
     classes = _build_array(field)
-    if classes.size != 2 or classes[0] == classes[1]:
-        field.refuse("hold two different labels")
+    labels = classes.tolist()
+    families = {_name_family(label) for label in labels}
+    if len(labels) != 2 or labels[0] == labels[1] or len(families) != 1 or None in families:
+        raise ValueError(
+            f"`{field.path}` must hold two different labels of one kind, text, truth values or finite numbers, "
+            f"got {', '.join(map(shorten, labels[:3])) or 'none'}."
+        )
     return classes
+
+
+def _name_family(value: Any) -> type | None:
+    """What a label or category is: text, a truth value or a finite number; None for anything else."""
+    if isinstance(value, str | bool):
+        return type(value)
+    return float if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def _find_twice(names: Sequence[str]) -> str | None:
+    """The first name that is there twice."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def _build_encoding(fields: Mapping[str, Field], ensemble: Model) -> Any:
@@ -113,6 +161,9 @@ def _build_encoding(fields: Mapping[str, Field], ensemble: Model) -> Any:
     names = fields["feature_names"].or_none(lambda field: tuple(item.text() for item in field.items()))
     if names is not None and len(names) != n_features:
         fields["feature_names"].refuse(f"hold {n_features} names, one per feature")
+    twice = _find_twice(names or ())
+    if twice is not None:
+        raise ValueError(f"`{fields['feature_names'].path}` must hold different names, got {shorten(twice)} twice.")
     categories = {}
     for item in fields["categories"].items():
         parts = item.members("feature", "values")
@@ -138,7 +189,7 @@ def _build_categories(field: Field) -> tuple[Any, ...]:
     for item in field.items():
         if not isinstance(item.value, str | bool):
             item.number()
-    families = {str if isinstance(value, str) else bool if isinstance(value, bool) else float for value in values}
+    families = {_name_family(value) for value in values}
     if len(families) > 1 or any(after <= before for before, after in pairwise(values)):
         field.refuse("be increasing and of one type")
     return tuple(values)
@@ -187,7 +238,10 @@ def _describe_array(array: NDArray[Any], name: str) -> dict[str, Any]:
     type_name = array.dtype.newbyteorder("<").str
     if array.ndim != 1 or not _ARRAY_TYPE.fullmatch(type_name):
         raise ValueError(f"`{name}` cannot be saved: it is an array of type {array.dtype} and shape {array.shape}.")
-    return {"type": type_name, "values": [_describe_value(value, name) for value in array.tolist()]}
+    values = array.tolist()
+    if array.dtype.kind == "U":
+        type_name = "|O" if _is_uneven(values) else f"<U{_find_width(values)}"
+    return {"type": type_name, "values": [_describe_value(value, name) for value in values]}
 
 
 def _build_array(field: Field) -> NDArray[Any]:
@@ -199,14 +253,35 @@ def _build_array(field: Field) -> NDArray[Any]:
     values = [_build_value(item) for item in fields["values"].items()]
     if any(isinstance(value, list | tuple | dict | np.ndarray | Noise) for value in values):
         fields["values"].refuse("hold plain values")
+    held = _narrow_type(type_name, values, fields["values"])
     try:
-        array = np.array(values, dtype=type_name)
+        array = np.array(values, dtype=held)
     except (ValueError, TypeError, OverflowError):
         fields["values"].refuse(f"be of the type {type_name}")
     back = array.tolist()
     if [(type(value), repr(value)) for value in back] != [(type(value), repr(value)) for value in values]:
         fields["values"].refuse(f"be of the type {type_name}")
     return array
+
+
+def _narrow_type(type_name: str, values: Sequence[Any], field: Field) -> str:
+    """The type to allocate for values: of text the narrowest, which the stated one must cover."""
+    if type_name[1] != "U":
+        return type_name
+    if not all(isinstance(value, str) and len(value) <= int(type_name[2:]) for value in values):
+        field.refuse(f"be of the type {type_name}")
+    if _is_uneven(values):
+        field.refuse("hold text of similar lengths: uneven text has the type |O")
+    return f"<U{_find_width(values)}"
+
+
+def _find_width(values: Sequence[str]) -> int:
+    return max(map(len, values), default=1) or 1
+
+
+def _is_uneven(values: Sequence[str]) -> bool:
+    """Whether an array as wide as its longest text would be far larger than its text; never of four values or less."""
+    return len(values) * _find_width(values) > 4 * sum(len(value) + 16 for value in values)
 
 
 def _describe_dict(value: dict[Any, Any], name: str) -> list[list[Any]]:

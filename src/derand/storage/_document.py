@@ -1,0 +1,104 @@
+"""The document around a model: JSON text within limits, its schema and its checksum.
+
+Owns what is checked before anything is built: how deep the text is nested and how many lists and objects it makes,
+both counted on the bytes, so that a small file cannot ask for much memory; fields that stand twice; and the checksum
+(`derand.storage` says of what). Must not know what a model is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from derand.storage._fields import Field, shorten
+
+SCHEMA = "derand/2"
+READABLE = ("derand/1", SCHEMA)
+"""Schemas that are read."""
+MAX_DEPTH = 64
+"""How deep lists and objects may be nested; a model takes a dozen."""
+MAX_LISTS = 2**23
+MAX_OBJECTS = 2**20
+"""How many there may be in a file: a list of Python takes some 70 bytes, an object some 300."""
+
+_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', flags=re.DOTALL)  # one that does not end reaches to the end
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+
+def write_document(content: Mapping[str, Any]) -> bytes:
+    """The bytes of a file, for the kind and the content of a model."""
+    document = {"schema": SCHEMA, "sha256": compute_checksum(content), **content}
+    return json.dumps(document, allow_nan=False).encode("ascii") + b"\n"
+
+
+def compute_checksum(content: Mapping[str, Any]) -> str:
+    """The checksum of a file's `kind` and `model`, however they were laid out."""
+    canonical = {name: content[name] for name in ("kind", "model")}
+    text = json.dumps(canonical, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def check_size(content: bytes) -> None:
+    """Refuse text that would make too many lists and objects, or too deep ones, before it is parsed."""
+    brackets = _TEXT.sub(b"", content).translate(None, delete=_NO_BRACKETS)
+    counts = {"lists": (brackets.count(b"["), MAX_LISTS), "objects": (brackets.count(b"{"), MAX_OBJECTS)}
+    for _ in range(MAX_DEPTH):
+        outer = brackets.replace(b"[]", b"").replace(b"{}", b"")  # without what is innermost
+        if len(outer) == len(brackets):
+            break
+        brackets = outer
+    if b"[]" in brackets or b"{}" in brackets or len(brackets) > MAX_DEPTH:
+        raise ValueError(f"it is nested too deeply: {MAX_DEPTH} lists and objects inside each other are the limit.")
+    for name, (count, most) in counts.items():
+        if count > most:
+            raise ValueError(f"it holds {count} {name}, more than the {most} that a file may have.")
+
+
+def parse_document(content: bytes) -> Any:
+    """The JSON document in the bytes of a file."""
+    try:
+        return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_as_object)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is not UTF-8 text (byte {error.start}).") from None
+
+
+def open_document(document: Any) -> dict[str, Field]:
+    """The fields of a document, with a schema that is read and the checksum of its content."""
+    schema = document.get("schema") if isinstance(document, dict) else None
+    names = ("schema", "kind", "model") if schema == "derand/1" else ("schema", "sha256", "kind", "model")
+    if isinstance(document, dict) and "schema" in document and schema not in READABLE:
+        Field(schema, "schema", SCHEMA).refuse(
+            f"be {SCHEMA!r} or 'derand/1' (another version of derand wrote this file)"
+        )
+    fields = Field(document, "", schema or SCHEMA).members(*names)
+    if "sha256" in fields:
+        _check_checksum(fields["sha256"].text(), document)
+    return fields
+
+
+def _check_checksum(stated: str, document: Mapping[str, Any]) -> None:
+    found = compute_checksum(document)
+    if stated != found:
+        raise ValueError(
+            "its content does not match its checksum (`sha256`): the file was damaged, or edited by hand. Take a copy "
+            "that is whole, or train and save the model again. If you meant to change it, the checksum of what it "
+            f"holds now is {found}."
+        )
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise ValueError(f"it holds {text}, which is not a number of JSON.")
+
+
+def _as_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise ValueError(f"the field {shorten(name)} stands twice in one object.")
+            seen.add(name)
+    return result

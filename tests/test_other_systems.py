@@ -30,7 +30,7 @@ def refuse_folders(path, *others, **options):
         raise PermissionError("folders cannot be opened on this system")
     return usual_open(path, *others, **options)
 
-builtins.__import__, os.open = refuse_hidden, refuse_folders
+builtins.__import__, os.open, sys.platform = refuse_hidden, refuse_folders, "win32"
 for name in ("chown", "fchmod", "fchown", "fork", "getegid", "geteuid", "getgid", "getpgid", "getuid", "killpg",
              "lchown", "mkfifo", "sched_getaffinity", "setsid", "statvfs", "sysconf", "O_DIRECTORY", "O_NOFOLLOW"):
     delattr(os, name)

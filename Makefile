@@ -4,7 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := src experiments tests scripts docs/_build
 
-.PHONY: demo test test-long lint types bench reproduce screenshots docs clean
+LOWEST := .venv-lowest
+LOWEST_PYTHON ?= $(shell command -v python3.11 || echo $(PYTHON))
+
+.PHONY: demo test test-long test-lowest test-nobody lint types bench reproduce screenshots docs clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -19,6 +22,24 @@ test: lint types
 
 test-long: $(VENV)/.installed
 	$(BIN)/python -m pytest -m long
+
+# what a user runs first, and the tests of what the libraries change most, with the lowest versions that are allowed
+test-lowest: $(LOWEST)/.installed
+	$(LOWEST)/bin/python scripts/try_commands.py
+	$(LOWEST)/bin/python -m pytest -q -m "not long" $(LOWEST_TESTS)
+
+LOWEST_TESTS := tests/cli tests/frames tests/test_jobs.py tests/certificates/test_results.py tests/learn/test_stumps.py \
+	tests/report/test_render.py tests/test_plot.py tests/test_noise.py
+
+$(LOWEST)/.installed: pyproject.toml constraints/lowest.txt
+	$(LOWEST_PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --constraint constraints/lowest.txt --editable . \
+		pytest hypothesis mpmath pandas polars
+	touch $@
+
+# as a user who owns nothing and has no home, in a read-only copy; needs root, to become that user
+test-nobody: $(VENV)/.installed
+	$(BIN)/python scripts/run_as_nobody.py
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check $(SOURCES)
@@ -44,4 +65,4 @@ reproduce: $(VENV)/.installed
 	$(BIN)/python -m experiments reproduce --all
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache dist build
+	rm -rf $(VENV) $(LOWEST) .pytest_cache .mypy_cache .ruff_cache dist build

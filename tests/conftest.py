@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,11 @@ from hypothesis import HealthCheck, settings
 
 from derand.kernels import BACKENDS, has_gpu
 
-# numba's cache does not notice a change in another file that a kernel calls: one cache for each state of the sources
+# numba's cache does not notice a change in another file that a kernel calls: one cache for each state of the sources,
+# and one for each version of numba, which throws away what another has compiled
 _SOURCES = sorted((Path(__file__).parent.parent / "src" / "derand").glob("[ekl]*/*.py"))
-_STATE = hashlib.sha256(b"".join(path.read_bytes() for path in _SOURCES)).hexdigest()[:16]
+_CONTENT = [version("numba").encode(), *(path.read_bytes() for path in _SOURCES)]
+_STATE = hashlib.sha256(b"".join(_CONTENT)).hexdigest()[:16]
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"derand-kernels-{_STATE}"))
 
 _COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}

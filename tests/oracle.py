@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath
-import numpy as np
 from scipy import special
 
 from derand import AdditiveEnsemble, CategoryTable, Noise
@@ -82,6 +81,11 @@ def _gaussian_radius(failure: Number, magnitude: float) -> Number:
     return MP.mpf(magnitude) * z
 
 
+def _like(number: Number, magnitude: float) -> Number:
+    """A magnitude of the same type: fractions do not mix with 60-digit numbers."""
+    return Fraction(magnitude) if isinstance(number, Fraction | int) else MP.mpf(magnitude)
+
+
 CELLS: dict[str, Callable[..., Number]] = {
     "gaussian": _gaussian_cell,
     "uniform": _uniform_cell,
@@ -89,7 +93,7 @@ CELLS: dict[str, Callable[..., Number]] = {
 }
 RADII: dict[str, Callable[[Number, float], Number]] = {
     "gaussian": _gaussian_radius,
-    "uniform": lambda failure, magnitude: Fraction(magnitude) * (1 - 2 * failure),
+    "uniform": lambda failure, magnitude: (1 - 2 * failure) * _like(failure, magnitude),
     "laplace": lambda failure, magnitude: -MP.mpf(magnitude) * MP.log(2 * failure),
 }
 
@@ -110,13 +114,18 @@ def true_radius(noise: Noise, failure: Number) -> Number:
     return RADII[noise.name](failure, noise.magnitude)
 
 
+def numerical_terms(model: AdditiveEnsemble) -> list[tuple[Any, list[int]]]:
+    """Axis and scores of each term that noise acts on, whatever its kind."""
+    return [(term.axes[0], term.scores[:, 0].tolist()) for term in model.terms if term.axes]
+
+
 def numerical_law(model: AdditiveEnsemble, row: Sequence[float], noise: Noise) -> dict[int, Number]:
     """Exact probability of each sum of the step functions' scores: all cells enumerated, equal sums merged."""
-    law: dict[int, Number] = {0: Fraction(1) if noise.name == "uniform" else MP.mpf(1)}
-    for term in model.step_functions:
-        cells = cell_probabilities(noise, row[term.feature], term.edges, term.feature)
+    law: dict[int, Number] = {0: 1}  # exact: fractions and 60-digit numbers alike multiply it
+    for axis, scores in numerical_terms(model):
+        cells = cell_probabilities(noise, row[axis.feature], axis.edges.tolist(), axis.feature)
         grown: dict[int, Number] = {}
-        for (score, mass), (step, cell) in itertools.product(law.items(), zip(term.scores[:, 0], cells, strict=True)):
+        for (score, mass), (step, cell) in itertools.product(law.items(), zip(scores, cells, strict=True)):
             grown[score + int(step)] = grown.get(score + int(step), 0) + mass * cell
         law = grown
     return law
@@ -181,8 +190,8 @@ def find_truth(
     """The truth about one row for each budget, by brute force."""
     assert model.threshold is not None
     threshold, law = model.threshold, numerical_law(model, row, noise)
-    lowest = sum(int(np.min(term.scores)) for term in model.step_functions)
-    highest = sum(int(np.max(term.scores)) for term in model.step_functions)
+    lowest = sum(min(scores) for _, scores in numerical_terms(model))
+    highest = sum(max(scores) for _, scores in numerical_terms(model))
 
     def mass_above(shift: int) -> Number:
         return sum(mass for score, mass in law.items() if score + shift > threshold)

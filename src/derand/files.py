@@ -14,13 +14,14 @@ import platform
 import re
 import secrets
 import stat
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-if sys.platform != "win32":
+try:
     import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 PathLike = str | os.PathLike[str]
 
@@ -121,7 +122,7 @@ def _create_locked(draft: Path, *, is_private: bool) -> int | None:
     """
     while True:
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if is_private else 0o666)
-        if sys.platform == "win32":
+        if fcntl is None:
             os.close(handle)  # an open file could not be renamed there
             return None
         with suppress(OSError):  # a file system without locks
@@ -133,7 +134,7 @@ def _create_locked(draft: Path, *, is_private: bool) -> int | None:
 
 def _sweep_drafts(target: Path) -> None:
     """Remove drafts of the same file whose processes were killed: nobody holds their locks."""
-    if sys.platform == "win32":
+    if fcntl is None:
         return
     name = re.compile(re.escape(_begin_name(target)) + r"\d+-[0-9a-f]{8}\.part")
     with suppress(OSError), os.scandir(target.parent) as entries:

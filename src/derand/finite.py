@@ -1,6 +1,7 @@
-"""Finiteness of tables: found in one place, and named by whoever knows the names of columns.
+"""Numbers that can be computed with: finite, and the same as doubles; whoever knows the names of columns adds them.
 
-Owns counting NaN and infinity, and the error that says where they are. Must not know models or frames.
+Owns counting NaN and infinity, casting to doubles without a change, and the errors that say where they fail. Must not
+know models or frames.
 """
 
 from __future__ import annotations
@@ -12,7 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from derand._arrays import FloatArray
+
 _BLOCK_NUMBERS = 2**22
+_MAX_EXACT = 2**53
+"""Every whole number up to here is a double."""
+
+
+def _name_by_number(column: int) -> str | int:
+    return column
 
 
 class MissingNumbersError(ValueError):
@@ -24,7 +33,7 @@ class MissingNumbersError(ValueError):
         In how many rows, by the number of the column.
     """
 
-    def __init__(self, counts: Mapping[int, int], name: Callable[[int], str | int] = lambda column: column) -> None:
+    def __init__(self, counts: Mapping[int, int], name: Callable[[int], str | int] = _name_by_number) -> None:
         self.counts = dict(counts)
         listed = [f"column {name(column)!r} ({rows} rows)" for column, rows in self.counts.items()]
         more = f" and {len(listed) - 10} more columns" if len(listed) > 10 else ""
@@ -73,3 +82,63 @@ def name_gaps(name: Callable[[int], str | int]) -> Iterator[None]:
         yield
     except MissingNumbersError as error:
         raise MissingNumbersError(error.counts, name) from None
+
+
+def refuse_masked(X: object) -> None:
+    """Refuse a masked array, whose mask every cast would drop."""
+    if isinstance(X, np.ma.MaskedArray):
+        raise ValueError("`X` must be an ordinary array, got a masked one: fill its gaps first (`X.filled(...)`).")
+
+
+def cast_exactly(values: NDArray[Any], name: Callable[[int], str | int] = _name_by_number) -> FloatArray:
+    """Numbers as doubles; a number that no double equals is an error.
+
+    Parameters
+    ----------
+    values : array of shape (n_rows,) or (n_rows, n_columns)
+        Of booleans, integers or floats of any size.
+    name : callable
+        Name of a column, by its number; 0 for a flat array.
+
+    Returns
+    -------
+    array of the same shape
+
+    Examples
+    --------
+    >>> cast_exactly(np.array([1, 2**60])).tolist()
+    [1.0, 1.152921504606847e+18]
+    >>> cast_exactly(np.array([1, 2**60 + 1]))
+    Traceback (most recent call last):
+    ValueError: `X` must hold numbers that doubles can hold, got 1152921504606846977 in column 0: round it first, ...
+    """
+    with np.errstate(over="ignore"):  # a long double may be larger than any double
+        doubles = np.asarray(values, dtype=np.float64)
+    require_unchanged(values, doubles, name)
+    return doubles
+
+
+def require_unchanged(
+    values: NDArray[Any], doubles: FloatArray, name: Callable[[int], str | int] = _name_by_number
+) -> None:
+    """Refuse doubles that differ from the numbers they were cast from; parameters as for `cast_exactly`."""
+    changed = _find_changed(values, doubles)
+    if changed is not None and changed.any():
+        at = np.argwhere(changed)[0]
+        raise ValueError(
+            f"`X` must hold numbers that doubles can hold, got {values[tuple(at)]!s} in column "
+            f"{name(int(at[1]) if at.size > 1 else 0)!r}: round it first, or declare the column as categorical."
+        )
+
+
+def _find_changed(values: NDArray[Any], doubles: FloatArray) -> NDArray[np.bool_] | None:
+    """Where the cast changed a number; None where the type leaves no room for that."""
+    kind, size = values.dtype.kind, values.dtype.itemsize
+    if kind == "O":  # cells of text may be numbers, too: those were rounded on purpose
+        cells = zip(values.ravel().tolist(), doubles.ravel().tolist(), strict=True)
+        return np.array([isinstance(cell, int) and cell != double for cell, double in cells]).reshape(values.shape)
+    if kind == "f" and size > 8:
+        return np.asarray((doubles != values) & ~np.isnan(values))
+    if kind in "iu" and size == 8 and values.size and max(int(values.max()), -int(values.min())) > _MAX_EXACT:
+        return np.asarray(doubles.astype(object) != values.astype(object), dtype=bool)  # exact, and rarely needed
+    return None

@@ -58,6 +58,8 @@ class TrainingSummary(TypedDict):
     """What `train_file` did with every column, and how the model does on the training rows."""
 
     model: str
+    """Where it was saved."""
+    trainer: str
     rows: int
     target: str
     classes: dict[str, int]
@@ -67,6 +69,7 @@ class TrainingSummary(TypedDict):
     columns: list[ColumnSummary]
     training_accuracy: float
     training_certified_accuracy: float
+    """Right, and certified for some radius above 0."""
     warnings: list[str]
     seconds: float
 
@@ -182,6 +185,7 @@ def train_file(
     save(classifier, output)
     return {
         "model": os.fspath(output),
+        "trainer": model,
         "rows": table.num_rows,
         "target": target,
         "classes": {str(name): int((labels == name).sum()) for name in classifier.classes_.tolist()},

@@ -15,11 +15,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from derand._arrays import FloatArray, IntArray
 from derand.certificates import Certificates
+from derand.kernels.compiling import compile_loop
 from derand.model import AdditiveEnsemble, Axis
 from derand.noise import Noise, as_noise
 from derand.threads import count_threads, run_blocks
@@ -229,7 +229,7 @@ def _measure_left_of_edges(axes: Sequence[Axis], rows: FloatArray, noise: Noise,
     return left
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]
+@compile_loop()
 def _count_above(
     bounds: Words, starts: IntArray, jumps: NDArray[np.int32], thresholds: IntArray, n_samples: int, state: Words
 ) -> IntArray:
@@ -267,7 +267,7 @@ def _count_above(
     return counts
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]
+@compile_loop()
 def _fill(words: Words, state: Words) -> None:
     """Draw words: _STREAMS generators side by side, so that the loop becomes vector instructions."""
     for at in range(0, words.size, _STREAMS):
@@ -284,7 +284,7 @@ def _fill(words: Words, state: Words) -> None:
             state[0, stream], state[1, stream], state[2, stream], state[3, stream] = s0, s1, s2, s3
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]
+@compile_loop()
 def _add_where_right(
     total: NDArray[np.int32], draws: NDArray[np.uint16], bound: np.uint64, jump: np.int32, number: np.uint64
 ) -> None:
@@ -301,7 +301,7 @@ def _add_where_right(
                 total[sample] += jump if low >= (bound & _LOW_MASK) else np.int32(0)
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]
+@compile_loop()
 def _hash(number: np.uint64) -> np.uint64:
     """Spread a number over 64 bits (splitmix64)."""
     mixed = number * np.uint64(0x9E3779B97F4A7C15)

@@ -41,9 +41,9 @@ def is_inside(step: list[Fraction], radius: float, norm: int) -> bool:
 
 
 def points_inside(
-    row: np.ndarray, columns: list[int], noise: Noise, radius: float, limit: float, rng: np.random.Generator
+    row: np.ndarray, columns: list[int], noise: Noise, radius: float, rng: np.random.Generator
 ) -> np.ndarray:
-    """Rows inside the ball around a row: a grid of lengths in many directions, up to `limit` times the radius."""
+    """Rows inside the ball around a row: a grid of lengths in many directions, up to its very edge."""
     units = np.ones(row.size) if noise.units is None else np.array(noise.units)
     reach = min(radius, 1e3 * noise.magnitude)
     lengths = np.concatenate([[1.0, 1 - 2**-50, 1 - 1e-13, 1 - 1e-11, JUST_INSIDE], np.linspace(0.05, 0.999, 12)])
@@ -55,7 +55,7 @@ def points_inside(
     for point in found:
         parts = [Fraction(float(point[c])) - Fraction(float(row[c])) for c in columns]
         step = [part / unit for part, unit in zip(parts, exact_units, strict=True)]
-        keep.append(radius == math.inf or is_inside(step, radius * limit, noise.norm))
+        keep.append(radius == math.inf or is_inside(step, radius, noise.norm))
     return found[keep]
 
 
@@ -86,15 +86,11 @@ def categorical_changes(
 def attack(model: Model, rows: np.ndarray, noise: Noise, backend: str, budgets: list[int], unseen: bool) -> None:
     """Search the certified ball of every row for another label."""
     rng = np.random.default_rng(0)
-    members = model.members if isinstance(model, WeightedVote) else (model,)
-    categorical = {table.feature for member in members for table in member.category_tables}
-    columns = [column for column in range(model.n_features) if column not in categorical]
+    columns = [column for column in range(model.n_features) if column not in model.categorical_features]
     certificates = certify(model, rows, noise, l0=budgets, unseen=unseen, backend=backend, n_jobs=1)
     for budget, c in zip(budgets, certificates, strict=True):
         for at in np.flatnonzero(c.radius > 0):
-            # uniform noise with mass exactly 0: the whole half-width holds in exact arithmetic alone
-            whole = noise.name == "uniform" and c.radius[at] == noise.magnitude
-            near = points_inside(rows[at], columns, noise, c.radius[at], JUST_INSIDE if whole else 1.0, rng)
+            near = points_inside(rows[at], columns, noise, c.radius[at], rng)
             attacked = []
             for change in categorical_changes(model, rows[at], budget, unseen, rng, 8):
                 changed = near.copy()
@@ -165,8 +161,7 @@ def test_half_lines_among_many_stumps_withstand_the_search(kind: str, height: in
     certificates = certify(model, rows, noise, backend=backend)
     assert certificates.label.tolist() == [0, 0, 1, 1]
     for at, c_radius in enumerate(certificates.radius.tolist()):
-        # bounded noise with mass exactly 0: its whole reach holds in exact arithmetic alone
-        lengths = [JUST_INSIDE] if c_radius == 0.5 * noise.support else [1 - 1e-13, 1 - 1e-11, JUST_INSIDE]
+        lengths = [1 - 1e-13, 1 - 1e-11, JUST_INSIDE]
         near = np.repeat(rows[at : at + 1], len(lengths), axis=0)
         near[:, 0] -= np.sign(rows[at, 0]) * c_radius * np.array(lengths)
         assert (certify(model, near, noise, backend=backend).label == certificates.label[at]).all()

@@ -14,6 +14,7 @@ import pytest
 
 from derand import cli
 from derand.cli import _app
+from derand.estimators import TRAINERS
 from tests.cli.running import run, run_in_shell, run_process
 
 on_posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no such shell, pipes and signals")
@@ -28,7 +29,7 @@ BAD_INPUT = {
     "noise of zero": (["train", "data.csv", "--target", "label", "-o", "m.json", "--noise", "gaussian:0"], "positive"),
     "unknown model": (
         ["train", "data.csv", "--target", "label", "-o", "m.json", "--model", "forest"],
-        "`model` must be one of stumps, tree-boost, ada-boost, got 'forest'",
+        f"--model must be one of {', '.join(TRAINERS)}, got 'forest'",
     ),
     "scaling": (
         ["train", "data.csv", "--target", "label", "-o", "m.json", "--scaling", "log"],

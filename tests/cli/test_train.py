@@ -59,8 +59,7 @@ def list_choices(about: str) -> list[str]:
 
 
 def test_the_help_names_all_that_can_be_chosen() -> None:
-    """Trainers, noises with their norms, and scalings are those that exist, though help is written without them."""
-    assert list_choices("How it is trained:") == list(TRAINERS)
-    assert list_choices("Kind and scale:") == list(NOISES)
-    assert {name: noise.norm for name, noise in NOISES.items()} == {"gaussian": 2, "uniform": 1, "laplace": 1}
+    """Trainers, noises and scalings are those that exist: the help is made from the registries."""
+    assert list_choices("How it is trained: one of") == list(TRAINERS)
+    assert list_choices("Kind and scale; kinds are") == list(NOISES)
     assert all(scaling in read_help("train") for scaling in SCALINGS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -260,3 +262,26 @@ def test_a_file_is_looked_at_by_its_first_block_alone(tmp_path: Path, monkeypatc
 def test_a_name_may_hold_the_delimiter_and_a_line_break(tmp_path: Path) -> None:
     """A quoted name is one name."""
     assert inspect_file(write(tmp_path, '"a,b","c\nd",e\n1,2,3\n')).names == ("a,b", "c\nd", "e")
+
+
+_READ = """
+import sys
+import pyarrow
+from derand.frames import ColumnKind, inspect_file
+file = inspect_file(sys.argv[1])
+rows = sum(batch.num_rows for batch in file.read_batches(dict.fromkeys(file.names, ColumnKind.NUMBER)))
+print(rows, pyarrow.default_memory_pool().max_memory())
+"""
+
+
+def test_reading_parquet_in_batches_takes_the_same_memory_for_any_file(tmp_path: Path) -> None:
+    """Neither a row group of a million rows nor several of them are held at once."""
+    peaks = []
+    for n_rows in (300_000, 2_400_000):
+        numbers = np.random.default_rng(0).normal(size=n_rows)
+        pq.write_table(pa.table({f"x{place}": numbers for place in range(4)}), tmp_path / "table.parquet")
+        command = [sys.executable, "-c", _READ, str(tmp_path / "table.parquet")]
+        rows, peak = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+        assert int(rows) == n_rows
+        peaks.append(int(peak))
+    assert peaks[1] < 1.2 * peaks[0]

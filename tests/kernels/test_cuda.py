@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
+import re
 import subprocess
 import sys
 import time
@@ -60,6 +61,31 @@ def test_without_a_gpu_the_error_says_what_is_missing(monkeypatch: pytest.Monkey
     with pytest.raises(ValueError, match=r"`backend`.*'cuda'.*NVIDIA GPU.*numba-cuda.*backend='numba'") as error:
         certify(model, [[0.0]], "gaussian:0.25", backend="cuda")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "refused"),
+    [
+        (AttributeError("module 'numpy' has no attribute 'row_stack'"), True),
+        (ImportError("no such module in a later numba-cuda"), False),
+        (None, False),
+    ],
+)
+def test_a_numpy_that_numba_cuda_cannot_compile_with_is_named(
+    error: Exception | None, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the function is gone that numba-cuda asks for, the error says what to install; no version is looked at."""
+
+    def load(name: str) -> None:
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr("numba.cuda.is_available", lambda: True)
+    monkeypatch.setattr(_cuda_device, "import_module", load)
+    monkeypatch.delattr(np, "row_stack", raising=False)
+    explanation = _cuda_device.explain_absence()
+    assert (explanation is not None) == refused
+    assert not refused or re.search(r"'row_stack'.*pip install 'numpy<2.5'.*backend='numba'", str(explanation))
 
 
 def test_a_forked_copy_of_a_process_that_uses_the_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,7 +136,8 @@ def test_added_stumps_are_the_brute_force_best(noise: Noise) -> None:
 def test_every_trainer_learns_and_certifies(noise: Noise, kind: type[CertifiedClassifier]) -> None:
     """Each trainer learns under the noise, and in one dimension no shift below the radius changes a label."""
     X, target = draw()
-    clf = kind(noise=noise, split_step=0.05).fit(X[:, :1], target)
+    steps = {"split_step": 0.05} if "split_step" in kind._get_param_names() else {}  # faster, where splits are searched
+    clf = kind(noise=noise, **steps).fit(X[:, :1], target)
     certificates = clf.certify(X[:, :1])
     assert np.mean(certificates.label == target) > 0.7
     assert (certificates.radius > 0).mean() > 0.5

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates._problem import PackedTerms, Problem
 from derand.certificates._rule import Bounds, Engine, Rule
-from derand.kernels import LAW, Backend, DeviceBackend, Failures, rounding_bound
+from derand.kernels import LAW, Backend, DeviceBackend, Failures, require_gradual_underflow, rounding_bound
 from derand.noise import Noise
 from derand.threads import run_blocks
 from derand.threat import Threat
@@ -25,6 +25,7 @@ _BLOCK_NUMBERS = 2**19  # numbers in a block's probability table
 _BLOCK_ROWS = 2**13
 _FEW_ROWS = 2**7  # not worth the change from one block to the next
 _FAINT = 1e-280  # near FLOOR: the logarithm is needed
+_NEAR_TIE = 1e-6  # far more than `tails` and `failures` can differ by
 
 
 class ByVote(Rule):
@@ -41,6 +42,7 @@ class ByVote(Rule):
         slack = noise.tie_margin(terms.tie_band())  # so that the computed label, too, holds throughout the ball
 
         def bound_block(block: slice) -> None:
+            require_gradual_underflow()
             x = np.asarray(rows[block], dtype=np.float64)
             falls, rises = terms.category_shifts(x, columns.budgets, unseen=threats[0].unseen)
             cut = (problem.threshold - terms.base - terms.fixed_scores(x))[:, None]
@@ -48,7 +50,7 @@ class ByVote(Rule):
             high = (cut - rises - columns.widenings) // terms.step
             is_one, failing, path[block] = _failing_masses(_Masses(engine.kernels, terms, x, noise), low, high)
             constant = np.where(is_one[:, None], low < 0, high >= terms.largest)
-            reduced = noise.radius_of_log(failing) - slack * (failing > -np.inf)
+            reduced = noise.radius_of_log(failing) - slack
             label[block] = is_one
             log_failure[block] = failing
             radius[block] = np.where(constant, np.inf, np.maximum(reduced, 0.0))
@@ -105,7 +107,7 @@ def _failing_masses(masses: _Masses, low: IntArray, high: IntArray) -> tuple[Boo
         return is_one, log_mass[:, None], path[:, None]
     widening = 1 + rounding_bound(masses.terms.scores.size)
     low_mass, high_mass = (np.minimum(mass * widening, 1.0) for mass in masses.tails(low, high))
-    is_one = low_mass[:, 0] < 0.5  # class 1 must be proven: a tie is class 0
+    is_one = _decide_labels(masses, low_mass[:, 0], low[:, 0])
     mass, paths = np.where(is_one[:, None], low_mass, high_mass), np.full(low.shape, LAW, dtype=np.uint8)
     with np.errstate(divide="ignore"):
         log_masses = np.log(mass)
@@ -116,6 +118,15 @@ def _failing_masses(masses: _Masses, low: IntArray, high: IntArray) -> tuple[Boo
         cut = np.where(is_one, low[:, k], high[:, k])[at]
         _, log_masses[at, k], paths[at, k] = masses.failures(cut, at)
     return is_one, log_masses, paths
+
+
+def _decide_labels(masses: _Masses, mass: FloatArray, thresholds: IntArray) -> BoolArray:
+    """Whether class 1 is proven: whatever is asked beside, a label is what `failures` says."""
+    is_one = mass < 0.5
+    near = np.flatnonzero(np.abs(mass - 0.5) < _NEAR_TIE)  # farther from a tie both ways are certain to agree
+    if near.size:
+        is_one[near] = masses.failures(thresholds[near], near).proven
+    return is_one
 
 
 def _block_rows(terms: PackedTerms, engine: Engine, n_rows: int) -> int:

@@ -17,8 +17,8 @@ from derand.certificates._results import Certificates, Distribution
 from derand.certificates._rule import Bounds, Engine
 from derand.certificates._rules import find_rule
 from derand.certificates._votes import combine_members
-from derand.finite import require_finite
-from derand.kernels import load_backend
+from derand.finite import cast_exactly, refuse_masked, require_finite, require_unchanged
+from derand.kernels import load_backend, require_gradual_underflow
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise, exp_upward
 from derand.threads import count_threads
@@ -141,7 +141,7 @@ def certify_checked(
     by_member = [
         found.bound(problem, rows, noise, threats, engine)
         for member in model.members
-        for problem in find_problems(member)
+        for (problem,) in (find_problems(member),)  # one contrast each, for now
     ]
     results = []
     for one, bounds in zip(threats, zip(*by_member, strict=True), strict=True):
@@ -201,6 +201,7 @@ def distribution(model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str, back
     if rows.shape[0] * n_levels > 2**28:
         raise ValueError(f"The laws of {rows.shape[0]} rows take {n_levels} levels each: pass fewer rows at a time.")
     kernels = load_backend(backend)
+    require_gradual_underflow()
     laws = kernels.laws(kernels.prepare(packed.starts, packed.scores, invert=False), packed.table(rows, noise))
     pmf = np.zeros((rows.shape[0], n_levels))
     for row, start in enumerate(spread // step):
@@ -210,14 +211,16 @@ def distribution(model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str, back
 
 def _as_rows(model: Model, X: ArrayLike, noise: Noise) -> NDArray[Any]:
     """X as a numeric table that fits the model, its numerical columns finite. Keeps the dtype: blocks convert."""
-    rows = np.asarray(X)
-    if rows.dtype.kind not in "biuf":
-        try:
-            rows = np.asarray(X, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"`X` must hold numbers, got dtype {rows.dtype}: encode text columns first (StumpClassifier does so)."
-            ) from None
+    refuse_masked(X)
+    cells = np.asarray(X)
+    try:
+        if cells.dtype.kind not in "biufOUS":  # neither complex numbers nor times become numbers by a cast
+            raise TypeError(cells.dtype)
+        rows = cells if cells.dtype.kind in "biuf" else np.asarray(cells, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(
+            f"`X` must hold numbers, got dtype {cells.dtype}: encode text columns first (StumpClassifier does so)."
+        ) from None
     if rows.ndim != 2 or rows.shape[1] != model.n_features:
         raise ValueError(
             f"`X` must have shape (n_rows, {model.n_features}), one column per feature of the model, got {rows.shape}."
@@ -226,6 +229,10 @@ def _as_rows(model: Model, X: ArrayLike, noise: Noise) -> NDArray[Any]:
         raise ValueError(
             f"`units` of the noise must have one entry per feature, {model.n_features} in all, got {len(noise.units)}."
         )
+    if rows is not cells:
+        require_unchanged(cells, rows)
+    elif rows.dtype.itemsize > 4:  # smaller types are exact, and converted block by block
+        rows = cast_exactly(rows)
     categorical = set(model.categorical_features)
     require_finite(rows, (column for column in range(model.n_features) if column not in categorical))
     return rows

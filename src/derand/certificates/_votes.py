@@ -6,6 +6,7 @@ bounded.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -20,16 +21,28 @@ def combine_members(by_member: Sequence[Bounds], weights: FloatArray) -> Bounds:
     Sums of weights are compared with a margin above their rounding error, so that any order of adding decides alike.
     """
     sizes = np.abs(weights)
-    margin = 4 * EPSILON * sizes.size * sizes.sum()
+    margin = 4 * EPSILON * sizes.size * math.fsum(sizes.tolist())
     reverse = (weights < 0).astype(np.int64)[:, None]
     votes = np.stack([bounds.label for bounds in by_member]) ^ reverse
     radii = np.stack([bounds.radius for bounds in by_member])
-    label = (vote_share(votes, sizes) > 0.5).astype(np.int64)
+    label = _decide(votes, sizes, margin)
     held = np.where(votes == label, radii, 0.0)
     order = np.argsort(-held, axis=0, kind="stable")
     ahead = 2 * np.cumsum(sizes[order], axis=0) - sizes.sum() > margin
     best = np.where(ahead, np.take_along_axis(held, order, axis=0), 0.0).max(axis=0)
     return Bounds(label, np.full(label.size, np.nan), best)
+
+
+def _decide(votes: IntArray, sizes: FloatArray, margin: float) -> IntArray:
+    """Class 1 iff the weight that votes for it is ahead by more than the margin: what rounding tells apart is a tie.
+
+    Near a tie sums are exact, so that the order of the members does not matter.
+    """
+    share = vote_share(votes, sizes)
+    label = (share > 0.5).astype(np.int64)
+    for row in np.flatnonzero(np.abs(share - 0.5) < 1e-9):
+        label[row] = math.fsum(np.where(votes[:, row] == 1, sizes, -sizes).tolist()) > margin
+    return label
 
 
 def vote_share(votes: IntArray, weights: FloatArray) -> FloatArray:

@@ -13,12 +13,14 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, ParamSpec, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, Protocol
 
 import typer
+from typer.core import TyperCommand
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -75,12 +77,15 @@ def run_app(application: typer.Typer) -> None:
     application : typer.Typer
     """
     _open_closed_streams()
+    usual, warnings.formatwarning = warnings.formatwarning, _format_warning
     try:
         with _raise_on_sigterm():
             code = _find_exit_code(application)
     except _TerminatedError:
         complain("stopped by SIGTERM.")
         code = 128 + signal.SIGTERM
+    finally:
+        warnings.formatwarning = usual
     sys.exit(code)
 
 
@@ -156,6 +161,11 @@ def _discard_stdout() -> None:
         os.close(null)
 
 
+def _format_warning(message: Warning | str, *place: object, **line: object) -> str:
+    """A warning as one line, without the place in the code that gave it."""
+    return f"Warning: {' '.join(str(message).split())}\n"
+
+
 def complain(message: str) -> int:
     """One line on stderr; the exit code for bad input.
 
@@ -201,7 +211,35 @@ def add_command(command: Callable[Parameters, None]) -> Callable[Parameters, Non
     ----------
     command : callable
     """
-    return app.command()(clear_errors(command))
+    return app.command(cls=_Command)(clear_errors(command))
+
+
+class _Command(TyperCommand):
+    """A command whose help lists registries: `{NOISES}` and `{TRAINERS}` are filled in when the help is asked for."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        for parameter in self.params:
+            text = getattr(parameter, "help", None) or ""
+            for name, describe in _LISTS.items():
+                if name in text:
+                    text = text.replace(name, describe())
+                    parameter.help = text  # type: ignore[attr-defined]
+        super().format_help(ctx, formatter)
+
+
+def _list_noises() -> str:
+    from derand.noise import NOISES
+
+    return ", ".join(f"{name} (l{noise.norm} balls)" for name, noise in NOISES.items())
+
+
+def _list_trainers() -> str:
+    from derand.estimators import TRAINERS
+
+    return ", ".join(TRAINERS)
+
+
+_LISTS: dict[str, Callable[[], str]] = {"{NOISES}": _list_noises, "{TRAINERS}": _list_trainers}
 
 
 def require_choice(option: str, value: str, choices: Sequence[str]) -> None:

@@ -80,7 +80,7 @@ def _print_summary(summary: CertifyingSummary) -> None:
         print_facts(console, {f"values of {name!r} that training did not see": f"{count:,}"})
     for name in summary["empty_columns"]:
         print_facts(console, {f"values of {name!r}": "none in any row, which counts as one that training did not see"})
-    changes = f", and at most {l0} categorical changes" if l0 else ""
+    changes = f", and at most {l0} categorical {'change' if l0 == 1 else 'changes'}" if l0 else ""
     facts = {
         "noise": f"{summary['noise']}, l{summary['norm']} balls{changes}",
         "rows": f"{summary['rows']:,}, of which {summary['certified_rows']:,} certified",

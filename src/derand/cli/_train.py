@@ -29,12 +29,8 @@ def train(
     data: Annotated[Path, typer.Argument(help="Table to learn from, CSV or Parquet.", show_default=False)],
     target: Annotated[str, typer.Option(help="Column with the labels, of two kinds.", show_default=False)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model (JSON).", show_default=False)],
-    model: Annotated[
-        str, typer.Option(help="How it is trained: stumps (independent ones), tree-boost or ada-boost.")
-    ] = "stumps",
-    noise: Annotated[
-        str, typer.Option(help="Kind and scale: gaussian (certifies l2 balls), uniform or laplace (l1).")
-    ] = "gaussian:0.25",
+    model: Annotated[str, typer.Option(help="How it is trained: one of {TRAINERS}.")] = "stumps",
+    noise: Annotated[str, typer.Option(help="Kind and scale; kinds are {NOISES}.")] = "gaussian:0.25",
     scaling: Annotated[
         str,
         typer.Option(help="Count noise and radii in deviations (standard) or ranges (range) of each column, or none."),
@@ -54,7 +50,10 @@ def train(
     """
     require_choice("--scaling", scaling, SCALINGS)
     with show_progress("training"):
+        from derand.estimators import TRAINERS
         from derand.jobs import train_file
+
+        require_choice("--model", model, list(TRAINERS))
 
         summary = train_file(
             data,
@@ -84,6 +83,7 @@ def _print_summary(summary: TrainingSummary) -> None:
     print_facts(
         console,
         {
+            "trained by": summary["trainer"],
             "rows": f"{summary['rows']:,}",
             "classes": ", ".join(f"{name} ({count})" for name, count in summary["classes"].items()),
             "noise": f"{summary['noise']}, l{summary['norm']} balls, scaling {summary['scaling'] or 'none'}",

@@ -27,6 +27,7 @@ from sklearn.utils.validation import (
 
 from derand._arrays import TINY, FloatArray, IntArray
 from derand.certificates import Certificates, certify_checked
+from derand.finite import refuse_masked
 from derand.frames import TableEncoding, is_frame
 from derand.learn import TrainingTable, measure_units
 from derand.model import Model
@@ -297,6 +298,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _check_table(self, X: Any, reset: bool) -> Any:
         """X as a frame, or as an array of two dimensions whose cells are not looked at yet."""
+        refuse_masked(X)
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             if 0 in X.shape:

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from derand.finite import name_gaps, require_finite
+from derand._arrays import FloatArray
+from derand.finite import cast_exactly, name_gaps, require_finite
 from derand.frames._kinds import Category, ColumnKind, is_missing, kind_of_values
-from derand.frames._tables import FloatArray, Table, judge_cell, name_column, open_table
+from derand.frames._tables import Table, judge_cell, name_column, open_table
 
 CategoricalFeatures = str | Iterable[object] | None
 """What the parameter `categorical_features` of a classifier may be."""
@@ -79,7 +80,7 @@ class TableEncoding:
             An array of float64 without categorical columns is returned as it is.
         """
         if isinstance(X, np.ndarray) and X.dtype.kind in "iuf" and not self.categories:
-            return np.asarray(X, dtype=np.float64)
+            return cast_exactly(X, self.name)
         table = open_table(X)
         matrix = np.empty((table.n_rows, table.n_columns), order="F")
         for column in range(table.n_columns):
@@ -167,7 +168,7 @@ def _refuse_text(table: Table, column: int) -> None:
     if kind in (ColumnKind.NUMBER, ColumnKind.BOOLEAN):
         return
     values = table.code_values(column)[1] if kind is ColumnKind.TEXT else []
-    example = f", such as {values[0]!r}," if values else ""
+    example = f", such as {values[0]!r}" if values else ""
     raise ValueError(
         f"A numerical column must hold numbers, but {name_column(table, column)} holds {table.describe(column)}"
         f"{example}: name it in `categorical_features`, or turn it into numbers first."

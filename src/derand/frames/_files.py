@@ -35,6 +35,7 @@ _DELIMITERS = ",;\t"
 _FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 _BLOCK_BYTES = 2**22
 _BATCH_ROWS = 2**16
+_COLUMN_BYTES = 2**16  # of a Parquet column, read at a time
 _STRAY_TEXT = re.compile(r"CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to double: invalid value '(.*)'")
 
 
@@ -344,7 +345,8 @@ def _batches(file: TableFile, kinds: Mapping[str, ColumnKind]) -> Iterator[pa.Re
     if file.delimiter is None:
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(file.path) as content:
+        # else column chunks are read whole and ahead of time, and stay: memory would grow with the file
+        with pq.ParquetFile(file.path, pre_buffer=False, buffer_size=_COLUMN_BYTES) as content:
             _check_parquet_kinds(file.path, content.schema_arrow, kinds)
             yield from content.iter_batches(batch_size=_BATCH_ROWS, columns=list(kinds))
         return

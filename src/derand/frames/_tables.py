@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from derand._arrays import FloatArray, IntArray
+from derand.finite import cast_exactly
 from derand.frames._kinds import Category, ColumnKind, is_missing, kind_of_arrow_type, kind_of_cell, kind_of_letter
 
 if TYPE_CHECKING:
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Cells = NDArray[Any]
 """Numbers, text, booleans or objects."""
 
@@ -57,9 +57,13 @@ def open_table(X: object) -> Table:
     return _ADAPTERS[library](X) if library is not None else ArrayTable(np.asarray(X))
 
 
+def _name_or_number(table: Table, column: int) -> str | int:
+    return column if table.names is None else table.names[column]
+
+
 def name_column(table: Table, column: int) -> str:
     """How errors name a column."""
-    return f"column {column if table.names is None else table.names[column]!r} of `X`"
+    return f"column {_name_or_number(table, column)!r} of `X`"
 
 
 def _find_library(X: object) -> str | None:
@@ -93,7 +97,7 @@ class ArrayTable:
         return _describe_array(self._array[:, column], self, column)
 
     def read_numbers(self, column: int) -> FloatArray:
-        return _read_numbers(self._array[:, column])
+        return _read_numbers(self._array[:, column], self, column)
 
     def code_values(self, column: int) -> tuple[IntArray, list[Category]]:
         return _code_values(self._array[:, column], self, column)
@@ -124,7 +128,11 @@ class PandasTable:
     def read_numbers(self, column: int) -> FloatArray:
         series = self._frame.iloc[:, column]
         if series.dtype.name == "object":
-            return _read_numbers(series.to_numpy())
+            return _read_numbers(series.to_numpy(), self, column)
+        if series.dtype.kind in "iu":  # a type of pandas may have gaps beside its integers
+            cast_exactly(
+                series.dropna().to_numpy(dtype=series.dtype.name.lower()), lambda _: _name_or_number(self, column)
+            )
         return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
 
     def code_values(self, column: int) -> tuple[IntArray, list[Category]]:
@@ -158,8 +166,12 @@ class ArrowTable:
         return str(self._column(column).type) if kind in (ColumnKind.OTHER, ColumnKind.EMPTY) else kind.value
 
     def read_numbers(self, column: int) -> FloatArray:
-        numbers_only = self._column(column).cast("float64")
-        return np.asarray(numbers_only.to_numpy(), dtype=np.float64)
+        import pyarrow.types as kinds
+
+        cells = self._column(column)
+        if kinds.is_integer(cells.type):
+            cast_exactly(cells.drop_null().to_numpy(), lambda _: _name_or_number(self, column))
+        return np.asarray(cells.cast("float64", safe=False).to_numpy(), dtype=np.float64)
 
     def code_values(self, column: int) -> tuple[IntArray, list[Category]]:
         encoded = self._column(column).dictionary_encode().unify_dictionaries().combine_chunks()
@@ -230,9 +242,9 @@ def _describe_array(array: Cells, table: Table, column: int) -> str:
     return str(array.dtype) if kind is ColumnKind.OTHER else kind.value
 
 
-def _read_numbers(array: Cells) -> FloatArray:
+def _read_numbers(array: Cells, table: Table, column: int) -> FloatArray:
     if array.dtype.kind != "O":
-        return np.asarray(array, dtype=np.float64)
+        return cast_exactly(array, lambda _: _name_or_number(table, column))
     return np.array([np.nan if is_missing(value) else value for value in array.tolist()], dtype=np.float64)
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand._arrays import EPSILON, TINY, BoolArray, FloatArray, IntArray
 
 TAIL_ERROR = 96 * EPSILON
 """Relative error of a computed cell probability away from the tails (README.md, step 1)."""
@@ -102,6 +102,22 @@ class DeviceBackend(Backend, Protocol):
         self, plan: Any, rows: FloatArray, edges: Edges, low: IntArray, high: IntArray
     ) -> tuple[FloatArray, FloatArray]:
         """`tails`, the table computed in the same way."""
+
+
+_SMALLEST, _HALF = 2.0**-1074, 0.5
+
+
+def require_gradual_underflow() -> None:
+    """Refuse a thread in which subnormal numbers count as zero: bounds would lose mass (README.md, step 3).
+
+    Found by arithmetic, whatever the processor: a result below the smallest normal double, and an operand.
+    """
+    if not (TINY * _HALF > 0.0 and _SMALLEST * 2.0**1000 > 0.0):
+        raise ValueError(
+            "The processor flushes subnormal numbers to zero in this thread, which would make bounds unsound: some "
+            "library has set it so, often one compiled with -ffast-math. Set it back before certifying, such as by "
+            "torch.set_flush_denormal(False), or certify in a process that does not load that library."
+        )
 
 
 BACKENDS = {"numba": "derand.kernels._numba", "numpy": "derand.kernels._numpy", "cuda": "derand.kernels._cuda"}

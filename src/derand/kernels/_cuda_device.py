@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,22 @@ def explain_absence() -> str | None:
     if not usable:
         found = cuda.cuda_error() or "no device, or no compiler library (`pip install numba-cuda[cu12]` brings it)"
         return _refuse(str(found))
+    return _explain_lost_function()
+
+
+def _explain_lost_function() -> str | None:
+    """Why numba-cuda cannot compile with this NumPy, or None where it can.
+
+    `numpy.row_stack` went with NumPy 2.5, and numba-cuda 0.30 names it in a module that it loads to compile.
+    """
+    if hasattr(np, "row_stack"):
+        return None
+    try:
+        import_module("numba.cuda.np.arrayobj")
+    except AttributeError as error:
+        return _refuse(f"a numba-cuda that does not fit NumPy {np.__version__} ({error}): `pip install 'numpy<2.5'`")
+    except ImportError:  # another numba-cuda, which has no such module
+        return None
     return None
 
 

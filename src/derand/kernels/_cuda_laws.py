@@ -19,6 +19,7 @@ from numba import config, cuda, float64
 
 from derand._arrays import FloatArray, IntArray
 from derand.kernels import FLOOR, NEGLIGIBLE
+from derand.kernels.compiling import compile_once
 
 THREADS = 4 if config.ENABLE_CUDASIM else 128
 """Threads per block: a power of two."""
@@ -33,10 +34,10 @@ _HALF = THREADS // 2
 
 
 def compile_kernel(function: Callable[..., None]) -> Any:
-    """A kernel kept on disk once compiled, of few enough registers that several blocks share a multiprocessor."""
+    """A kernel kept on disk where possible, of few enough registers that several blocks share a multiprocessor."""
     if config.ENABLE_CUDASIM:
         return cuda.jit(function, fastmath=False)
-    return cuda.jit(function, fastmath=False, cache=True, max_registers=_REGISTERS)
+    return compile_once(cuda.jit, function, fastmath=False, max_registers=_REGISTERS)
 
 
 @compile_kernel

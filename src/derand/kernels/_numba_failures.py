@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
@@ -46,6 +45,7 @@ from derand.kernels._numba_tilted import (
     tilt_for_inversion,
     tilt_stumps,
 )
+from derand.kernels.compiling import compile_loop
 
 _GROUP = 16  # transforms come in multiples of that, so that a row's result does not depend on the rows beside it
 _BATCH_ROWS = 64
@@ -141,7 +141,7 @@ def _lay_out(plan: Plan, table: FloatArray, thresholds: IntArray) -> tuple[Float
     return np.ascontiguousarray(table), np.ascontiguousarray(thresholds)
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _walk(table: FloatArray, thresholds: IntArray, terms: Terms, work: Workspace) -> tuple[BoolArray, FloatArray]:
     """Row by row: the side that seems to fail, and the other one where that does not."""
     proven, log_failure = np.zeros(thresholds.size, dtype=np.bool_), np.empty(thresholds.size)
@@ -192,7 +192,7 @@ def _make_arrays(terms: Terms, grid: Grid) -> tuple[Batch, NDArray[np.float32]]:
     return make_batch(size, terms, grid), np.empty((size, grid.n_points), dtype=np.float32)
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _begin(
     table: FloatArray,
     thresholds: IntArray,
@@ -231,7 +231,7 @@ def _begin(
     return used
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _finish(
     thresholds: IntArray,
     terms: Terms,

@@ -18,12 +18,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.kernels import MIN_TERMS_FOR_FOURIER
 from derand.kernels._numba_tilted import LOW, PlaceArray, Terms
+from derand.kernels.compiling import compile_loop
 
 MAX_FREQUENCIES = 64
 _ACCURACY = 4.4e-10  # what may be added to the sum, relative to it; the sum itself may be as much too large
@@ -135,7 +135,7 @@ def period_of(shortest: float, number: int) -> int:
     return math.ceil(shortest * 2.0 ** (number / 4))
 
 
-_period_of = njit(nogil=True, cache=True)(period_of)
+_period_of = compile_loop()(period_of)
 
 
 def choose_grids(terms: Terms) -> tuple[Grid, ...]:
@@ -206,7 +206,7 @@ def tabulate(levels: FloatArray, period: int) -> FloatArray:
     return np.stack([np.cos(angles), np.where(2 * turns > period, -np.sin(angles), np.sin(angles))], axis=1)
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def begin_inversion(
     terms: Terms, grid: Grid, batch: Batch, row: int, cut: int, shift: int, coefficients: NDArray[np.float32]
 ) -> bool:
@@ -236,7 +236,7 @@ def begin_inversion(
     return mean > -2.0 * math.log(accuracy * expected)  # f is on the average not too small
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _spread_stumps(terms: Terms, grid: Grid, batch: Batch, row: int, coefficients: NDArray[np.float32]) -> float:
     """Coefficients of -f / 2, f = sum over terms and j <= 6 of x**j / j, x = 4 p (1 - p) sin(w s / 2)**2; its mean."""
     n_terms, n_bins = terms.shifts.size, grid.shifts.size
@@ -273,7 +273,7 @@ def _spread_stumps(terms: Terms, grid: Grid, batch: Batch, row: int, coefficient
     return mean
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _spread_cells(terms: Terms, grid: Grid, batch: Batch, row: int, coefficients: NDArray[np.float32]) -> float:
     """Coefficients of -f / 2, f = sum over terms of slope * x + level; the mean of f.
 
@@ -306,7 +306,7 @@ def _spread_cells(terms: Terms, grid: Grid, batch: Batch, row: int, coefficients
     return grid.slope * mean + levels
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _pair_up(weights: FloatArray, scores: IntArray, cell: int, end: int, pairs: FloatArray) -> None:
     """Add p q to the coefficient of cos(w (s - t)), for a cell and all that follow in its term."""
     points = pairs.size
@@ -330,7 +330,7 @@ def bound_phi(coefficients: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(np.exp(values, out=values))
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def finish_inversion(
     terms: Terms, grid: Grid, batch: Batch, row: int, cut: int, turns: FloatArray, phi_bounds: NDArray[np.float32]
 ) -> float:
@@ -358,7 +358,7 @@ def finish_inversion(
     return bound if log_allowed >= max(-_ALIASES, -theta * period - log_prefactor) else -1.0
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _bound_dropped(
     grid: Grid, batch: Batch, row: int, period: int, allowed: float, phi_bounds: NDArray[np.float32]
 ) -> tuple[int, float]:
@@ -383,7 +383,7 @@ def _bound_dropped(
     return _drop_along_parabola(batch.decline[row], batch.bend[row], period, kept, total, allowed)
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _weigh(phi_bounds: NDArray[np.float32], weights: FloatArray, at: int, count: int) -> float:
     """Sum of bounds times weights over some points; four running sums are faster than one."""
     if count % 4:
@@ -397,7 +397,7 @@ def _weigh(phi_bounds: NDArray[np.float32], weights: FloatArray, at: int, count:
     return (a + b) + (c + d)
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _drop_along_parabola(
     decline: float, bend: float, period: int, kept: int, total: float, allowed: float
 ) -> tuple[int, float]:
@@ -417,7 +417,7 @@ def _drop_along_parabola(
     return kept, total
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _multiply_stumps(
     weights: FloatArray, places: PlaceArray, table: FloatArray, real: FloatArray, imaginary: FloatArray
 ) -> None:
@@ -432,7 +432,7 @@ def _multiply_stumps(
             real[k], imaginary[k] = x * a - y * b, x * b + y * a
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _multiply_cells(
     weights: FloatArray,
     starts: IntArray,
@@ -456,7 +456,7 @@ def _multiply_cells(
             real[k], imaginary[k] = x * a[k] - y * b[k], x * b[k] + y * a[k]
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _sum_kept(real: FloatArray, imaginary: FloatArray, cut: int, theta: float, period: int) -> tuple[float, float]:
     """The sum over the frequencies that are kept, and by how much an error of all values of phi can change it."""
     decay, rest = math.exp(-theta), -math.expm1(-theta)
@@ -473,7 +473,7 @@ def _sum_kept(real: FloatArray, imaginary: FloatArray, cut: int, theta: float, p
     return -math.expm1(-theta * period) * total, errors
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _unit_root(number: int, period: int) -> tuple[float, float]:
     """Cosine and sine of 2 pi number / period, the argument reduced in integers."""
     at = number % period

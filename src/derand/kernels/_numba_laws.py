@@ -10,13 +10,13 @@ would reorder the sums that the argument counts.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from derand._arrays import FloatArray, IntArray
 from derand.kernels import FLOOR, NEGLIGIBLE
+from derand.kernels.compiling import compile_loop
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def laws(table: FloatArray, starts: IntArray, scores: IntArray) -> FloatArray:
     """P(S = s) for each row and s = 0, 1, ..., largest score."""
     terms = starts.size - 1
@@ -31,7 +31,7 @@ def laws(table: FloatArray, starts: IntArray, scores: IntArray) -> FloatArray:
     return result
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def tails(
     table: FloatArray, starts: IntArray, scores: IntArray, low: IntArray, high: IntArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -56,7 +56,7 @@ def tails(
     return low_mass, high_mass
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def largest_score(starts: IntArray, scores: IntArray, first: int, stop: int) -> int:
     """Largest sum of the scores of terms first..stop-1."""
     total = 0
@@ -65,7 +65,7 @@ def largest_score(starts: IntArray, scores: IntArray, first: int, stop: int) -> 
     return total
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _largest_shift(scores: IntArray) -> int:
     """The largest score of all cells."""
     largest = 0
@@ -74,7 +74,7 @@ def _largest_shift(scores: IntArray) -> int:
     return largest
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def build_law(
     row: FloatArray,
     starts: IntArray,
@@ -125,7 +125,7 @@ def build_law(
     return law[first:stop], first - margin + least, least, most, lost
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def possible_scores(row: FloatArray, scores: IntArray, begin: int, end: int) -> tuple[int, int]:
     """Lowest and highest score among the cells of positive probability."""
     bottom, top = -1, -1
@@ -138,7 +138,7 @@ def possible_scores(row: FloatArray, scores: IntArray, begin: int, end: int) -> 
     return bottom, top
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _drop_light_ends(law: FloatArray, first: int, stop: int, budget: float) -> tuple[int, int, float]:
     """The range left when light states are dropped at both ends, eight at a time, and their mass."""
     left = right = 0.0
@@ -157,14 +157,14 @@ def _drop_light_ends(law: FloatArray, first: int, stop: int, budget: float) -> t
     return first, stop, left + right
 
 
-@njit(nogil=True, cache=True, inline="always")
+@compile_loop(inline="always")
 def _sum_of_eight(law: FloatArray, at: int) -> float:
     a, b = (law[at] + law[at + 1]) + (law[at + 2] + law[at + 3]), (law[at + 4] + law[at + 5])
     return a + (b + (law[at + 6] + law[at + 7]))
 
 
 # The loops below run over slices from 0 upward: only so are they compiled to vector instructions.
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _add_stump(law: FloatArray, grown: FloatArray, first: int, stop: int, span: int, stay: float, move: float) -> None:
     """The law after one more term of two cells; it is 0 for `span` states on either side."""
     after, unmoved, moved = grown[first:stop], law[first:stop], law[first - span : stop - span]
@@ -172,7 +172,7 @@ def _add_stump(law: FloatArray, grown: FloatArray, first: int, stop: int, span: 
         after[t] = stay * unmoved[t] + move * moved[t]
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _add_steps(
     law: FloatArray,
     grown: FloatArray,
@@ -196,7 +196,7 @@ def _add_steps(
                 shifted[t] += mass * before[t]
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _running_sums(law: FloatArray, below: FloatArray, above: FloatArray) -> None:
     """below[j] = law[0] + ... + law[j-1] and above[j] = law[j] + ... + law[size-1], both compensated."""
     size = law.size
@@ -212,7 +212,7 @@ def _running_sums(law: FloatArray, below: FloatArray, above: FloatArray) -> None
         above[t] = total + lost
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _join(law: FloatArray, sums: FloatArray, last: int, cut: int) -> float:
     """Sum over a of law[a] * sums[cut - a + 1], the index kept within 0 .. last; compensated."""
     total, lost = 0.0, 0.0
@@ -221,7 +221,7 @@ def _join(law: FloatArray, sums: FloatArray, last: int, cut: int) -> float:
     return total + lost
 
 
-@njit(nogil=True, cache=True, inline="always")
+@compile_loop(inline="always")
 def add_compensated(total: float, lost: float, value: float) -> tuple[float, float]:
     """One step of a compensated sum of non-negative numbers (Neumaier)."""
     grown = total + value

@@ -14,12 +14,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.kernels import FLOOR, NEGLIGIBLE
 from derand.kernels._numba_laws import add_compensated, build_law, possible_scores
+from derand.kernels.compiling import compile_loop
 
 PlaceArray = NDArray[np.uint64]  # unsigned: a signed index is checked for wrapping around, which no loop survives
 
@@ -112,13 +112,13 @@ def make_workspace(terms: Terms) -> Workspace:
     )
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def cut_of(terms: Terms, side: int, threshold: int) -> int:
     """The threshold as a lower tail of that side's scores."""
     return threshold if side == LOW else terms.whole - threshold - 1
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def load_row(row: FloatArray, terms: Terms, threshold: int, work: Workspace) -> tuple[float, float]:
     """Lay a row of stumps out in the workspace; threshold minus mean, and deviation, of the untilted law."""
     if terms.are_stumps:
@@ -128,7 +128,7 @@ def load_row(row: FloatArray, terms: Terms, threshold: int, work: Workspace) -> 
     return tilted_moments(row, terms, LOW, threshold, 0.0, work)
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def is_possible(row: FloatArray, terms: Terms, side: int, cut: int, work: Workspace) -> bool:
     """Whether an outcome of positive probability has a score of at most `cut`."""
     least = 0.0
@@ -142,7 +142,7 @@ def is_possible(row: FloatArray, terms: Terms, side: int, cut: int, work: Worksp
     return cut >= least
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def log_tail_by_laws(row: FloatArray, terms: Terms, side: int, threshold: int, work: Workspace) -> float:
     """Upper bound of the logarithm of the mass on that side of the threshold; -inf if and only if it is impossible."""
     cut = cut_of(terms, side, threshold)
@@ -157,14 +157,14 @@ def log_tail_by_laws(row: FloatArray, terms: Terms, side: int, threshold: int, w
     return math.log(total) + log_prefactor + roundings * EPSILON
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def count_roundings(terms: Terms, tilt: float, cut: int, exponent: int, shift: int) -> float:
     """Of the weights, the normalisers' product and the final logarithm, in units of EPSILON (README.md, step 6)."""
     n_terms = terms.starts.size - 1
     return terms.n_cells + n_terms * (8 - tilt * terms.largest) + 512 + 2 * abs(exponent) - 4 * tilt * (shift + cut)
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _sum_laws(
     weights: FloatArray, terms: Terms, side: int, cut: int, tilt: float, work: Workspace
 ) -> tuple[float, int]:
@@ -186,7 +186,7 @@ def _sum_laws(
     return total + 2 * lost + FLOOR, length
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _order_by_variance(weights: FloatArray, starts: IntArray, scores: IntArray) -> IntArray:
     """The terms from small to large variance, sorted by powers of two: a law stays narrow for as long as possible."""
     n_terms = starts.size - 1
@@ -208,7 +208,7 @@ def _order_by_variance(weights: FloatArray, starts: IntArray, scores: IntArray) 
     return order
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def find_tilt(
     row: FloatArray, terms: Terms, side: int, cut: int, gap: float, deviation: float, work: Workspace
 ) -> tuple[float, float, float]:
@@ -237,7 +237,7 @@ def find_tilt(
     return tilt, gap, deviation
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def tilt_for_inversion(
     row: FloatArray, terms: Terms, side: int, cut: int, tilt: float, gap: float, deviation: float, work: Workspace
 ) -> tuple[float, float, float]:
@@ -249,7 +249,7 @@ def tilt_for_inversion(
     return steeper, gap, deviation
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def tilted_moments(
     row: FloatArray, terms: Terms, side: int, cut: int, tilt: float, work: Workspace
 ) -> tuple[float, float]:
@@ -264,7 +264,7 @@ def tilted_moments(
     return cut - mean, math.sqrt(variance)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compile_loop(error_model="numpy")
 def _moments_of_stumps(
     stay: FloatArray, move: FloatArray, shifts: FloatArray, places: PlaceArray, powers: FloatArray
 ) -> tuple[float, float]:
@@ -278,7 +278,7 @@ def _moments_of_stumps(
     return mean, variance
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _moments_of_cells(
     row: FloatArray, starts: IntArray, scores: IntArray, places: PlaceArray, powers: FloatArray
 ) -> tuple[float, float]:
@@ -300,7 +300,7 @@ def _moments_of_cells(
     return mean, variance
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def tilt_cells(
     row: FloatArray, terms: Terms, side: int, tilt: float, powers: FloatArray, weights: FloatArray
 ) -> tuple[float, int, int]:
@@ -338,7 +338,7 @@ def tilt_cells(
     return fraction, exponent, shift
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def tilt_stumps(terms: Terms, side: int, work: Workspace, stay: FloatArray, move: FloatArray) -> tuple[float, int]:
     """`tilt_cells` for the row of stumps in the workspace: fills the weights of score 0 and of the other score.
 
@@ -354,7 +354,7 @@ def tilt_stumps(terms: Terms, side: int, work: Workspace, stay: FloatArray, move
     return fraction, exponent
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compile_loop(error_model="numpy")
 def _weigh_stumps(low: FloatArray, high: FloatArray, masses: FloatArray, stay: FloatArray, move: FloatArray) -> None:
     """Weights of stumps, given their powers in `move`; one loop of vector instructions."""
     for term in range(low.size):
@@ -366,7 +366,7 @@ def _weigh_stumps(low: FloatArray, high: FloatArray, masses: FloatArray, stay: F
         move[term] = heavy / mass
 
 
-@njit(nogil=True, cache=True, inline="always")
+@compile_loop(inline="always")
 def _normalise(fraction: float, exponent: int) -> tuple[float, int]:
     """The same fraction * 2**exponent, the fraction kept from underflow and overflow."""
     if fraction < 1e-10 or fraction > 1e10:
@@ -375,7 +375,7 @@ def _normalise(fraction: float, exponent: int) -> tuple[float, int]:
     return fraction, exponent
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _heaviest_cell(row: FloatArray, scores: IntArray, begin: int, end: int, tilt: float) -> int:
     """The cell whose tilted weight is largest."""
     best, heaviest = -np.inf, begin
@@ -385,7 +385,7 @@ def _heaviest_cell(row: FloatArray, scores: IntArray, begin: int, end: int, tilt
     return heaviest
 
 
-@njit(nogil=True, cache=True)
+@compile_loop()
 def _join_tilted(law_a: FloatArray, law_b: FloatArray, cut: int, tilt: float, sums: FloatArray) -> float:
     """Sum over a + b <= cut of law_a[a] * law_b[b] * exp(tilt * (cut - a - b))."""
     decay = math.exp(tilt)

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from derand._arrays import FloatArray
+from derand.kernels.compiling import compile_loop
 
 _CHUNK_NUMBERS = 2**20  # numbers in one piece of the matrix of probabilities
 _LEAST_CHUNK = 16  # candidates of a piece
@@ -121,4 +121,4 @@ def _add_products_plainly(counts: FloatArray, shares: FloatArray, result: FloatA
                 total[at] += counts[row, level] * shares[level, at]
 
 
-_add_products: Any = njit(nogil=True, cache=True)(_add_products_plainly)
+_add_products: Any = compile_loop()(_add_products_plainly)

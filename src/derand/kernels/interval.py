@@ -7,9 +7,9 @@ or units. README.md, step 1, counts the errors.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from derand._arrays import EPSILON, TINY, FloatArray, IntArray
+from derand.kernels.compiling import compile_loop
 
 _LEAST = 2.0**-1074
 _STEP_UP = 0.5 * EPSILON * (1 + EPSILON)
@@ -61,7 +61,7 @@ def bound_cells(x: FloatArray, edges: FloatArray, halves: FloatArray, starts: In
     return cells
 
 
-@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
+@compile_loop(error_model="numpy")
 def _fill_sides(x: FloatArray, edges: FloatArray, halves: FloatArray, sides: FloatArray) -> None:
     for row in range(x.shape[0]):
         for i in range(edges.size):
@@ -70,7 +70,7 @@ def _fill_sides(x: FloatArray, edges: FloatArray, halves: FloatArray, sides: Flo
             sides[row, 2 * i + 1] = _share(_subtract_up(x[row, i], edges[i]), half, half)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
+@compile_loop(error_model="numpy")
 def _fill_cells(x: FloatArray, edges: FloatArray, halves: FloatArray, starts: IntArray, cells: FloatArray) -> None:
     between = np.empty(edges.size)
     for row in range(x.shape[0]):
@@ -86,7 +86,7 @@ def _fill_cells(x: FloatArray, edges: FloatArray, halves: FloatArray, starts: In
             cells[row, last + term + 1] = _share(left, halves[last], halves[last])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
+@compile_loop(error_model="numpy")
 def _share(left: float, right: float, half: float) -> float:
     """Share of a cell that reaches so far to the left and to the right of the centre: 0 only without an overlap."""
     overlap = _subtract_up(min(right, half), -min(left, half))
@@ -94,7 +94,7 @@ def _share(left: float, right: float, half: float) -> float:
     return share if overlap > 0.0 else 0.0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
+@compile_loop(error_model="numpy")
 def _subtract_up(a: float, b: float) -> float:
     """a - b rounded upward: exact where the difference is representable (Knuth's error-free sum)."""
     difference = a - b

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from derand._arrays import FloatArray, IntArray
+from derand.kernels.compiling import compile_loop
 
 COEFFICIENTS = (
     0.46151582985003775,
@@ -139,7 +139,7 @@ def bound_cells(
 # time, too. Products and sums are not contracted: a number does not depend on its place in an array.
 
 
-@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
+@compile_loop(error_model="numpy")
 def _fill_distances(x: FloatArray, edges: FloatArray, scales: FloatArray, z: FloatArray, exponents: FloatArray) -> None:
     n_edges = edges.size
     for row in range(x.shape[0]):
@@ -150,13 +150,13 @@ def _fill_distances(x: FloatArray, edges: FloatArray, scales: FloatArray, z: Flo
             exponents[start + i] = -0.5 * (distance * distance)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
+@compile_loop(error_model="numpy")
 def _fill_tails(z: FloatArray, decay: FloatArray, tails: FloatArray) -> None:
     for i in range(z.size):
         tails[i] = _tail(z[i], decay[i])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
+@compile_loop(error_model="numpy")
 def _fill_sides(z: FloatArray, decay: FloatArray, sides: FloatArray, error: float, growth: float, least: float) -> None:
     for i in range(z.size):
         tail = _tail(abs(z[i]), decay[i])
@@ -164,7 +164,7 @@ def _fill_sides(z: FloatArray, decay: FloatArray, sides: FloatArray, error: floa
         sides[2 * i + 1] = _side(-z[i], tail, error, growth, least)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
+@compile_loop(error_model="numpy")
 def _fill_cells(
     z: FloatArray,
     decay: FloatArray,
@@ -196,7 +196,7 @@ def _fill_cells(
             cells[row, last + term + 1] = _side(-ends[last], tails[last], error, growth, least)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
+@compile_loop(error_model="numpy")
 def _side(z: float, tail: float, error: float, growth: float, least: float) -> float:
     """Upper bound of P(noise > z), from the tail at the distance of z."""
     small = max(tail * (1.0 + (error + growth * (z * z))), least)
@@ -205,7 +205,7 @@ def _side(z: float, tail: float, error: float, growth: float, least: float) -> f
     return small if z > 0.0 else large
 
 
-@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
+@compile_loop(error_model="numpy")
 def _subtract(left: float, right: float, left_tail: float, right_tail: float, error: float, growth: float) -> float:
     """Upper bound of P(left > noise > right), from the tails at their distances, for ends that are not close."""
     left_error, right_error = error + growth * (left * left), error + growth * (right * right)
@@ -217,7 +217,7 @@ def _subtract(left: float, right: float, left_tail: float, right_tail: float, er
     return astride if (left > 0.0) & (right < 0.0) else apart
 
 
-@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
+@compile_loop(error_model="numpy")
 def _integrate(middle: float, width: float, decay: float, error: float, growth: float) -> float:
     """Upper bound of the mass of a narrow cell, from the geometric mean of exp(-z**2 / 2) at its two ends."""
     # its density integrated by a power series, all of whose terms are positive
@@ -231,7 +231,7 @@ def _integrate(middle: float, width: float, decay: float, error: float, growth: 
     return _DENSITY * decay * width * total * (1.0 + (error + growth * square))
 
 
-@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
+@compile_loop(error_model="numpy")
 def _tail(z: float, decay: float) -> float:
     t = (z - 5.0) / (z + 5.0)
     s = t * t

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from derand._arrays import FloatArray, IntArray
+from derand.kernels.compiling import compile_loop
 
 _TILE = 64  # rows that are read while their cache lines are at hand
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio spreads neighbouring keys
@@ -82,6 +82,6 @@ def _accumulate(
         counts[target[row], codes[row]] += weights[row]
 
 
-gather: Any = njit(nogil=True, cache=True)(_gather)
-encode: Any = njit(nogil=True, cache=True)(_encode)
-accumulate: Any = njit(nogil=True, cache=True)(_accumulate)
+gather: Any = compile_loop()(_gather)
+encode: Any = compile_loop()(_encode)
+accumulate: Any = compile_loop()(_accumulate)

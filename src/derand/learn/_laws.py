@@ -15,10 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from derand._arrays import FloatArray, IntArray
+from derand.kernels.compiling import compile_loop
 from derand.model import StepFunction
 from derand.noise import Noise
 
@@ -195,5 +195,5 @@ def _find_scores_plainly(
     return scores
 
 
-_convolve: Any = njit(nogil=True, cache=True)(_convolve_plainly)
-_find_scores: Any = njit(nogil=True, cache=True)(_find_scores_plainly)
+_convolve: Any = compile_loop()(_convolve_plainly)
+_find_scores: Any = compile_loop()(_find_scores_plainly)

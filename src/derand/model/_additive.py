@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,8 @@ from derand.model._base import Contrast, Model
 from derand.model._decision import Decision, Threshold
 from derand.model._quantize import CategoryLeaves, round_stumps
 from derand.model._terms import MAX_SCORE, CategoryTable, StepFunction, Term
+
+OneTerm = TypeVar("OneTerm", bound=Term)
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, init=False)
@@ -159,13 +161,20 @@ class AdditiveEnsemble(Model):
 
     @property
     def step_functions(self) -> tuple[StepFunction, ...]:
-        """The terms of numerical features."""
-        return tuple(term for term in self.terms if isinstance(term, StepFunction))
+        """The terms of numerical features, for algorithms that know no others: another kind is an error."""
+        return self._select(StepFunction, [term for term in self.terms if term.axes])
 
     @property
     def category_tables(self) -> tuple[CategoryTable, ...]:
-        """The terms of categorical features."""
-        return tuple(term for term in self.terms if isinstance(term, CategoryTable))
+        """The terms of categorical features, in the same way."""
+        return self._select(CategoryTable, [term for term in self.terms if not term.axes])
+
+    @staticmethod
+    def _select(kind: type[OneTerm], terms: Sequence[Term]) -> tuple[OneTerm, ...]:
+        for term in terms:
+            if not isinstance(term, kind):
+                raise TypeError(f"This needs terms of the kind {kind.kind!r}, but the model has one of {term.kind!r}.")
+        return cast(tuple[OneTerm, ...], tuple(terms))
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """The sums whose side decides, as certificates see them; a threshold has one."""

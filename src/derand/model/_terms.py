@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,8 +42,12 @@ class Term(ABC):
 
     kind: ClassVar[str]
     """Its name in files and in TERMS."""
-    scores: IntArray
-    """(n_cells, n_outputs), in grid units."""
+
+    if TYPE_CHECKING:  # a field or a property of the subclass; a field must not find a property in its base class
+
+        @property
+        def scores(self) -> IntArray:
+            """(n_cells, n_outputs), in grid units."""
 
     @property
     @abstractmethod

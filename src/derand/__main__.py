@@ -1,0 +1,5 @@
+"""`python -m derand`: the command line."""
+
+from derand.cli import main
+
+main()

@@ -1,0 +1,84 @@
+"""Compiled code is kept on disk where that is possible; where it is not, everything works, and one warning says so."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from derand.kernels import compiling
+
+ROOT = Path(__file__).resolve().parents[2]
+_REFUSED = """
+from numba.core import caching
+def refuse(locator):
+    raise PermissionError("a read-only image, and no home")
+caching._CacheLocator.ensure_cache_path = refuse
+"""
+_IMPORT_ALL = """
+import warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import derand.cli._train, derand.demo, derand.jobs, derand.kernels._numba, derand.monte_carlo, derand.noise
+    import experiments.baselines.knapsack
+    from derand.kernels.interval import _subtract_up
+    assert _subtract_up(1.0, 0.5) == 0.5
+print(*[warning.message for warning in caught if "Compiled" in str(warning.message)], sep="\\n")
+"""
+_SUBTRACT = """
+from derand.kernels.interval import _subtract_up
+_subtract_up(1.0, 0.5)
+print(sum(_subtract_up.stats.cache_hits.values()), sum(_subtract_up.stats.cache_misses.values()))
+"""
+
+
+def run_python(code: str, *, expected: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A fresh interpreter at the root of the clone, where the experiments are found."""
+    command, surroundings = [sys.executable, "-c", code], {**os.environ, **environment}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=surroundings, check=False)
+    assert done.returncode == expected, done.stderr
+    return done
+
+
+def test_without_a_writable_folder_everything_is_imported_and_one_warning_says_so() -> None:
+    """Also the rooms above and the experiments; the warning gives the cure, in one line."""
+    (line,) = run_python(_REFUSED + _IMPORT_ALL).stdout.splitlines()
+    assert re.search("not kept on disk.*Set NUMBA_CACHE_DIR", line)
+
+
+def test_the_command_says_it_in_one_line(tmp_path: Path) -> None:
+    """No place in the code and no line of source; then the command goes on."""
+    arguments = ["derand", "train", "absent.csv", "--target", "label", "-o", str(tmp_path / "model.json")]
+    done = run_python(_REFUSED + f"import sys; sys.argv = {arguments}\nfrom derand.cli import main; main()", expected=2)
+    warning, error = done.stderr.splitlines()
+    assert warning.startswith("Warning: Compiled code is not kept on disk")
+    assert error == "Error: absent.csv does not exist."
+
+
+def test_a_second_process_does_not_compile_again(tmp_path: Path) -> None:
+    """Where a folder is writable, code is kept there, named after the file and the line of its function."""
+    first, second = (run_python(_SUBTRACT, NUMBA_CACHE_DIR=str(tmp_path)).stdout.split() for _ in range(2))
+    assert (first, second) == (["0", "1"], ["1", "0"])
+    assert any(re.match(r"interval\._subtract_up-\d+\.py3", path.name) for path in tmp_path.rglob("*.nbi"))
+
+
+def test_an_error_of_the_compiler_itself_is_not_hidden() -> None:
+    """Only what is cured by doing without a cache is."""
+
+    def fail(function: object, *, cache: bool = False) -> None:
+        raise RuntimeError("no such target")
+
+    with pytest.raises(RuntimeError, match="no such target"):
+        compiling.compile_once(fail, abs)
+
+
+@pytest.mark.parametrize("folder", ["src", "experiments"])
+def test_only_one_module_asks_for_a_cache(folder: str) -> None:
+    """Whoever compiles does it there, so that a machine without a cache is one case in one place."""
+    wanted = re.compile(r"\bnjit\b|cache=True")
+    asking = [path.name for path in (ROOT / folder).rglob("*.py") if wanted.search(path.read_text("utf-8"))]
+    assert asking == (["compiling.py"] if folder == "src" else [])

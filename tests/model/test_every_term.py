@@ -1,0 +1,65 @@
+"""Every kind of term in the registry: what it says of itself is all that others need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from derand import AdditiveEnsemble, CategoryTable, StepFunction, certify, load, plot, save
+from derand.model import TERMS, Term
+from derand.monte_carlo import certify_by_sampling
+
+EXAMPLES: dict[str, Term] = {
+    "step_function": StepFunction(0, [-0.5, 0.25, 1.0], [0, 3, -2, 5]),
+    "category_table": CategoryTable(0, [0, 1, 2], [-2, 0, 3], other=1),
+}
+"""One term of each kind, on column 0; a new kind needs a row."""
+OTHER = StepFunction(1, [0.0], [-2, 2])
+ROWS = np.array([[x, y] for x in (-1.0, 0.0, 1.0, 2.0) for y in (-0.3, 0.8)])
+
+
+@pytest.fixture(params=sorted(TERMS))
+def term(request: pytest.FixtureRequest) -> Term:
+    """An example of each registered kind."""
+    return EXAMPLES[request.param]
+
+
+def test_its_cells_are_its_values(term: Term) -> None:
+    """Between the edges of its axis it has the scores of its cells; at a code, the score of its category."""
+    if term.axes:
+        ((_, edges),) = term.axes
+        inside = [edges[0] - 1.0, *(0.5 * (edges[:-1] + edges[1:])), edges[-1] + 1.0]
+        assert term.evaluate(inside).tolist() == term.cell_scores.tolist()
+        assert term.evaluate(edges).tolist() == term.cell_scores[1:].tolist()  # an edge belongs to the cell above it
+        with pytest.raises(ValueError, match="NaN"):
+            term.evaluate([np.nan])
+    else:
+        assert term.evaluate(term.codes).tolist() == term.cell_scores.tolist()
+    low, high = term.score_range()
+    assert low <= term.cell_scores.min() <= term.cell_scores.max() <= high
+
+
+def test_it_certifies_like_the_step_function_of_its_cells(term: Term) -> None:
+    """Certificates know axes and scores alone; a category is a shift."""
+    model = AdditiveEnsemble([term, OTHER], 0, 2)
+    found = certify(model, ROWS, "gaussian:0.5", l0=[0, 1])
+    if term.axes:
+        twin = AdditiveEnsemble([StepFunction(*term.axes[0], term.scores), OTHER], 0, 2)
+        assert [one.radius.tolist() for one in found] == [
+            one.radius.tolist() for one in certify(twin, ROWS, "gaussian:0.5", l0=[0, 1])
+        ]
+    sampled = certify_by_sampling(model, ROWS, "gaussian:0.5", 20_000)
+    sure = found[0].radius > 0.1
+    assert (sampled.label == found[0].label)[sure].all()
+
+
+def test_it_comes_back_from_a_file_and_can_be_drawn(term: Term, tmp_path: Path) -> None:
+    """Saved and loaded it is the same; a plot of its scores has its column's name."""
+    model = AdditiveEnsemble([term, OTHER], 0, 2)
+    save(model, tmp_path / "model.json")
+    again = load(tmp_path / "model.json").terms[0]
+    assert (type(again), again.describe()) == (type(term), term.describe())
+    assert plot.shape(term, "gaussian:0.5", axes=Figure().subplots(), name="age").get_xlabel() == "age"

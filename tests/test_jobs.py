@@ -161,6 +161,21 @@ def test_labels_that_look_like_formulas_are_disarmed_on_demand(tmp_path: Path) -
         certify_file(tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "out.parquet", safe_csv=True)
 
 
+@pytest.mark.parametrize("place", ["x", "label"])
+def test_long_cells_are_quoted_in_short(place: str, model: Path, tmp_path: Path) -> None:
+    """A cell of a million letters does not make a message of a million letters."""
+    frame = make_frame(10).astype({"x": object})
+    frame.loc[3, place] = "a" * 1_000_000
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    for work in (
+        lambda: certify_file(model, tmp_path / "new.csv", tmp_path / "out.csv", target="label"),
+        lambda: train_file(tmp_path / "new.csv", "label", tmp_path / "new.json"),
+    ):
+        with pytest.raises(ValueError, match=r"aaa'\.\.\.") as told:
+            work()
+        assert len(str(told.value)) < 500
+
+
 def test_a_model_of_nameless_columns_reads_by_position(tmp_path: Path) -> None:
     """Columns count in their order, the target apart; another number of them is refused."""
     X = [[0.0, 1], [1.0, 0], [4.0, 1], [5.0, 0]]

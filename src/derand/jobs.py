@@ -37,6 +37,7 @@ from derand.model import Model
 from derand.noise import Noise, as_noise
 from derand.report import CertificateReport
 from derand.storage import load, save
+from derand.text import quote_short
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -227,7 +228,7 @@ def _read_labels(file: TableFile, table: pa.Table, target: str) -> Labels:
     labels = np.array(values)
     found = np.unique(labels)
     if len(found) != 2:
-        shown = ", ".join(map(repr, found[:5].tolist())) + (", ..." if len(found) > 5 else "")
+        shown = ", ".join(map(quote_short, found[:5].tolist())) + (", ..." if len(found) > 5 else "")
         raise ValueError(
             f"{file.path} has {len(found)} different labels in the column {target!r} ({shown}): there must be two."
         )
@@ -247,7 +248,7 @@ def _read_features(table: pa.Table, target: str) -> pa.Table:
 
 
 def _describe_reasons(checks: Iterable[ColumnCheck]) -> str:
-    reasons = [f"{check.name!r} {check.reason}" for check in checks]
+    reasons = [f"{quote_short(check.name)} {check.reason}" for check in checks]
     return "; ".join(reasons[:8]) or "only the target is there"
 
 

@@ -1,8 +1,9 @@
 """Numbers as text that never flatters: radii and shares are cut, failure masses and distances of attacks rounded up.
 
-Owns how numbers are written, for people and for JSON. Must not know what they mean. Two manners of writing: a fixed
-number of decimals, for columns of a table (`format_down`, `format_up`, `format_percent`), and few significant digits
-without idle zeros, for sentences and axes (`format_short_down`, `format_short_up`, `format_short`).
+Owns how numbers are written, for people and for JSON, and how much of a cell is quoted. Must not know what they mean.
+Two manners of writing: a fixed number of decimals, for columns of a table (`format_down`, `format_up`,
+`format_percent`), and few significant digits without idle zeros, for sentences and axes (`format_short_down`,
+`format_short_up`, `format_short`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ JsonPlain = None | bool | int | float | str | list["JsonPlain"] | dict[str, "Jso
 _WIDE = Context(prec=400)
 """Enough digits for any double with some decimals; the usual 28 end at 1e28."""
 _SHORT = 3
+_QUOTED = 60
 _LARGE, _SMALL = 1e7, 1e-4
 
 
@@ -153,6 +155,21 @@ def format_count(number: int) -> str:
     '100,000'
     """
     return f"{number:,}"
+
+
+def quote_short(value: object) -> str:
+    """What stood in a table, quoted, and cut where it is long: a message is one line.
+
+    Parameters
+    ----------
+    value : object
+
+    Examples
+    --------
+    >>> quote_short("cook"), quote_short("a" * 1000)[-6:]
+    ("'cook'", "aa'...")
+    """
+    return repr(value) if not isinstance(value, str) or len(value) <= _QUOTED else f"{value[:_QUOTED]!r}..."
 
 
 def as_plain_json(value: object) -> JsonPlain:

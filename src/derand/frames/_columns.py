@@ -14,6 +14,7 @@ import numpy as np
 from derand.frames._encoding import find_columns
 from derand.frames._kinds import ColumnKind, reads_as_number
 from derand.frames._tables import Table, open_table
+from derand.text import quote_short
 
 _MANY_CATEGORIES = 0.5
 """A text column is taken for a name or a number of the row where more than this share of its cells differ ..."""
@@ -159,7 +160,7 @@ def _check_categories(table: Table, column: int, found: ColumnCheck, *, is_chose
         reason = f"text with {len(seen)} different values in {table.n_rows} rows"
         return ColumnCheck(name, kind, ColumnUse.IGNORED, reason)
     if 0 < n_stray < 0.5 * total:
-        reason = f"{n_stray} of {table.n_rows} cells are text among numbers, such as {next(iter(stray))!r}"
+        reason = f"{n_stray} of {table.n_rows} cells are text among numbers, such as {quote_short(next(iter(stray)))}"
         return ColumnCheck(name, kind, ColumnUse.REFUSED, reason, stray=tuple(stray.items()))
     return found
 

@@ -24,6 +24,7 @@ from derand.files import PathLike, replace_when_done
 from derand.finite import MissingNumbersError
 from derand.frames._columns import ColumnCheck, ColumnUse
 from derand.frames._kinds import ColumnKind, kind_of_arrow_type
+from derand.text import quote_short
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -130,7 +131,7 @@ class TableFile:
             return
         same = [name for name in self.names if name.casefold() == missing[0].casefold()]
         close = same or difflib.get_close_matches(missing[0], self.names, n=1, cutoff=0.6)
-        hint = f" Did you mean {close[0]!r}?" if close else f" Its columns are {_list_some(self.names)}."
+        hint = f" Did you mean {quote_short(close[0])}?" if close else f" Its columns are {_list_some(self.names)}."
         noun = "column" if len(missing) == 1 else "columns"
         raise ValueError(f"{self.path} has no {noun} {_list_some(missing)}.{hint}")
 
@@ -180,12 +181,12 @@ class TableFile:
         for check in refused:
             texts, counts = zip(*check.stray, strict=True)
             raise ValueError(
-                f"{self.path} has text in the number column {check.name!r}: {_list_some(texts)} in "
+                f"{self.path} has text in the number column {quote_short(check.name)}: {_list_some(texts)} in "
                 f"{sum(counts)} of {n_rows} cells. Correct the cells, or declare the column as categorical."
             )
 
     def _refuse_gaps(self, counts: Mapping[str, int], n_rows: int, rows: str = "") -> None:
-        bad = [f"{name!r} ({count} of {n_rows} cells)" for name, count in counts.items() if count]
+        bad = [f"{quote_short(name)} ({count} of {n_rows} cells)" for name, count in counts.items() if count]
         if bad:
             raise ValueError(
                 f"{self.path} has empty or infinite cells in {_list_some(bad, quote=False)}{rows}: "
@@ -220,7 +221,7 @@ def inspect_file(path: PathLike) -> TableFile:
         names, delimiter = (_read_parquet_names(path), None) if _is_parquet(path) else _look_at_csv(path)
     name, count = next(iter(Counter(names).most_common(1)), ("", 0))
     if count > 1:
-        raise ValueError(f"{path} has two columns named {name!r}: rename one.")
+        raise ValueError(f"{path} has two columns named {quote_short(name)}: rename one.")
     if not names:
         raise ValueError(f"{path} has no columns.")
     return TableFile(path, names, delimiter)
@@ -303,7 +304,7 @@ def _is_parquet(path: PathLike) -> bool:
 
 
 def _list_some(names: Collection[str], *, quote: bool = True) -> str:
-    shown = [repr(name) if quote else name for name in list(names)[:8]]
+    shown = [quote_short(name) if quote else name for name in list(names)[:8]]
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     return ", ".join(shown) + more
 
@@ -362,7 +363,7 @@ def _check_parquet_kinds(path: PathLike, schema: pa.Schema, kinds: Mapping[str, 
     for name, kind in kinds.items():
         found = schema.field(name).type
         if kind is ColumnKind.NUMBER and kind_of_arrow_type(found) is not ColumnKind.NUMBER:
-            raise ValueError(f"{path} has text in the number column {name!r}: its type is {found}.")
+            raise ValueError(f"{path} has text in the number column {quote_short(name)}: its type is {found}.")
 
 
 class _CsvOptions(TypedDict):
@@ -435,7 +436,9 @@ def _clear_errors(path: PathLike, names: Collection[str] = ()) -> Iterator[None]
         if stray:
             line = f" (line {stray[2]})" if stray[2] else ""
             name, text = list(names)[int(stray[1])], _printable(stray[3])
-            raise ValueError(f"{path} has text in the number column {name!r}: {text!r}{line}.") from None
+            raise ValueError(
+                f"{path} has text in the number column {quote_short(name)}: {quote_short(text)}{line}."
+            ) from None
         wanted = "a Parquet file" if _is_parquet(path) else "a CSV file with a header line"
         shown = message if len(message) <= 200 else message[:197] + "..."
         raise ValueError(f"{path} is not {wanted}, or is damaged: {_printable(shown)}") from None

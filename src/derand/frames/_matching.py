@@ -17,6 +17,7 @@ from derand.files import PathLike
 from derand.frames._encoding import TableEncoding
 from derand.frames._files import TableFile, inspect_file
 from derand.frames._kinds import ColumnKind, kind_of_values
+from derand.text import quote_short
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -114,8 +115,8 @@ class MatchedFile:
         for row, value in enumerate(values, start=first_row):
             if value not in codes:
                 raise ValueError(
-                    f"{self.file.path} has the label {value!r} in row {row} of the column {target!r}: "
-                    f"the model knows {', '.join(map(repr, self.classes.tolist()))}."
+                    f"{self.file.path} has the label {quote_short(value)} in row {row} of the column {target!r}: "
+                    f"the model knows {', '.join(map(quote_short, self.classes.tolist()))}."
                 )
         return np.asarray(self.classes[[codes[value] for value in values]])
 

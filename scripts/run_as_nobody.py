@@ -32,23 +32,16 @@ def main(tests: Sequence[str]) -> None:
     """Run commands, then tests; ends with the code of the first that fails."""
     if getattr(os, "geteuid", lambda: None)() != 0:
         raise SystemExit("Only root can become another user: run it as root, such as in a container.")
-    python = find_python()
     with tempfile.TemporaryDirectory(prefix="derand-nobody-") as name:
         image, own = Path(name) / "image", Path(name) / "own"
         Path(name).chmod(0o755)
         copy_sources(image)
+        python = make_environment(Path(name) / "venv", [image / "src", image, Path(sysconfig.get_path("purelib"))])
         own.mkdir()
         os.chown(own, NOBODY, NOBODY)
-        environment = {
-            "PATH": os.defpath,
-            "LANG": "C.UTF-8",
-            "PYTHONPATH": os.pathsep.join([str(image / "src"), str(image), sysconfig.get_path("purelib")]),
-            "TMPDIR": str(own),
-        }
-        run(own, environment, [python, str(image / "scripts" / "try_commands.py")])
-        chosen = [str(image / test) for test in tests or TESTS]
+        run([python, str(image / "scripts" / "try_commands.py")], own)
         options = ["-q", "-p", "no:cacheprovider", "-m", "not long", "--rootdir", str(image)]
-        run(own, environment, [python, "-m", "pytest", *options, *chosen])
+        run([python, "-m", "pytest", *options, *(str(image / test) for test in tests or TESTS)], own)
 
 
 def find_python() -> str:
@@ -64,14 +57,24 @@ def find_python() -> str:
     raise SystemExit(f"The user {NOBODY} may not run {sys.executable}, and there is no {version} that it may run.")
 
 
+def make_environment(folder: Path, places: Sequence[Path]) -> str:
+    """A virtual environment that imports from these places; returns its interpreter."""
+    subprocess.run([find_python(), "-m", "venv", "--without-pip", str(folder)], check=True)
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    lines = "".join(f"{place}\n" for place in places)
+    (folder / "lib" / version / "site-packages" / "places.pth").write_text(lines, encoding="utf-8")
+    return str(folder / "bin" / "python")
+
+
 def copy_sources(image: Path) -> None:
     """A copy of the clone, without what was made in it, that only root could write to."""
     made = shutil.ignore_patterns(".*", "__pycache__", "build", "demo", "dist", "*results", "*.egg-info")
     shutil.copytree(ROOT, image, ignore=made)
 
 
-def run(folder: Path, environment: dict[str, str], command: list[str]) -> None:
-    """Run a command as the user; leave with its code where it fails."""
+def run(command: list[str], folder: Path) -> None:
+    """Run a command as the user, in a folder of its own that is also for temporary files; leave where it fails."""
+    environment = {"PATH": os.defpath, "LANG": "C.UTF-8", "TMPDIR": str(folder)}
     code = subprocess.run(
         command, cwd=folder, env=environment, user=NOBODY, group=NOBODY, extra_groups=[], check=False
     ).returncode

@@ -59,7 +59,8 @@ print(*sorted(path.name for path in Path().iterdir()))
 
 def run_hidden(code: str, folder: Path) -> list[str]:
     """Lines that a fresh interpreter prints, in which what only some systems have is gone."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(PACKAGE.parent), str(ROOT)])}
+    places = [str(PACKAGE.parent), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
     command = [sys.executable, "-c", _HIDE + code]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
     assert done.returncode == 0, done.stderr

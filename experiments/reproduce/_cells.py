@@ -1,6 +1,7 @@
 """Cells: a published number beside ours, whether they agree, and if not, why.
 
-Owns metrics as the paper counts them and tolerances. Must not know how outcomes came about or how cells are shown.
+Owns tolerances, and what the published runs did to radii before they counted; rows are counted as
+`derand.certified_accuracy` does. Must not know how outcomes came about or how cells are shown.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TypedDict, cast
 import numpy as np
 
 from derand._arrays import FloatArray
+from derand.metrics import certified_share
 from derand.noise import Gaussian, parse_noise
 from experiments.reproduce._outcomes import Outcome
 from experiments.reproduce._plans import Plan
@@ -201,11 +203,9 @@ def _measure_split(line: Line, published: Published, outcome: Outcome, change: C
     correct = outcome.y == outcome.label
     if published.metric == "acr":
         return float(np.where(correct, radius, 0.0).mean())
-    wanted = published.radius or 0.0
-    held = correct & (radius > wanted if line.recipe["counting"] == "above" else radius >= wanted) & (radius > 0)
-    if published.metric == "bca":
-        return 100 * float(np.mean([held[outcome.y == code].mean() for code in np.unique(outcome.y)]))
-    return 100 * float(held.mean())
+    wanted, is_balanced = [published.radius or 0.0], published.metric == "bca"
+    groups = [outcome.y == code for code in np.unique(outcome.y)] if is_balanced else [slice(None)]
+    return 100 * float(np.mean([certified_share(correct[rows], radius[rows], wanted) for rows in groups]))
 
 
 def cap_radii(radius: FloatArray, plan: Plan) -> FloatArray:
@@ -295,13 +295,16 @@ def _explain(
             return "rounding"
     if variants and restores(change, variants):
         return line.reason
-    if line.recipe["counting"] == "above" and _lies_between_ties(line, published, outcomes, width):
+    if not line.recipe["published_rounding"] and _lies_between_ties(line, published, outcomes, width):
         return "ties"
     return None
 
 
 def _lies_between_ties(line: Line, published: Published, outcomes: Sequence[Outcome], width: float) -> bool:
-    """Whether the printed number lies between the counts without and with the rows whose radius is r."""
+    """Whether the printed number lies between the counts without and with the rows whose radius is r but for rounding.
+
+    Computed radii are lower bounds: where the true one is r, they are a hair below and do not count.
+    """
     without = _measure(line, published, outcomes, None)[0]
     tied = _measure(line, published, outcomes, lambda radius: radius + _TIE)[0]
     return without - width <= published.value <= tied + width

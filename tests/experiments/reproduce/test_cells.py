@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from experiments.reproduce._cells import Cell, make_cells, round_radii
 from tests.experiments.reproduce.examples import make_line, make_outcome
@@ -59,10 +60,17 @@ def test_larger_is_welcome_where_the_side_says_so() -> None:
     assert not compare([1.0] * 46 + [0.5] * 54, {"ca": {"1.0": 50.0}}, tolerance=tolerance).ok
 
 
-def test_ties_count_where_equality_does() -> None:
-    """A radius of exactly r counts in numerical tables; in joint ones it is a tie."""
-    assert compare([1.0] * 100, {"ca": {"1.0": 100.0}}).ok
-    joint = compare([1.0] * 100, {"ca": {"1.0": 60.0}}, counting="above", published_rounding=False)
+@pytest.mark.parametrize("published_rounding", [False, True])
+def test_a_radius_of_exactly_r_counts_in_every_table(published_rounding: bool) -> None:
+    """One rule, that of `certified_accuracy`; at r = 0 a radius of 0 does not count."""
+    options = {"published_rounding": published_rounding}
+    assert compare([1.0] * 100, {"ca": {"1.0": 100.0}}, **options).ours == 100.0
+    assert compare([0.0] * 100, {"ca": {"0.0": 0.0}}, **options).ours == 0.0
+
+
+def test_ties_are_recognised() -> None:
+    """Where radii are r but for rounding, the printed number may lie anywhere between."""
+    joint = compare([1.0 - 1e-12] * 100, {"ca": {"1.0": 60.0}}, published_rounding=False)
     assert (joint.ours, joint.ok, joint.reason) == (0.0, False, "ties")
 
 

@@ -24,20 +24,14 @@ def test_every_line_has_a_plan(name: str) -> None:
 
 
 def test_quirks_are_named_options() -> None:
-    """The identifier as a feature, cut numbers and counting above r stand where the paper has them."""
+    """The identifier as a feature and cut numbers stand where the paper has them."""
     plans = {
-        line.fields["dataset"]: (make_plan(line.recipe), line.recipe["counting"])
+        line.fields["dataset"]: make_plan(line.recipe)
         for name in ("tab:baseline-both", "tab:joint-cv-balanced-l2")
         for line in find_item(name).lines
     }
-    assert plans["breast_cancer"][0].dataset == "breast_cancer_with_id"
-    assert [name for name, (plan, _) in plans.items() if plan.cut_numbers] == ["mammographic"]
-    assert {name for name, (_, counting) in plans.items() if counting == "above"} == {
-        "adult",
-        "credit",
-        "mammographic",
-        "bank",
-    }
+    assert plans["breast_cancer"].dataset == "breast_cancer_with_id"
+    assert [name for name, plan in plans.items() if plan.cut_numbers] == ["mammographic"]
 
 
 def test_lines_that_need_the_same_model_share_a_plan() -> None:

@@ -47,5 +47,5 @@ def _decide(votes: IntArray, sizes: FloatArray, margin: float) -> IntArray:
 
 def vote_share(votes: IntArray, weights: FloatArray) -> FloatArray:
     """Share of the weight that votes for class 1, for votes of shape (n_members, n_rows); 1/2 without any weight."""
-    total = weights.sum()
-    return np.asarray(weights @ votes / total) if total > 0 else np.full(votes.shape[1], 0.5)
+    total = weights.sum()  # in another order than the product adds, which may come out larger by a rounding error
+    return np.clip(weights @ votes / total, 0.0, 1.0) if total > 0 else np.full(votes.shape[1], 0.5)

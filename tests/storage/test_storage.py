@@ -3,96 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import math
 import os
-import re
 import tempfile
-import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from derand import AdditiveEnsemble, CategoryTable, Laplace, StepFunction, WeightedVote, load, save, storage
+from derand import AdditiveEnsemble, Laplace, StepFunction, load, save, storage
 from derand.estimators import StumpClassifier
+from tests.storage.models import (
+    as_bytes,
+    compute_checksum,
+    drop_field,
+    make_classifier,
+    make_ensemble,
+    make_frame,
+    make_vote,
+    set_field,
+    write_changed,
+)
 
 doubles = st.floats(allow_nan=False, allow_infinity=False)
-
-
-def make_ensemble() -> AdditiveEnsemble:
-    terms = (
-        StepFunction(2, [-1e300, -0.0, 5e-324, 0.1, 1 / 3], [-4, 0, 1, 2**40, -7, 3]),
-        CategoryTable(0, [0, 1, 4.5], [3, -3, 0], other=2),
-        StepFunction(1, [], [12]),
-    )
-    return AdditiveEnsemble(terms, threshold=3, n_features=4, levels=200, score_error=0.1 + 0.2)
-
-
-def make_vote() -> WeightedVote:
-    member = AdditiveEnsemble((StepFunction(2, [0.5], [0, 1]),), threshold=0, n_features=4)
-    return WeightedVote((make_ensemble(), member), [0.7, -1e-17])
-
-
-def make_frame() -> pd.DataFrame:
-    rng = np.random.default_rng(0)
-    return pd.DataFrame(
-        {
-            "x": rng.normal(size=80),
-            "color": rng.choice(["red", "green"], size=80),
-            "known": rng.choice([True, False], size=80),
-            "floor": pd.Categorical(rng.integers(1, 4, size=80)),
-            "nothing": 1.0,
-        }
-    )
-
-
-def make_classifier(labels: Any = ("no", "yes"), **parameters: Any) -> StumpClassifier:
-    frame = make_frame()
-    y = np.asarray(labels)[(frame["x"] > 0.1).astype(int)]
-    return StumpClassifier(**parameters).fit(frame, y)
-
-
-def as_bytes(model: Any) -> Any:
-    """Everything a model holds, down to the bits of its numbers."""
-    if isinstance(model, StumpClassifier):
-        values = {name: as_bytes(value) for name, value in vars(model).items() if name != "encoding_"}
-        return dict(sorted(values.items())), model.encoding_.names, repr(model.encoding_.categories)
-    if isinstance(model, np.ndarray):
-        return model.dtype, model.tolist() if model.dtype == object else model.tobytes()
-    if not isinstance(model, AdditiveEnsemble | WeightedVote):
-        return repr(model)
-    if isinstance(model, WeightedVote):
-        return model.weights.tobytes(), [as_bytes(member) for member in model.members]
-    terms = []
-    for term in model.terms:
-        positions = term.edges if isinstance(term, StepFunction) else term.categories
-        other = None if isinstance(term, StepFunction) else term.other
-        terms.append((type(term), term.feature, positions.tobytes(), term.scores.tobytes(), term.scores.shape, other))
-    return terms, model.threshold, model.n_features, model.levels, model.score_error.hex()
-
-
-def write_changed(path: Path, model: Any, change: Callable[[Any], Any]) -> None:
-    """Change the parsed document of a saved model and write it back, with the checksum of what it holds now."""
-    save(model, path)
-    document = json.loads(path.read_text())
-    change(document)
-    if "sha256" in document:
-        document["sha256"] = compute_checksum(document)
-    path.write_text(json.dumps(document))
-
-
-def compute_checksum(document: Any) -> str:
-    """The checksum as the module's docstring describes it."""
-    content = {"kind": document.get("kind"), "model": document.get("model")}
-    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 @pytest.mark.parametrize("make", [make_ensemble, make_vote, make_classifier])
@@ -188,17 +127,6 @@ def test_a_classifier_that_is_not_fitted_or_not_plain_is_refused(tmp_path: Path)
     assert not path.exists()
 
 
-def test_the_file_is_versioned_json_with_scores_per_output(tmp_path: Path) -> None:
-    """The schema stands first and scores are lists of lists, cells x outputs."""
-    save(make_ensemble(), tmp_path / "model.json")
-    document = json.loads((tmp_path / "model.json").read_text())
-    assert list(document) == ["schema", "sha256", "kind", "model"]
-    assert document["sha256"] == compute_checksum(document)
-    assert document["schema"] == "derand/2"
-    assert document["model"]["decision"] == {"kind": "threshold", "level": 3}
-    assert document["model"]["terms"][1]["scores"] == [[3], [-3], [0]]
-
-
 def test_a_failing_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the disk fails in the middle, the earlier model is still there, whole, with no leftovers."""
     path = tmp_path / "model.json"
@@ -244,24 +172,6 @@ def test_a_model_too_large_for_the_limit_is_not_written(tmp_path: Path, monkeypa
     monkeypatch.setattr(storage, "MAX_BYTES", 100)
     with pytest.raises(ValueError, match="more than the 100 that a file may have"):
         save(make_ensemble(), tmp_path / "model.json")
-
-
-def set_field(*path: Any, value: Any) -> Callable[[Any], None]:
-    def change(document: Any) -> None:
-        for step in path[:-1]:
-            document = document[step]
-        document[path[-1]] = value
-
-    return change
-
-
-def drop_field(*path: Any) -> Callable[[Any], None]:
-    def change(document: Any) -> None:
-        for step in path[:-1]:
-            document = document[step]
-        del document[path[-1]]
-
-    return change
 
 
 EDGES = ("model", "terms", 0, "edges")
@@ -475,87 +385,6 @@ def test_a_damaged_classifier_gives_an_error_that_names_the_field(
         load(path)
 
 
-TEXTS = {
-    "empty": (b"", "Expecting value"),
-    "not JSON": (b"label,x\n1,2\n", "Expecting value"),
-    "not text": (b"\xff\xfe\x00", "not UTF-8 text"),
-    "a list": (b"[]", "`the file` must be an object"),
-    "nan": (b'{"schema": NaN}', "it holds NaN"),
-    "a field twice": (b'{"schema": 1, "schema": 2}', 'the field "schema" stands twice'),
-    "ten million brackets": (b"[" * 10_000_000, "nested too deeply"),
-    "ten million pairs": (b'{"a":' * 2_000_000, "nested too deeply"),
-    "sixty-six brackets": (b"[" * 66 + b"]" * 66, "nested too deeply"),
-    "brackets in an open text": (b'{"a": "' + b'\\"[' * 1000, "Unterminated string"),
-    "many lists": (b"[" + b"[]," * 2**23 + b"1]", "it holds 8388609 lists, more than"),
-    "many objects": (b"[" + b"{}," * (2**20 + 1) + b"1]", "it holds 1048577 objects, more than"),
-    "an endless number": (b'{"schema": ' + b"9" * 10_000 + b"}", "not a model file"),
-}
-
-
-@pytest.mark.parametrize(("content", "message"), TEXTS.values(), ids=TEXTS.keys())
-def test_what_is_not_json_is_refused(content: bytes, message: str, tmp_path: Path) -> None:
-    """Text that is no JSON document of ours is a ValueError, however long or deep."""
-    path = tmp_path / "model.json"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=message):
-        load(path)
-
-
-def test_numbers_that_overflow_are_refused(tmp_path: Path) -> None:
-    """A number that no double holds is not quietly infinite."""
-    path = tmp_path / "model.json"
-    save(make_ensemble(), path)
-    text = path.read_text().replace("-1e+300", "-1e+999")
-    document = json.loads(text)
-    path.write_text(text.replace(document["sha256"], compute_checksum(document)))
-    with pytest.raises(ValueError, match=r"edges\[0\]` must be a finite number, .* got -Infinity"):
-        load(path)
-
-
-def test_an_edited_file_says_so_and_how_to_go_on(tmp_path: Path) -> None:
-    """One changed digit is found; the message tells the checksum with which the edit would be accepted."""
-    path = tmp_path / "model.json"
-    save(make_ensemble(), path)
-    text = path.read_text().replace('"levels": 200', '"levels": 201')
-    path.write_text(text)
-    with pytest.raises(
-        ValueError, match=r"damaged, or edited by hand\. Take a copy .* holds now is [0-9a-f]{64}\."
-    ) as told:
-        load(path)
-    wanted = re.findall(r"[0-9a-f]{64}", str(told.value))[-1]
-    path.write_text(text.replace(json.loads(text)["sha256"], wanted))
-    assert load(path).levels == 201
-
-
-def test_a_file_may_be_laid_out_anew(tmp_path: Path) -> None:
-    """The checksum is over the content: indents and the order of fields do not matter."""
-    path = tmp_path / "model.json"
-    save(make_classifier(), path)
-    before = as_bytes(load(path))
-    document = json.loads(path.read_text())
-    path.write_text(json.dumps(dict(reversed(document.items())), indent=4, sort_keys=True, ensure_ascii=False))
-    assert as_bytes(load(path)) == before
-
-
-def test_an_old_schema_does_not_lift_the_checksum(tmp_path: Path) -> None:
-    """A new file that claims to be an old one is refused, because old ones have no such field."""
-    path = tmp_path / "model.json"
-    write_changed(path, make_ensemble(), set_field("schema", value="derand/1"))
-    with pytest.raises(ValueError, match="`sha256` is unknown"):
-        load(path)
-
-
-def test_many_fields_twice_are_found_in_linear_time(tmp_path: Path) -> None:
-    """A quarter of a million names, of which the last is there twice, take seconds and not hours."""
-    path = tmp_path / "model.json"
-    pairs = [f'"{name}": 0' for name in range(250_000)]
-    path.write_text("{" + ", ".join([*pairs, pairs[-1]]) + "}")
-    start = time.perf_counter()
-    with pytest.raises(ValueError, match='the field "249999" stands twice'):
-        load(path)
-    assert time.perf_counter() - start < 20
-
-
 def test_a_wide_type_allocates_no_more_than_its_text_needs(tmp_path: Path) -> None:
     """Arrays that a file calls 9999 letters wide are as wide as their text: memory stays in proportion to the file."""
     path = tmp_path / "model.json"
@@ -585,25 +414,6 @@ def test_columns_of_one_name_are_not_saved(tmp_path: Path) -> None:
     model.encoding_ = dataclasses.replace(model.encoding_, names=("x", "color", "known", "floor", "x"))
     with pytest.raises(ValueError, match="two columns named 'x' and cannot be saved"):
         save(model, tmp_path / "model.json")
-
-
-def test_parameters_nested_too_deeply_are_not_saved(tmp_path: Path) -> None:
-    """What could not be read back is not written."""
-    model = make_classifier()
-    model.deep_ = [1]
-    for _ in range(70):
-        model.deep_ = [model.deep_]
-    with pytest.raises(ValueError, match="`model` cannot be saved, because it is nested too deeply"):
-        save(model, tmp_path / "model.json")
-
-
-def test_a_file_above_the_limit_is_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The size is checked before anything is read as JSON."""
-    path = tmp_path / "model.json"
-    save(make_ensemble(), path)
-    monkeypatch.setattr(storage, "MAX_BYTES", path.stat().st_size - 1)
-    with pytest.raises(ValueError, match="more than"):
-        load(path)
 
 
 def test_a_missing_file_is_not_called_damaged(tmp_path: Path) -> None:
@@ -678,17 +488,6 @@ def test_changed_fields_are_a_sound_model_or_a_value_error(data: st.DataObject, 
     document["sha256"] = compute_checksum(document)
     path.write_text(json.dumps(document))
     load_or_refuse(path)
-
-
-def test_a_cut_file_is_refused_wherever_it_ends(tmp_path: Path) -> None:
-    """No beginning of a file is itself a model."""
-    path = tmp_path / "model.json"
-    save(make_ensemble(), path)
-    content = path.read_bytes().rstrip()
-    for end in range(0, len(content), 7):
-        path.write_bytes(content[:end])
-        with pytest.raises(ValueError, match="not a model file"):
-            load(path)
 
 
 def test_many_cells_are_read_and_written(tmp_path: Path) -> None:

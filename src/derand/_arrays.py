@@ -1,7 +1,8 @@
-"""Array types and the constants of double precision, for all rooms. Must not know anything else."""
+"""Array types, read-only arrays, and the constants of double precision, for all rooms. Must not know anything else."""
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,3 +23,15 @@ def freeze(array: AnyArray) -> AnyArray:
     """The same array, read-only from now on."""
     array.setflags(write=False)
     return array
+
+
+class Frozen:
+    """A base of frozen dataclasses with read-only arrays: copies and pickles go through the constructor, which freezes.
+
+    Without it NumPy would bring the arrays of a copy back writable.
+    """
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 
-from derand import AdditiveEnsemble, Certificates, Distribution, Gaussian, StepFunction, Threat, certify, distribution
+from derand import (
+    AdditiveEnsemble,
+    Certificates,
+    Distribution,
+    Gaussian,
+    StepFunction,
+    Threat,
+    WeightedVote,
+    certify,
+    distribution,
+)
 
 MODEL = AdditiveEnsemble.from_stumps(
     [0], [0.5], [0.1], [0.9], n_features=2, levels=200, tables=[(1, [0, 1], [0.4, 0.6], 0.5)]
@@ -38,6 +50,21 @@ def test_arrays_of_a_distribution_are_read_only() -> None:
     for array in (found.support, found.pmf):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
+
+
+@pytest.mark.parametrize("again", [lambda value: pickle.loads(pickle.dumps(value)), copy.deepcopy])
+def test_copies_and_pickles_are_read_only_and_the_same(again: Any) -> None:
+    """A model that came from another process cannot be changed behind what was prepared for it."""
+    vote = WeightedVote([MODEL], [1.0])
+    found = certify(vote, ROWS, Gaussian(0.5))
+    model, certificates, law = again(vote), again(found), again(distribution(MODEL, ROWS, Gaussian(0.5)))
+    arrays = [model.weights, certificates.radius, certificates.label, law.pmf]
+    for term in model.members[0].terms:
+        arrays += [term.scores, *(axis.edges for axis in term.axes), term.codes]
+    assert not [array for array in arrays if array.size and array.flags.writeable]
+    assert certify(model, ROWS, Gaussian(0.5)).radius.tolist() == certificates.radius.tolist() == found.radius.tolist()
+    assert (certificates.threat, certificates.noise, certificates.rule) == (found.threat, found.noise, found.rule)
+    assert again(certify(MODEL, ROWS, Gaussian(0.5))).path.tolist() == ["tilted"] * 3
 
 
 def test_certificates_say_what_they_are_about() -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._arrays import FloatArray, IntArray, freeze
+from derand._arrays import FloatArray, Frozen, IntArray, freeze
 from derand.kernels import PATHS
 from derand.noise import Noise
 from derand.threat import Threat
@@ -17,7 +17,7 @@ _ARRAYS = ("label", "failure", "log_failure", "radius")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Certificates:
+class Certificates(Frozen):
     """What is proven about each row: no change within the threat and within the radius flips the label.
 
     Attributes
@@ -104,7 +104,7 @@ class Certificates:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Distribution:
+class Distribution(Frozen):
     """Exact law of the score of each row under noise.
 
     Attributes

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 
-from derand._arrays import FloatArray
+from derand._arrays import FloatArray, Frozen
 from derand.model._terms import Term
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Contrast:
     n_features: int
 
 
-class Model(ABC):
+class Model(Frozen, ABC):
     """A model that can be certified: an additive ensemble, or a vote of several. Told apart by identity."""
 
     __slots__ = ()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import FloatArray, IntArray, freeze
+from derand._arrays import FloatArray, Frozen, IntArray, freeze
 
 MAX_SCORE = 2**53
 """Largest absolute score: beyond it a double no longer holds every integer."""
@@ -27,7 +27,7 @@ class Axis(NamedTuple):
     edges: FloatArray
 
 
-class Term(ABC):
+class Term(Frozen, ABC):
     """One function of the sum, on columns that no other term reads.
 
     A term has cells with a score each. Where its columns are numerical, the cells lie between the edges of its axes

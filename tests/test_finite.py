@@ -98,6 +98,13 @@ def test_integers_beyond_doubles_are_refused_in_every_table(make: Any) -> None:
             call()
 
 
+def test_integers_among_other_objects_are_refused_by_classifiers() -> None:
+    """Columns of objects are judged cell by cell."""
+    clf = StumpClassifier(noise="gaussian:0.5").fit(np.array([[0.0], [1.0], [4.0], [5.0]]), [0, 0, 1, 1])
+    with pytest.raises(ValueError, match="doubles can hold, got 9007199254740993 in column 0"):
+        clf.predict(np.array([[0.5], [HUGE]], dtype=object))
+
+
 def test_masked_arrays_are_refused_by_classifiers() -> None:
     """scikit-learn's own checks would drop the mask."""
     X = np.ma.masked_array(np.arange(8.0).reshape(4, 2), mask=False)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import FloatArray, IntArray
-from derand.finite import cast_exactly
+from derand.finite import cast_exactly, require_unchanged
 from derand.frames._kinds import Category, ColumnKind, is_missing, kind_of_arrow_type, kind_of_cell, kind_of_letter
 
 if TYPE_CHECKING:
@@ -245,7 +245,9 @@ def _describe_array(array: Cells, table: Table, column: int) -> str:
 def _read_numbers(array: Cells, table: Table, column: int) -> FloatArray:
     if array.dtype.kind != "O":
         return cast_exactly(array, lambda _: _name_or_number(table, column))
-    return np.array([np.nan if is_missing(value) else value for value in array.tolist()], dtype=np.float64)
+    numbers = np.array([np.nan if is_missing(value) else value for value in array.tolist()], dtype=np.float64)
+    require_unchanged(array, numbers, lambda _: _name_or_number(table, column))
+    return numbers
 
 
 def _code_values(array: Cells, table: Table, column: int) -> tuple[IntArray, list[Category]]:

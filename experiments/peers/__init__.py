@@ -6,7 +6,20 @@ printed. The peers come with the extra `peers` (`pip install '.[peers]'`) and ar
 
 from __future__ import annotations
 
+from experiments.peers._compare import DATASETS, compare_with_veritas
 from experiments.peers._plain_linf import PlainRadii, find_linf_radii
+from experiments.peers._veritas import PeerRadii, make_addtree, merge_by_feature, search_radii
 from experiments.peers._xgboost import convert_stumps, find_edge
 
-__all__ = ["PlainRadii", "convert_stumps", "find_edge", "find_linf_radii"]
+__all__ = [
+    "DATASETS",
+    "PeerRadii",
+    "PlainRadii",
+    "compare_with_veritas",
+    "convert_stumps",
+    "find_edge",
+    "find_linf_radii",
+    "make_addtree",
+    "merge_by_feature",
+    "search_radii",
+]

@@ -22,6 +22,7 @@ from experiments.bench._joint import bench_joint
 from experiments.bench._kernels import bench_kernels
 from experiments.bench._measure import Figures
 from experiments.bench._memory import bench_memory
+from experiments.bench._peer import bench_peer
 from experiments.bench._quality import bench_quality
 from experiments.bench._train import bench_train
 
@@ -97,6 +98,7 @@ BENCHES: Mapping[str, Callable[[], Figures]] = {
     "quality": bench_quality,
     "gpu": bench_gpu,
     "memory": bench_memory,
+    "peer": bench_peer,
 }
 
 PLOTS: Mapping[str, Callable[[Figures], Figure]] = {"growth": draw_growth}

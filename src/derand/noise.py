@@ -82,6 +82,9 @@ class Noise(ABC):
     """Distance, in magnitudes, beyond which the noise never goes; infinite where there is none."""
     kinks: ClassVar[tuple[float, ...]] = ()
     """Where the slope of `cdf` jumps, in magnitudes, for a noise whose cdf is linear in between; none for any other."""
+    bends: ClassVar[tuple[float, float]] = (math.inf, math.inf)
+    """How much smoothing by noise of magnitude 1 may bend a function: upper bounds of its second derivative, per unit of
+    total variation and per unit of range. A noise that knows none is certified all the same, by more knots."""
 
     @property
     def magnitude(self) -> float:
@@ -284,16 +287,17 @@ class Noise(ABC):
 
     def _check(self) -> None:
         """Refuse what is not a noise and normalise the fields."""
-        magnitude = _positive(getattr(self, self.parameter), f"`{self.parameter}` of {type(self).__name__}")
+        magnitude = as_positive(getattr(self, self.parameter), f"`{self.parameter}` of {type(self).__name__}")
         object.__setattr__(self, self.parameter, magnitude)
         if self.units is not None:
             rule = f"every entry of `units` of {type(self).__name__}"
-            object.__setattr__(self, "units", tuple(_positive(unit, rule) for unit in self.units))
+            object.__setattr__(self, "units", tuple(as_positive(unit, rule) for unit in self.units))
             for unit in self.units:
-                _positive(magnitude * unit, f"`{self.parameter}` times {rule}")
+                as_positive(magnitude * unit, f"`{self.parameter}` times {rule}")
 
 
-def _positive(value: Any, what: str) -> float:
+def as_positive(value: Any, what: str) -> float:
+    """A positive number of a size that can be computed with; `what` names it in the error."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(f"{what} must be a positive number, got {value!r}.")
     if not 1 / _LARGEST_SCALE < value < _LARGEST_SCALE:
@@ -331,6 +335,7 @@ class Gaussian(Noise):
     norm: ClassVar[int] = 2
     parameter: ClassVar[str] = "sigma"
     is_tight: ClassVar[bool] = True
+    bends: ClassVar[tuple[float, float]] = (0.24198, 0.48395)  # 1 / sqrt(2 pi e), twice the density at 1
 
     def __post_init__(self) -> None:
         self._check()
@@ -439,6 +444,7 @@ class Laplace(Noise):
     norm: ClassVar[int] = 1
     parameter: ClassVar[str] = "scale"
     is_tight: ClassVar[bool] = True
+    bends: ClassVar[tuple[float, float]] = (0.5, 1.0)  # the steepest density; g'' = g - f
 
     def __post_init__(self) -> None:
         self._check()
@@ -503,3 +509,8 @@ def as_noise(noise: Noise | str) -> Noise:
     if isinstance(noise, str):
         return parse_noise(noise)
     raise TypeError(f"`noise` must be a noise such as Gaussian(0.25) or text such as 'gaussian:0.25', got {noise!r}.")
+
+
+def as_noise_or_none(noise: Noise | str | None) -> Noise | None:
+    """A noise given as an object or as text; None and "none" are no smoothing."""
+    return None if noise is None or noise == "none" else as_noise(noise)

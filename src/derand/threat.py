@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from derand.noise import Noise
+from derand._arrays import FloatArray
+from derand.noise import Noise, as_positive
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +23,11 @@ class Threat:
     Parameters
     ----------
     norm : "auto" or float
-        Norm of the ball in which numerical features may move, from 1 on, or 0 for how many of them move; "auto" is that
-        of the noise, and no other is certified under it.
+        Norm of the ball in which numerical features may move: 1, 2 or inf, or 0 for how many of them may become
+        anything; "auto" is that of the noise, and 2 without noise.
+    units : sequence of float or None
+        What counts as a change of 1 of each feature, one positive number per column; None takes the units of the
+        noise, and 1 without any.
     l0 : int
         How many categorical features may change at the same time; more than the model has counts as all of them.
     unseen : bool
@@ -33,12 +37,13 @@ class Threat:
     --------
     >>> from derand import Gaussian, Threat
     >>> Threat(l0=1).resolve(Gaussian(0.25))
-    Threat(norm=2, l0=1, unseen=True)
+    Threat(norm=2, l0=1, unseen=True, units=None)
     """
 
     norm: float | Literal["auto"] = "auto"
     l0: int = 0
     unseen: bool = True
+    units: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.norm != "auto":
@@ -46,15 +51,27 @@ class Threat:
         object.__setattr__(self, "l0", as_budget(self.l0))
         if not isinstance(self.unseen, bool | np.bool_):
             raise TypeError(f"`unseen` of Threat must be True or False, got {self.unseen!r}.")
+        if self.units is not None:
+            object.__setattr__(self, "units", tuple(as_positive(unit, "`units` of Threat") for unit in self.units))
 
-    def resolve(self, noise: Noise) -> Threat:
-        """The same with the noise's norm for "auto"; a norm that the noise does not certify is an error."""
-        if self.norm not in ("auto", noise.norm):
-            raise ValueError(
-                f"`norm` of Threat must be {noise.norm} or 'auto' under {noise}, which certifies l{noise.norm} balls, "
-                f"got {self.norm!r}."
-            )
-        return replace(self, norm=noise.norm)
+    def resolve(self, noise: Noise | None) -> Threat:
+        """The same with the noise's norm for "auto", and with the noise's units where it has none of its own."""
+        own = 2 if noise is None else noise.norm
+        units = None if noise is None else noise.units
+        return replace(
+            self, norm=own if self.norm == "auto" else self.norm, units=units if self.units is None else self.units
+        )
+
+    @property
+    def radius_norm(self) -> float:
+        """The norm of a threat that is resolved."""
+        if self.norm == "auto":
+            raise ValueError("`norm` of this Threat is 'auto': use `Threat.resolve(noise)`.")
+        return float(self.norm)
+
+    def units_of(self, n_features: int) -> FloatArray:
+        """Unit of each feature."""
+        return np.ones(n_features) if self.units is None else np.asarray(self.units, dtype=np.float64)
 
 
 def _as_norm(norm: Any) -> float:

@@ -1,8 +1,8 @@
 """The vote, the paper's rule: the label that most noisy copies of a row get.
 
-Owns the failure mass of a row under the worst categorical change, and the radius that follows from it by the noise. The
-mass is summed on the failing side alone; `kernels/README.md` shows that a radius is a lower bound. Must not know how
-masses are summed.
+Owns the failure mass of a row under the worst categorical change, the radius that follows from it by the noise, and the
+second proof, by the worst case of the expected score. The mass is summed on the failing side alone;
+`kernels/README.md` shows that a radius is a lower bound. Must not know how masses are summed or worst cases found.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand.certificates._deduction import choose_caps, deduct
 from derand.certificates._problem import PackedTerms, Problem
-from derand.certificates._rule import Bounds, Engine, Rule
+from derand.certificates._rule import DUAL, EXACT, NO_PROOF, PAPER, Bounds, Engine, Rule, require_norm
+from derand.certificates._worst import NORMS, find_smoothed_case
 from derand.kernels import LAW, Backend, DeviceBackend, Failures, require_gradual_underflow, rounding_bound
 from derand.noise import Noise
 from derand.threads import run_blocks
@@ -29,16 +31,38 @@ _NEAR_TIE = 1e-6  # far more than `tails` and `failures` can differ by
 
 
 class ByVote(Rule):
-    """Class 1 iff P(score > threshold) > 1/2 is proven; the radius is what the noise makes of the failing mass."""
+    """Class 1 iff P(score > threshold) > 1/2 is proven; the radius is the larger one of two proofs.
+
+    The paper's knows the failing mass alone and asks the noise; the dual one knows the model and asks for the worst
+    case of its expected score.
+    """
+
+    def check(self, noise: Noise | None, threat: Threat, proof: str) -> None:
+        """Refuse a vote without noise, norms without a worst case, and the paper's proof of another ball."""
+        if noise is None:
+            raise ValueError(
+                "`noise` must not be None under the rule 'vote', which counts noisy copies: give a noise such as "
+                "'gaussian:0.25', or use rule='mean' for the model as deployed."
+            )
+        require_norm(threat, NORMS, "the rule 'vote'")
+        if proof == "paper" and not _is_ball_of(noise, threat):
+            raise ValueError(
+                f"`threat` must be an l{noise.norm} ball in the units of {noise} under proof='paper', got norm "
+                f"{threat.norm!r} and units {threat.units!r}: use proof='best'."
+            )
 
     def bound(
-        self, problem: Problem, rows: NDArray[Any], noise: Noise, threats: Sequence[Threat], engine: Engine
+        self, problem: Problem, rows: NDArray[Any], noise: Noise | None, threats: Sequence[Threat], engine: Engine
     ) -> list[Bounds]:
         """Label and radius of each row, for each threat."""
+        assert noise is not None  # see `check`
         terms, columns = problem.terms, _Columns(problem, threats)
+        second = _SecondProof(problem, noise, threats[0]) if engine.proof == "best" and terms.n_terms else None
+        in_ball = _is_ball_of(noise, threats[0])
         label = np.empty(rows.shape[0], dtype=np.int64)
         log_failure = np.empty((rows.shape[0], columns.budgets.size))
-        radius, path = np.empty_like(log_failure), np.empty(log_failure.shape, dtype=np.uint8)
+        radius = np.empty_like(log_failure)
+        path, proof = (np.empty(log_failure.shape, dtype=np.uint8) for _ in range(2))
         slack = noise.tie_margin(terms.tie_band())  # so that the computed label, too, holds throughout the ball
 
         def bound_block(block: slice) -> None:
@@ -50,13 +74,59 @@ class ByVote(Rule):
             high = (cut - rises - columns.widenings) // terms.step
             is_one, failing, path[block] = _failing_masses(_Masses(engine.kernels, terms, x, noise), low, high)
             constant = np.where(is_one[:, None], low < 0, high >= terms.largest)
-            reduced = noise.radius_of_log(failing) - slack
+            reduced = np.maximum(noise.radius_of_log(failing) - slack, 0.0) if in_ball else np.zeros(failing.shape)
             label[block] = is_one
             log_failure[block] = failing
-            radius[block] = np.where(constant, np.inf, np.maximum(reduced, 0.0))
+            radius[block] = np.where(constant, np.inf, reduced)
+            proof[block] = np.where(constant, EXACT, np.where(reduced > 0, PAPER, NO_PROOF))
+            if second is not None:
+                second.improve(x, is_one, low, high, radius[block], proof[block])
 
         run_blocks(bound_block, rows.shape[0], _block_rows(terms, engine, rows.shape[0]), engine.n_threads)
-        return [Bounds(label, log_failure[:, at], radius[:, at], path[:, at]) for at in columns.of_threats]
+        return [
+            Bounds(label, log_failure[:, at], radius[:, at], proof[:, at], path[:, at]) for at in columns.of_threats
+        ]
+
+
+def _is_ball_of(noise: Noise, threat: Threat) -> bool:
+    """Whether the threat is a ball in the noise's own norm and units, as the paper's proof asks."""
+    return threat.norm == noise.norm and threat.units == noise.units
+
+
+class _SecondProof:
+    """The vote by the worst case of its expected score: most noisy copies are right wherever that clears a threshold.
+
+    What it must clear it by is deducted (docs/theory.md, section 7), for terms cut off at several caps; the best counts.
+    """
+
+    def __init__(self, problem: Problem, noise: Noise, threat: Threat) -> None:
+        self._terms, self._noise = problem.terms, noise
+        self._norm, self._units = threat.radius_norm, threat.units_of(problem.n_features)
+        ranges = problem.terms.ranges
+        band = problem.terms.tie_band()
+        self._caps = {cap: deduct(np.minimum(ranges, cap), band) for cap in choose_caps(ranges)}
+
+    def improve(
+        self,
+        rows: FloatArray,
+        is_one: BoolArray,
+        low: IntArray,
+        high: IntArray,
+        radius: FloatArray,
+        proof: NDArray[np.uint8],
+    ) -> None:
+        """Raise the radii of a block of rows, and say so in `proof`, both of shape (n_rows, n_columns)."""
+        for label in (0, 1):
+            at = np.flatnonzero((is_one == label) & ~np.isinf(radius).all(axis=1))
+            if not at.size:
+                continue
+            levels = low[at] if label else self._terms.largest - high[at] - 1
+            for cap, deduction in self._caps.items():
+                case = find_smoothed_case(self._terms, self._noise, self._norm, self._units, label, cap)
+                found, _ = case.find_radii(rows[at], levels + deduction)
+                better = found > radius[at]
+                radius[at] = np.where(better, found, radius[at])
+                proof[at] = np.where(better, DUAL, proof[at])
 
 
 class _Columns:

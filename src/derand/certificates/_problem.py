@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,10 +54,20 @@ class PackedTerms:
     step: int
     largest: int
     _plans: dict[Backend, Plan] = field(default_factory=dict, repr=False)
+    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
+    shared: WeakValueDictionary[Any, Any] = field(default_factory=WeakValueDictionary, repr=False)
+    """Worst cases of these terms, and tables that several of them share; see `_worst`."""
 
     @property
     def n_terms(self) -> int:
         return self.starts.size - 1
+
+    @property
+    def ranges(self) -> FloatArray:
+        """Largest reduced score of each term, (n_terms,)."""
+        if not self.n_terms:
+            return np.empty(0)
+        return np.maximum.reduceat(self.scores, self.starts[:-1]).astype(np.float64)
 
     def table(self, rows: FloatArray, noise: Noise) -> FloatArray:
         """Upper bounds of all cell probabilities, shape (n_rows, n_cells)."""
@@ -153,11 +163,14 @@ class Problem:
     widening : int
         Whole scores by which the sum of the model that is meant may differ: what is proven must hold with the threshold
         that much higher and lower.
+    n_features : int
+        Columns of the rows.
     """
 
     terms: PackedTerms
     threshold: int
     widening: int
+    n_features: int
 
 
 _problems: WeakKeyDictionary[AdditiveEnsemble, tuple[Problem, ...]] = WeakKeyDictionary()
@@ -169,7 +182,9 @@ def find_problems(model: AdditiveEnsemble) -> tuple[Problem, ...]:
         known = _problems.get(model)
     if known is None:
         known = tuple(
-            Problem(pack_terms(contrast.terms), contrast.threshold, math.ceil(contrast.score_error))
+            Problem(
+                pack_terms(contrast.terms), contrast.threshold, math.ceil(contrast.score_error), contrast.n_features
+            )
             for contrast in model.contrasts()
         )
         with _lock:

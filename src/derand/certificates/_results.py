@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand._arrays import FloatArray, Frozen, IntArray, freeze
+from derand.certificates._rule import NO_PROOF, PAPER, PROOFS
 from derand.kernels import PATHS
 from derand.noise import Noise
 from derand.threat import Threat
@@ -26,20 +27,25 @@ class Certificates(Frozen):
         Label by the rule, one of `classes`.
     failure : array of shape (n_rows,)
         Upper bound of the probability that a noisy copy of the row, after the worst categorical change, gets another
-        label; NaN for a weighted vote, which has none.
+        label; NaN for a weighted vote and under the rule "mean", which have none.
     log_failure : array of shape (n_rows,)
         Natural logarithm of `failure`.
     radius : array of shape (n_rows,)
-        Lower bound of the radius; the ball is open. 0 where nothing is certified.
+        Lower bound of the radius; the ball is open. 0 where nothing is certified. For norm 0 the number of numerical
+        columns that may become anything.
     threat : Threat
         What may change.
     classes : array of shape (n_classes,)
     rule : str
-        How the label is found, such as "vote".
+        How the label is found: "vote" or "mean".
+    proof : array of shape (n_rows,)
+        What proves each radius: "paper", the failure mass; "dual", a price per distance, which bounds the worst case of
+        the expected score; "exact", a worst case without any gap; "none" where nothing is certified. For a vote of
+        ensembles that of the member that decides.
     noise : Noise or None
-        Under which it is found.
+        Under which it is found; None for the model as deployed.
     norm : float
-        The norm of the ball, after division by the noise's units: 1 or 2 under a noise.
+        The norm of the ball, after division by the threat's units.
     l0 : int
         How many categorical features may change at the same time.
     path : array of shape (n_rows,) or None
@@ -57,6 +63,7 @@ class Certificates(Frozen):
     classes: NDArray[Any] = field(default_factory=lambda: np.array([0, 1]))
     rule: str = "vote"
     noise: Noise | None = None
+    _proof: NDArray[np.uint8] | None = field(default=None, repr=False)
     _path: NDArray[np.uint8] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -76,6 +83,12 @@ class Certificates(Frozen):
         return self.threat.l0
 
     @property
+    def proof(self) -> NDArray[np.str_]:
+        """What proves each radius."""
+        codes = np.where(self.radius > 0, PAPER, NO_PROOF) if self._proof is None else self._proof
+        return np.array(PROOFS)[codes]
+
+    @property
     def path(self) -> NDArray[np.str_] | None:
         """How each failure mass was computed."""
         return None if self._path is None else np.array(PATHS)[self._path]
@@ -86,7 +99,8 @@ class Certificates(Frozen):
     def __getitem__(self, rows: Any) -> Certificates:
         at = np.atleast_1d(np.arange(len(self))[rows])
         arrays = {name: getattr(self, name)[at] for name in _ARRAYS}
-        return replace(self, **arrays, _path=None if self._path is None else self._path[at])
+        proof, path = (None if codes is None else codes[at] for codes in (self._proof, self._path))
+        return replace(self, **arrays, _proof=proof, _path=path)
 
     def __repr__(self) -> str:
         certified = int((self.radius > 0).sum())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,11 @@ from derand.certificates._problem import Problem
 from derand.kernels import Backend
 from derand.noise import Noise
 from derand.threat import Threat
+
+PROOFS = ("none", "paper", "dual", "exact")
+"""What proves a radius: nothing; the mass on the failing side, as in the paper; a price per distance; or a worst case
+without any gap."""
+NO_PROOF, PAPER, DUAL, EXACT = range(4)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,29 +32,39 @@ class Bounds:
     label : 0 or 1
     log_failure : upper bound of the logarithm of the failure mass; NaN where the rule has none
     radius : lower bound of the radius; 0 where nothing is proven
+    proof : place in `PROOFS`: what proves the radius
     path : place in `derand.kernels.PATHS`, or None
     """
 
     label: IntArray
     log_failure: FloatArray
     radius: FloatArray
+    proof: NDArray[np.uint8]
     path: NDArray[np.uint8] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Engine:
-    """With what a rule computes: a backend of kernels, and how many threads may call it."""
+    """With what a rule computes: a backend of kernels, how many threads may call it, and which proofs it may use."""
 
     kernels: Backend
     n_threads: int
+    proof: str = "best"
 
 
 class Rule(ABC):
     """How a label is found under noise, and what is proven about it."""
 
+    has_failure: ClassVar[bool] = True
+    """Whether it has a failure mass."""
+
+    @abstractmethod
+    def check(self, noise: Noise | None, threat: Threat, proof: str) -> None:
+        """Refuse, in one line and before any work, what this rule cannot certify. The threat is resolved."""
+
     @abstractmethod
     def bound(
-        self, problem: Problem, rows: NDArray[Any], noise: Noise, threats: Sequence[Threat], engine: Engine
+        self, problem: Problem, rows: NDArray[Any], noise: Noise | None, threats: Sequence[Threat], engine: Engine
     ) -> list[Bounds]:
         """Label and radius of each row, for each threat.
 
@@ -58,9 +74,10 @@ class Rule(ABC):
             A contrast of the model as arrays.
         rows : array of shape (n_rows, n_features)
             Checked: numbers, finite in numerical columns. Any numeric type; convert block by block.
-        noise : Noise
+        noise : Noise or None
+            None for the model as deployed, where `check` allows that.
         threats : sequence of Threat
-            Alike but for `l0`: several budgets may share their work. Their norm is resolved.
+            Alike but for `l0`: several budgets may share their work. Their norm and units are resolved.
         engine : Engine
 
         Returns
@@ -68,3 +85,10 @@ class Rule(ABC):
         list of Bounds, one per threat
             The label is the same in all of them: that of the unchanged row.
         """
+
+
+def require_norm(threat: Threat, norms: Sequence[float], what: str) -> None:
+    """Refuse a norm of which there is no certificate."""
+    if threat.norm not in norms:
+        known = ", ".join("inf" if math.isinf(norm) else str(norm) for norm in norms)
+        raise ValueError(f"`norm` of Threat must be one of {known} for {what}, got {threat.norm!r}.")

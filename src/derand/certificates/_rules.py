@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from derand.certificates._by_mean import ByMean
 from derand.certificates._by_vote import ByVote
 from derand.certificates._rule import Rule
 
-RULES: dict[str, Rule] = {"vote": ByVote()}
+RULES: dict[str, Rule] = {"vote": ByVote(), "mean": ByMean()}
 
 
 def find_rule(name: str) -> Rule:

@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from derand.certificates._problem import find_problems, pack_terms
 from derand.certificates._results import Certificates, Distribution
-from derand.certificates._rule import Bounds, Engine
+from derand.certificates._rule import Bounds, Engine, Rule
 from derand.certificates._rules import find_rule
 from derand.certificates._votes import combine_members
 from derand.finite import cast_exactly, refuse_masked, require_finite, require_unchanged
 from derand.kernels import load_backend, require_gradual_underflow
 from derand.model import AdditiveEnsemble, Model, as_model
-from derand.noise import Noise, as_noise, exp_upward
+from derand.noise import Noise, as_noise, as_noise_or_none, exp_upward
 from derand.threads import count_threads
 from derand.threat import Threat, as_threats
 
@@ -29,13 +29,14 @@ from derand.threat import Threat, as_threats
 def certify(
     model: Model,
     X: ArrayLike,
-    noise: Noise | str,
+    noise: Noise | str | None,
     l0: int | None = None,
     unseen: bool | None = None,
     backend: str | None = None,
     n_jobs: int | None = None,
     *,
     rule: str = "vote",
+    proof: str = "best",
     threat: Threat | None = None,
 ) -> Certificates: ...
 
@@ -44,13 +45,14 @@ def certify(
 def certify(
     model: Model,
     X: ArrayLike,
-    noise: Noise | str,
+    noise: Noise | str | None,
     l0: Sequence[int],
     unseen: bool | None = None,
     backend: str | None = None,
     n_jobs: int | None = None,
     *,
     rule: str = "vote",
+    proof: str = "best",
     threat: Threat | None = None,
 ) -> list[Certificates]: ...
 
@@ -58,24 +60,26 @@ def certify(
 def certify(
     model: Model,
     X: ArrayLike,
-    noise: Noise | str,
+    noise: Noise | str | None,
     l0: int | Sequence[int] | None = None,
     unseen: bool | None = None,
     backend: str | None = None,
     n_jobs: int | None = None,
     *,
     rule: str = "vote",
+    proof: str = "best",
     threat: Threat | None = None,
 ) -> Certificates | list[Certificates]:
-    """Smoothed label of each row and the radius within which no change can flip it.
+    """Label of each row by a rule, and the radius within which no change can flip it.
 
     Parameters
     ----------
     model : AdditiveEnsemble or WeightedVote
     X : array-like of shape (n_rows, n_features)
         Category columns hold codes; NaN is a missing category and an error in any other column.
-    noise : Noise or str
-        Such as `Gaussian(0.25)` or "gaussian:0.25".
+    noise : Noise, str or None
+        Such as `Gaussian(0.25)` or "gaussian:0.25". None, or "none", is no smoothing: the model as deployed, by the
+        rule "mean".
     l0 : int or sequence of int
         How many categorical features may change at the same time; more than the model has counts as all of them. None
         is 0.
@@ -85,10 +89,14 @@ def certify(
         None takes the GPU for very large work where there is one, else "numba".
     n_jobs : int or None
         Threads; None or -1 uses all cores.
-    rule : str
-        How the label is found: "vote" is the label that most noisy copies get, as in the paper.
+    rule : {"vote", "mean"}
+        How the label is found: "vote" is the label that most noisy copies get, as in the paper; "mean" is class 1 iff
+        the expected score is above the threshold.
+    proof : {"best", "paper"}
+        What may prove a radius of a vote: "best" takes the larger one of the paper's proof and the worst case of the
+        expected score; "paper" the paper's alone. The label is the same.
     threat : Threat or None
-        What may change, instead of `l0` and `unseen`.
+        What may change, instead of `l0` and `unseen`: any norm, other units.
 
     Returns
     -------
@@ -101,22 +109,27 @@ def certify(
     >>> c = certify(model, [[0.0], [2.0]], Gaussian(0.25))
     >>> c.label.tolist(), c.radius.round(6).tolist()
     ([0, 1], [0.5, 1.5])
+
+    The model as deployed, without noise; 1 is how far the first row is from the edge:
+
+    >>> certify(model, [[-0.5], [2.0]], None, rule="mean").radius.round(6).tolist()
+    [1.0, 1.5]
     """
-    noise = as_noise(noise)
+    noise, threats = as_noise_or_none(noise), as_threats(l0, unseen, threat)
+    check_request(rule, proof, noise, threats)
     rows = _as_rows(as_model(model), X, noise)
-    results = certify_checked(
-        model, rows, noise, as_threats(l0, unseen, threat), rule=rule, backend=backend, n_jobs=n_jobs
-    )
+    results = certify_checked(model, rows, noise, threats, rule=rule, proof=proof, backend=backend, n_jobs=n_jobs)
     return results[0] if l0 is None or np.ndim(l0) == 0 else results
 
 
 def certify_checked(
     model: Model,
     rows: NDArray[Any],
-    noise: Noise,
+    noise: Noise | None,
     threats: Sequence[Threat],
     *,
     rule: str = "vote",
+    proof: str = "best",
     backend: str | None = None,
     n_jobs: int | None = None,
 ) -> list[Certificates]:
@@ -124,7 +137,7 @@ def certify_checked(
 
     Parameters
     ----------
-    model, noise, rule, backend, n_jobs
+    model, noise, rule, proof, backend, n_jobs
         As for `certify`.
     rows : array of shape (n_rows, n_features)
     threats : sequence of Threat
@@ -134,8 +147,13 @@ def certify_checked(
     -------
     list of Certificates, one per threat
     """
-    found, threats = find_rule(rule), [one.resolve(noise) for one in threats]
-    engine = Engine(load_backend(backend, rows.shape[0] * model.n_cells), count_threads(n_jobs))
+    found, threats = check_request(rule, proof, noise, threats)
+    engine = Engine(load_backend(backend, rows.shape[0] * model.n_cells), count_threads(n_jobs), proof)
+    for one in threats:
+        if one.units is not None and len(one.units) != model.n_features:
+            raise ValueError(
+                f"`units` of Threat must have one entry per feature, {model.n_features} in all, got {len(one.units)}."
+            )
     if not threats:
         return []
     by_member = [
@@ -150,7 +168,18 @@ def certify_checked(
     return results
 
 
-def _name_bounds(bounds: Bounds, threat: Threat, rule: str, noise: Noise) -> Certificates:
+def check_request(rule: str, proof: str, noise: Noise | None, threats: Sequence[Threat]) -> tuple[Rule, list[Threat]]:
+    """The rule and the threats with their norm and units; a request that makes no sense is refused before any work."""
+    found = find_rule(rule)
+    if proof not in ("best", "paper"):
+        raise ValueError(f"`proof` must be 'best' or 'paper', got {proof!r}.")
+    resolved = [one.resolve(noise) for one in threats]
+    for one in resolved:
+        found.check(noise, one, proof)
+    return found, resolved
+
+
+def _name_bounds(bounds: Bounds, threat: Threat, rule: str, noise: Noise | None) -> Certificates:
     return Certificates(
         bounds.label,
         exp_upward(bounds.log_failure),
@@ -159,6 +188,7 @@ def _name_bounds(bounds: Bounds, threat: Threat, rule: str, noise: Noise) -> Cer
         threat,
         rule=rule,
         noise=noise,
+        _proof=bounds.proof,
         _path=bounds.path,
     )
 
@@ -209,7 +239,7 @@ def distribution(model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str, back
     return Distribution(lowest + step * np.arange(n_levels), pmf)
 
 
-def _as_rows(model: Model, X: ArrayLike, noise: Noise) -> NDArray[Any]:
+def _as_rows(model: Model, X: ArrayLike, noise: Noise | None) -> NDArray[Any]:
     """X as a numeric table that fits the model, its numerical columns finite. Keeps the dtype: blocks convert."""
     refuse_masked(X)
     cells = np.asarray(X)
@@ -225,7 +255,7 @@ def _as_rows(model: Model, X: ArrayLike, noise: Noise) -> NDArray[Any]:
         raise ValueError(
             f"`X` must have shape (n_rows, {model.n_features}), one column per feature of the model, got {rows.shape}."
         )
-    if noise.units is not None and len(noise.units) != model.n_features:
+    if noise is not None and noise.units is not None and len(noise.units) != model.n_features:
         raise ValueError(
             f"`units` of the noise must have one entry per feature, {model.n_features} in all, got {len(noise.units)}."
         )

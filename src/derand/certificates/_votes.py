@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from derand._arrays import EPSILON, FloatArray, IntArray
-from derand.certificates._rule import Bounds
+from derand.certificates._rule import NO_PROOF, Bounds
 
 
 def combine_members(by_member: Sequence[Bounds], weights: FloatArray) -> Bounds:
@@ -29,8 +29,12 @@ def combine_members(by_member: Sequence[Bounds], weights: FloatArray) -> Bounds:
     held = np.where(votes == label, radii, 0.0)
     order = np.argsort(-held, axis=0, kind="stable")
     ahead = 2 * np.cumsum(sizes[order], axis=0) - sizes.sum() > margin
-    best = np.where(ahead, np.take_along_axis(held, order, axis=0), 0.0).max(axis=0)
-    return Bounds(label, np.full(label.size, np.nan), best)
+    best = np.where(ahead, np.take_along_axis(held, order, axis=0), 0.0)
+    decides = best.argmax(axis=0)
+    radius, rows = best.max(axis=0), np.arange(label.size)
+    proofs = np.stack([bounds.proof for bounds in by_member])
+    proof = np.where(radius > 0, proofs[order[decides, rows], rows], NO_PROOF).astype(np.uint8)
+    return Bounds(label, np.full(label.size, np.nan), radius, proof)
 
 
 def _decide(votes: IntArray, sizes: FloatArray, margin: float) -> IntArray:

@@ -1,0 +1,148 @@
+"""The mean, the sharper rule: class 1 iff the expected score is above the threshold; without noise, the score itself.
+
+Owns the expected score of a row and the margin that the worst case of the sum (`_worst`) is asked about. Must not know
+how worst cases are found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand.certificates._problem import PackedTerms, Problem
+from derand.certificates._rule import DUAL, EXACT, NO_PROOF, Bounds, Engine, Rule, require_norm
+from derand.certificates._worst import NORMS, find_deployed_case, find_smoothed_case
+from derand.kernels import TAIL_ERROR, require_gradual_underflow
+from derand.noise import Noise
+from derand.threads import run_blocks
+from derand.threat import Threat
+
+_BLOCK_ROWS = 2**11
+
+
+class ByMean(Rule):
+    """Class 1 iff the expected score is above the threshold; the radius is that of the worst case of the sum."""
+
+    has_failure = False
+
+    def check(self, noise: Noise | None, threat: Threat, proof: str) -> None:
+        """Refuse norms without a worst case, and the paper's proof, which knows only votes."""
+        require_norm(threat, NORMS, "the rule 'mean'")
+        if proof == "paper":
+            raise ValueError("`proof` must be 'best' under the rule 'mean', got 'paper': that one proves votes alone.")
+
+    def bound(
+        self, problem: Problem, rows: NDArray[Any], noise: Noise | None, threats: Sequence[Threat], engine: Engine
+    ) -> list[Bounds]:
+        """Label and radius of each row, for each threat."""
+        terms, norm, units = problem.terms, threats[0].radius_norm, threats[0].units_of(problem.n_features)
+        budgets = np.array([threat.l0 for threat in threats], dtype=np.int64)
+        label = np.empty(rows.shape[0], dtype=np.int64)
+        radius = np.zeros((rows.shape[0], budgets.size))
+        proof = np.full(radius.shape, NO_PROOF, dtype=np.uint8)
+
+        def bound_block(block: slice) -> None:
+            require_gradual_underflow()
+            x = np.asarray(rows[block], dtype=np.float64)
+            falls, rises = terms.category_shifts(x, budgets, unseen=threats[0].unseen)
+            cut = (problem.threshold - terms.base - terms.fixed_scores(x))[:, None]
+            is_one = find_mean_labels(problem, x, noise)
+            label[block] = is_one
+            for side in (0, 1):
+                at = np.flatnonzero(is_one == side)
+                moved = (cut + falls + problem.widening if side else cut - rises - problem.widening)[at]
+                found = _find_radii(terms, x[at], noise, norm, units, side, moved)
+                radius[block][at], proof[block][at] = found
+
+        run_blocks(bound_block, rows.shape[0], _block_rows(rows.shape[0], engine), engine.n_threads)
+        nothing = np.full(rows.shape[0], np.nan)
+        return [Bounds(label, nothing, radius[:, k], proof[:, k]) for k in range(budgets.size)]
+
+
+def _block_rows(n_rows: int, engine: Engine) -> int:
+    return max(1, min(_BLOCK_ROWS, -(-n_rows // engine.n_threads)))
+
+
+def find_mean_labels(problem: Problem, rows: FloatArray, noise: Noise | None) -> BoolArray:
+    """Whether each row is of class 1: its expected score, rounded downward, is above the threshold.
+
+    Where the curves that stand for the terms decide, they do; near the threshold every cell's probability is added up.
+    Both agree: what the sum over cells can be off by is counted in both (kernels/README.md, step 9).
+    """
+    terms = problem.terms
+    cut = problem.threshold - terms.base - terms.fixed_scores(rows)
+    if not terms.n_terms:
+        return cut < 0
+    if noise is None:
+        case = find_deployed_case(terms, 2, np.ones(rows.shape[1]), 1)
+        return case.add_scores(rows) > np.floor_divide(cut, terms.step)
+    smoothed = find_smoothed_case(terms, noise, 2, noise.units_of(np.arange(rows.shape[1])), 1)
+    sums, errors = smoothed.add_curves(rows)
+    distance = sums - cut / terms.step
+    errors += 2 * mean_error(terms) + 8 * EPSILON * np.abs(cut / terms.step)
+    is_one = distance > 0
+    near = np.flatnonzero(np.abs(distance) <= errors)
+    if near.size:
+        is_one[near] = _add_cells(terms, rows[near], noise) > cut[near] / terms.step
+    return is_one
+
+
+def expect_scores(terms: PackedTerms, rows: FloatArray, noise: Noise | None) -> FloatArray:
+    """Expected score of each row, without its fixed terms, rounded downward (but for the last rounding)."""
+    if not terms.n_terms:
+        return np.full(rows.shape[0], float(terms.base))
+    if noise is None:
+        case = find_deployed_case(terms, 2, np.ones(rows.shape[1]), 1)
+        return (terms.base + terms.step * case.add_scores(rows)).astype(np.float64)
+    return np.asarray(terms.base + terms.step * _add_cells(terms, rows, noise))
+
+
+def _add_cells(terms: PackedTerms, rows: FloatArray, noise: Noise) -> FloatArray:
+    """The expected sum of reduced scores: what is missing to the largest one, by upper bounds of probabilities."""
+    missing = np.repeat(terms.ranges, np.diff(terms.starts)) - terms.scores
+    total = np.empty(rows.shape[0])
+    size = max(1, 2**19 // terms.scores.size)
+    for start in range(0, rows.shape[0], size):
+        part = slice(start, start + size)
+        table = terms.table(rows[part], noise)
+        total[part] = [float(np.dot(one, missing)) for one in table]  # one by one: a row is the same wherever it stands
+    return terms.largest - total
+
+
+def mean_error(terms: PackedTerms) -> float:
+    """By how much the expected sum that is added up over cells can be off."""
+    by_term = 3 * TAIL_ERROR * np.diff(terms.starts)
+    return float((terms.ranges * by_term).sum()) + EPSILON * (2 * terms.scores.size + 64) * float(terms.ranges.sum())
+
+
+def _find_radii(
+    terms: PackedTerms,
+    rows: FloatArray,
+    noise: Noise | None,
+    norm: float,
+    units: FloatArray,
+    label: int,
+    cuts: IntArray,
+) -> tuple[FloatArray, NDArray[np.uint8]]:
+    """Radii of rows of one label, and how they are proven, for each of their cuts, (n_rows, n_cuts).
+
+    Class 1 holds while the sum of unreduced scores stays above the cut, class 0 while it does not get there.
+    """
+    if not rows.size or not terms.n_terms:
+        holds = cuts < 0 if label else cuts >= 0
+        return np.where(holds, np.inf, 0.0), np.where(holds, EXACT, NO_PROOF).astype(np.uint8)
+    if noise is None:  # sums are whole: class 0 holds below the next whole one
+        low = np.floor_divide(cuts, terms.step)
+        whole = low if label else terms.largest - low - 1
+        radius, exact = find_deployed_case(terms, norm, units, label).find_radii(rows, whole)
+    else:
+        level = cuts / terms.step
+        level += (1 if label else -1) * (mean_error(terms) + 4 * EPSILON * np.abs(level))
+        thresholds = level if label else terms.largest - level
+        radius, exact = find_smoothed_case(terms, noise, norm, units, label).find_radii(rows, thresholds)
+    proof = np.where(exact, EXACT, DUAL)
+    return radius, np.where(radius > 0, proof, NO_PROOF).astype(np.uint8)

@@ -1,0 +1,217 @@
+"""The worst case of a sum: how far a row can be moved before the sum of its terms can fall to a threshold.
+
+The worst case of a sum of functions of one number each is found term by term (docs/theory.md, section 8). Owns the
+choice of prices, and the tables, which are made when first needed and kept as long as the model lives. Must not know
+rules or labels: it is given functions that are to stay high, and thresholds.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from threading import RLock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._arrays import EPSILON, FloatArray, IntArray
+from derand.certificates._curves import Stretch, name_shapes, orient_terms, place_terms, trace_curves
+from derand.certificates._problem import PackedTerms
+from derand.kernels.envelopes import (
+    COARSE,
+    SUM_ERROR,
+    Curves,
+    Places,
+    PriceTables,
+    add_curves,
+    extend_tables,
+    find_powers,
+    start_tables,
+)
+from derand.kernels.steps import WHOLE, add_scores, find_distances, prepare_stairs
+from derand.kernels.windows import Minima, count_terms, find_windows, tabulate_minima
+from derand.noise import Noise
+
+NORMS = (0, 1, 2, math.inf)
+"""Norms whose worst case is known."""
+DUAL, EXACT = range(2)
+"""How a distance was found: by a price per distance, or without any gap."""
+
+_RATIO = {1: 4.0, 2: 8.0}
+"""Of neighbouring prices of the first table, by power; a second table stands between each two of them."""
+_KEPT = 12
+"""So many worst cases are kept per sum, with their tables."""
+
+
+class WorstCase(ABC):
+    """How far rows can be moved before a sum of functions can fall to a threshold."""
+
+    @abstractmethod
+    def find_radii(self, rows: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, NDArray[np.uint8]]:
+        """Lower bounds of the distance, and how each was found, both (n_rows, n_thresholds).
+
+        Within a smaller distance the sum stays above the threshold. 0 where nothing is proven; for norm 0 the number
+        of columns that may be moved anywhere.
+        """
+
+
+class Tables:
+    """The curves of some terms with all that is tabulated of them, each table made when it is first asked for."""
+
+    def __init__(self, curves: Curves, places: Places) -> None:
+        self.curves = curves
+        self._made: dict[Any, Any] = {}
+        self._lock = RLock()
+        self._counts = np.bincount(places.curves, minlength=curves.ranges.size)
+
+    def _make(self, key: Any, make: Callable[[], Any]) -> Any:
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = make()
+            return self._made[key]
+
+    @property
+    def minima(self) -> Minima:
+        """The least values of curves over runs of intervals."""
+        made: Minima = self._make("minima", lambda: tabulate_minima(self.curves))
+        return made
+
+    def envelopes(self, power: int, blocks: IntArray) -> PriceTables:
+        """Envelopes of prices per distance to that power, with fine prices in these blocks at least."""
+        with self._lock:
+            made: PriceTables = self._make(power, lambda: start_tables(self.curves, self._choose_prices(power), power))
+            if (made.slots[blocks] < 0).any():
+                made = self._made[power] = extend_tables(made, self.curves, power, np.unique(blocks))
+            return made
+
+    def _choose_prices(self, power: int) -> FloatArray:
+        """From the price at which nothing moves (or, squared distances, so little that knots do not tell) downward."""
+        slopes, steps = np.empty(self.curves.ranges.size), np.empty(self.curves.ranges.size)
+        for k, (start, stop) in enumerate(itertools.pairwise(self.curves.starts)):
+            widths = np.diff(self.curves.knots[start:stop]) / self.curves.units[k]
+            slopes[k] = np.abs(np.diff(self.curves.low[start:stop]) / widths).max()
+            steps[k] = widths.min()
+        slopes = np.maximum(slopes, 1e-9 * self.curves.ranges / steps)
+        if power == 1:
+            top = float(slopes.max()) * 1.001
+        else:
+            top = math.sqrt(float((self._counts * slopes**2).sum())) * 2 / float(np.median(steps))
+        return top * float(_RATIO[power]) ** -np.arange(COARSE - 1, -1, -1.0)
+
+
+class SmoothedCase(WorstCase):
+    """The worst case of functions under noise."""
+
+    def __init__(self, tables: Tables, places: Places, norm: float) -> None:
+        self._tables, self._places, self._norm = tables, places, norm
+        total = float(tables.curves.ranges[places.curves].sum())
+        self._error = (SUM_ERROR + EPSILON * (places.features.size + 16)) * total
+
+    def add_curves(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The sum of all functions at each row, and by how much it may be off."""
+        sums, errors = add_curves(rows, self._places, self._tables.curves)
+        return sums, errors + (self._error + float(self._tables.curves.too_low[self._places.curves].sum()))
+
+    def find_radii(self, rows: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, NDArray[np.uint8]]:
+        """Lower bounds of the distance, and how each was found."""
+        if self._norm in (1, 2):
+            return self._price(rows, thresholds), np.full(thresholds.shape, DUAL, dtype=np.uint8)
+        find = find_windows if self._norm else count_terms
+        radii = find(rows, self._places, self._tables.curves, self._tables.minima, thresholds, self._error)
+        return radii, np.full(thresholds.shape, EXACT, dtype=np.uint8)
+
+    def _price(self, rows: FloatArray, thresholds: FloatArray) -> FloatArray:
+        """The best of all prices; tables of finer prices are made where rows ask for them."""
+        power, tables = int(self._norm), self._tables
+        anywhere = float(tables.minima.lowest[self._places.curves].sum()) - self._error
+        blocks = np.empty(0, dtype=np.int64)
+        powers, again = np.empty(thresholds.shape), np.arange(rows.shape[0])
+        while again.size:
+            envelopes = tables.envelopes(power, blocks)
+            powers[again], missing = find_powers(
+                rows[again], self._places, tables.curves, envelopes, thresholds[again], self._error
+            )
+            blocks = np.unique(missing[missing >= 0])
+            again = again[(missing >= 0).any(axis=1)]
+        roots = powers if power == 1 else np.sqrt(powers) * (1 - 2 * EPSILON)
+        return np.where(anywhere > thresholds, np.inf, roots)
+
+
+class DeployedCase(WorstCase):
+    """The worst case of the functions themselves, without noise; thresholds are whole numbers."""
+
+    def __init__(self, stretches: list[Stretch], norm: float, units: FloatArray) -> None:
+        self._norm = norm
+        features = np.array([stretch.feature for stretch in stretches], dtype=np.int64)
+        edges, scores = ([getattr(one, name) for one in stretches] or [np.empty(0)] for name in ("edges", "scores"))
+        self._stairs = prepare_stairs(
+            features,
+            np.cumsum([0, *(stretch.edges.size for stretch in stretches)], dtype=np.int64),
+            np.concatenate(edges),
+            np.concatenate(scores).astype(np.int64),
+            units[features],
+        )
+
+    def add_scores(self, rows: FloatArray) -> IntArray:
+        """The sum of all functions at each row."""
+        return add_scores(rows, self._stairs)
+
+    def find_radii(self, rows: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, NDArray[np.uint8]]:
+        """Lower bounds of the distance, and how each was found."""
+        radii, how = find_distances(rows, self._stairs, thresholds.astype(np.int64), self._norm)
+        return radii, np.where(how == WHOLE, EXACT, DUAL).astype(np.uint8)
+
+
+_lock = RLock()
+
+
+def find_smoothed_case(
+    terms: PackedTerms, noise: Noise, norm: float, units: FloatArray, label: int, cap: float = math.inf
+) -> SmoothedCase:
+    """The worst case of a sum under noise for a label, with all tables that were made for it before.
+
+    Parameters
+    ----------
+    terms : PackedTerms
+        Not empty.
+    noise : Noise
+    norm : {0, 1, 2, inf}
+    units : array of shape (n_features,)
+        In which distances count.
+    label : {0, 1}
+        Whether the sum must stay low or high.
+    cap : float
+        Functions are cut off above this.
+    """
+
+    def make() -> SmoothedCase:
+        stretches = orient_terms(terms, label, cap)
+        shapes = name_shapes(stretches, noise, units)
+        places = place_terms(stretches, shapes, units)
+        tables = terms.shared.get((noise, units.tobytes(), shapes))
+        if tables is None:
+            tables = Tables(trace_curves(stretches, shapes, noise, units), places)
+            terms.shared[noise, units.tobytes(), shapes] = tables
+        return SmoothedCase(tables, places, norm)
+
+    case: SmoothedCase = _keep(terms, (noise, norm, units.tobytes(), label, cap), make)
+    return case
+
+
+def find_deployed_case(terms: PackedTerms, norm: float, units: FloatArray, label: int) -> DeployedCase:
+    """The same without noise."""
+    key = (None, norm, units.tobytes(), label)
+    case: DeployedCase = _keep(terms, key, lambda: DeployedCase(orient_terms(terms, label), norm, units))
+    return case
+
+
+def _keep(terms: PackedTerms, key: Any, make: Callable[[], WorstCase]) -> Any:
+    with _lock:
+        if key not in terms.kept:
+            while len(terms.kept) >= _KEPT:
+                terms.kept.pop(next(iter(terms.kept)))
+            terms.kept[key] = make()
+        return terms.kept[key]

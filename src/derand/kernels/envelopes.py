@@ -1,0 +1,502 @@
+"""Envelopes: the least of a curve plus a price per distance, tabulated once and looked up for every row.
+
+Owns `e(x) = min over z of [g(z) + m |x - z|^p]` for p = 1, 2 at the knots of curves, and sums of such tables over the
+terms of a row; arrays in, arrays out. A curve is known by lower bounds of g; every number here is a lower bound, too.
+Must not know noises, models or what a price is for. README.md, step 9, has the argument.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._arrays import EPSILON, FloatArray, IntArray
+from derand.kernels.compiling import compile_loop
+
+COARSE, FINE = 8, 16
+"""Prices that lie far apart, and between each two of them."""
+TABLE_ERROR = 256 * EPSILON
+"""Taken off every entry of a table, relative to the curve's range: more than its rounding (README.md, step 9)."""
+
+GROUP = 8
+"""Terms that are added up in single precision, before double precision takes over."""
+SUM_ERROR = 2.0**-24 * (GROUP + 6)
+"""Error of a sum of looked-up entries, relative to the sum of the curves' ranges (README.md, step 9)."""
+
+FloatTable = NDArray[np.float32]
+
+
+class Curves(NamedTuple):
+    """Functions of one number, each from 0 up to its range, known by lower bounds at knots.
+
+    All curves stand one after the other: the knots of curve k are those from `starts[k]` to `starts[k + 1] - 1`.
+    """
+
+    starts: IntArray
+    knots: FloatArray
+    """Where, increasing within a curve."""
+    low: FloatArray
+    """Lower bound at each knot."""
+    sag: FloatArray
+    """By how much the curve may leave its own chord right of each knot, either way."""
+    too_low: FloatArray
+    """(n_curves,): by how much `low` may be too low."""
+    ends: FloatArray
+    """(n_curves, 2): lower bounds left of the first knot and right of the last one."""
+    ranges: FloatArray
+    units: FloatArray
+    """What counts as distance 1, per curve."""
+    bends: FloatArray
+    """Upper bound of the second derivative, per curve, distances counted in units; infinite where there is none."""
+    even: FloatArray
+    """(n_curves, 2): where a run of evenly spaced knots begins, and 1 / their distance."""
+    even_knots: IntArray
+    """(n_curves, 2): its first knot, counted from the first of all, and how many intervals follow; 0 without a run."""
+
+
+class Places(NamedTuple):
+    """Where a row stands on the curves: term i looks up curve `curves[i]` at `(x - anchors[i]) * factors[i]`."""
+
+    features: IntArray
+    curves: IntArray
+    anchors: FloatArray
+    factors: FloatArray
+    """1 / unit or -1 / unit for a curve that several terms share, else 1."""
+
+
+class PriceTables(NamedTuple):
+    """Envelopes of few prices that lie far apart, and of many that lie between neighbours of them, where made."""
+
+    coarse_prices: FloatArray
+    """(COARSE,), increasing."""
+    coarse: FloatTable
+    """(n_knots, COARSE)."""
+    slots: IntArray
+    """(COARSE - 1,): where the prices above each coarse one stand among the fine ones; -1 where they are not made."""
+    fine_prices: FloatArray
+    """(n_slots, FINE)."""
+    fine: FloatTable
+    """(n_slots, n_knots, FINE)."""
+
+
+def start_tables(curves: Curves, prices: FloatArray, power: int) -> PriceTables:
+    """Tables of coarse prices alone.
+
+    Parameters
+    ----------
+    curves : Curves
+    prices : array of shape (COARSE,)
+        Positive, increasing.
+    power : {1, 2}
+    """
+    return PriceTables(
+        prices,
+        tabulate_envelopes(curves, prices, power),
+        np.full(COARSE - 1, -1, dtype=np.int64),
+        np.empty((0, FINE)),
+        np.empty((0, curves.knots.size, FINE), dtype=np.float32),
+    )
+
+
+def extend_tables(tables: PriceTables, curves: Curves, power: int, blocks: IntArray) -> PriceTables:
+    """The same with the fine prices above some of the coarse ones."""
+    slots, prices, fine = tables.slots.copy(), [*tables.fine_prices], [*tables.fine]
+    for block in blocks:
+        if slots[block] < 0:
+            slots[block] = len(prices)
+            low, high = tables.coarse_prices[block : block + 2]
+            prices.append(low * (high / low) ** (np.arange(1, FINE + 1) / (FINE + 1)))
+            fine.append(tabulate_envelopes(curves, prices[-1], power))
+    return tables._replace(slots=slots, fine_prices=np.array(prices), fine=np.array(fine))
+
+
+def tabulate_envelopes(curves: Curves, prices: FloatArray, power: int) -> FloatTable:
+    """Lower bounds of the envelopes such that a chord between knots is one, too.
+
+    Parameters
+    ----------
+    curves : Curves
+    prices : array of shape (n_prices,)
+        Positive.
+    power : {1, 2}
+
+    Returns
+    -------
+    array of shape (n_knots, n_prices), single precision, rounded downward
+    """
+    tables = np.empty((curves.knots.size, prices.size))
+    for k in range(curves.starts.size - 1):
+        part = slice(curves.starts[k], curves.starts[k + 1])
+        knots, low, sag = curves.knots[part], curves.low[part], curves.sag[part]
+        inverse = 1.0 / curves.units[k] * (1 - 4 * EPSILON)
+        fill = _fill_linear if power == 1 else _fill_square
+        fill(knots, low, sag, curves.ends[k], inverse, curves.bends[k], prices, tables[part])
+        tables[part] -= TABLE_ERROR * (knots.size + 64) / 64 * curves.ranges[k]
+    return round_down(tables)
+
+
+def round_down(values: FloatArray) -> FloatTable:
+    """Single-precision numbers that are not larger."""
+    single = values.astype(np.float32)
+    return np.where(single > values, np.nextafter(single, np.float32(-np.inf)), single)
+
+
+def find_powers(
+    rows: FloatArray, places: Places, curves: Curves, tables: PriceTables, thresholds: FloatArray, error: float
+) -> tuple[FloatArray, IntArray]:
+    """The best margin per price of each row: of the coarse prices, then of the fine ones on the better side of it.
+
+    Parameters
+    ----------
+    rows : array of shape (n_rows, n_features)
+    places, curves, tables
+    thresholds : array of shape (n_rows, n_thresholds)
+        What sums of envelopes must exceed.
+    error : float
+        Taken off every sum.
+
+    Returns
+    -------
+    powers : array of shape (n_rows, n_thresholds)
+        Rounded downward; 0 where no margin is left.
+    missing : array of the same shape
+        The block of fine prices that should have been asked, but is not made; -1 else.
+    """
+    powers, missing = np.zeros(thresholds.shape), np.full(thresholds.shape, -1, dtype=np.int64)
+    _find_powers(
+        rows,
+        *places,
+        curves.starts,
+        curves.knots,
+        curves.even,
+        curves.even_knots,
+        *tables,
+        thresholds,
+        error,
+        powers,
+        missing,
+    )
+    return powers, missing
+
+
+def add_curves(rows: FloatArray, places: Places, curves: Curves) -> tuple[FloatArray, FloatArray]:
+    """Sums of the chords of all curves at a row, and by how much they may be off, each (n_rows,)."""
+    sums, errors = np.empty(rows.shape[0]), np.empty(rows.shape[0])
+    _add_curves(
+        rows,
+        *places,
+        curves.starts,
+        curves.knots,
+        curves.even,
+        curves.even_knots,
+        curves.low,
+        curves.sag,
+        curves.ranges,
+        sums,
+        errors,
+    )
+    return sums, errors
+
+
+@compile_loop()
+def locate(
+    x: float, curve: int, starts: IntArray, knots: FloatArray, even: FloatArray, even_knots: IntArray
+) -> tuple[int, float]:
+    """The knot left of x, and the share of the way to the next one; x beyond the knots counts as at their end.
+
+    On an even run the share is that of rounded positions: off by less than `4 EPSILON` times the intervals of the run.
+    """
+    position = (x - even[curve, 0]) * even[curve, 1]
+    if 0.0 <= position < even_knots[curve, 1]:
+        whole = int(position)
+        return even_knots[curve, 0] + whole, position - whole
+    return _search(x, starts[curve], starts[curve + 1] - 1, knots)
+
+
+@compile_loop()
+def _locate_all(
+    values: FloatArray,
+    features: IntArray,
+    which: IntArray,
+    anchors: FloatArray,
+    factors: FloatArray,
+    starts: IntArray,
+    knots: FloatArray,
+    begins: FloatArray,
+    rates: FloatArray,
+    bases: IntArray,
+    counts: FloatArray,
+    at: IntArray,
+    shares: FloatArray | FloatTable,
+) -> None:
+    """`locate` for all terms of a row, what it needs of their curves standing term by term."""
+    for term in range(features.size):
+        x = (values[features[term]] - anchors[term]) * factors[term]
+        position = (x - begins[term]) * rates[term]
+        if 0.0 <= position < counts[term]:
+            whole = int(position)
+            at[term], shares[term] = bases[term] + whole, position - whole
+        else:
+            curve = which[term]
+            at[term], shares[term] = _search(x, starts[curve], starts[curve + 1] - 1, knots)
+
+
+@compile_loop()
+def _search(x: float, first: int, last: int, knots: FloatArray) -> tuple[int, float]:
+    if x <= knots[first]:
+        return first, 0.0
+    if x >= knots[last]:
+        return last - 1, 1.0
+    while last - first > 1:
+        middle = (first + last) // 2
+        if knots[middle] <= x:
+            first = middle
+        else:
+            last = middle
+    return first, min((x - knots[first]) / (knots[last] - knots[first]), 1.0)
+
+
+@compile_loop()
+def _find_powers(
+    rows: FloatArray,
+    features: IntArray,
+    which: IntArray,
+    anchors: FloatArray,
+    factors: FloatArray,
+    starts: IntArray,
+    knots: FloatArray,
+    even: FloatArray,
+    even_knots: IntArray,
+    coarse_prices: FloatArray,
+    coarse: FloatTable,
+    slots: IntArray,
+    fine_prices: FloatArray,
+    fine: FloatTable,
+    thresholds: FloatArray,
+    error: float,
+    powers: FloatArray,
+    missing: IntArray,
+) -> None:
+    at, shares = np.empty(features.size, dtype=np.int64), np.empty(features.size, dtype=np.float32)
+    first, second = np.empty(COARSE), np.empty(FINE)
+    begins, rates = even[which, 0], even[which, 1]
+    bases, counts = even_knots[which, 0], even_knots[which, 1].astype(np.float64)
+    for row in range(rows.shape[0]):
+        _locate_all(
+            rows[row], features, which, anchors, factors, starts, knots, begins, rates, bases, counts, at, shares
+        )
+        _add_coarse(at, shares, coarse, first)
+        for k in range(thresholds.shape[1]):
+            cut = thresholds[row, k] + error
+            best, middle, rises = _find_best(first, coarse_prices, cut)
+            powers[row, k] = best
+            for side in (rises, not rises):
+                block = middle if side else middle - 1
+                if best > 0.0 and powers[row, k] == best and missing[row, k] < 0:  # else it was the right side
+                    if slots[block] < 0:
+                        missing[row, k] = block
+                    else:
+                        _add_fine(at, shares, fine[slots[block]], second)
+                        powers[row, k] = max(best, _find_best(second, fine_prices[slots[block]], cut)[0])
+
+
+@compile_loop()
+def _find_best(sums: FloatArray, prices: FloatArray, cut: float) -> tuple[float, int, bool]:
+    """The best margin per price, which price that is (but for the outermost), and whether it rises beyond.
+
+    The margin is concave in the price; its slope at the best one is guessed from those on both sides.
+    """
+    best, at = 0.0, 0
+    for i in range(sums.size):
+        power = (sums[i] - cut) / prices[i] * (1.0 - 4.0 * EPSILON)
+        if power > best:
+            best, at = power, i
+    at = min(max(at, 1), sums.size - 2)
+    below = (sums[at] - sums[at - 1]) / (prices[at] - prices[at - 1])
+    above = (sums[at + 1] - sums[at]) / (prices[at + 1] - prices[at])
+    rises = max(below, 0.0) * max(above, 0.0) > ((sums[at] - cut) / prices[at]) ** 2
+    return best, at, rises
+
+
+@compile_loop()
+def _add_coarse(at: IntArray, shares: FloatTable, table: FloatTable, sums: FloatArray) -> None:
+    part = np.zeros(COARSE, dtype=np.float32)
+    sums[:] = 0.0
+    for term in range(at.size):
+        right, knot = shares[term], at[term]
+        left = np.float32(1.0) - right
+        for column in range(COARSE):
+            part[column] += left * table[knot, column] + right * table[knot + 1, column]
+        if term % GROUP == GROUP - 1 or term == at.size - 1:
+            for column in range(COARSE):
+                sums[column] += part[column]
+                part[column] = np.float32(0.0)
+
+
+@compile_loop()
+def _add_fine(at: IntArray, shares: FloatTable, table: FloatTable, sums: FloatArray) -> None:
+    # as above: only a width that is known when it is compiled becomes vector instructions
+    part = np.zeros(FINE, dtype=np.float32)
+    sums[:] = 0.0
+    for term in range(at.size):
+        right, knot = shares[term], at[term]
+        left = np.float32(1.0) - right
+        for column in range(FINE):
+            part[column] += left * table[knot, column] + right * table[knot + 1, column]
+        if term % GROUP == GROUP - 1 or term == at.size - 1:
+            for column in range(FINE):
+                sums[column] += part[column]
+                part[column] = np.float32(0.0)
+
+
+@compile_loop()
+def _add_curves(
+    rows: FloatArray,
+    features: IntArray,
+    which: IntArray,
+    anchors: FloatArray,
+    factors: FloatArray,
+    starts: IntArray,
+    knots: FloatArray,
+    even: FloatArray,
+    even_knots: IntArray,
+    low: FloatArray,
+    sag: FloatArray,
+    ranges: FloatArray,
+    sums: FloatArray,
+    errors: FloatArray,
+) -> None:
+    at, shares = np.empty(features.size, dtype=np.int64), np.empty(features.size)
+    begins, rates = even[which, 0], even[which, 1]
+    bases, counts = even_knots[which, 0], even_knots[which, 1].astype(np.float64)
+    firsts = starts[which]
+    for row in range(rows.shape[0]):
+        _locate_all(
+            rows[row], features, which, anchors, factors, starts, knots, begins, rates, bases, counts, at, shares
+        )
+        total, error = 0.0, 0.0
+        for term in range(features.size):
+            knot, share = at[term], shares[term]
+            total += (1.0 - share) * low[knot] + share * low[knot + 1]
+            error += sag[knot]
+            if share == 1.0 or (share == 0.0 and knot == firsts[term]):
+                error += ranges[which[term]]  # beyond the knots: somewhere within its range
+        sums[row], errors[row] = total, error
+
+
+@compile_loop()
+def _fill_linear(
+    knots: FloatArray,
+    low: FloatArray,
+    sag: FloatArray,
+    ends: FloatArray,
+    inverse: float,
+    bend: float,
+    prices: FloatArray,
+    table: FloatArray,
+) -> None:
+    """Envelopes of prices per distance: the least of what lies left of a knot and what lies right of it."""
+    n = knots.size
+    for column in range(prices.size):
+        price = prices[column] * (1.0 - 4.0 * EPSILON)
+        from_left = ends[0]
+        for j in range(n):
+            if j > 0:
+                from_left += price * (knots[j] - knots[j - 1]) * inverse
+            own = low[j] - max(sag[max(j - 1, 0)], sag[min(j, n - 2)])
+            from_left = min(from_left, own)
+            table[j, column] = from_left
+        from_right = ends[1]
+        for j in range(n - 1, -1, -1):
+            if j < n - 1:
+                from_right += price * (knots[j + 1] - knots[j]) * inverse
+            from_right = min(from_right, table[j, column])
+            table[j, column] = from_right
+
+
+@compile_loop()
+def _fill_square(
+    knots: FloatArray,
+    low: FloatArray,
+    sag: FloatArray,
+    ends: FloatArray,
+    inverse: float,
+    bend: float,
+    prices: FloatArray,
+    table: FloatArray,
+) -> None:
+    """Envelopes of prices per squared distance, less what a chord between knots may lie above them."""
+    n = knots.size
+    y = (knots - knots[0]) * inverse
+    blur = 8.0 * EPSILON * y[n - 1]  # distances of y are at most that much too large
+    values, best = np.empty(n), np.empty(n, dtype=np.int64)
+    for column in range(prices.size):
+        price = prices[column] * (1.0 - 8.0 * EPSILON)
+        _minimise(y, low, sag, price, blur, values, best)
+        for j in range(n):
+            left, right = max(y[j] - blur, 0.0), max(y[n - 1] - y[j] - blur, 0.0)
+            values[j] = min(values[j], min(ends[0] + price * left * left, ends[1] + price * right * right))
+        _make_chords(y, low, sag, price, blur, bend, values, table[:, column])
+
+
+@compile_loop()
+def _minimise(
+    y: FloatArray, low: FloatArray, sag: FloatArray, price: float, blur: float, values: FloatArray, best: IntArray
+) -> None:
+    """The least of piece + price * distance^2 at each knot. The best piece moves with the knot: halve and conquer."""
+    n = y.size
+    stride = 1
+    while stride < n:
+        stride *= 2
+    while stride >= 1:
+        for j in range(stride - 1, n, 2 * stride):
+            first = best[j - stride] if j - stride >= 0 else 0
+            last = best[j + stride] if j + stride < n else n - 2
+            least, at = np.inf, first
+            for k in range(first, last + 1):
+                value = _evaluate_piece(y[j], y[k], y[k + 1], low[k], low[k + 1], price, blur) - sag[k]
+                if value < least:
+                    least, at = value, k
+            values[j], best[j] = least, at
+        stride //= 2
+
+
+@compile_loop(inline="always")
+def _evaluate_piece(x: float, start: float, stop: float, left: float, right: float, price: float, blur: float) -> float:
+    """The least of a linear piece + price * distance^2 over the piece."""
+    slope = (right - left) / (stop - start)
+    z = min(max(x - 0.5 * slope / price, start), stop)
+    distance = max(abs(x - z) - blur, 0.0)
+    return left + slope * (z - start) - 2.0 * blur * abs(slope) + price * distance * distance
+
+
+@compile_loop()
+def _make_chords(
+    y: FloatArray,
+    low: FloatArray,
+    sag: FloatArray,
+    price: float,
+    blur: float,
+    bend: float,
+    values: FloatArray,
+    column: FloatArray,
+) -> None:
+    """Entries whose chord lies below the envelope on every interval.
+
+    There the envelope lies above the chord of its ends less `curvature width^2 / 8`, and above the least of both ends
+    and the curve; whichever is more.
+    """
+    n = y.size
+    curvature = 2.0 * price if np.isinf(bend) else 2.0 * price * bend / (2.0 * price + bend)
+    column[:] = values
+    for j in range(n - 1):
+        width = y[j + 1] - y[j] + blur
+        drop = 0.125 * curvature * width * width * (1.0 + 16.0 * EPSILON)
+        flat = min(min(values[j], values[j + 1]), min(low[j], low[j + 1]) - sag[j])
+        if flat > 0.5 * (values[j] + values[j + 1]) - drop:
+            column[j], column[j + 1] = min(column[j], flat), min(column[j + 1], flat)
+        else:
+            column[j] = min(column[j], values[j] - drop)
+            column[j + 1] = min(column[j + 1], values[j + 1] - drop)

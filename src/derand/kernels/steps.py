@@ -1,0 +1,320 @@
+"""Steps: how little must change before a sum of step functions falls by so much, exactly, for every row.
+
+Owns the frontier of a row, per term the least distance at which each drop of the score can be had, and what follows
+from it in any norm: the largest distance of a term (linf), how many terms (l0), the sum of distances or of their squares
+(l1, l2) by its linear relaxation or by a programme over whole drops. Arrays in, arrays out; radii are rounded downward.
+Must not know noises or models. README.md, step 9, has the argument.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._arrays import EPSILON, FloatArray, IntArray
+from derand.kernels.compiling import compile_loop
+
+AFFORDABLE = 2**20
+"""Steps that the programme over whole drops may take for a row."""
+_FARTHEST = 1e300  # differences and squares beyond it may overflow
+RELAXED, WHOLE = range(2)
+"""How a radius was found: by the linear relaxation, or exactly."""
+
+
+class Stairs(NamedTuple):
+    """Step functions, one after the other, in which a drop is a move to a cell of a smaller score.
+
+    The edges of function i are those from `starts[i]` to `starts[i + 1] - 1`; it has one more cell than edges, and its
+    cells begin at `starts[i] + i`.
+    """
+
+    features: IntArray
+    starts: IntArray
+    edges: FloatArray
+    scores: IntArray
+    units: FloatArray
+    left: IntArray
+    """For each cell the nearest one to its left, within its function, whose score is smaller; -1 without."""
+    right: IntArray
+
+
+def prepare_stairs(
+    features: IntArray, starts: IntArray, edges: FloatArray, scores: IntArray, units: FloatArray
+) -> Stairs:
+    """Step functions with the ways down from each of their cells."""
+    left, right = np.full(scores.size, -1, dtype=np.int64), np.full(scores.size, -1, dtype=np.int64)
+    _link_cells(starts, scores, left, right)
+    return Stairs(features, starts, edges, scores, units, left, right)
+
+
+def add_scores(rows: FloatArray, stairs: Stairs) -> IntArray:
+    """The sum of each row's scores, (n_rows,)."""
+    sums = np.empty(rows.shape[0], dtype=np.int64)
+    _add_scores(rows, stairs.features, stairs.starts, stairs.edges, stairs.scores, sums)
+    return sums
+
+
+def find_distances(
+    rows: FloatArray, stairs: Stairs, thresholds: IntArray, norm: float
+) -> tuple[FloatArray, NDArray[np.uint8]]:
+    """How far each row can be moved before its sum can fall to a threshold, and how that was found.
+
+    Parameters
+    ----------
+    rows : array of shape (n_rows, n_features)
+    stairs : Stairs
+    thresholds : array of shape (n_rows, n_thresholds)
+    norm : {0, 1, 2, inf}
+        For 0 the result counts features: changing so many of them is safe.
+
+    Returns
+    -------
+    distances, array of shape (n_rows, n_thresholds)
+        0 where the sum is at the threshold or below, infinite where it cannot fall to it.
+    how : array of the same shape
+        RELAXED or WHOLE.
+    """
+    distances, how = np.zeros(thresholds.shape), np.full(thresholds.shape, WHOLE, dtype=np.uint8)
+    _find_distances(rows, *stairs, thresholds, float(norm), AFFORDABLE, distances, how)
+    return distances, how
+
+
+@compile_loop()
+def _find_cell(x: float, i: int, starts: IntArray, edges: FloatArray) -> int:
+    """The cell of a function that x lies in, counted from the first of all."""
+    low, high = starts[i], starts[i + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if edges[middle] <= x:
+            low = middle + 1
+        else:
+            high = middle
+    return low + i
+
+
+@compile_loop()
+def _add_scores(
+    rows: FloatArray, features: IntArray, starts: IntArray, edges: FloatArray, scores: IntArray, sums: IntArray
+) -> None:
+    for row in range(rows.shape[0]):
+        total = 0
+        for i in range(features.size):
+            total += scores[_find_cell(rows[row, features[i]], i, starts, edges)]
+        sums[row] = total
+
+
+@compile_loop()
+def _link_cells(starts: IntArray, scores: IntArray, left: IntArray, right: IntArray) -> None:
+    for i in range(starts.size - 1):
+        first, last = starts[i] + i, starts[i + 1] + i
+        for cell in range(first, last + 1):
+            at = cell - 1
+            while at >= first and scores[at] >= scores[cell]:
+                at = left[at]
+            left[cell] = at if at >= first else -1
+        for cell in range(last, first - 1, -1):
+            at = cell + 1
+            while at != -1 and at <= last and scores[at] >= scores[cell]:
+                at = right[at]
+            right[cell] = at if at != -1 and at <= last else -1
+
+
+@compile_loop()
+def _find_distances(
+    rows: FloatArray,
+    features: IntArray,
+    starts: IntArray,
+    edges: FloatArray,
+    scores: IntArray,
+    units: FloatArray,
+    left: IntArray,
+    right: IntArray,
+    thresholds: IntArray,
+    norm: float,
+    affordable: int,
+    distances: FloatArray,
+    how: NDArray[np.uint8],
+) -> None:
+    n_cells, n_terms = scores.size, features.size
+    options = np.empty(n_terms + 1, dtype=np.int64)
+    far, deep = np.empty(n_cells), np.empty(n_cells, dtype=np.int64)
+    for row in range(rows.shape[0]):
+        options[0] = 0
+        own, deepest = 0, 0
+        for i in range(n_terms):
+            x = rows[row, features[i]]
+            cell = _find_cell(x, i, starts, edges)
+            own += scores[cell]
+            count = _list_options(x, cell, i, starts, edges, scores, units[i], left, right, far, deep, options[i])
+            options[i + 1] = options[i] + count
+            if count > 0:
+                deepest += deep[options[i + 1] - 1]
+        for k in range(thresholds.shape[1]):
+            drop = own - thresholds[row, k]
+            if drop <= 0:
+                continue
+            if deepest < drop:
+                distances[row, k] = np.inf
+            elif norm == 0.0:
+                distances[row, k] = _count_terms(options, deep, drop)
+            elif np.isinf(norm):
+                distances[row, k] = _find_level(options, far, deep, drop)
+            else:
+                distances[row, k], how[row, k] = _find_sum(options, far, deep, drop, int(norm), affordable)
+
+
+@compile_loop()
+def _list_options(
+    x: float,
+    cell: int,
+    i: int,
+    starts: IntArray,
+    edges: FloatArray,
+    scores: IntArray,
+    unit: float,
+    left: IntArray,
+    right: IntArray,
+    far: FloatArray,
+    deep: IntArray,
+    at: int,
+) -> int:
+    """Write the ways down of a term, the nearer ones first, each deeper than the one before: distance and drop."""
+    own = scores[cell]
+    down_left, down_right = left[cell], right[cell]
+    shrink = 1.0 - 4.0 * EPSILON
+    count, deepest = 0, 0
+    while down_left >= 0 or down_right >= 0:
+        to_left = (x - edges[down_left - i]) / unit * shrink if down_left >= 0 else np.inf
+        to_right = (edges[down_right - i - 1] - x) / unit * shrink if down_right >= 0 else np.inf
+        if to_left <= to_right:
+            distance, drop = to_left, own - scores[down_left]
+            down_left = left[down_left]
+        else:
+            distance, drop = to_right, own - scores[down_right]
+            down_right = right[down_right]
+        if drop > deepest:
+            far[at + count], deep[at + count] = min(distance, _FARTHEST), drop
+            deepest = drop
+            count += 1
+    return count
+
+
+@compile_loop()
+def _count_terms(options: IntArray, deep: IntArray, drop: int) -> float:
+    """How many terms may be changed at will: the deepest ones are the worst choice."""
+    most = np.zeros(options.size - 1, dtype=np.int64)
+    for i in range(options.size - 1):
+        if options[i + 1] > options[i]:
+            most[i] = deep[options[i + 1] - 1]
+    most.sort()
+    total, count = 0, 0
+    while total + most[most.size - 1 - count] < drop:
+        total += most[most.size - 1 - count]
+        count += 1
+    return float(count)
+
+
+@compile_loop()
+def _find_level(options: IntArray, far: FloatArray, deep: IntArray, drop: int) -> float:
+    """The least distance at which all terms together can fall by the drop, when each may move that far."""
+    n = options[options.size - 1]
+    gains = np.empty(n, dtype=np.int64)
+    for i in range(options.size - 1):
+        before = 0
+        for o in range(options[i], options[i + 1]):
+            gains[o] = deep[o] - before
+            before = deep[o]
+    order = np.argsort(far[:n])
+    total = 0
+    for o in order:
+        total += gains[o]
+        if total >= drop:
+            return float(far[o])
+    return np.inf
+
+
+@compile_loop()
+def _find_sum(
+    options: IntArray, far: FloatArray, deep: IntArray, drop: int, power: int, affordable: int
+) -> tuple[float, int]:
+    """The least sum of distances, or root of the sum of squares: exactly where that is affordable, else relaxed."""
+    n = options[options.size - 1]
+    costs = np.empty(n)
+    for o in range(n):
+        costs[o] = far[o] if power == 1 else min(far[o] * far[o] * (1.0 - 2.0 * EPSILON), _FARTHEST)
+    bound, how = _relax(options, costs, deep, drop), RELAXED
+    if n * (drop + 1) <= affordable:
+        exact = _solve(options, costs, deep, drop)
+        if exact >= bound:
+            bound, how = exact, WHOLE
+    return (bound if power == 1 else np.sqrt(bound) * (1.0 - 2.0 * EPSILON)), how
+
+
+@compile_loop()
+def _relax(options: IntArray, costs: FloatArray, deep: IntArray, drop: int) -> float:
+    """The linear relaxation: shares of the steepest ways down first. Any price proves a bound; this finds the best."""
+    n = options[options.size - 1]
+    gains, steps, hull = np.zeros(n), np.zeros(n), np.empty(n + 1, dtype=np.int64)
+    count = 0
+    for i in range(options.size - 1):
+        size = 0  # the concave hull of drop over cost, from (0, 0)
+        for o in range(options[i], options[i + 1]):
+            while size > 0:
+                here = hull[size - 1]
+                cost0 = costs[hull[size - 2]] if size > 1 else 0.0
+                drop0 = deep[hull[size - 2]] if size > 1 else 0
+                if (deep[here] - drop0) * (costs[o] - cost0) > (deep[o] - drop0) * (costs[here] - cost0):
+                    break
+                size -= 1
+            hull[size] = o
+            size += 1
+        cost0, drop0 = 0.0, 0
+        for s in range(size):
+            o = hull[s]
+            gains[count], steps[count] = deep[o] - drop0, costs[o] - cost0
+            cost0, drop0 = costs[o], deep[o]
+            count += 1
+    order = np.argsort(steps[:count] / gains[:count])
+    total, ratio = 0.0, 0.0
+    for s in order:
+        total += gains[s]
+        ratio = steps[s] / gains[s]
+        if total >= drop:
+            break
+    return _prove(options, costs, deep, drop, ratio)
+
+
+@compile_loop()
+def _prove(options: IntArray, costs: FloatArray, deep: IntArray, drop: int, ratio: float) -> float:
+    """What a price of a drop proves: drop * ratio less what terms gain by it."""
+    gained, weight = 0.0, 0.0
+    for i in range(options.size - 1):
+        best = 0.0
+        for o in range(options[i], options[i + 1]):
+            best = max(best, deep[o] * ratio - costs[o])
+        if options[i + 1] > options[i]:
+            weight += deep[options[i + 1] - 1] * ratio
+        gained += best
+    error = 4.0 * EPSILON * (weight + drop * ratio) + 2.0 * EPSILON * options.size * gained
+    return max(drop * ratio - gained - error, 0.0)
+
+
+@compile_loop()
+def _solve(options: IntArray, costs: FloatArray, deep: IntArray, drop: int) -> float:
+    """The least cost of a drop or more, by the least cost of each whole drop, one term after the other."""
+    least, now = np.full(drop + 1, np.inf), np.full(drop + 1, np.inf)
+    least[0] = 0.0
+    for i in range(options.size - 1):
+        if options[i + 1] == options[i]:
+            continue
+        now[:] = least
+        for o in range(options[i], options[i + 1]):
+            size, cost = min(deep[o], drop), costs[o]
+            for j in range(drop - size + 1):
+                now[j + size] = min(now[j + size], least[j] + cost)
+            for j in range(drop - size + 1, drop):
+                now[drop] = min(now[drop], least[j] + cost)
+        least, now = now, least
+    return least[drop] * (1.0 - 2.0 * EPSILON * options.size)

@@ -1,0 +1,237 @@
+"""Windows: the least of a curve within a distance, looked up for every row and added up over its terms.
+
+Owns the largest distance r such that the sum over all terms of the least value within r stays above a threshold, which
+is the whole worst case where every number may move by r at the same time (linf); and the least values of whole curves,
+for numbers that may become anything. Arrays in, arrays out, lower bounds throughout. Must not know noises or models.
+README.md, step 9, has the argument.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from derand._arrays import EPSILON, FloatArray, IntArray
+from derand.kernels.compiling import compile_loop
+from derand.kernels.envelopes import Curves, Places, locate
+
+_DOUBLINGS = 60
+_HALVINGS = 24
+
+
+class Minima(NamedTuple):
+    """The least values of curves over runs of intervals, for any run by two look-ups."""
+
+    levels: FloatArray
+    """(n_levels, n_knots): the least value over 2^level intervals, from that of each knot on."""
+    lowest: FloatArray
+    """(n_curves,): the least value of each curve."""
+
+
+def tabulate_minima(curves: Curves) -> Minima:
+    """The least values of all curves over all runs of intervals."""
+    longest = int(np.diff(curves.starts).max(initial=2))
+    levels = np.full((max(1, math.ceil(math.log2(longest))), curves.knots.size), np.inf)
+    lowest = np.empty(curves.starts.size - 1)
+    for k in range(lowest.size):
+        part = slice(curves.starts[k], curves.starts[k + 1])
+        low = curves.low[part]
+        least = np.minimum(low[:-1], low[1:]) - curves.sag[part][:-1]
+        levels[0, part][:-1] = least
+        for level in range(1, levels.shape[0]):
+            half = 1 << (level - 1)
+            above, now = levels[level - 1, part], levels[level, part]
+            now[:] = above
+            now[:-half] = np.minimum(above[:-half], above[half:])
+        lowest[k] = min(float(least.min()), float(curves.ends[k].min()))
+    return Minima(levels, lowest)
+
+
+def find_windows(
+    rows: FloatArray, places: Places, curves: Curves, minima: Minima, thresholds: FloatArray, error: float
+) -> FloatArray:
+    """Distances within which the sum of least values is sure to stay above each threshold, (n_rows, n_thresholds).
+
+    Parameters
+    ----------
+    rows : array of shape (n_rows, n_features)
+    places, curves, minima
+    thresholds : array of shape (n_rows, n_thresholds)
+    error : float
+        Taken off every sum.
+    """
+    radii = np.empty(thresholds.shape)
+    _find_windows(
+        rows,
+        *places,
+        curves.starts,
+        curves.knots,
+        curves.even,
+        curves.even_knots,
+        curves.low,
+        curves.sag,
+        curves.ends,
+        curves.units,
+        minima.levels,
+        minima.lowest,
+        thresholds,
+        error,
+        radii,
+    )
+    return radii
+
+
+def count_terms(
+    rows: FloatArray, places: Places, curves: Curves, minima: Minima, thresholds: FloatArray, error: float
+) -> FloatArray:
+    """How many terms may be moved anywhere before the sum can fall to each threshold, (n_rows, n_thresholds).
+
+    The terms that can fall most are the worst choice. Infinite where all of them together do not suffice.
+    """
+    counts = np.empty(thresholds.shape)
+    _count_terms(
+        rows,
+        *places,
+        curves.starts,
+        curves.knots,
+        curves.even,
+        curves.even_knots,
+        curves.low,
+        curves.sag,
+        curves.ends,
+        minima.levels,
+        minima.lowest,
+        thresholds,
+        error,
+        counts,
+    )
+    return counts
+
+
+@compile_loop()
+def _count_terms(
+    rows: FloatArray,
+    features: IntArray,
+    which: IntArray,
+    anchors: FloatArray,
+    factors: FloatArray,
+    starts: IntArray,
+    knots: FloatArray,
+    even: FloatArray,
+    even_knots: IntArray,
+    low: FloatArray,
+    sag: FloatArray,
+    ends: FloatArray,
+    levels: FloatArray,
+    lowest: FloatArray,
+    thresholds: FloatArray,
+    error: float,
+    counts: FloatArray,
+) -> None:
+    falls = np.empty(features.size)
+    for row in range(rows.shape[0]):
+        total = 0.0
+        for term in range(features.size):
+            x = (rows[row, features[term]] - anchors[term]) * factors[term]
+            curve = which[term]
+            value = _find_least(x, 0.0, curve, starts, knots, even, even_knots, low, sag, ends, levels)
+            total += value
+            falls[term] = max(value - lowest[curve], 0.0)
+        falls.sort()
+        for k in range(thresholds.shape[1]):
+            left, count = total - thresholds[row, k] - error, -1
+            while left > 0.0 and count < features.size:
+                count += 1
+                left -= falls[features.size - 1 - count] if count < features.size else 0.0
+            counts[row, k] = np.inf if count == features.size else max(count, 0)
+
+
+@compile_loop()
+def _find_windows(
+    rows: FloatArray,
+    features: IntArray,
+    which: IntArray,
+    anchors: FloatArray,
+    factors: FloatArray,
+    starts: IntArray,
+    knots: FloatArray,
+    even: FloatArray,
+    even_knots: IntArray,
+    low: FloatArray,
+    sag: FloatArray,
+    ends: FloatArray,
+    units: FloatArray,
+    levels: FloatArray,
+    lowest: FloatArray,
+    thresholds: FloatArray,
+    error: float,
+    radii: FloatArray,
+) -> None:
+    x = np.empty(features.size)
+    anywhere = 0.0
+    for term in range(features.size):
+        anywhere += lowest[which[term]]
+    for row in range(rows.shape[0]):
+        for term in range(features.size):
+            x[term] = (rows[row, features[term]] - anchors[term]) * factors[term]
+        for k in range(thresholds.shape[1]):
+            cut = thresholds[row, k] + error
+            if anywhere > cut:
+                radii[row, k] = np.inf
+                continue
+            reached, beyond = 0.0, np.inf
+            guess = 1.0
+            for _ in range(_DOUBLINGS + _HALVINGS):
+                total = 0.0
+                for term in range(features.size):
+                    curve = which[term]
+                    reach = guess * units[curve]
+                    total += _find_least(x[term], reach, curve, starts, knots, even, even_knots, low, sag, ends, levels)
+                if total > cut:
+                    reached = guess
+                else:
+                    beyond = guess
+                if beyond < np.inf and beyond - reached <= 2.0**-_HALVINGS * beyond:
+                    break
+                guess = 2.0 * guess if beyond == np.inf else 0.5 * (reached + beyond)
+                if guess > 2.0**_DOUBLINGS or guess < 2.0**-40:
+                    break
+            radii[row, k] = reached
+
+
+@compile_loop()
+def _find_least(
+    x: float,
+    reach: float,
+    curve: int,
+    starts: IntArray,
+    knots: FloatArray,
+    even: FloatArray,
+    even_knots: IntArray,
+    low: FloatArray,
+    sag: FloatArray,
+    ends: FloatArray,
+    levels: FloatArray,
+) -> float:
+    """Lower bound of a curve from x - reach to x + reach, a little farther for the rounding of both."""
+    wider = reach + 16.0 * EPSILON * (abs(x) + reach)
+    start, stop = x - wider, x + wider
+    i, share = locate(start, curve, starts, knots, even, even_knots)
+    j, far_share = locate(stop, curve, starts, knots, even, even_knots)
+    least = (1.0 - share) * low[i] + share * low[i + 1] - sag[i]
+    least = min(least, (1.0 - far_share) * low[j] + far_share * low[j + 1] - sag[j])
+    if start < knots[starts[curve]]:
+        least = min(least, ends[curve, 0])
+    if stop > knots[starts[curve + 1] - 1]:
+        least = min(least, ends[curve, 1])
+    if i < j:  # the rest of the interval of the start, that up to the stop, and all between
+        least = min(least, min(low[i + 1] - sag[i], low[j] - sag[j]))
+        count = j - i - 1
+        if count > 0:
+            level = 0
+            while (2 << level) <= count:
+                level += 1
+            least = min(least, min(levels[level, i + 1], levels[level, j - (1 << level)]))
+    return least

@@ -212,7 +212,7 @@ def _draw_shifted_cdf(item: Item, outcomes: Outcomes) -> Figure:
     for shift in sorted(set(shifts)):
         if 0 < shift < max(shifts):
             _draw_cdf(axes, law.support + shift, law.pmf[0], model, color="0.75", linewidth=0.8)
-    worst = certify(model, row, noise, l0=1)
+    worst = certify(model, row, noise, l0=1, proof="paper")
     _draw_cdf(axes, law.support, law.pmf[0], model, color=_CLASSES[0], label="unchanged")
     label = f"worst change of one category: failure {float(worst.failure[0]):.3f}"
     _draw_cdf(axes, law.support + max(shifts), law.pmf[0], model, color=_CLASSES[1], label=label)

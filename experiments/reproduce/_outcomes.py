@@ -193,7 +193,7 @@ def _certify_exactly(
     model: Model, X: FloatArray, noise: Noise | None, budgets: Sequence[int], seed: int, n_jobs: int | None
 ) -> list[Certificates]:
     without_numbers = parse_noise("gaussian:1")  # any noise: no number is there to be changed
-    return certify(model, X, noise or without_numbers, budgets, unseen=False, n_jobs=n_jobs)
+    return certify(model, X, noise or without_numbers, budgets, unseen=False, n_jobs=n_jobs, proof="paper")
 
 
 def _certify_by_sampling(

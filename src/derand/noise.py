@@ -83,8 +83,8 @@ class Noise(ABC):
     kinks: ClassVar[tuple[float, ...]] = ()
     """Where the slope of `cdf` jumps, in magnitudes, for a noise whose cdf is linear in between; none for any other."""
     bends: ClassVar[tuple[float, float]] = (math.inf, math.inf)
-    """How much smoothing by noise of magnitude 1 may bend a function: upper bounds of its second derivative, per unit of
-    total variation and per unit of range. A noise that knows none is certified all the same, by more knots."""
+    """How much a function may bend that noise of magnitude 1 has smoothed: upper bounds of its second derivative, per
+    unit of total variation and per unit of range. Without them less is certified, but as soundly."""
 
     @property
     def magnitude(self) -> float:

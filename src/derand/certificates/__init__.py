@@ -2,16 +2,25 @@
 
 Owns `certify` (label, failure mass and radius of each row) and `distribution` (the exact law of the score). A row's
 way: `_run` checks the input, `_problem` turns each member of the model into arrays, a rule of RULES bounds it
-(`_by_vote`), `_votes` combines the members of a vote, `_results` holds what comes out. `_attack` searches from the
-other side, for changes that do flip a label. Must not know training, true labels or files.
+(`_by_vote`, `_by_mean`), `_votes` combines the members of a vote, `_results` holds what comes out. Rules ask `_worst`
+how far a row can be moved before its expected score can fall to a threshold; `_curves` draws the terms under noise for
+it, `_deduction` leads from the mean to the vote. `_attack` searches from the other side, for changes that do flip a
+label. Must not know training, true labels or files.
 """
 
 from derand.certificates._attack import Flip, find_flip
 from derand.certificates._problem import PackedTerms, Problem, pack_terms
 from derand.certificates._results import Certificates, Distribution
 from derand.certificates._rule import Bounds, Engine, Rule
-from derand.certificates._rules import RULES
-from derand.certificates._run import certify, certify_checked, distribution
+from derand.certificates._rules import RULES, find_rule
+from derand.certificates._run import (
+    certify,
+    certify_checked,
+    check_request,
+    distribution,
+    find_labels,
+    place_scores,
+)
 from derand.certificates._votes import vote_share
 
 __all__ = [
@@ -26,8 +35,12 @@ __all__ = [
     "Rule",
     "certify",
     "certify_checked",
+    "check_request",
     "distribution",
     "find_flip",
+    "find_labels",
+    "find_rule",
     "pack_terms",
+    "place_scores",
     "vote_share",
 ]

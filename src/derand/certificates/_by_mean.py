@@ -62,6 +62,17 @@ class ByMean(Rule):
         nothing = np.full(rows.shape[0], np.nan)
         return [Bounds(label, nothing, radius[:, k], proof[:, k]) for k in range(budgets.size)]
 
+    def find_labels(self, problem: Problem, rows: NDArray[Any], noise: Noise | None, engine: Engine) -> IntArray:
+        """The labels alone."""
+        label = np.empty(rows.shape[0], dtype=np.int64)
+
+        def fill_block(block: slice) -> None:
+            require_gradual_underflow()
+            label[block] = find_mean_labels(problem, np.asarray(rows[block], dtype=np.float64), noise)
+
+        run_blocks(fill_block, rows.shape[0], _block_rows(rows.shape[0], engine), engine.n_threads)
+        return label
+
 
 def _block_rows(n_rows: int, engine: Engine) -> int:
     return max(1, min(_BLOCK_ROWS, -(-n_rows // engine.n_threads)))

@@ -56,7 +56,7 @@ class ByVote(Rule):
     ) -> list[Bounds]:
         """Label and radius of each row, for each threat."""
         assert noise is not None  # see `check`
-        terms, columns = problem.terms, _Columns(problem, threats)
+        terms, columns = problem.law, _Columns(problem, threats)
         second = _SecondProof(problem, noise, threats[0]) if engine.proof == "best" and terms.n_terms else None
         in_ball = _is_ball_of(noise, threats[0])
         label = np.empty(rows.shape[0], dtype=np.int64)
@@ -69,9 +69,9 @@ class ByVote(Rule):
             require_gradual_underflow()
             x = np.asarray(rows[block], dtype=np.float64)
             falls, rises = terms.category_shifts(x, columns.budgets, unseen=threats[0].unseen)
-            cut = (problem.threshold - terms.base - terms.fixed_scores(x))[:, None]
-            low = (cut + falls + columns.widenings) // terms.step
-            high = (cut - rises - columns.widenings) // terms.step
+            cut = (problem.threshold - terms.fixed_scores(x))[:, None]
+            highest, lowest = cut + falls + columns.widenings, cut - rises - columns.widenings
+            low, high = (highest - terms.base) // terms.step, (lowest - terms.base) // terms.step
             is_one, failing, path[block] = _failing_masses(_Masses(engine.kernels, terms, x, noise), low, high)
             constant = np.where(is_one[:, None], low < 0, high >= terms.largest)
             reduced = np.maximum(noise.radius_of_log(failing) - slack, 0.0) if in_ball else np.zeros(failing.shape)
@@ -80,7 +80,7 @@ class ByVote(Rule):
             radius[block] = np.where(constant, np.inf, reduced)
             proof[block] = np.where(constant, EXACT, np.where(reduced > 0, PAPER, NO_PROOF))
             if second is not None:
-                second.improve(x, is_one, low, high, radius[block], proof[block])
+                second.improve(x, is_one, highest, lowest, radius[block], proof[block])
 
         run_blocks(bound_block, rows.shape[0], _block_rows(terms, engine, rows.shape[0]), engine.n_threads)
         return [
@@ -96,33 +96,40 @@ def _is_ball_of(noise: Noise, threat: Threat) -> bool:
 class _SecondProof:
     """The vote by the worst case of its expected score: most noisy copies are right wherever that clears a threshold.
 
-    What it must clear it by is deducted (docs/theory.md, section 7), for terms cut off at several caps; the best counts.
+    What it must clear it by is deducted (docs/theory.md, section 7). Terms may be cut off at several caps: the best
+    counts.
     """
 
     def __init__(self, problem: Problem, noise: Noise, threat: Threat) -> None:
         self._terms, self._noise = problem.terms, noise
         self._norm, self._units = threat.radius_norm, threat.units_of(problem.n_features)
-        ranges = problem.terms.ranges
-        band = problem.terms.tie_band()
-        self._caps = {cap: deduct(np.minimum(ranges, cap), band) for cap in choose_caps(ranges)}
+        ranges, band = problem.terms.ranges, problem.law.tie_band()
+        # the label is that of the law: on a coarser grid ranges may be a step of it larger
+        wider = problem.law.step / problem.terms.step if problem.law.error else 0.0
+        self._caps = {cap: deduct(np.minimum(ranges, cap) + wider, band) for cap in choose_caps(ranges)}
 
     def improve(
         self,
         rows: FloatArray,
         is_one: BoolArray,
-        low: IntArray,
-        high: IntArray,
+        highest: IntArray,
+        lowest: IntArray,
         radius: FloatArray,
         proof: NDArray[np.uint8],
     ) -> None:
-        """Raise the radii of a block of rows, and say so in `proof`, both of shape (n_rows, n_columns)."""
+        """Raise the radii of a block of rows, and say so in `proof`, both of shape (n_rows, n_columns).
+
+        Class 1 is to hold where the score is above `highest`, class 0 where it is not above `lowest`.
+        """
+        terms = self._terms
         for label in (0, 1):
             at = np.flatnonzero((is_one == label) & ~np.isinf(radius).all(axis=1))
             if not at.size:
                 continue
-            levels = low[at] if label else self._terms.largest - high[at] - 1
+            low, high = ((level[at] - terms.base) // terms.step for level in (highest, lowest))
+            levels = (low if label else terms.largest - high - 1).astype(np.float64)
             for cap, deduction in self._caps.items():
-                case = find_smoothed_case(self._terms, self._noise, self._norm, self._units, label, cap)
+                case = find_smoothed_case(terms, self._noise, self._norm, self._units, label, cap)
                 found, _ = case.find_radii(rows[at], levels + deduction)
                 better = found > radius[at]
                 radius[at] = np.where(better, found, radius[at])
@@ -141,7 +148,8 @@ class _Columns:
     """
 
     def __init__(self, problem: Problem, threats: Sequence[Threat]) -> None:
-        asked = [(problem.widening, min(threat.l0, len(problem.terms.fixed))) for threat in threats]
+        widening = problem.widening + problem.law.error
+        asked = [(widening, min(threat.l0, len(problem.terms.fixed))) for threat in threats]
         pairs = sorted({(0, 0), *asked})
         self.widenings, self.budgets = (np.array(side, dtype=np.int64) for side in zip(*pairs, strict=True))
         self.of_threats = [pairs.index(pair) for pair in asked]

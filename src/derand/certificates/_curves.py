@@ -100,9 +100,8 @@ def name_shapes(stretches: list[Stretch], noise: Noise, units: FloatArray) -> tu
             own = float(noise.units_of(np.array([stretch.feature]))[0])
             shapes.append(Shape(stretch.range, noise.magnitude * (own / float(units[stretch.feature]))))
         else:
-            shapes.append(
-                Shape(stretch.range, 0.0, stretch.feature, stretch.edges.tobytes() + stretch.scores.tobytes())
-            )
+            content = stretch.edges.tobytes() + stretch.scores.tobytes()
+            shapes.append(Shape(stretch.range, 0.0, stretch.feature, content))
     return tuple(shapes)
 
 

@@ -6,6 +6,7 @@ it. Must not know noises or how worst cases are found.
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -63,7 +64,7 @@ def choose_caps(ranges: FloatArray) -> list[float]:
     """
     caps = [math.inf]
     ordered = np.sort(ranges)[::-1]
-    for larger, smaller in zip(ordered[:_MOST_CAPS], ordered[1:], strict=False):
+    for larger, smaller in itertools.pairwise(ordered[: _MOST_CAPS + 1]):
         if smaller < _DOMINATES * larger:
             caps.append(float(smaller))
     return caps

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
@@ -18,11 +18,14 @@ from numpy.typing import NDArray
 
 from derand._arrays import FloatArray, IntArray, freeze
 from derand.kernels import TAIL_ERROR, Backend, Edges, Plan, failure_excess
-from derand.model import AdditiveEnsemble, Term
+from derand.model import AdditiveEnsemble, Axis, Contrast, Term
 from derand.noise import Noise
 
 MAX_SUPPORT = 2**23
-"""Largest number of grid levels between the lowest and the highest score: the laws of two threads take up to 700 MB."""
+"""Largest number of grid levels between the lowest and the highest score of a law: the laws of two threads take up to
+700 MB. A sum that spans more has a law on a coarser grid."""
+COARSE_SUPPORT = 2**13
+"""Levels of such a coarser grid: a law that can be afforded for every row."""
 
 _lock = Lock()
 
@@ -42,6 +45,8 @@ class PackedTerms:
     scores : array of shape (n_cells,)
     base, step, largest : int
         A sum of reduced scores s stands for `base + step * s`, and is at most `largest`.
+    error : int
+        By how much that may differ from the sum of the scores: 0 but on a coarser grid.
     """
 
     fixed: tuple[Term, ...]
@@ -53,6 +58,7 @@ class PackedTerms:
     base: int
     step: int
     largest: int
+    error: int = 0
     _plans: dict[Backend, Plan] = field(default_factory=dict, repr=False)
     kept: dict[Any, Any] = field(default_factory=dict, repr=False)
     shared: WeakValueDictionary[Any, Any] = field(default_factory=WeakValueDictionary, repr=False)
@@ -118,19 +124,26 @@ class PackedTerms:
         return of_the_largest(falls), of_the_largest(rises)
 
 
-def pack_terms(terms: Sequence[Term]) -> PackedTerms:
-    """The terms of a sum as arrays for the kernels."""
+class _Cells(NamedTuple):
+    """A term that noise acts on: its axis, and its scores on the grid."""
+
+    axis: Axis
+    scores: IntArray
+
+    @property
+    def range(self) -> int:
+        return int(self.scores.max() - self.scores.min())
+
+
+def pack_terms(terms: Sequence[Term], grid: int = 1) -> PackedTerms:
+    """The terms of a sum as arrays for the kernels, scores rounded to multiples of `grid`."""
     moved = [term for term in terms if term.axes]
-    chosen = _in_two_halves([term for term in moved if term.scores.min() < term.scores.max()])
-    axes = [term.axes[0] for term in chosen]
-    reduced = [term.cell_scores - term.scores.min() for term in chosen]
+    rounded = [_Cells(term.axes[0], np.rint(term.cell_scores / grid).astype(np.int64)) for term in moved]
+    chosen = _in_two_halves([cells for cells in rounded if cells.range])
+    axes = [cells.axis for cells in chosen]
+    reduced = [cells.scores - cells.scores.min() for cells in chosen]
     step = (int(np.gcd.reduce(np.concatenate(reduced))) if chosen else 1) or 1
     largest = sum(int(scores.max()) for scores in reduced) // step
-    if largest >= MAX_SUPPORT:
-        raise ValueError(
-            f"The scores of this model span {largest + 1} levels, more than {MAX_SUPPORT}: "
-            "use fewer levels or coarser leaves."
-        )
     counts = [axis.edges.size for axis in axes]
     nothing: list[NDArray[Any]] = [np.empty(0)]
     return PackedTerms(
@@ -140,15 +153,26 @@ def pack_terms(terms: Sequence[Term]) -> PackedTerms:
         edge_terms=freeze(np.repeat(np.arange(len(axes), dtype=np.int64), counts)),
         starts=freeze(np.cumsum([0, *(count + 1 for count in counts)], dtype=np.int64)),
         scores=freeze(np.concatenate(reduced or nothing).astype(np.int64) // step),
-        base=sum(int(term.scores.min()) for term in moved),  # a constant term is only a shift
-        step=step,
+        base=grid * sum(int(cells.scores.min()) for cells in rounded),  # a constant term is only a shift
+        step=grid * step,
         largest=largest,
+        error=sum(
+            int(np.abs(term.cell_scores - grid * cells.scores).max())
+            for term, cells in zip(moved, rounded, strict=True)
+        ),
     )
 
 
-def _in_two_halves(terms: Sequence[Term]) -> list[Term]:
+def pack_law(terms: Sequence[Term], packed: PackedTerms) -> PackedTerms:
+    """The same terms on a grid on which their law can be afforded: as packed, or coarser where that spans too much."""
+    if packed.largest < MAX_SUPPORT:
+        return packed
+    return pack_terms(terms, grid=-(-packed.largest * packed.step // COARSE_SUPPORT))
+
+
+def _in_two_halves(terms: Sequence[_Cells]) -> list[_Cells]:
     """Order for kernels that meet in the middle: two halves of like range, each from narrow to wide."""
-    by_range = sorted(terms, key=lambda term: int(term.scores.max() - term.scores.min()))
+    by_range = sorted(terms, key=lambda cells: cells.range)
     return by_range[1::2] + by_range[0::2]
 
 
@@ -159,6 +183,8 @@ class Problem:
     Attributes
     ----------
     terms : PackedTerms
+    law : PackedTerms
+        The same on a grid on which the law of the sum can be afforded; mostly the terms themselves.
     threshold : int
     widening : int
         Whole scores by which the sum of the model that is meant may differ: what is proven must hold with the threshold
@@ -168,9 +194,21 @@ class Problem:
     """
 
     terms: PackedTerms
+    law: PackedTerms
     threshold: int
     widening: int
     n_features: int
+
+
+def _pose_problem(contrast: Contrast) -> Problem:
+    terms = pack_terms(contrast.terms)
+    return Problem(
+        terms,
+        pack_law(contrast.terms, terms),
+        contrast.threshold,
+        math.ceil(contrast.score_error),
+        contrast.n_features,
+    )
 
 
 _problems: WeakKeyDictionary[AdditiveEnsemble, tuple[Problem, ...]] = WeakKeyDictionary()
@@ -181,12 +219,7 @@ def find_problems(model: AdditiveEnsemble) -> tuple[Problem, ...]:
     with _lock:
         known = _problems.get(model)
     if known is None:
-        known = tuple(
-            Problem(
-                pack_terms(contrast.terms), contrast.threshold, math.ceil(contrast.score_error), contrast.n_features
-            )
-            for contrast in model.contrasts()
-        )
+        known = tuple(_pose_problem(contrast) for contrast in model.contrasts())
         with _lock:
             known = _problems.setdefault(model, known)
     return known

@@ -25,7 +25,7 @@ def combine_members(by_member: Sequence[Bounds], weights: FloatArray) -> Bounds:
     reverse = (weights < 0).astype(np.int64)[:, None]
     votes = np.stack([bounds.label for bounds in by_member]) ^ reverse
     radii = np.stack([bounds.radius for bounds in by_member])
-    label = _decide(votes, sizes, margin)
+    label = _compare(votes, sizes, margin)
     held = np.where(votes == label, radii, 0.0)
     order = np.argsort(-held, axis=0, kind="stable")
     ahead = 2 * np.cumsum(sizes[order], axis=0) - sizes.sum() > margin
@@ -37,7 +37,14 @@ def combine_members(by_member: Sequence[Bounds], weights: FloatArray) -> Bounds:
     return Bounds(label, np.full(label.size, np.nan), radius, proof)
 
 
-def _decide(votes: IntArray, sizes: FloatArray, margin: float) -> IntArray:
+def decide_votes(labels: IntArray, weights: FloatArray) -> IntArray:
+    """Label of a vote of members whose labels have the shape (n_members, n_rows), as `combine_members` finds it."""
+    sizes = np.abs(weights)
+    margin = 4 * EPSILON * sizes.size * math.fsum(sizes.tolist())
+    return _compare(labels ^ (weights < 0).astype(np.int64)[:, None], sizes, margin)
+
+
+def _compare(votes: IntArray, sizes: FloatArray, margin: float) -> IntArray:
     """Class 1 iff the weight that votes for it is ahead by more than the margin: what rounding tells apart is a tie.
 
     Near a tie sums are exact, so that the order of the members does not matter.

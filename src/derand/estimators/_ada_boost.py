@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from derand._arrays import FloatArray
-from derand.certificates import certify, vote_share
+from derand.certificates import find_labels, vote_share
 from derand.estimators._base import CertifiedClassifier, ClassWeight, Columns
 from derand.estimators._checks import check_number, check_stump_parameters, check_whole
 from derand.estimators._progress import count_rounds
@@ -46,6 +46,8 @@ class RobAdaBoostClassifier(CertifiedClassifier):
         "from_dtype" takes columns of text, of booleans, and of a category type.
     verbose : bool
         Show a progress bar on standard error.
+    rule : {"vote", "mean"}
+        How a label is found: "vote" is the one that most noisy copies get, "mean" that of the expected score.
     n_jobs : int or None
         Threads; None or -1 uses all cores. The model does not depend on it.
 
@@ -104,6 +106,7 @@ class RobAdaBoostClassifier(CertifiedClassifier):
         categorical_features: Columns = "from_dtype",
         categorical_leaf: float | None = 0.125,
         verbose: bool = False,
+        rule: str = "vote",
         n_jobs: int | None = None,
     ) -> None:
         self.noise = noise
@@ -117,6 +120,7 @@ class RobAdaBoostClassifier(CertifiedClassifier):
         self.categorical_features = categorical_features
         self.categorical_leaf = categorical_leaf
         self.verbose = verbose
+        self.rule = rule
         self.n_jobs = n_jobs
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -132,7 +136,10 @@ class RobAdaBoostClassifier(CertifiedClassifier):
         """
         rows = self.encode_rows(X)
         votes = np.stack(
-            [certify(member, rows, self.noise_, n_jobs=self.n_jobs).label for member in self.ensemble_.members]
+            [
+                find_labels(member, rows, self.noise_, rule=self.rule, n_jobs=self.n_jobs)
+                for member in self.ensemble_.members
+            ]
         )
         share = vote_share(votes, self.ensemble_.weights)  # weights of this trainer are positive
         return np.stack([1 - share, share], axis=1)

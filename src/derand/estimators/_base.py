@@ -26,12 +26,19 @@ from sklearn.utils.validation import (
 )
 
 from derand._arrays import TINY, FloatArray, IntArray
-from derand.certificates import Certificates, certify_checked
+from derand.certificates import (
+    Certificates,
+    certify_checked,
+    check_request,
+    find_labels,
+    find_rule,
+    place_scores,
+)
 from derand.finite import refuse_masked
 from derand.frames import TableEncoding, is_frame
 from derand.learn import TrainingTable, measure_units
 from derand.model import Model
-from derand.noise import Gaussian, Noise, as_noise
+from derand.noise import Gaussian, Noise, as_noise, as_noise_or_none
 from derand.threat import Threat, as_threats
 
 ClassWeight = str | dict[Any, float] | None
@@ -56,14 +63,15 @@ class Training(Protocol):
 class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
     """A two-class classifier that is smoothed by noise and certified.
 
-    Subclasses take the parameters `noise`, `class_weight`, `scaling`, `categorical_features` and `n_jobs`, refuse what
-    makes no sense in `_check_parameters`, and train in `_train`.
+    Subclasses take the parameters `noise`, `class_weight`, `scaling`, `categorical_features`, `rule` and `n_jobs`,
+    refuse what makes no sense in `_check_parameters`, and train in `_train`.
     """
 
     noise: Noise | str | None
     class_weight: ClassWeight
     scaling: str | None
     categorical_features: Columns
+    rule: str
     n_jobs: int | None
 
     @abstractmethod
@@ -162,7 +170,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         return classifier
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Label of the smoothed classifier: the one that most noisy copies of a row get.
+        """Label of the smoothed classifier, by its `rule`: the one that most noisy copies of a row get, or "mean".
 
         Parameters
         ----------
@@ -172,10 +180,11 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         -------
         array of shape (n_rows,), of `classes_`
         """
-        return self.certify(X).label
+        rows = self.encode_rows(X)
+        return self.classes_[find_labels(self.ensemble_, rows, self.noise_, rule=self.rule, n_jobs=self.n_jobs)]
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Exact probabilities that a noisy copy of a row gets each label.
+        """Exact probabilities that a noisy copy of a row gets each label; by the rule "mean" the place of its score.
 
         Parameters
         ----------
@@ -185,18 +194,29 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         -------
         array of shape (n_rows, 2)
             P(score <= threshold), P(score > threshold); rows sum to 1. The smaller one keeps its relative accuracy.
+            By the rule "mean", where the expected score stands between the least and the largest possible one, the
+            threshold being 1/2: not calibrated.
         """
-        certificates = self.certify(X)
+        rows = self.encode_rows(X)
+        if self.rule == "mean":
+            share = 0.5 + 0.5 * place_scores(self.ensemble_, rows, self.noise_)
+            return np.stack([1 - share, share], axis=1)
+        (certificates,) = self._certify_by_law(rows)
         failure = np.minimum(certificates.failure, 0.5)
         is_one = certificates.label == self.classes_[1]
         return np.stack([np.where(is_one, failure, 1 - failure), np.where(is_one, 1 - failure, failure)], axis=1)
 
-    def decision_function(self, X: Any) -> FloatArray:
-        """Certified radius, positive for `classes_[1]` and negative for `classes_[0]`.
+    def _certify_by_law(self, rows: FloatArray) -> list[Certificates]:
+        """Certificates that follow from probabilities alone: these rank rows as probabilities do."""
+        return self.certify_encoded(rows, [Threat()], proof="paper")
 
-        It still ranks rows whose probabilities are all 1. A row that no change can flip counts with 1e9 magnitudes
-        of the noise, so that all numbers are finite; one of `classes_[1]` for which nothing is certified counts
-        with the smallest positive number, so that the sign is that of `predict`.
+    def decision_function(self, X: Any) -> FloatArray:
+        """Radius by the paper's proof, positive for `classes_[1]` and negative for `classes_[0]`.
+
+        It ranks rows as `predict_proba` does, even those whose probabilities are all 1; `certify` may prove more. A row
+        that no change can flip counts with 1e9 magnitudes of the noise, so that all numbers are finite; one of
+        `classes_[1]` for which nothing is certified counts with the smallest positive number, so that the sign is that
+        of `predict`. By the rule "mean" it is the place of the expected score between its extremes, from -1 to 1.
 
         Parameters
         ----------
@@ -206,7 +226,10 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         -------
         array of shape (n_rows,)
         """
-        certificates = self.certify(X)
+        rows = self.encode_rows(X)
+        if self.rule == "mean":
+            return place_scores(self.ensemble_, rows, self.noise_)
+        (certificates,) = self._certify_by_law(rows)
         radius = np.minimum(certificates.radius, INFINITE_RADIUS * self.noise_.magnitude)
         positive = np.maximum(radius, TINY)
         return np.where(certificates.label == self.classes_[1], positive, -radius)
@@ -219,7 +242,9 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         unseen: bool | None = None,
         *,
         threat: Threat | None = None,
-        rule: str = "vote",
+        rule: str | None = None,
+        proof: str = "best",
+        noise: Noise | str | None = None,
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> Certificates: ...
@@ -232,7 +257,9 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         unseen: bool | None = None,
         *,
         threat: Threat | None = None,
-        rule: str = "vote",
+        rule: str | None = None,
+        proof: str = "best",
+        noise: Noise | str | None = None,
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> list[Certificates]: ...
@@ -244,7 +271,9 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         unseen: bool | None = None,
         *,
         threat: Threat | None = None,
-        rule: str = "vote",
+        rule: str | None = None,
+        proof: str = "best",
+        noise: Noise | str | None = None,
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> Certificates | list[Certificates]:
@@ -261,15 +290,26 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
             Whether a categorical feature may change to a value that training did not see. None is True.
         threat : Threat or None
             What may change, instead of `l0` and `unseen`.
-        rule, backend, n_jobs
+        rule : {"vote", "mean"} or None
+            None is the estimator's own, so that labels are those of `predict`.
+        proof : {"best", "paper"}
+            What may prove the radius of a vote.
+        noise : Noise, str or None
+            None is the estimator's own; "none" is no smoothing, the model as deployed, by the rule "mean". Another
+            noise counts in the units of the estimator's own where it has none itself.
+        backend, n_jobs
             As for `derand.certify`; `n_jobs` is the estimator's where it is not given.
 
         Returns
         -------
         Certificates with labels of `classes_`, or a list of them where `l0` is a sequence
         """
-        rows = self.encode_rows(X)
-        found = self.certify_encoded(rows, as_threats(l0, unseen, threat), rule=rule, backend=backend, n_jobs=n_jobs)
+        check_is_fitted(self)
+        threats = as_threats(l0, unseen, threat)
+        check_request(rule or self.rule, proof, self._choose_noise(noise), threats)
+        found = self.certify_encoded(
+            self.encode_rows(X), threats, rule=rule, proof=proof, noise=noise, backend=backend, n_jobs=n_jobs
+        )
         return found[0] if l0 is None or np.ndim(l0) == 0 else found
 
     def certify_encoded(
@@ -277,14 +317,33 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         rows: FloatArray,
         threats: Sequence[Threat],
         *,
-        rule: str = "vote",
+        rule: str | None = None,
+        proof: str = "best",
+        noise: Noise | str | None = None,
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> list[Certificates]:
         """`certify` for rows that `encode_rows` returned, for each of several threats that differ in `l0` alone."""
-        jobs = self.n_jobs if n_jobs is None else n_jobs
-        found = certify_checked(self.ensemble_, rows, self.noise_, threats, rule=rule, backend=backend, n_jobs=jobs)
+        found = certify_checked(
+            self.ensemble_,
+            rows,
+            self._choose_noise(noise),
+            threats,
+            rule=rule or self.rule,
+            proof=proof,
+            backend=backend,
+            n_jobs=self.n_jobs if n_jobs is None else n_jobs,
+        )
         return [one.with_classes(self.classes_) for one in found]
+
+    def _choose_noise(self, noise: Noise | str | None) -> Noise | None:
+        """The noise to certify under: the estimator's own for None, none at all for "none"."""
+        if noise is None:
+            return self.noise_
+        other = as_noise_or_none(noise)
+        if other is None or other.units is not None:
+            return other
+        return other.with_units(self.noise_.units)
 
     def encode_rows(self, X: Any) -> FloatArray:
         """Rows to predict or certify as the model reads them."""
@@ -295,6 +354,12 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Refuse parameters that make no sense, before any data is read."""
         if self.scaling not in (None, "standard", "range"):
             raise ValueError(f"`scaling` must be None, 'standard' or 'range', got {self.scaling!r}.")
+        find_rule(self.rule)
+        if isinstance(self.noise, str) and self.noise == "none":
+            raise ValueError(
+                f"`noise` of {type(self).__name__} must be a noise, got 'none': it is trained under noise. To certify "
+                "the model without smoothing, fit it and use `certify(X, noise='none', rule='mean')`."
+            )
 
     def _check_table(self, X: Any, reset: bool) -> Any:
         """X as a frame, or as an array of two dimensions whose cells are not looked at yet."""

@@ -38,6 +38,8 @@ class StumpClassifier(CertifiedClassifier):
     categorical_leaf : float or None
         A category's leaf is 1/2 plus this where class 1 has at least half of the weight of its rows, else 1/2
         minus this. None: the share of class 1. Unseen and missing categories have 1/2.
+    rule : {"vote", "mean"}
+        How a label is found: "vote" is the one that most noisy copies get, "mean" that of the expected score.
     n_jobs : int or None
         Threads; None or -1 uses all cores. The model does not depend on it.
 
@@ -87,6 +89,7 @@ class StumpClassifier(CertifiedClassifier):
         scaling: str | None = None,
         categorical_features: Columns = "from_dtype",
         categorical_leaf: float | None = 0.125,
+        rule: str = "vote",
         n_jobs: int | None = None,
     ) -> None:
         self.noise = noise
@@ -97,6 +100,7 @@ class StumpClassifier(CertifiedClassifier):
         self.scaling = scaling
         self.categorical_features = categorical_features
         self.categorical_leaf = categorical_leaf
+        self.rule = rule
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:

@@ -72,6 +72,8 @@ class RobTreeBoostClassifier(CertifiedClassifier):
         Draws the rows set aside; nothing else is random.
     verbose : bool
         Show a progress bar on standard error.
+    rule : {"vote", "mean"}
+        How a label is found: "vote" is the one that most noisy copies get, "mean" that of the expected score.
     n_jobs : int or None
         Threads; None or -1 uses all cores. The model does not depend on it.
 
@@ -137,6 +139,7 @@ class RobTreeBoostClassifier(CertifiedClassifier):
         n_iter_no_change: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
+        rule: str = "vote",
         n_jobs: int | None = None,
     ) -> None:
         self.noise = noise
@@ -156,6 +159,7 @@ class RobTreeBoostClassifier(CertifiedClassifier):
         self.n_iter_no_change = n_iter_no_change
         self.random_state = random_state
         self.verbose = verbose
+        self.rule = rule
         self.n_jobs = n_jobs
 
     def staged_certify(

@@ -437,7 +437,7 @@ def _fill_square(
         _minimise(y, low, sag, price, blur, values, best)
         for j in range(n):
             left, right = max(y[j] - blur, 0.0), max(y[n - 1] - y[j] - blur, 0.0)
-            values[j] = min(values[j], min(ends[0] + price * left * left, ends[1] + price * right * right))
+            values[j] = min(values[j], ends[0] + price * left * left, ends[1] + price * right * right)
         _make_chords(y, low, sag, price, blur, bend, values, table[:, column])
 
 
@@ -494,7 +494,7 @@ def _make_chords(
     for j in range(n - 1):
         width = y[j + 1] - y[j] + blur
         drop = 0.125 * curvature * width * width * (1.0 + 16.0 * EPSILON)
-        flat = min(min(values[j], values[j + 1]), min(low[j], low[j + 1]) - sag[j])
+        flat = min(values[j], values[j + 1], low[j] - sag[j], low[j + 1] - sag[j])
         if flat > 0.5 * (values[j] + values[j + 1]) - drop:
             column[j], column[j + 1] = min(column[j], flat), min(column[j + 1], flat)
         else:

@@ -1,8 +1,8 @@
 """Steps: how little must change before a sum of step functions falls by so much, exactly, for every row.
 
 Owns the frontier of a row, per term the least distance at which each drop of the score can be had, and what follows
-from it in any norm: the largest distance of a term (linf), how many terms (l0), the sum of distances or of their squares
-(l1, l2) by its linear relaxation or by a programme over whole drops. Arrays in, arrays out; radii are rounded downward.
+from it in any norm: the largest distance of a term (linf), how many terms (l0), the sum of distances or of squares (l1,
+l2) by its linear relaxation or by a programme over whole drops. Arrays in, arrays out; radii are rounded downward.
 Must not know noises or models. README.md, step 9, has the argument.
 """
 

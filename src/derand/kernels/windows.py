@@ -227,11 +227,11 @@ def _find_least(
     if stop > knots[starts[curve + 1] - 1]:
         least = min(least, ends[curve, 1])
     if i < j:  # the rest of the interval of the start, that up to the stop, and all between
-        least = min(least, min(low[i + 1] - sag[i], low[j] - sag[j]))
+        least = min(least, low[i + 1] - sag[i], low[j] - sag[j])
         count = j - i - 1
         if count > 0:
             level = 0
             while (2 << level) <= count:
                 level += 1
-            least = min(least, min(levels[level, i + 1], levels[level, j - (1 << level)]))
+            least = min(least, levels[level, i + 1], levels[level, j - (1 << level)])
     return least

@@ -313,7 +313,7 @@ def boost_vote(
         if number == 0:  # what can be said about the columns is said in the first round
             warnings = member.warnings
         members.append(member.model)
-        certificates = certify(members[-1], table.X, noise, n_jobs=n_threads)
+        certificates = certify(members[-1], table.X, noise, n_jobs=n_threads, proof="paper")
         failed = (certificates.label != table.target) | (certificates.radius < radius)
         errors.append(float(weights[failed].sum() / weights.sum()))
         if errors[-1] in (0.0, 1.0) or abs(errors[-1] - 0.5) <= _STANDSTILL:

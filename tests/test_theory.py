@@ -17,10 +17,10 @@ from derand import (
     Noise,
     StepFunction,
     Uniform,
-    certify,
     distribution,
 )
 from experiments.baselines.plain_training import train_plainly
+from tests.certificates.by_law import certify
 from tests.strategies import Problem, problems
 
 NOISES = [Gaussian(0.5), Uniform(1.0), Laplace(0.4)]

@@ -22,7 +22,7 @@ class PublishedRobTreeBoostClassifier(CertifiedClassifier):
 
     Parameters
     ----------
-    noise, quantile, n_estimators, max_stumps_per_feature, class_weight, scaling, categorical_features, n_jobs
+    noise, quantile, n_estimators, max_stumps_per_feature, class_weight, scaling, categorical_features, rule, n_jobs
         As for `RobTreeBoostClassifier`.
 
     Attributes
@@ -41,6 +41,7 @@ class PublishedRobTreeBoostClassifier(CertifiedClassifier):
         class_weight: Any = None,
         scaling: str | None = None,
         categorical_features: Any = "from_dtype",
+        rule: str = "vote",
         n_jobs: int | None = None,
     ) -> None:
         self.noise = noise
@@ -50,6 +51,7 @@ class PublishedRobTreeBoostClassifier(CertifiedClassifier):
         self.class_weight = class_weight
         self.scaling = scaling
         self.categorical_features = categorical_features
+        self.rule = rule
         self.n_jobs = n_jobs
 
     def _train(self, table: TrainingTable, noise: Noise) -> TreeBoosting:

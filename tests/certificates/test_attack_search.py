@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from derand import AdditiveEnsemble, CategoryTable, Gaussian, StepFunction, WeightedVote, certify
+from derand import AdditiveEnsemble, CategoryTable, Gaussian, StepFunction, Threat, WeightedVote, certify
 from derand.certificates import find_flip
 from derand.certificates._attack import measure_change
 from derand.model import Model
@@ -29,10 +29,12 @@ def draw_rows(rng: np.random.Generator, n_terms: int, n_rows: int) -> np.ndarray
     return np.column_stack([rng.normal(size=(n_rows, n_terms)), rng.choice([0.0, 1.0, 5.0, np.nan], n_rows)])
 
 
-def check_flips(model: Model, rows: np.ndarray, noise: Noise) -> int:
+def check_flips(
+    model: Model, rows: np.ndarray, noise: Noise | None, rule: str = "vote", threat: Threat | None = None
+) -> int:
     """All flips from the rows are true ones; how many there are."""
-    certificates = certify(model, rows, noise)
-    units = np.ones(model.n_features) if noise.units is None else np.array(noise.units)
+    certificates = certify(model, rows, noise, rule=rule, threat=threat)
+    units = certificates.threat.units_of(model.n_features)
     free = list(model.numerical_features)
     found = 0
     for row in range(len(rows)):
@@ -40,9 +42,10 @@ def check_flips(model: Model, rows: np.ndarray, noise: Noise) -> int:
         if flip is None:
             continue
         found += 1
-        assert certify(model, flip.row[None], noise).label[0] == flip.label != certificates.label[row]
+        moved = certify(model, flip.row[None], noise, rule=rule)
+        assert moved.label[0] == flip.label != certificates.label[row]
         assert flip.distance >= certificates.radius[row]
-        size = np.linalg.norm((flip.row - rows[row])[free] / units[free], ord=noise.norm)
+        size = np.linalg.norm((flip.row - rows[row])[free] / units[free], ord=certificates.norm)
         assert size <= flip.distance <= size * (1 + 1e-11)
         held = [column for column in range(model.n_features) if column not in free]
         assert np.array_equal(flip.row[held], rows[row, held], equal_nan=True)
@@ -68,6 +71,33 @@ def test_flips_of_votes_are_true_ones(kind: str) -> None:
     assert check_flips(WeightedVote(members, [1.0, 0.7, -0.3]), draw_rows(rng, 2, 20), NOISES[kind](0.4)) >= 10
 
 
+@pytest.mark.parametrize("norm", [0, 1, 2, np.inf])
+@pytest.mark.parametrize(("rule", "noise"), [("mean", None), ("mean", "gaussian"), ("vote", "laplace")])
+def test_flips_in_every_norm_by_both_rules(norm: float, rule: str, noise: str | None) -> None:
+    """Whatever the norm, the units and the rule, a flip lies outside what is certified."""
+    rng = np.random.default_rng(5)
+    model, rows = draw_model(rng, 4), draw_rows(rng, 4, 25)
+    threat = Threat(norm=norm, units=(1.0, 2.0, 0.5, 1.0, 1.0))
+    found = check_flips(model, rows, None if noise is None else NOISES[noise](0.4), rule, threat)
+    assert found >= 15
+
+
+def test_flips_come_close_to_the_certificates() -> None:
+    """The worst case of the expected score leads to flips hardly farther away than is certified."""
+    rng = np.random.default_rng(6)
+    model = AdditiveEnsemble(
+        [StepFunction(at, rng.normal(size=1), [0, rng.integers(5, 20)]) for at in range(20)], 120, 20
+    )
+    rows = rng.normal(size=(30, 20))
+    for norm in (1, 2, np.inf):
+        found = certify(model, rows, "gaussian:0.5", rule="mean", threat=Threat(norm=norm))
+        flips = [find_flip(model, rows, "gaussian:0.5", found, row=row) for row in range(30)]
+        ratios = [found.radius[row] / flip.distance for row, flip in enumerate(flips) if flip is not None]
+        assert len(ratios) > 20
+        assert max(ratios) <= 1
+        assert np.median(ratios) > 0.95
+
+
 def test_a_flip_of_one_stump_is_tight() -> None:
     """With one feature the certificate is exact, and the search comes close to it."""
     model = AdditiveEnsemble.from_stumps([0], [0.5], [0.1], [0.9], n_features=1)
@@ -79,12 +109,11 @@ def test_a_flip_of_one_stump_is_tight() -> None:
         assert flip.distance == pytest.approx(distance, rel=2e-2)
 
 
-def test_a_change_is_measured_in_the_noise_s_norm_and_units() -> None:
+def test_a_change_is_measured_in_a_norm_and_units() -> None:
     """A change of one feature alone is its size in its unit; two add up by the norm."""
-    assert measure_change(np.array([-3.0]), np.array([0]), Gaussian(0.25)) == pytest.approx(3.0)
-    change, both = np.array([3.0, np.nan, 8.0]), np.array([0, 2])
-    assert measure_change(change, both, Gaussian(0.25, (1.0, 1.0, 2.0))) == pytest.approx(5.0)
-    assert measure_change(change, both, NOISES["laplace"](0.25, (1.0, 1.0, 2.0))) == pytest.approx(7.0)
+    assert measure_change(np.array([-3.0]), np.ones(1), 2) == pytest.approx(3.0)
+    change, units = np.array([3.0, 0.0, 8.0]), np.array([1.0, 1.0, 2.0])
+    assert [measure_change(change, units, norm) for norm in (2, 1, np.inf, 0)] == pytest.approx([5.0, 7.0, 4.0, 2.0])
 
 
 def test_labels_are_the_classes_of_the_certificates() -> None:

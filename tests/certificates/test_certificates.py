@@ -1,4 +1,4 @@
-"""Certificates against the oracle: sound always, tight for ordinary models, on every backend."""
+"""Certificates by the paper's proof against the oracle: sound always, tight for ordinary models, on every backend."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from derand import (
     StepFunction,
     Uniform,
     WeightedVote,
-    certify,
     distribution,
 )
 from derand.certificates._problem import MAX_SUPPORT
 from derand.noise import NOISES
 from tests import oracle
+from tests.certificates.by_law import certify
 from tests.oracle import MP, Truth, find_truth
 from tests.strategies import Problem, problems
 
@@ -247,13 +247,15 @@ def test_no_rows(backend: str) -> None:
 
 
 def test_a_million_levels(backend: str) -> None:
-    """A support of more than a million levels is certified exactly; one beyond the limit is refused."""
+    """A support of more than a million levels is certified exactly; one beyond the limit on a coarser grid."""
     steps = [StepFunction(0, [0.0], [0, 1]), StepFunction(1, [0.5, 1.0], [0, 999_983, 1_100_000])]
     problem = Problem(AdditiveEnsemble(steps, 999_983, 2), np.array([[0.3, 0.9], [2.0, -1.0]]), Gaussian(0.5))
     check_problem(problem, True, backend)
     wide = AdditiveEnsemble([StepFunction(0, [0.0, 1.0], [0, 1, MAX_SUPPORT])], 5, 1)
+    coarse = certify(wide, [[0.0], [1.5]], Gaussian(0.5), backend=backend)
+    assert coarse.label.tolist() == [0, 1]
     with pytest.raises(ValueError, match=rf"span {MAX_SUPPORT + 1} levels.*fewer levels"):
-        certify(wide, [[0.0]], Gaussian(0.5), backend=backend)
+        distribution(wide, [[0.0]], Gaussian(0.5), backend=backend)
 
 
 @pytest.mark.parametrize("kind", sorted(NOISES))
@@ -537,7 +539,6 @@ def test_one_pass_gives_every_budget() -> None:
 
 MODEL = AdditiveEnsemble.from_stumps([0, 1], [0.5, 0.5], [0.1, 0.2], [0.9, 0.8], n_features=2)
 MIXED = AdditiveEnsemble([StepFunction(0, [0.0], [0, 1]), CategoryTable(1, [0], [1], 0)], 0, 2)
-WIDE = AdditiveEnsemble([StepFunction(0, [0.0, 1.0], [0, 1, 2**40])], 5, 1)
 ROW = [[0.0, 0.0]]
 NAN, INF = math.nan, math.inf
 
@@ -565,7 +566,8 @@ NAN, INF = math.nan, math.inf
         ((MODEL, ROW, "gaussian:1"), {"n_jobs": 0}, ValueError, ["`n_jobs`", "positive", "0"]),
         ((MODEL, ROW, "gaussian:1"), {"n_jobs": -2}, ValueError, ["`n_jobs`", "-2"]),
         ((MODEL, ROW, "gaussian:1"), {"n_jobs": 1.5}, ValueError, ["`n_jobs`", "1.5"]),
-        ((WIDE, [[0.0]], "gaussian:1"), {}, ValueError, ["span", "levels", "fewer levels"]),
+        ((MODEL, ROW, None), {}, ValueError, ["`noise`", "the rule 'vote'", "rule='mean'"]),
+        ((MODEL, ROW, "none"), {}, ValueError, ["`noise`", "the rule 'vote'", "rule='mean'"]),
         ((AdditiveEnsemble([], None, 2), ROW, "gaussian:1"), {}, ValueError, ["`model`", "`threshold`"]),
     ],
 )

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 from scipy import special
 
-from derand import AdditiveEnsemble, CategoryTable, Certificates, Noise, StepFunction, WeightedVote, certify
+from derand import AdditiveEnsemble, CategoryTable, Certificates, Noise, StepFunction, WeightedVote
 from derand.noise import NOISES
+from tests.certificates.by_law import certify
 from tests.shared import shared_folder
 
 INDEPENDENT = [

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from derand import AdditiveEnsemble, CategoryTable, Gaussian, StepFunction, WeightedVote, certify
+from derand import AdditiveEnsemble, CategoryTable, Gaussian, StepFunction, WeightedVote
 from tests import oracle
+from tests.certificates.by_law import certify
 from tests.strategies import Problem, problems
 
 

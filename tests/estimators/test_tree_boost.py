@@ -73,7 +73,7 @@ def test_paper_rows(name: str, published: bool) -> None:
         max_stumps_per_feature=most,
         class_weight=class_weight,
     ).fit(X_train, y_train)
-    certificates = clf.certify(X_test)
+    certificates = clf.certify(X_test, proof="paper")
     natural = 100 * np.mean(certificates.label == y_test)
     certified = 100 * certified_accuracy(y_test, certificates, [radius])[0]
     assert (natural.round(1), certified.round(1)) == (printed if published else right)

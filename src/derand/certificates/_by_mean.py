@@ -22,6 +22,7 @@ from derand.threads import run_blocks
 from derand.threat import Threat
 
 _BLOCK_ROWS = 2**11
+_FEW_ROWS = 2**9  # not worth a thread of their own
 
 
 class ByMean(Rule):
@@ -75,7 +76,7 @@ class ByMean(Rule):
 
 
 def _block_rows(n_rows: int, engine: Engine) -> int:
-    return max(1, min(_BLOCK_ROWS, -(-n_rows // engine.n_threads)))
+    return min(_BLOCK_ROWS, max(_FEW_ROWS, -(-n_rows // engine.n_threads)))
 
 
 def find_mean_labels(problem: Problem, rows: FloatArray, noise: Noise | None) -> BoolArray:

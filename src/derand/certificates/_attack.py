@@ -224,14 +224,14 @@ def _move_terms(search: _Search, member: AdditiveEnsemble) -> FloatArray:
         return moved
     units = dict(zip(search.features.tolist(), search.units.tolist(), strict=True))
     top = max(float(np.ptp(falls)) for _, _, falls in columns) + 1e-300
-    for count, share in enumerate(np.geomspace(1e-4, 1e1, _PRICES)[:: 1 if math.isinf(search.norm) else -1]):
-        for feature, places, falls in columns:
-            distances = np.abs(places - search.start[feature]) / units.get(feature, 1.0) / search.reach
-            if math.isinf(search.norm):
-                value = np.where(distances <= min(share, 1.0), falls, np.inf)
-            else:
-                value = falls + 100 * top * share * np.minimum(distances, 1e6) ** search.norm
-            moved[count, feature] = places[np.argmin(value)]
+    shares = np.geomspace(1e-4, 1e1, _PRICES)[:, None]
+    for feature, places, falls in columns:
+        distances = np.abs(places - search.start[feature]) / units.get(feature, 1.0) / search.reach
+        if math.isinf(search.norm):
+            value = np.where(distances <= np.minimum(shares, 1.0), falls, np.inf)
+        else:
+            value = falls + 100 * top * shares[::-1] * np.minimum(distances, 1e6) ** search.norm
+        moved[:, feature] = places[value.argmin(axis=1)]
     return moved
 
 
@@ -247,8 +247,8 @@ def _find_worst(search: _Search, axis: Axis, scores: IntArray) -> tuple[int, Flo
     edges = axis.edges[:: max(1, axis.edges.size // 64)]
     near = (edges[:, None] + scale * _AROUND_EDGES).ravel() if edges.size else np.empty(0)
     places = np.concatenate([[own], own + scale * _AROUND_ROW, near])
-    cells = search.noise.cell_probabilities(places, axis.edges, axis.feature)
-    return axis.feature, places, np.asarray(sign * (cells @ scores))
+    shares = search.noise.cdf(np.clip((places[:, None] - axis.edges) / scale, -1e3, 1e3))  # to nearest is enough here
+    return axis.feature, places, np.asarray(sign * (scores[0] + shares @ np.diff(scores)))
 
 
 def _list_near_rows(search: _Search, rows: FloatArray, others: IntArray) -> list[FloatArray]:
@@ -302,10 +302,9 @@ def _list_steepest(search: _Search, noise: Noise) -> list[FloatArray]:
 
 def _find_slope(noise: Noise, axis: Axis, scores: IntArray, x: float) -> float:
     """Rise of a term's mean score over one magnitude of the noise."""
-    half = 0.5 * float(noise.scales(np.array([axis.feature]))[0])
-    cells = noise.cell_probabilities([x - half, x + half], axis.edges, axis.feature)
-    low, high = cells @ scores
-    return float(high - low)
+    away = (x - axis.edges) / float(noise.scales(np.array([axis.feature]))[0])
+    rises = noise.cdf(np.clip(away + 0.5, -1e3, 1e3)) - noise.cdf(np.clip(away - 0.5, -1e3, 1e3))
+    return float(rises @ np.diff(scores))
 
 
 def _find_first_flips(search: _Search, ends: FloatArray) -> FloatArray:

@@ -20,6 +20,7 @@ from experiments.bench._gpu import bench_gpu
 from experiments.bench._growth import bench_growth, draw_growth
 from experiments.bench._joint import bench_joint
 from experiments.bench._kernels import bench_kernels
+from experiments.bench._mean import bench_mean
 from experiments.bench._measure import Figures
 from experiments.bench._memory import bench_memory
 from experiments.bench._peer import bench_peer
@@ -97,6 +98,7 @@ BENCHES: Mapping[str, Callable[[], Figures]] = {
     "boost": bench_boost,
     "quality": bench_quality,
     "gpu": bench_gpu,
+    "mean": bench_mean,
     "memory": bench_memory,
     "peer": bench_peer,
 }

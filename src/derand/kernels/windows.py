@@ -17,8 +17,10 @@ from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
 from derand.kernels.envelopes import Curves, Places, locate
 
-_DOUBLINGS = 60
-_HALVINGS = 24
+_STEPS = 100
+_TOLERANCE = 2.0**-22  # of a distance that is found
+_FIRST = 2.0**-6
+_NEAREST, _FARTHEST = 2.0**-40, 2.0**60  # distances beyond are not told apart
 
 
 class Minima(NamedTuple):
@@ -181,24 +183,34 @@ def _find_windows(
             if anywhere > cut:
                 radii[row, k] = np.inf
                 continue
-            reached, beyond = 0.0, np.inf
-            guess = 1.0
-            for _ in range(_DOUBLINGS + _HALVINGS):
+            reached, beyond, guess = 0.0, np.inf, 0.0
+            above, below = np.inf, -np.inf  # the margin at both, weakened where one of them stays
+            for _ in range(_STEPS):
                 total = 0.0
                 for term in range(features.size):
                     curve = which[term]
                     reach = guess * units[curve]
                     total += _find_least(x[term], reach, curve, starts, knots, even, even_knots, low, sag, ends, levels)
-                if total > cut:
-                    reached = guess
+                margin = total - cut
+                if margin > 0.0:
+                    reached, above, below = guess, margin, 0.5 * below
                 else:
-                    beyond = guess
-                if beyond < np.inf and beyond - reached <= 2.0**-_HALVINGS * beyond:
+                    beyond, below, above = guess, margin, 0.5 * above
+                if reached > _FARTHEST or beyond < _NEAREST or beyond < (1.0 + _TOLERANCE) * reached:
                     break
-                guess = 2.0 * guess if beyond == np.inf else 0.5 * (reached + beyond)
-                if guess > 2.0**_DOUBLINGS or guess < 2.0**-40:
-                    break
+                guess = _choose_guess(reached, beyond, above, below)
             radii[row, k] = reached
+
+
+@compile_loop()
+def _choose_guess(reached: float, beyond: float, above: float, below: float) -> float:
+    """Where a straight line between both margins crosses 0, or the middle where that leads nowhere."""
+    if beyond == np.inf:
+        return max(4.0 * reached, _FIRST)
+    if not (above > 0.0 > below):
+        return 0.5 * (reached + beyond)
+    share = above / (above - below)
+    return reached + min(max(share, 1e-3), 0.999) * (beyond - reached)
 
 
 @compile_loop()

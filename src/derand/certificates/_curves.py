@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from derand._arrays import EPSILON, FloatArray
+from derand._arrays import EPSILON, TINY, FloatArray
 from derand.certificates._problem import PackedTerms
 from derand.kernels import TAIL_ERROR
 from derand.kernels.envelopes import Curves, Places
@@ -25,6 +25,8 @@ _PER_SCALE = 32  # knots in one noise scale, where there is room
 _GROWTH = 1.12  # of the distances between knots away from edges
 _FARTHEST = 6000.0  # noise scales beyond the outermost edges
 _FAINT = 1e-5  # share of the noise beyond which knots may be sparse
+_UNEVEN = 2.0**-30  # by how much of their distance knots of a run may be off: they are rounded, too
+_LARGEST = 1e290  # of a scale in units that other terms may share, and its inverse
 _CHUNK = 2**21
 
 
@@ -96,9 +98,10 @@ def name_shapes(stretches: list[Stretch], noise: Noise, units: FloatArray) -> tu
     """The shape of each term."""
     shapes = []
     for stretch in stretches:
-        if stretch.edges.size == 1:
-            own = float(noise.units_of(np.array([stretch.feature]))[0])
-            shapes.append(Shape(stretch.range, noise.magnitude * (own / float(units[stretch.feature]))))
+        own = float(noise.units_of(np.array([stretch.feature]))[0])
+        scale = noise.magnitude * (own / float(units[stretch.feature]))
+        if stretch.edges.size == 1 and 1 / _LARGEST < scale < _LARGEST:
+            shapes.append(Shape(stretch.range, scale))
         else:
             shapes.append(
                 Shape(stretch.range, 0.0, stretch.feature, stretch.edges.tobytes() + stretch.scores.tobytes())
@@ -158,7 +161,10 @@ def _trace(stretch: Stretch, noise: Noise, unit: float, limit: int) -> _Curve:
     sag = np.append(_bound_sag(stretch, noise, knots, widths, scale, bend), 0.0)
     low = _bound_low(stretch, noise, knots) - error
     too_low = float(2 * error + 3 * TAIL_ERROR * edges.size * spread)
-    steepest = bend * (unit / scale) ** 2 * (1 + 8 * EPSILON)
+    with np.errstate(over="ignore", under="ignore"):
+        steepest = float(bend * (np.float64(unit) / scale) ** 2 * (1 + 8 * EPSILON))
+    if steepest < TINY:  # too small to be a bound
+        steepest = math.inf
     return _Curve(knots, low, sag, too_low, ends, float(spread), unit, steepest, even)
 
 
@@ -225,8 +231,14 @@ def _place_knots(edges: FloatArray, scale: float, noise: Noise, limit: int) -> t
     knots = np.unique(np.concatenate([*parts, kinks]))
     run = np.linspace(*runs[longest[1]], longest[0] + 1)
     first = int(np.searchsorted(knots, run[0]))
-    unbroken = np.array_equal(knots[first : first + run.size], run)  # else kinks or far too coarse numbers stand in it
-    return knots, (first, longest[0] if unbroken else 0)
+    unbroken = np.array_equal(knots[first : first + run.size], run)  # else kinks stand in it
+    return knots, (first, longest[0] if unbroken and _is_even(run) else 0)
+
+
+def _is_even(run: FloatArray) -> bool:
+    """Whether knots are evenly spaced but for a trifle; large ones close together are not, as each is rounded."""
+    positions = (run - run[0]) * (1 / ((run[-1] - run[0]) / (run.size - 1)))
+    return bool(np.abs(positions - np.arange(run.size)).max() <= _UNEVEN)
 
 
 def _grow(step: float, farthest: float) -> FloatArray:

@@ -42,6 +42,8 @@ DUAL, EXACT = range(2)
 
 _RATIO = {1: 4.0, 2: 8.0}
 """Of neighbouring prices of the first table, by power; a second table stands between each two of them."""
+_HUGE = 1e140
+"""Of distances in units: squares of larger ones, and what is multiplied by them, may overflow."""
 _KEPT = 12
 """So many worst cases are kept per sum, with their tables."""
 
@@ -87,6 +89,18 @@ class Tables:
                 made = self._made[power] = extend_tables(made, self.curves, power, np.unique(blocks))
             return made
 
+    def are_priceable(self, power: int) -> bool:
+        """Whether doubles can hold all distances, squares of them and prices, in units far from the noise's scale."""
+        made: bool = self._make((power, "priceable"), lambda: self._find_priceable(power))
+        return made
+
+    def _find_priceable(self, power: int) -> bool:
+        with np.errstate(all="ignore"):
+            first, last = self.curves.knots[self.curves.starts[:-1]], self.curves.knots[self.curves.starts[1:] - 1]
+            spans = (last - first) / self.curves.units
+            prices = self._choose_prices(power)
+        return bool((spans < _HUGE).all() and 1 / _HUGE**2 < prices[0] and prices[-1] < _HUGE**2)
+
     def _choose_prices(self, power: int) -> FloatArray:
         """From the price at which nothing moves (or, squared distances, so little that knots do not tell) downward."""
         slopes, steps = np.empty(self.curves.ranges.size), np.empty(self.curves.ranges.size)
@@ -98,7 +112,9 @@ class Tables:
         if power == 1:
             top = float(slopes.max()) * 1.001
         else:
-            top = math.sqrt(float((self._counts * slopes**2).sum())) * 2 / float(np.median(steps))
+            steepest = float(slopes.max())  # divided out: squares may be too small or too large for doubles
+            top = steepest * math.sqrt(float((self._counts * (slopes / steepest) ** 2).sum())) * 2
+            top /= float(np.median(steps))
         return top * float(_RATIO[power]) ** -np.arange(COARSE - 1, -1, -1.0)
 
 
@@ -127,6 +143,8 @@ class SmoothedCase(WorstCase):
         """The best of all prices; tables of finer prices are made where rows ask for them."""
         power, tables = int(self._norm), self._tables
         anywhere = float(tables.minima.lowest[self._places.curves].sum()) - self._error
+        if not tables.are_priceable(power):
+            return np.where(anywhere > thresholds, np.inf, 0.0)
         blocks = np.empty(0, dtype=np.int64)
         powers, again = np.empty(thresholds.shape), np.arange(rows.shape[0])
         while again.size:

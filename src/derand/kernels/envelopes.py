@@ -495,7 +495,7 @@ def _make_chords(
         width = y[j + 1] - y[j] + blur
         drop = 0.125 * curvature * width * width * (1.0 + 16.0 * EPSILON)
         flat = min(min(values[j], values[j + 1]), min(low[j], low[j + 1]) - sag[j])
-        if flat > 0.5 * (values[j] + values[j + 1]) - drop:
+        if not flat <= 0.5 * (values[j] + values[j + 1]) - drop:  # also where the drop is not a number
             column[j], column[j + 1] = min(column[j], flat), min(column[j + 1], flat)
         else:
             column[j] = min(column[j], values[j] - drop)

@@ -26,7 +26,8 @@ _GROWTH = 1.12  # of the distances between knots away from edges
 _FARTHEST = 6000.0  # noise scales beyond the outermost edges
 _FAINT = 1e-5  # share of the noise beyond which knots may be sparse
 _UNEVEN = 2.0**-30  # by how much of their distance knots of a run may be off: they are rounded, too
-_LARGEST = 1e290  # of a scale in units that other terms may share, and its inverse
+_LARGEST = 1e100  # of a noise scale in units, and of its inverse
+_FAR = 1e30  # noise scales that edges may lie away from 0
 _CHUNK = 2**21
 
 
@@ -150,6 +151,8 @@ def place_terms(stretches: list[Stretch], shapes: tuple[Shape, ...], units: Floa
 def _trace(stretch: Stretch, noise: Noise, unit: float, limit: int) -> _Curve:
     """One curve in raw numbers of its column."""
     edges, scale = stretch.edges, float(noise.scales(np.array([stretch.feature]))[0])
+    if not (1 / _LARGEST < scale / unit < _LARGEST and np.abs(edges).max() / _FAR < scale < 1 / TINY / _FAR):
+        return _know_nothing(stretch, unit)
     knots, even = _place_knots(edges, scale, noise, limit)
     spread = np.float64(stretch.range)
     first = noise.cell_probabilities(knots[[0]], edges[[0]], stretch.feature)[0, 1]
@@ -161,11 +164,15 @@ def _trace(stretch: Stretch, noise: Noise, unit: float, limit: int) -> _Curve:
     sag = np.append(_bound_sag(stretch, noise, knots, widths, scale, bend), 0.0)
     low = _bound_low(stretch, noise, knots) - error
     too_low = float(2 * error + 3 * TAIL_ERROR * edges.size * spread)
-    with np.errstate(over="ignore", under="ignore"):
-        steepest = float(bend * (np.float64(unit) / scale) ** 2 * (1 + 8 * EPSILON))
-    if steepest < TINY:  # too small to be a bound
-        steepest = math.inf
+    steepest = bend * (unit / scale) ** 2 * (1 + 8 * EPSILON)
     return _Curve(knots, low, sag, too_low, ends, float(spread), unit, steepest, even)
+
+
+def _know_nothing(stretch: Stretch, unit: float) -> _Curve:
+    """A curve of which only its range is known: where doubles cannot hold noise, units and edges side by side."""
+    half, nothing = 0.5 * stretch.range, np.zeros(2)
+    knots = np.array([-unit, unit])
+    return _Curve(knots, nothing + half, nothing + half, 0.0, (0.0, 0.0), stretch.range, unit, math.inf, (0, 0))
 
 
 def _bound_low(stretch: Stretch, noise: Noise, knots: FloatArray) -> FloatArray:

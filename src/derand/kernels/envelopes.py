@@ -466,7 +466,10 @@ def _minimise(
 @compile_loop(inline="always")
 def _evaluate_piece(x: float, start: float, stop: float, left: float, right: float, price: float, blur: float) -> float:
     """The least of a linear piece + price * distance^2 over the piece."""
-    slope = (right - left) / (stop - start)
+    if stop <= start:  # knots that only their distance to the first one makes equal
+        left, slope = min(left, right), 0.0
+    else:
+        slope = (right - left) / (stop - start)
     z = min(max(x - 0.5 * slope / price, start), stop)
     distance = max(abs(x - z) - blur, 0.0)
     return left + slope * (z - start) - 2.0 * blur * abs(slope) + price * distance * distance

@@ -99,7 +99,7 @@ class Tables:
             first, last = self.curves.knots[self.curves.starts[:-1]], self.curves.knots[self.curves.starts[1:] - 1]
             spans = (last - first) / self.curves.units
             prices = self._choose_prices(power)
-        return bool((spans < _HUGE).all() and 1 / _HUGE**2 < prices[0] and prices[-1] < _HUGE**2)
+        return bool((spans < _HUGE).all() and prices[0] > 1 / _HUGE**2 and prices[-1] < _HUGE**2)
 
     def _choose_prices(self, power: int) -> FloatArray:
         """From the price at which nothing moves (or, squared distances, so little that knots do not tell) downward."""

@@ -354,7 +354,7 @@ def find_cells(case: Case, row: np.ndarray, label: int) -> float:
 
 
 def fail(case: Case, rows: np.ndarray, label: int, error: int = 0) -> np.ndarray:
-    """The mass on the other side of the threshold, all cells enumerated, for a model whose scores are off by an error."""
+    """The mass on the other side of the threshold, all cells enumerated; every score may be off by an error."""
     assert case.noise is not None
     shift = sum((table.evaluate(rows[:, table.feature]) for table in case.model.category_tables), start=0)
     sums, masses = np.zeros(1, dtype=np.int64), np.ones((rows.shape[0], 1))

@@ -236,7 +236,7 @@ def test_a_radius_in_l2_of_many_equal_stumps_is_nearly_exact(kind: Any, n_terms:
 @pytest.mark.parametrize("kind", [Gaussian, Laplace, Uniform])
 @pytest.mark.parametrize("norm", [1, 2, math.inf])
 def test_the_radius_of_one_stump_is_its_distance_to_the_edge(kind: Any, norm: float) -> None:
-    """In linf for every distance; in l1 and l2, where a price per distance leaves a gap, while the curve has a slope."""
+    """In linf for every distance; in l1 and l2, where a price leaves a gap, while the curve has a slope."""
     model = AdditiveEnsemble([StepFunction(0, [2000.0], [0, 2])], 1, 1)
     far = np.array([-0.9, -0.3, -0.05, 0.02, 0.4, 0.8] if norm != math.inf else [-900.0, -20.0, -0.3, 0.05, 3.0, 150.0])
     far *= {Gaussian: 1.0, Laplace: 0.5, Uniform: 1.0}[kind] if norm != math.inf else 1.0

@@ -17,7 +17,7 @@ from derand.certificates import Certificates, certify, find_flip
 from derand.estimators import StumpClassifier
 from derand.model import AdditiveEnsemble
 from derand.noise import Gaussian, Noise, Uniform
-from experiments.bench._measure import time_best
+from experiments.bench import time_best
 from experiments.datasets import load
 
 TASKS = ("mnist_2v6", "mnist_1v5", "fmnist_shoes")

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from derand._arrays import EPSILON, FloatArray
+from derand._arrays import EPSILON, TINY, FloatArray
 from derand.certificates._problem import PackedTerms
 from derand.kernels import TAIL_ERROR
-from derand.kernels.envelopes import Curves, Places
+from derand.kernels.envelopes import UNEVEN, Curves, Places
 from derand.noise import Noise
 
 _KNOTS = 200_000  # of all curves together: 64 columns of single precision then take 51 MB
@@ -25,6 +25,8 @@ _PER_SCALE = 32  # knots in one noise scale, where there is room
 _GROWTH = 1.12  # of the distances between knots away from edges
 _FARTHEST = 6000.0  # noise scales beyond the outermost edges
 _FAINT = 1e-5  # share of the noise beyond which knots may be sparse
+_LARGEST = 1e100  # of a noise scale in units, and of its inverse
+_FAR = 1e30  # noise scales that edges may lie away from 0
 _CHUNK = 2**21
 
 
@@ -96,9 +98,10 @@ def name_shapes(stretches: list[Stretch], noise: Noise, units: FloatArray) -> tu
     """The shape of each term."""
     shapes = []
     for stretch in stretches:
-        if stretch.edges.size == 1:
-            own = float(noise.units_of(np.array([stretch.feature]))[0])
-            shapes.append(Shape(stretch.range, noise.magnitude * (own / float(units[stretch.feature]))))
+        own = float(noise.units_of(np.array([stretch.feature]))[0])
+        scale = noise.magnitude * (own / float(units[stretch.feature]))
+        if stretch.edges.size == 1 and 1 / _LARGEST < scale < _LARGEST:
+            shapes.append(Shape(stretch.range, scale))
         else:
             content = stretch.edges.tobytes() + stretch.scores.tobytes()
             shapes.append(Shape(stretch.range, 0.0, stretch.feature, content))
@@ -146,6 +149,8 @@ def place_terms(stretches: list[Stretch], shapes: tuple[Shape, ...], units: Floa
 def _trace(stretch: Stretch, noise: Noise, unit: float, limit: int) -> _Curve:
     """One curve in raw numbers of its column."""
     edges, scale = stretch.edges, float(noise.scales(np.array([stretch.feature]))[0])
+    if not (1 / _LARGEST < scale / unit < _LARGEST and np.abs(edges).max() / _FAR < scale < 1 / TINY / _FAR):
+        return _know_nothing(stretch, unit)
     knots, even = _place_knots(edges, scale, noise, limit)
     spread = np.float64(stretch.range)
     first = noise.cell_probabilities(knots[[0]], edges[[0]], stretch.feature)[0, 1]
@@ -159,6 +164,13 @@ def _trace(stretch: Stretch, noise: Noise, unit: float, limit: int) -> _Curve:
     too_low = float(2 * error + 3 * TAIL_ERROR * edges.size * spread)
     steepest = bend * (unit / scale) ** 2 * (1 + 8 * EPSILON)
     return _Curve(knots, low, sag, too_low, ends, float(spread), unit, steepest, even)
+
+
+def _know_nothing(stretch: Stretch, unit: float) -> _Curve:
+    """A curve of which only its range is known: where doubles cannot hold noise, units and edges side by side."""
+    half, nothing = 0.5 * stretch.range, np.zeros(2)
+    knots = np.array([-unit, unit])
+    return _Curve(knots, nothing + half, nothing + half, 0.0, (0.0, 0.0), stretch.range, unit, math.inf, (0, 0))
 
 
 def _bound_low(stretch: Stretch, noise: Noise, knots: FloatArray) -> FloatArray:
@@ -224,8 +236,14 @@ def _place_knots(edges: FloatArray, scale: float, noise: Noise, limit: int) -> t
     knots = np.unique(np.concatenate([*parts, kinks]))
     run = np.linspace(*runs[longest[1]], longest[0] + 1)
     first = int(np.searchsorted(knots, run[0]))
-    unbroken = np.array_equal(knots[first : first + run.size], run)  # else kinks or far too coarse numbers stand in it
-    return knots, (first, longest[0] if unbroken else 0)
+    unbroken = np.array_equal(knots[first : first + run.size], run)  # else kinks stand in it
+    return knots, (first, longest[0] if unbroken and _is_even(run) else 0)
+
+
+def _is_even(run: FloatArray) -> bool:
+    """Whether knots are evenly spaced but for a trifle; large ones close together are not, as each is rounded."""
+    positions = (run - run[0]) * (1 / ((run[-1] - run[0]) / (run.size - 1)))
+    return bool(np.abs(positions - np.arange(run.size)).max() <= 0.5 * UNEVEN)
 
 
 def _grow(step: float, farthest: float) -> FloatArray:

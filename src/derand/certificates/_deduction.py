@@ -59,7 +59,7 @@ def choose_caps(ranges: FloatArray) -> list[float]:
 
     Examples
     --------
-    >>> choose_caps(np.array([3.0, 100.0, 4.0, 4.0]))
+    >>> choose_caps(np.array([4.0, 100.0, 4.0, 4.0]))
     [inf, 4.0]
     """
     caps = [math.inf]

@@ -23,6 +23,7 @@ from derand.certificates._problem import PackedTerms
 from derand.kernels.envelopes import (
     COARSE,
     SUM_ERROR,
+    UNEVEN,
     Curves,
     Places,
     PriceTables,
@@ -42,6 +43,10 @@ DUAL, EXACT = range(2)
 
 _RATIO = {1: 4.0, 2: 8.0}
 """Of neighbouring prices of the first table, by power; a second table stands between each two of them."""
+_HUGE = 1e140
+"""Of distances in units: squares of larger ones, and what is multiplied by them, may overflow."""
+_FEW_TERMS = 8
+"""Up to so many terms the box around a ball is asked, too."""
 _KEPT = 12
 """So many worst cases are kept per sum, with their tables."""
 
@@ -87,6 +92,18 @@ class Tables:
                 made = self._made[power] = extend_tables(made, self.curves, power, np.unique(blocks))
             return made
 
+    def are_priceable(self, power: int) -> bool:
+        """Whether doubles can hold all distances, squares of them and prices, in units far from the noise's scale."""
+        made: bool = self._make((power, "priceable"), lambda: self._find_priceable(power))
+        return made
+
+    def _find_priceable(self, power: int) -> bool:
+        with np.errstate(all="ignore"):
+            first, last = self.curves.knots[self.curves.starts[:-1]], self.curves.knots[self.curves.starts[1:] - 1]
+            spans = (last - first) / self.curves.units
+            prices = self._choose_prices(power)
+        return bool((spans < _HUGE).all() and prices[0] > 1 / _HUGE**2 and prices[-1] < _HUGE**2)
+
     def _choose_prices(self, power: int) -> FloatArray:
         """From the price at which nothing moves (or, squared distances, so little that knots do not tell) downward."""
         slopes, steps = np.empty(self.curves.ranges.size), np.empty(self.curves.ranges.size)
@@ -98,7 +115,9 @@ class Tables:
         if power == 1:
             top = float(slopes.max()) * 1.001
         else:
-            top = math.sqrt(float((self._counts * slopes**2).sum())) * 2 / float(np.median(steps))
+            steepest = float(slopes.max())  # divided out: squares may be too small or too large for doubles
+            top = steepest * math.sqrt(float((self._counts * (slopes / steepest) ** 2).sum())) * 2
+            top /= float(np.median(steps))
         return top * float(_RATIO[power]) ** -np.arange(COARSE - 1, -1, -1.0)
 
 
@@ -108,7 +127,8 @@ class SmoothedCase(WorstCase):
     def __init__(self, tables: Tables, places: Places, norm: float) -> None:
         self._tables, self._places, self._norm = tables, places, norm
         total = float(tables.curves.ranges[places.curves].sum())
-        self._error = (SUM_ERROR + EPSILON * (places.features.size + 16)) * total
+        self._error = (UNEVEN + EPSILON * (places.features.size + 16)) * total
+        self._table_error = self._error + SUM_ERROR * total
 
     def add_curves(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The sum of all functions at each row, and by how much it may be off."""
@@ -117,22 +137,30 @@ class SmoothedCase(WorstCase):
 
     def find_radii(self, rows: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, NDArray[np.uint8]]:
         """Lower bounds of the distance, and how each was found."""
-        if self._norm in (1, 2):
-            return self._price(rows, thresholds), np.full(thresholds.shape, DUAL, dtype=np.uint8)
+        how = np.full(thresholds.shape, DUAL if self._norm in (1, 2) else EXACT, dtype=np.uint8)
+        if self._norm in (1, 2) and self._places.features.size > _FEW_TERMS:
+            return self._price(rows, thresholds), how
         find = find_windows if self._norm else count_terms
         radii = find(rows, self._places, self._tables.curves, self._tables.minima, thresholds, self._error)
-        return radii, np.full(thresholds.shape, EXACT, dtype=np.uint8)
+        if self._norm in (
+            1,
+            2,
+        ):  # a ball lies in the box of its radius, which few terms fill better than any price tells
+            radii = np.maximum(radii, self._price(rows, thresholds))
+        return radii, how
 
     def _price(self, rows: FloatArray, thresholds: FloatArray) -> FloatArray:
         """The best of all prices; tables of finer prices are made where rows ask for them."""
         power, tables = int(self._norm), self._tables
-        anywhere = float(tables.minima.lowest[self._places.curves].sum()) - self._error
+        anywhere = float(tables.minima.lowest[self._places.curves].sum()) - self._table_error
+        if not tables.are_priceable(power):
+            return np.where(anywhere > thresholds, np.inf, 0.0)
         blocks = np.empty(0, dtype=np.int64)
         powers, again = np.empty(thresholds.shape), np.arange(rows.shape[0])
         while again.size:
             envelopes = tables.envelopes(power, blocks)
             powers[again], missing = find_powers(
-                rows[again], self._places, tables.curves, envelopes, thresholds[again], self._error
+                rows[again], self._places, tables.curves, envelopes, thresholds[again], self._table_error
             )
             blocks = np.unique(missing[missing >= 0])
             again = again[(missing >= 0).any(axis=1)]

@@ -25,6 +25,9 @@ GROUP = 8
 SUM_ERROR = 2.0**-24 * (GROUP + 6)
 """Error of a sum of looked-up entries, relative to the sum of the curves' ranges (README.md, step 9)."""
 
+UNEVEN = 2.0**-30
+"""By how much of their distance the knots of an even run may be off: they are rounded, too."""
+
 FloatTable = NDArray[np.float32]
 
 
@@ -206,7 +209,7 @@ def locate(
 ) -> tuple[int, float]:
     """The knot left of x, and the share of the way to the next one; x beyond the knots counts as at their end.
 
-    On an even run the share is that of rounded positions: off by less than `4 EPSILON` times the intervals of the run.
+    On an even run the share is that of rounded positions: off by less than UNEVEN.
     """
     position = (x - even[curve, 0]) * even[curve, 1]
     if 0.0 <= position < even_knots[curve, 1]:
@@ -466,7 +469,10 @@ def _minimise(
 @compile_loop(inline="always")
 def _evaluate_piece(x: float, start: float, stop: float, left: float, right: float, price: float, blur: float) -> float:
     """The least of a linear piece + price * distance^2 over the piece."""
-    slope = (right - left) / (stop - start)
+    if stop <= start:  # knots that only their distance to the first one makes equal
+        left, slope = min(left, right), 0.0
+    else:
+        slope = (right - left) / (stop - start)
     z = min(max(x - 0.5 * slope / price, start), stop)
     distance = max(abs(x - z) - blur, 0.0)
     return left + slope * (z - start) - 2.0 * blur * abs(slope) + price * distance * distance
@@ -495,7 +501,7 @@ def _make_chords(
         width = y[j + 1] - y[j] + blur
         drop = 0.125 * curvature * width * width * (1.0 + 16.0 * EPSILON)
         flat = min(values[j], values[j + 1], low[j] - sag[j], low[j + 1] - sag[j])
-        if flat > 0.5 * (values[j] + values[j + 1]) - drop:
+        if not flat <= 0.5 * (values[j] + values[j + 1]) - drop:  # also where the drop is not a number
             column[j], column[j + 1] = min(column[j], flat), min(column[j + 1], flat)
         else:
             column[j] = min(column[j], values[j] - drop)

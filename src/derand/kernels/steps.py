@@ -188,7 +188,7 @@ def _list_options(
     while down_left >= 0 or down_right >= 0:
         to_left = (x - edges[down_left - i]) / unit * shrink if down_left >= 0 else np.inf
         to_right = (edges[down_right - i - 1] - x) / unit * shrink if down_right >= 0 else np.inf
-        if to_left <= to_right:
+        if down_right < 0 or (down_left >= 0 and to_left <= to_right):  # both may be infinite
             distance, drop = to_left, own - scores[down_left]
             down_left = left[down_left]
         else:

@@ -21,7 +21,7 @@ def test_the_norm_is_that_of_the_noise() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"norm": 0.5}, "`norm` of Threat must be 'auto', 0, or a number from 1 on, got 0.5"),
+        ({"norm": 0.5}, "`norm` of Threat must be 'auto', None, 0, or a number from 1 on, got 0.5"),
         ({"norm": True}, "`norm` of Threat"),
         ({"l0": -1}, "`l0` must be a number of categorical features"),
         ({"l0": 1.5}, "`l0` must be"),

@@ -56,7 +56,13 @@ def certified_accuracy(
     def measure(radii: FloatArray) -> FloatArray:
         return metrics.certified_accuracy(y, certificates, radii, balanced=balanced)
 
-    return certified_curve(certificates.radius, measure, axes, norm=certificates.norm, **style)
+    return certified_curve(certificates.radius, measure, axes, norm=_require_norm(certificates), **style)
+
+
+def _require_norm(certificates: Certificates) -> float:
+    if certificates.norm is None:
+        raise ValueError("`certificates` of a Threat without a norm have no radius to plot: look at their `verdict`.")
+    return certificates.norm
 
 
 def certified_curve(

@@ -1,58 +1,95 @@
 """Threats: what an adversary, or an accident, may change of a row.
 
-Owns the description of the change against which a certificate holds. Must not know models; a noise says which norm its
-certificates are about.
+Owns the description of the change against which a certificate holds, and what it allows each number of a row to become.
+Must not know models; a noise says in which norm its own certificates are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._arrays import BoolArray, FloatArray
 from derand.noise import Noise, as_positive
+
+Column = int | str
+"""A column by its number or, in estimators, by its name."""
+Limit = str | float | tuple[float, float]
+"""Percent of the value as text ("5%"), an absolute change, or how far down and up."""
+EVERY = "*"
+"""Stands for all columns that are not named otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Threat:
-    """What may change: numbers within a ball, and some categorical features.
+    """What may change: numbers within a ball and within limits, and some categorical features.
 
     Parameters
     ----------
-    norm : "auto" or float
+    norm : "auto", float or None
         Norm of the ball in which numerical features may move: 1, 2 or inf, or 0 for how many of them may become
-        anything; "auto" is that of the noise, and 2 without noise.
-    units : sequence of float or None
-        What counts as a change of 1 of each feature, one positive number per column; None takes the units of the
-        noise, and 1 without any.
+        anything; "auto" is that of the noise, and 2 without noise. None is no ball: limits alone say what may change,
+        and a number without a limit or a domain stays as it is.
     l0 : int
         How many categorical features may change at the same time; more than the model has counts as all of them.
     unseen : bool
         Whether a categorical feature may change to a value that is not in its table.
+    units : sequence of float or None
+        What counts as a change of 1 of each feature, one positive number per column; None takes the units of the
+        noise, and 1 without any.
+    frozen : sequence of columns
+        Columns that do not change, by number, or by name in estimators; numerical or categorical.
+    limits : dict of column to limit
+        By how much a number may change at most: "5%" of its absolute value, 500, or (down, up). The column "*" stands
+        for all numbers that are named neither here nor in `domain` nor in `frozen`.
+    domain : dict of column to (lowest, highest)
+        Between which ends a number stays; the row's own must lie between them.
 
     Examples
     --------
     >>> from derand import Gaussian, Threat
-    >>> Threat(l0=1).resolve(Gaussian(0.25))
-    Threat(norm=2, l0=1, unseen=True, units=None)
+    >>> Threat(l0=1).resolve(Gaussian(0.25)).norm
+    2
+    >>> threat = Threat(norm=None, limits={0: "5%", 1: (0, 30)}, frozen=[2])
+    >>> low, high = threat.find_box([[200.0, 10.0, 7.0]], [0, 1, 2])
+    >>> low.tolist(), high.tolist()
+    ([[190.0, 10.0, 7.0]], [[210.0, 40.0, 7.0]])
     """
 
-    norm: float | Literal["auto"] = "auto"
+    norm: float | Literal["auto"] | None = "auto"
     l0: int = 0
     unseen: bool = True
     units: tuple[float, ...] | None = None
+    frozen: tuple[Column, ...] = ()
+    limits: Mapping[Column, Limit] = field(default_factory=dict)
+    domain: Mapping[Column, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.norm != "auto":
+        if self.norm is not None and self.norm != "auto":
             object.__setattr__(self, "norm", _as_norm(self.norm))
         object.__setattr__(self, "l0", as_budget(self.l0))
         if not isinstance(self.unseen, bool | np.bool_):
             raise TypeError(f"`unseen` of Threat must be True or False, got {self.unseen!r}.")
         if self.units is not None:
             object.__setattr__(self, "units", tuple(as_positive(unit, "`units` of Threat") for unit in self.units))
+        if isinstance(self.frozen, str) or not isinstance(self.frozen, Iterable):
+            raise TypeError(f"`frozen` of Threat must be a list of columns, got {self.frozen!r}.")
+        object.__setattr__(self, "frozen", tuple(_as_column(column, "frozen") for column in self.frozen))
+        for name, read in (("limits", _as_limit), ("domain", _as_domain)):
+            given = getattr(self, name)
+            if not isinstance(given, Mapping):
+                raise TypeError(f"`{name}` of Threat must be a dict by column, got {given!r}.")
+            object.__setattr__(self, name, {_as_column(at, name): read(value, at) for at, value in given.items()})
+        for column in self.frozen:
+            if column in self.limits or column in self.domain:
+                raise ValueError(f"`frozen` of Threat must not name {column!r}, which has a limit or a domain as well.")
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
 
     def resolve(self, noise: Noise | None) -> Threat:
         """The same with the noise's norm for "auto", and with the noise's units where it has none of its own."""
@@ -62,16 +99,94 @@ class Threat:
             self, norm=own if self.norm == "auto" else self.norm, units=units if self.units is None else self.units
         )
 
+    def name_columns(self, names: Sequence[str] | None) -> Threat:
+        """The same with columns by number, for a table whose columns have these names."""
+        known = {name: at for at, name in enumerate(names or ())}
+        return replace(
+            self,
+            frozen=tuple(_find_column(column, known, "frozen") for column in self.frozen),
+            limits={_find_column(column, known, "limits"): value for column, value in self.limits.items()},
+            domain={_find_column(column, known, "domain"): value for column, value in self.domain.items()},
+        )
+
+    def check_columns(self, n_features: int, categorical: Iterable[int]) -> None:
+        """Refuse columns that do not exist, and limits of categories."""
+        if self.units is not None and len(self.units) != n_features:
+            raise ValueError(
+                f"`units` of Threat must have one entry per feature, {n_features} in all, got {len(self.units)}."
+            )
+        codes = set(categorical)
+        for name in ("frozen", "limits", "domain"):
+            for column in getattr(self, name):
+                if column == EVERY and name == "limits":
+                    continue
+                if not isinstance(column, int):
+                    raise ValueError(
+                        f"`{name}` of Threat must name columns by number here, 0 to {n_features - 1}, got {column!r}: "
+                        "only an estimator that was fitted on a table with names knows names."
+                    )
+                if not 0 <= column < n_features:
+                    raise ValueError(
+                        f"`{name}` of Threat must name columns from 0 to {n_features - 1}, got {column!r}."
+                    )
+                if name != "frozen" and column in codes:
+                    raise ValueError(
+                        f"`{name}` of Threat must name numerical columns, got column {column}, which is categorical: "
+                        "`l0` says how many of those may change, `frozen` which may not."
+                    )
+
     @property
-    def radius_norm(self) -> float:
-        """The norm of a threat that is resolved."""
+    def has_box(self) -> bool:
+        """Whether anything but a ball says what numbers may become."""
+        return self.norm is None or bool(self.frozen or self.limits or self.domain)
+
+    @property
+    def ball_norm(self) -> float | None:
+        """The norm of a threat that is resolved; None where there is no ball."""
         if self.norm == "auto":
             raise ValueError("`norm` of this Threat is 'auto': use `Threat.resolve(noise)`.")
-        return float(self.norm)
+        return self.norm
 
     def units_of(self, n_features: int) -> FloatArray:
         """Unit of each feature."""
         return np.ones(n_features) if self.units is None else np.asarray(self.units, dtype=np.float64)
+
+    def find_free(self, columns: Sequence[int]) -> BoolArray:
+        """Which of some numerical columns may change at all."""
+        free = np.ones(len(columns), dtype=bool)
+        for at, column in enumerate(columns):
+            named = column in self.limits or column in self.domain or EVERY in self.limits
+            free[at] = column not in self.frozen and (named or self.norm is not None)
+        return free
+
+    def find_box(self, rows: Any, columns: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+        """The least and the largest value that each number of some rows may take, both (n_rows, n_features).
+
+        These ends are what is meant, to the last bit: closed intervals. Columns that are not among the numerical ones
+        keep their values.
+        """
+        values = np.array(rows, dtype=np.float64)
+        low, high = values.copy(), values.copy()
+        for column, free in zip(columns, self.find_free(columns), strict=True):
+            if not free:
+                continue
+            own = values[:, column]
+            low[:, column], high[:, column] = -np.inf, np.inf
+            limit = self.limits.get(column, None if column in self.domain else self.limits.get(EVERY))
+            if limit is not None:
+                down, up = _measure_limit(limit, own)
+                low[:, column], high[:, column] = own - down, own + up
+            if column in self.domain:
+                least, most = self.domain[column]
+                outside = np.flatnonzero(~((own >= least) & (own <= most)))
+                if outside.size:
+                    raise ValueError(
+                        f"`domain` of Threat must hold the rows' own values, got [{least}, {most}] for column {column} "
+                        f"and {own[outside[0]]} in row {outside[0]}."
+                    )
+                low[:, column] = np.maximum(low[:, column], least)
+                high[:, column] = np.minimum(high[:, column], most)
+        return low, high
 
 
 def _as_norm(norm: Any) -> float:
@@ -81,8 +196,61 @@ def _as_norm(norm: Any) -> float:
         or not isinstance(norm, int | float | np.integer | np.floating)
         or not (norm == 0 or norm >= 1)
     ):
-        raise ValueError(f"`norm` of Threat must be 'auto', 0, or a number from 1 on, got {norm!r}.")
+        raise ValueError(f"`norm` of Threat must be 'auto', None, 0, or a number from 1 on, got {norm!r}.")
     return int(norm) if float(norm).is_integer() else float(norm)
+
+
+def _as_column(column: Any, name: str) -> Column:
+    if isinstance(column, bool) or not isinstance(column, int | np.integer | str):
+        raise TypeError(f"`{name}` of Threat must name columns by number or name, got {column!r}.")
+    return column if isinstance(column, str) else int(column)
+
+
+def _find_column(column: Column, known: Mapping[str, int], name: str) -> Column:
+    if not isinstance(column, str) or (column == EVERY and name == "limits"):
+        return column
+    if column not in known:
+        near = difflib.get_close_matches(column, known, n=1)
+        meant = f"; did you mean {near[0]!r}?" if near else f": the columns are {', '.join(known) or 'numbers alone'}."
+        raise ValueError(f"`{name}` of Threat names the column {column!r}, which does not exist{meant}")
+    return known[column]
+
+
+def _as_limit(limit: Any, column: Any) -> Limit:
+    what = f"`limits` of Threat for {column!r}"
+    if isinstance(limit, str):
+        number, percent, rest = limit.partition("%")
+        try:
+            share = float(number) / 100
+        except ValueError:
+            share = float("nan")
+        if not (percent and not rest and np.isfinite(share) and share >= 0):
+            raise ValueError(f"{what} must be a percentage such as '5%', got {limit!r}.")
+        return limit
+    pair = limit if isinstance(limit, tuple | list) else (limit, limit)
+    if len(pair) != 2 or not all(isinstance(end, int | float | np.integer | np.floating) for end in pair):
+        raise TypeError(f"{what} must be '5%', a number, or (down, up), got {limit!r}.")
+    down, up = (float(end) for end in pair)
+    if not (down >= 0 and up >= 0):
+        raise ValueError(f"{what} must be 0 or larger on both sides, got {limit!r}.")
+    return (down, up) if isinstance(limit, tuple | list) else down
+
+
+def _measure_limit(limit: Limit, own: FloatArray) -> tuple[Any, Any]:
+    if isinstance(limit, str):
+        size = float(limit.rstrip("%")) / 100 * np.abs(own)
+        return size, size
+    return limit if isinstance(limit, tuple) else (limit, limit)
+
+
+def _as_domain(domain: Any, column: Any) -> tuple[float, float]:
+    what = f"`domain` of Threat for {column!r}"
+    if not isinstance(domain, tuple | list) or len(domain) != 2:
+        raise TypeError(f"{what} must be a pair (lowest, highest), got {domain!r}.")
+    lowest, highest = (float(end) for end in domain)
+    if not lowest <= highest:
+        raise ValueError(f"{what} must be a pair (lowest, highest) in this order, got {domain!r}.")
+    return lowest, highest
 
 
 def as_budget(l0: Any) -> int:

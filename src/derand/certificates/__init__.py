@@ -9,6 +9,7 @@ label. Must not know training, true labels or files.
 """
 
 from derand.certificates._attack import Flip, find_flip
+from derand.certificates._labels import find_labels, place_scores
 from derand.certificates._problem import PackedTerms, Problem, pack_terms
 from derand.certificates._results import Certificates, Distribution
 from derand.certificates._rule import Bounds, Engine, Rule
@@ -18,8 +19,6 @@ from derand.certificates._run import (
     certify_checked,
     check_request,
     distribution,
-    find_labels,
-    place_scores,
 )
 from derand.certificates._votes import vote_share
 

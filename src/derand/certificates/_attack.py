@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from derand._arrays import BoolArray, FloatArray, IntArray, freeze
+from derand.certificates._labels import find_labels
 from derand.certificates._results import Certificates
-from derand.certificates._run import find_labels
 from derand.model import AdditiveEnsemble, Axis, Model, as_model
 from derand.noise import Noise, as_noise_or_none
 
@@ -129,6 +129,8 @@ def find_flip(
             f"`X` must hold the {len(certificates)} rows that `certificates` are about, {model.n_features} columns "
             f"each, got shape {rows.shape}."
         )
+    if certificates.norm is None:
+        raise ValueError("`certificates` of a Threat without a norm have no distance to search: see their `witness`.")
     if not model.numerical_features or np.isinf(certificates.radius[row]):
         return None
     search = _start_search(model, rows[row], as_noise_or_none(noise), certificates, float(certificates.radius[row]))
@@ -154,9 +156,8 @@ def _start_search(
     units = certificates.threat.units_of(start.size)[features]
     home = int(find_labels(model, start[None], noise, rule=certificates.rule)[0])
     scale = 1.0 if noise is None else float((noise.scales(features) / units).max())
-    return _Search(
-        model, noise, certificates.rule, certificates.norm, start, features, units, radius + _REACH * scale, home
-    )
+    norm = float(certificates.norm or 0)
+    return _Search(model, noise, certificates.rule, norm, start, features, units, radius + _REACH * scale, home)
 
 
 def measure_change(change: FloatArray, units: FloatArray, norm: float) -> float:

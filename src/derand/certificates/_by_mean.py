@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates._problem import PackedTerms, Problem
 from derand.certificates._rule import DUAL, EXACT, NO_PROOF, Bounds, Engine, Rule, require_norm
-from derand.certificates._worst import NORMS, find_deployed_case, find_smoothed_case
+from derand.certificates._worst import NORMS, Ends, find_deployed_case, find_smoothed_case
 from derand.kernels import TAIL_ERROR, require_gradual_underflow
 from derand.noise import Noise
 from derand.threads import run_blocks
@@ -40,7 +40,7 @@ class ByMean(Rule):
         self, problem: Problem, rows: NDArray[Any], noise: Noise | None, threats: Sequence[Threat], engine: Engine
     ) -> list[Bounds]:
         """Label and radius of each row, for each threat."""
-        terms, norm, units = problem.terms, threats[0].radius_norm, threats[0].units_of(problem.n_features)
+        terms, threat = problem.terms, threats[0]
         budgets = np.array([threat.l0 for threat in threats], dtype=np.int64)
         label = np.empty(rows.shape[0], dtype=np.int64)
         radius = np.zeros((rows.shape[0], budgets.size))
@@ -49,15 +49,16 @@ class ByMean(Rule):
         def bound_block(block: slice) -> None:
             require_gradual_underflow()
             x = np.asarray(rows[block], dtype=np.float64)
-            falls, rises = terms.category_shifts(x, budgets, unseen=threats[0].unseen)
+            box = threat.find_box(x, problem.numerical_features) if threat.has_box else None
+            falls, rises = terms.category_shifts(x, budgets, unseen=threat.unseen, frozen=threat.frozen)
             cut = (problem.threshold - terms.base - terms.fixed_scores(x))[:, None]
             is_one = find_mean_labels(problem, x, noise)
             label[block] = is_one
             for side in (0, 1):
                 at = np.flatnonzero(is_one == side)
                 moved = (cut + falls + problem.widening if side else cut - rises - problem.widening)[at]
-                found = _find_radii(terms, x[at], noise, norm, units, side, moved)
-                radius[block][at], proof[block][at] = found
+                part = None if box is None else (box[0][at], box[1][at])
+                radius[block][at], proof[block][at] = _find_radii(terms, x[at], noise, threat, part, side, moved)
 
         run_blocks(bound_block, rows.shape[0], _block_rows(rows.shape[0], engine), engine.n_threads)
         nothing = np.full(rows.shape[0], np.nan)
@@ -135,8 +136,8 @@ def _find_radii(
     terms: PackedTerms,
     rows: FloatArray,
     noise: Noise | None,
-    norm: float,
-    units: FloatArray,
+    threat: Threat,
+    box: Ends | None,
     label: int,
     cuts: IntArray,
 ) -> tuple[FloatArray, NDArray[np.uint8]]:
@@ -147,14 +148,15 @@ def _find_radii(
     if not rows.size or not terms.n_terms:
         holds = cuts < 0 if label else cuts >= 0
         return np.where(holds, np.inf, 0.0), np.where(holds, EXACT, NO_PROOF).astype(np.uint8)
+    norm, units = threat.ball_norm, threat.units_of(rows.shape[1])
     if noise is None:  # sums are whole: class 0 holds below the next whole one
         low = np.floor_divide(cuts, terms.step)
         whole = low if label else terms.largest - low - 1
-        radius, exact = find_deployed_case(terms, norm, units, label).find_radii(rows, whole)
+        radius, exact = find_deployed_case(terms, norm, units, label).find_radii(rows, whole, box)
     else:
         level = cuts / terms.step
         level += (1 if label else -1) * (mean_error(terms) + 4 * EPSILON * np.abs(level))
         thresholds = level if label else terms.largest - level
-        radius, exact = find_smoothed_case(terms, noise, norm, units, label).find_radii(rows, thresholds)
+        radius, exact = find_smoothed_case(terms, noise, norm, units, label).find_radii(rows, thresholds, box)
     proof = np.where(exact, EXACT, DUAL)
     return radius, np.where(radius > 0, proof, NO_PROOF).astype(np.uint8)

@@ -17,7 +17,7 @@ from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates._deduction import choose_caps, deduct
 from derand.certificates._problem import PackedTerms, Problem
 from derand.certificates._rule import DUAL, EXACT, NO_PROOF, PAPER, Bounds, Engine, Rule, require_norm
-from derand.certificates._worst import NORMS, find_smoothed_case
+from derand.certificates._worst import NORMS, Ends, find_smoothed_case
 from derand.kernels import LAW, Backend, DeviceBackend, Failures, require_gradual_underflow, rounding_bound
 from derand.noise import Noise
 from derand.threads import run_blocks
@@ -38,18 +38,13 @@ class ByVote(Rule):
     """
 
     def check(self, noise: Noise | None, threat: Threat, proof: str) -> None:
-        """Refuse a vote without noise, norms without a worst case, and the paper's proof of another ball."""
+        """Refuse a vote without noise, and norms without a worst case."""
         if noise is None:
             raise ValueError(
                 "`noise` must not be None under the rule 'vote', which counts noisy copies: give a noise such as "
                 "'gaussian:0.25', or use rule='mean' for the model as deployed."
             )
         require_norm(threat, NORMS, "the rule 'vote'")
-        if proof == "paper" and not _is_ball_of(noise, threat):
-            raise ValueError(
-                f"`threat` must be an l{noise.norm} ball in the units of {noise} under proof='paper', got norm "
-                f"{threat.norm!r} and units {threat.units!r}: use proof='best'."
-            )
 
     def bound(
         self, problem: Problem, rows: NDArray[Any], noise: Noise | None, threats: Sequence[Threat], engine: Engine
@@ -58,7 +53,7 @@ class ByVote(Rule):
         assert noise is not None  # see `check`
         terms, columns = problem.law, _Columns(problem, threats)
         second = _SecondProof(problem, noise, threats[0]) if engine.proof == "best" and terms.n_terms else None
-        in_ball = _is_ball_of(noise, threats[0])
+        threat, moving = threats[0], np.unique(terms.edge_features)
         label = np.empty(rows.shape[0], dtype=np.int64)
         log_failure = np.empty((rows.shape[0], columns.budgets.size))
         radius = np.empty_like(log_failure)
@@ -68,19 +63,21 @@ class ByVote(Rule):
         def bound_block(block: slice) -> None:
             require_gradual_underflow()
             x = np.asarray(rows[block], dtype=np.float64)
-            falls, rises = terms.category_shifts(x, columns.budgets, unseen=threats[0].unseen)
+            box = threat.find_box(x, problem.numerical_features) if threat.has_box else None
+            falls, rises = terms.category_shifts(x, columns.budgets, unseen=threat.unseen, frozen=threat.frozen)
             cut = (problem.threshold - terms.fixed_scores(x))[:, None]
             highest, lowest = cut + falls + columns.widenings, cut - rises - columns.widenings
             low, high = (highest - terms.base) // terms.step, (lowest - terms.base) // terms.step
             is_one, failing, path[block] = _failing_masses(_Masses(engine.kernels, terms, x, noise), low, high)
             constant = np.where(is_one[:, None], low < 0, high >= terms.largest)
-            reduced = np.maximum(noise.radius_of_log(failing) - slack, 0.0) if in_ball else np.zeros(failing.shape)
+            own = np.maximum(noise.radius_of_log(failing) - slack, 0.0)
+            reduced = _carry_over(own, noise, threat, moving, x, box)
             label[block] = is_one
             log_failure[block] = failing
             radius[block] = np.where(constant, np.inf, reduced)
             proof[block] = np.where(constant, EXACT, np.where(reduced > 0, PAPER, NO_PROOF))
             if second is not None:
-                second.improve(x, is_one, highest, lowest, radius[block], proof[block])
+                second.improve(x, is_one, highest, lowest, box, radius[block], proof[block])
 
         run_blocks(bound_block, rows.shape[0], _block_rows(terms, engine, rows.shape[0]), engine.n_threads)
         return [
@@ -88,9 +85,30 @@ class ByVote(Rule):
         ]
 
 
-def _is_ball_of(noise: Noise, threat: Threat) -> bool:
-    """Whether the threat is a ball in the noise's own norm and units, as the paper's proof asks."""
-    return threat.norm == noise.norm and threat.units == noise.units
+def _carry_over(
+    radius: FloatArray, noise: Noise, threat: Threat, moving: IntArray, rows: FloatArray, box: Ends | None
+) -> FloatArray:
+    """What a radius in the noise's norm and units says about the threat (docs/theory.md, section 9).
+
+    Limits only make the set of changes smaller. Without a ball a row holds throughout its box, infinitely far, where
+    the farthest corner lies within the radius.
+    """
+    free = moving[threat.find_free(moving.tolist())]
+    if not free.size:
+        return np.where(radius > 0, np.inf, 0.0)
+    own = noise.units_of(free)
+    if threat.norm is None:
+        assert box is not None  # without a ball there is always one
+        reach = np.maximum(rows[:, free] - box[0][:, free], box[1][:, free] - rows[:, free]) / own
+        corner = np.linalg.norm(reach, ord=noise.norm, axis=1)[:, None] * (1 + EPSILON * (free.size + 8))
+        return np.where(corner < radius, np.inf, 0.0)
+    if threat.norm == 0:
+        return np.zeros(radius.shape)
+    if threat.norm == noise.norm and threat.units == noise.units:
+        return radius
+    power = max(0.0, 1 / noise.norm - 1 / float(threat.norm or 1))
+    share = float((own / threat.units_of(rows.shape[1])[free]).min()) * float(free.size) ** -power
+    return np.asarray(radius * (share * (1 - 16 * EPSILON)))
 
 
 class _SecondProof:
@@ -102,7 +120,7 @@ class _SecondProof:
 
     def __init__(self, problem: Problem, noise: Noise, threat: Threat) -> None:
         self._terms, self._noise = problem.terms, noise
-        self._norm, self._units = threat.radius_norm, threat.units_of(problem.n_features)
+        self._norm, self._units = threat.ball_norm, threat.units_of(problem.n_features)
         ranges, band = problem.terms.ranges, problem.law.tie_band()
         # the label is that of the law: on a coarser grid ranges may be a step of it larger
         wider = problem.law.step / problem.terms.step if problem.law.error else 0.0
@@ -114,6 +132,7 @@ class _SecondProof:
         is_one: BoolArray,
         highest: IntArray,
         lowest: IntArray,
+        box: Ends | None,
         radius: FloatArray,
         proof: NDArray[np.uint8],
     ) -> None:
@@ -130,7 +149,8 @@ class _SecondProof:
             levels = (low if label else terms.largest - high - 1).astype(np.float64)
             for cap, deduction in self._caps.items():
                 case = find_smoothed_case(terms, self._noise, self._norm, self._units, label, cap)
-                found, _ = case.find_radii(rows[at], levels + deduction)
+                part = None if box is None else (box[0][at], box[1][at])
+                found, _ = case.find_radii(rows[at], levels + deduction, part)
                 better = found > radius[at]
                 radius[at] = np.where(better, found, radius[at])
                 proof[at] = np.where(better, DUAL, proof[at])

@@ -7,7 +7,7 @@ it is made once per model and kept for as long as the model lives. Must not know
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, NamedTuple
@@ -104,13 +104,17 @@ class PackedTerms:
             total += term.score_rows(rows)
         return total
 
-    def category_shifts(self, rows: FloatArray, budgets: IntArray, *, unseen: bool) -> tuple[IntArray, IntArray]:
+    def category_shifts(
+        self, rows: FloatArray, budgets: IntArray, *, unseen: bool, frozen: Container[Any] = ()
+    ) -> tuple[IntArray, IntArray]:
         """Largest fall and rise of the sum by changing at most k categorical features, each (n_rows, n_budgets).
 
         The features' effects add up, so the k largest ones are the worst choice (docs/theory.md).
         """
         falls, rises = (np.zeros((rows.shape[0], len(self.fixed)), dtype=np.int64) for _ in range(2))
         for column, term in enumerate(self.fixed):
+            if any(feature in frozen for feature in term.features):
+                continue
             scores = term.score_rows(rows)
             lowest, highest = term.score_range(unseen)
             falls[:, column] = np.maximum(scores - lowest, 0)
@@ -191,6 +195,8 @@ class Problem:
         that much higher and lower.
     n_features : int
         Columns of the rows.
+    numerical_features : tuple of int
+        Those that noise acts on.
     """
 
     terms: PackedTerms
@@ -198,6 +204,7 @@ class Problem:
     threshold: int
     widening: int
     n_features: int
+    numerical_features: tuple[int, ...]
 
 
 def _pose_problem(contrast: Contrast) -> Problem:
@@ -208,6 +215,7 @@ def _pose_problem(contrast: Contrast) -> Problem:
         contrast.threshold,
         math.ceil(contrast.score_error),
         contrast.n_features,
+        tuple(sorted({axis.feature for term in contrast.terms for axis in term.axes})),
     )
 
 

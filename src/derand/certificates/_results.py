@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._arrays import FloatArray, Frozen, IntArray, freeze
+from derand._arrays import BoolArray, FloatArray, Frozen, IntArray, freeze
 from derand.certificates._rule import NO_PROOF, PAPER, PROOFS
 from derand.kernels import PATHS
 from derand.noise import Noise
 from derand.threat import Threat
 
 _ARRAYS = ("label", "failure", "log_failure", "radius")
+_OF_BOXES = ("flips", "witness")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +49,13 @@ class Certificates(Frozen):
         The norm of the ball, after division by the threat's units.
     l0 : int
         How many categorical features may change at the same time.
+    flips : array of booleans, shape (n_rows,), or None
+        Only where limits alone say what may change (`Threat(norm=None)`): whether a change within them was found that
+        flips the label.
+    witness : array of shape (n_rows, n_features) or None
+        There, too: such a change of each row that flips, as the model reads it; other rows as they were.
+    verdict : array of shape (n_rows,) or None
+        There, too: "holds" (proven), "flips" (with a witness) or "undecided".
     path : array of shape (n_rows,) or None
         How each failure mass was computed: "law", "tilted" or "inverted" (kernels/README.md); None for a vote of
         ensembles, whose members each have their own.
@@ -63,19 +71,28 @@ class Certificates(Frozen):
     classes: NDArray[Any] = field(default_factory=lambda: np.array([0, 1]))
     rule: str = "vote"
     noise: Noise | None = None
+    flips: BoolArray | None = None
+    witness: FloatArray | None = None
     _proof: NDArray[np.uint8] | None = field(default=None, repr=False)
     _path: NDArray[np.uint8] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.threat.norm == "auto":
             raise ValueError("`threat` of Certificates must name its norm, got 'auto': use `Threat.resolve(noise)`.")
-        for name in (*_ARRAYS, "classes"):
+        for name in (*_ARRAYS, "classes", *(name for name in _OF_BOXES if getattr(self, name) is not None)):
             object.__setattr__(self, name, freeze(np.asarray(getattr(self, name)).view()))
 
     @property
-    def norm(self) -> float:
-        """The norm of the ball."""
-        return cast(float, self.threat.norm)
+    def verdict(self) -> NDArray[np.str_] | None:
+        """What is known of each row where limits alone say what may change."""
+        if self.flips is None:
+            return None
+        return np.where(self.radius > 0, "holds", np.where(self.flips, "flips", "undecided"))
+
+    @property
+    def norm(self) -> float | None:
+        """The norm of the ball; None where limits alone say what may change."""
+        return self.threat.ball_norm
 
     @property
     def l0(self) -> int:
@@ -99,12 +116,14 @@ class Certificates(Frozen):
     def __getitem__(self, rows: Any) -> Certificates:
         at = np.atleast_1d(np.arange(len(self))[rows])
         arrays = {name: getattr(self, name)[at] for name in _ARRAYS}
-        proof, path = (None if codes is None else codes[at] for codes in (self._proof, self._path))
-        return replace(self, **arrays, _proof=proof, _path=path)
+        for name in ("_proof", "_path", *_OF_BOXES):
+            arrays[name] = None if getattr(self, name) is None else getattr(self, name)[at]
+        return replace(self, **arrays)
 
     def __repr__(self) -> str:
         certified = int((self.radius > 0).sum())
-        return f"<Certificates: {len(self)} rows, {certified} certified, l{self.norm} ball, l0 = {self.l0}>"
+        where = "within limits" if self.norm is None else f"l{self.norm} ball"
+        return f"<Certificates: {len(self)} rows, {certified} certified, {where}, l0 = {self.l0}>"
 
     def with_classes(self, classes: NDArray[Any]) -> Certificates:
         """The same with labels of these classes in the place of 0, 1, ..."""

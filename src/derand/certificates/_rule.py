@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -92,8 +91,8 @@ class Rule(ABC):
         return bounds.label
 
 
-def require_norm(threat: Threat, norms: Sequence[float], what: str) -> None:
+def require_norm(threat: Threat, norms: Sequence[float | None], what: str) -> None:
     """Refuse a norm of which there is no certificate."""
     if threat.norm not in norms:
-        known = ", ".join("inf" if math.isinf(norm) else str(norm) for norm in norms)
+        known = ", ".join(map(str, norms))
         raise ValueError(f"`norm` of Threat must be one of {known} for {what}, got {threat.norm!r}.")

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._arrays import EPSILON, FloatArray, IntArray
-from derand.certificates._by_mean import expect_scores
 from derand.certificates._problem import MAX_SUPPORT, find_problems, pack_terms
 from derand.certificates._results import Certificates, Distribution
 from derand.certificates._rule import Bounds, Engine, Rule
 from derand.certificates._rules import find_rule
-from derand.certificates._votes import combine_members, decide_votes, vote_share
+from derand.certificates._votes import combine_members
+from derand.certificates._witness import find_witnesses
 from derand.finite import cast_exactly, refuse_masked, require_finite, require_unchanged
 from derand.kernels import load_backend, require_gradual_underflow
 from derand.model import AdditiveEnsemble, Model, as_model
@@ -152,10 +152,7 @@ def certify_checked(
     found, threats = check_request(rule, proof, noise, threats)
     engine = Engine(load_backend(backend, rows.shape[0] * model.n_cells), count_threads(n_jobs), proof)
     for one in threats:
-        if one.units is not None and len(one.units) != model.n_features:
-            raise ValueError(
-                f"`units` of Threat must have one entry per feature, {model.n_features} in all, got {len(one.units)}."
-            )
+        one.check_columns(model.n_features, model.categorical_features)
     if not threats:
         return []
     by_member = [
@@ -166,39 +163,20 @@ def certify_checked(
     results = []
     for one, bounds in zip(threats, zip(*by_member, strict=True), strict=True):
         whole = bounds[0] if model.weights is None else combine_members(bounds, model.weights)
-        results.append(_name_bounds(whole, one, rule, noise))
+        named = _name_bounds(whole, one, rule, noise)
+        results.append(named if one.norm is not None else _add_witnesses(named, model, rows))
     return results
 
 
-def find_labels(
-    model: Model, rows: NDArray[Any], noise: Noise | None, *, rule: str = "vote", n_jobs: int | None = None
-) -> IntArray:
-    """Label of each row by a rule, 0 or 1, that of `certify`, for rows that were checked already."""
-    found = find_rule(rule)
-    engine = Engine(load_backend(None, rows.shape[0] * model.n_cells), count_threads(n_jobs))
-    labels = [
-        found.find_labels(problem, rows, noise, engine) for member in model.members for problem in find_problems(member)
-    ]
-    return labels[0] if model.weights is None else decide_votes(np.stack(labels), model.weights)
-
-
-def place_scores(model: Model, rows: FloatArray, noise: Noise | None) -> FloatArray:
-    """Where the expected score stands between the least possible one, -1, the threshold, 0, and the largest one, 1.
-
-    For a vote the weight of the members ahead, as a share. Positive exactly for label 1 of the rule "mean".
-    """
-    is_one = find_labels(model, rows, noise, rule="mean") == 1
-    if model.weights is not None:
-        votes = [find_labels(member, rows, noise, rule="mean") for member in model.members]
-        place = 2 * vote_share(np.stack(votes) ^ (model.weights < 0)[:, None], np.abs(model.weights)) - 1
-    else:
-        (ensemble,) = model.members
-        (problem,) = find_problems(ensemble)
-        score = expect_scores(problem.terms, rows, noise) + problem.terms.fixed_scores(rows)
-        lowest, highest = (sum(one.score_range()[end] for one in ensemble.terms) for end in (0, 1))
-        above, below = max(highest - problem.threshold, 1), max(problem.threshold - lowest, 1)
-        place = (score - problem.threshold) / np.where(is_one, above, below)
-    return np.where(is_one, np.clip(place, 4 * EPSILON, 1.0), np.clip(place, -1.0, 0.0))
+def _add_witnesses(certificates: Certificates, model: Model, rows: NDArray[Any]) -> Certificates:
+    """The same with what is known of rows that were not proven to hold within their limits."""
+    flips, witness = np.zeros(len(certificates), dtype=bool), np.array(rows, dtype=np.float64)
+    at = np.flatnonzero(certificates.radius == 0)
+    if at.size:
+        flips[at], witness[at] = find_witnesses(
+            model, witness[at], certificates.noise, certificates.rule, certificates.threat, certificates.label[at]
+        )
+    return replace(certificates, flips=flips, witness=witness)
 
 
 def check_request(rule: str, proof: str, noise: Noise | None, threats: Sequence[Threat]) -> tuple[Rule, list[Threat]]:

@@ -33,10 +33,10 @@ from derand.kernels.envelopes import (
     start_tables,
 )
 from derand.kernels.steps import WHOLE, add_scores, find_distances, prepare_stairs
-from derand.kernels.windows import Minima, count_terms, find_windows, tabulate_minima
+from derand.kernels.windows import Minima, count_terms, find_floors, find_windows, place_box, tabulate_minima
 from derand.noise import Noise
 
-NORMS = (0, 1, 2, math.inf)
+NORMS = (None, 0, 1, 2, math.inf)
 """Norms whose worst case is known."""
 DUAL, EXACT = range(2)
 """How a distance was found: by a price per distance, or without any gap."""
@@ -51,15 +51,22 @@ _KEPT = 12
 """So many worst cases are kept per sum, with their tables."""
 
 
+Ends = tuple[FloatArray, FloatArray]
+"""The least and the largest value that each number of some rows may take, both (n_rows, n_features)."""
+
+
 class WorstCase(ABC):
     """How far rows can be moved before a sum of functions can fall to a threshold."""
 
     @abstractmethod
-    def find_radii(self, rows: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, NDArray[np.uint8]]:
+    def find_radii(
+        self, rows: FloatArray, thresholds: FloatArray, box: Ends | None = None
+    ) -> tuple[FloatArray, NDArray[np.uint8]]:
         """Lower bounds of the distance, and how each was found, both (n_rows, n_thresholds).
 
-        Within a smaller distance the sum stays above the threshold. 0 where nothing is proven; for norm 0 the number
-        of columns that may be moved anywhere.
+        Within a smaller distance, and within the box, the sum stays above the threshold. 0 where nothing is proven; for
+        norm 0 the number of columns that may be moved anywhere. Without a norm infinite where the sum stays above the
+        threshold in the whole box.
         """
 
 
@@ -124,7 +131,7 @@ class Tables:
 class SmoothedCase(WorstCase):
     """The worst case of functions under noise."""
 
-    def __init__(self, tables: Tables, places: Places, norm: float) -> None:
+    def __init__(self, tables: Tables, places: Places, norm: float | None) -> None:
         self._tables, self._places, self._norm = tables, places, norm
         total = float(tables.curves.ranges[places.curves].sum())
         self._error = (UNEVEN + EPSILON * (places.features.size + 16)) * total
@@ -135,43 +142,57 @@ class SmoothedCase(WorstCase):
         sums, errors = add_curves(rows, self._places, self._tables.curves)
         return sums, errors + (self._error + float(self._tables.curves.too_low[self._places.curves].sum()))
 
-    def find_radii(self, rows: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, NDArray[np.uint8]]:
+    def find_radii(
+        self, rows: FloatArray, thresholds: FloatArray, box: Ends | None = None
+    ) -> tuple[FloatArray, NDArray[np.uint8]]:
         """Lower bounds of the distance, and how each was found."""
         how = np.full(thresholds.shape, DUAL if self._norm in (1, 2) else EXACT, dtype=np.uint8)
+        placed = None if box is None else place_box(*box, self._places)
+        floors = None
+        if placed is not None and self._norm in (None, 1, 2):
+            floors = find_floors(rows, self._places, self._tables.curves, self._tables.minima, placed)
+        if self._norm is None:
+            assert floors is not None  # without a ball there is always a box
+            holds = floors.sum(axis=1)[:, None] - self._error > thresholds
+            return np.where(holds, np.inf, 0.0), how
         if self._norm in (1, 2) and self._places.features.size > _FEW_TERMS:
-            return self._price(rows, thresholds), how
+            return self._price(rows, thresholds, floors), how
         find = find_windows if self._norm else count_terms
-        radii = find(rows, self._places, self._tables.curves, self._tables.minima, thresholds, self._error)
-        if self._norm in (
-            1,
-            2,
-        ):  # a ball lies in the box of its radius, which few terms fill better than any price tells
-            radii = np.maximum(radii, self._price(rows, thresholds))
+        radii = find(rows, self._places, self._tables.curves, self._tables.minima, thresholds, self._error, placed)
+        if self._norm in (1, 2):  # a ball lies in the box of its radius, of which no price knows
+            radii = np.maximum(radii, self._price(rows, thresholds, floors))
         return radii, how
 
-    def _price(self, rows: FloatArray, thresholds: FloatArray) -> FloatArray:
+    def _price(self, rows: FloatArray, thresholds: FloatArray, floors: FloatArray | None) -> FloatArray:
         """The best of all prices; tables of finer prices are made where rows ask for them."""
-        power, tables = int(self._norm), self._tables
-        anywhere = float(tables.minima.lowest[self._places.curves].sum()) - self._table_error
+        power, tables = int(self._norm or 0), self._tables
+        least = tables.minima.lowest[self._places.curves].sum() if floors is None else floors.sum(axis=1)[:, None]
+        free = least - self._table_error > thresholds
         if not tables.are_priceable(power):
-            return np.where(anywhere > thresholds, np.inf, 0.0)
+            return np.where(free, np.inf, 0.0)
         blocks = np.empty(0, dtype=np.int64)
         powers, again = np.empty(thresholds.shape), np.arange(rows.shape[0])
         while again.size:
             envelopes = tables.envelopes(power, blocks)
             powers[again], missing = find_powers(
-                rows[again], self._places, tables.curves, envelopes, thresholds[again], self._table_error
+                rows[again],
+                self._places,
+                tables.curves,
+                envelopes,
+                thresholds[again],
+                self._table_error,
+                None if floors is None else floors[again],
             )
             blocks = np.unique(missing[missing >= 0])
             again = again[(missing >= 0).any(axis=1)]
         roots = powers if power == 1 else np.sqrt(powers) * (1 - 2 * EPSILON)
-        return np.where(anywhere > thresholds, np.inf, roots)
+        return np.where(free, np.inf, roots)
 
 
 class DeployedCase(WorstCase):
     """The worst case of the functions themselves, without noise; thresholds are whole numbers."""
 
-    def __init__(self, stretches: list[Stretch], norm: float, units: FloatArray) -> None:
+    def __init__(self, stretches: list[Stretch], norm: float | None, units: FloatArray) -> None:
         self._norm = norm
         features = np.array([stretch.feature for stretch in stretches], dtype=np.int64)
         edges, scores = ([getattr(one, name) for one in stretches] or [np.empty(0)] for name in ("edges", "scores"))
@@ -187,9 +208,11 @@ class DeployedCase(WorstCase):
         """The sum of all functions at each row."""
         return add_scores(rows, self._stairs)
 
-    def find_radii(self, rows: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, NDArray[np.uint8]]:
+    def find_radii(
+        self, rows: FloatArray, thresholds: FloatArray, box: Ends | None = None
+    ) -> tuple[FloatArray, NDArray[np.uint8]]:
         """Lower bounds of the distance, and how each was found."""
-        radii, how = find_distances(rows, self._stairs, thresholds.astype(np.int64), self._norm)
+        radii, how = find_distances(rows, self._stairs, thresholds.astype(np.int64), self._norm, box)
         return radii, np.where(how == WHOLE, EXACT, DUAL).astype(np.uint8)
 
 
@@ -197,7 +220,7 @@ _lock = RLock()
 
 
 def find_smoothed_case(
-    terms: PackedTerms, noise: Noise, norm: float, units: FloatArray, label: int, cap: float = math.inf
+    terms: PackedTerms, noise: Noise, norm: float | None, units: FloatArray, label: int, cap: float = math.inf
 ) -> SmoothedCase:
     """The worst case of a sum under noise for a label, with all tables that were made for it before.
 
@@ -206,7 +229,8 @@ def find_smoothed_case(
     terms : PackedTerms
         Not empty.
     noise : Noise
-    norm : {0, 1, 2, inf}
+    norm : {0, 1, 2, inf} or None
+        None for no ball: only a box limits what may change.
     units : array of shape (n_features,)
         In which distances count.
     label : {0, 1}
@@ -229,7 +253,7 @@ def find_smoothed_case(
     return case
 
 
-def find_deployed_case(terms: PackedTerms, norm: float, units: FloatArray, label: int) -> DeployedCase:
+def find_deployed_case(terms: PackedTerms, norm: float | None, units: FloatArray, label: int) -> DeployedCase:
     """The same without noise."""
     key = (None, norm, units.tobytes(), label)
     case: DeployedCase = _keep(terms, key, lambda: DeployedCase(orient_terms(terms, label), norm, units))

@@ -305,7 +305,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         Certificates with labels of `classes_`, or a list of them where `l0` is a sequence
         """
         check_is_fitted(self)
-        threats = as_threats(l0, unseen, threat)
+        threats = [one.name_columns(self.encoding_.names) for one in as_threats(l0, unseen, threat)]
         check_request(rule or self.rule, proof, self._choose_noise(noise), threats)
         found = self.certify_encoded(
             self.encode_rows(X), threats, rule=rule, proof=proof, noise=noise, backend=backend, n_jobs=n_jobs

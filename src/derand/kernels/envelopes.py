@@ -147,7 +147,13 @@ def round_down(values: FloatArray) -> FloatTable:
 
 
 def find_powers(
-    rows: FloatArray, places: Places, curves: Curves, tables: PriceTables, thresholds: FloatArray, error: float
+    rows: FloatArray,
+    places: Places,
+    curves: Curves,
+    tables: PriceTables,
+    thresholds: FloatArray,
+    error: float,
+    floors: FloatArray | None = None,
 ) -> tuple[FloatArray, IntArray]:
     """The best margin per price of each row: of the coarse prices, then of the fine ones on the better side of it.
 
@@ -159,6 +165,8 @@ def find_powers(
         What sums of envelopes must exceed.
     error : float
         Taken off every sum.
+    floors : array of shape (n_rows, n_terms) or None
+        Below which no term can fall, whatever it costs: where limits hold it.
 
     Returns
     -------
@@ -176,6 +184,7 @@ def find_powers(
         curves.even,
         curves.even_knots,
         *tables,
+        np.empty((0, 0), dtype=np.float32) if floors is None else round_down(floors),
         thresholds,
         error,
         powers,
@@ -277,6 +286,7 @@ def _find_powers(
     slots: IntArray,
     fine_prices: FloatArray,
     fine: FloatTable,
+    floors: FloatTable,
     thresholds: FloatArray,
     error: float,
     powers: FloatArray,
@@ -290,7 +300,10 @@ def _find_powers(
         _locate_all(
             rows[row], features, which, anchors, factors, starts, knots, begins, rates, bases, counts, at, shares
         )
-        _add_coarse(at, shares, coarse, first)
+        if floors.shape[0]:
+            _add_above(at, shares, coarse, floors[row], first)
+        else:
+            _add_coarse(at, shares, coarse, first)
         for k in range(thresholds.shape[1]):
             cut = thresholds[row, k] + error
             best, middle, rises = _find_best(first, coarse_prices, cut)
@@ -301,7 +314,10 @@ def _find_powers(
                     if slots[block] < 0:
                         missing[row, k] = block
                     else:
-                        _add_fine(at, shares, fine[slots[block]], second)
+                        if floors.shape[0]:
+                            _add_above(at, shares, fine[slots[block]], floors[row], second)
+                        else:
+                            _add_fine(at, shares, fine[slots[block]], second)
                         powers[row, k] = max(best, _find_best(second, fine_prices[slots[block]], cut)[0])
 
 
@@ -352,6 +368,17 @@ def _add_fine(at: IntArray, shares: FloatTable, table: FloatTable, sums: FloatAr
             for column in range(FINE):
                 sums[column] += part[column]
                 part[column] = np.float32(0.0)
+
+
+@compile_loop()
+def _add_above(at: IntArray, shares: FloatTable, table: FloatTable, floors: FloatTable, sums: FloatArray) -> None:
+    """The same for terms that cannot fall below their floors."""
+    sums[:] = 0.0
+    for term in range(at.size):
+        right, knot, floor = shares[term], at[term], floors[term]
+        left = np.float32(1.0) - right
+        for column in range(sums.size):
+            sums[column] += max(left * table[knot, column] + right * table[knot + 1, column], floor)
 
 
 @compile_loop()

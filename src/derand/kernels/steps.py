@@ -19,6 +19,7 @@ from derand.kernels.compiling import compile_loop
 AFFORDABLE = 2**20
 """Steps that the programme over whole drops may take for a row."""
 _FARTHEST = 1e300  # differences and squares beyond it may overflow
+_ANY = -1.0
 RELAXED, WHOLE = range(2)
 """How a radius was found: by the linear relaxation, or exactly."""
 
@@ -57,7 +58,11 @@ def add_scores(rows: FloatArray, stairs: Stairs) -> IntArray:
 
 
 def find_distances(
-    rows: FloatArray, stairs: Stairs, thresholds: IntArray, norm: float
+    rows: FloatArray,
+    stairs: Stairs,
+    thresholds: IntArray,
+    norm: float | None,
+    box: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[FloatArray, NDArray[np.uint8]]:
     """How far each row can be moved before its sum can fall to a threshold, and how that was found.
 
@@ -66,8 +71,11 @@ def find_distances(
     rows : array of shape (n_rows, n_features)
     stairs : Stairs
     thresholds : array of shape (n_rows, n_thresholds)
-    norm : {0, 1, 2, inf}
-        For 0 the result counts features: changing so many of them is safe.
+    norm : {0, 1, 2, inf} or None
+        For 0 the result counts features: changing so many of them is safe. None for any distance: the result is
+        infinite or 0.
+    box : two arrays of shape (n_rows, n_features), or None
+        The least and the largest value that each number may take, both included.
 
     Returns
     -------
@@ -77,7 +85,11 @@ def find_distances(
         RELAXED or WHOLE.
     """
     distances, how = np.zeros(thresholds.shape), np.full(thresholds.shape, WHOLE, dtype=np.uint8)
-    _find_distances(rows, *stairs, thresholds, float(norm), AFFORDABLE, distances, how)
+    wide = np.full((1, rows.shape[1]), np.inf)
+    low, high = (-wide, wide) if box is None else box
+    _find_distances(
+        rows, *stairs, low, high, thresholds, _ANY if norm is None else float(norm), AFFORDABLE, distances, how
+    )
     return distances, how
 
 
@@ -131,6 +143,8 @@ def _find_distances(
     units: FloatArray,
     left: IntArray,
     right: IntArray,
+    lows: FloatArray,
+    highs: FloatArray,
     thresholds: IntArray,
     norm: float,
     affordable: int,
@@ -147,7 +161,11 @@ def _find_distances(
             x = rows[row, features[i]]
             cell = _find_cell(x, i, starts, edges)
             own += scores[cell]
-            count = _list_options(x, cell, i, starts, edges, scores, units[i], left, right, far, deep, options[i])
+            box = min(row, lows.shape[0] - 1)
+            least, most = lows[box, features[i]], highs[box, features[i]]
+            count = _list_options(
+                x, least, most, cell, i, starts, edges, scores, units[i], left, right, far, deep, options[i]
+            )
             options[i + 1] = options[i] + count
             if count > 0:
                 deepest += deep[options[i + 1] - 1]
@@ -157,6 +175,8 @@ def _find_distances(
                 continue
             if deepest < drop:
                 distances[row, k] = np.inf
+            elif norm == _ANY:
+                distances[row, k] = 0.0
             elif norm == 0.0:
                 distances[row, k] = _count_terms(options, deep, drop)
             elif np.isinf(norm):
@@ -168,6 +188,8 @@ def _find_distances(
 @compile_loop()
 def _list_options(
     x: float,
+    least: float,
+    most: float,
     cell: int,
     i: int,
     starts: IntArray,
@@ -185,7 +207,13 @@ def _list_options(
     down_left, down_right = left[cell], right[cell]
     shrink = 1.0 - 4.0 * EPSILON
     count, deepest = 0, 0
-    while down_left >= 0 or down_right >= 0:
+    while True:
+        if down_left >= 0 and edges[down_left - i] <= least:  # a cell ends before its edge, and farther ones sooner
+            down_left = -1
+        if down_right >= 0 and edges[down_right - i - 1] > most:
+            down_right = -1
+        if down_left < 0 and down_right < 0:
+            break
         to_left = (x - edges[down_left - i]) / unit * shrink if down_left >= 0 else np.inf
         to_right = (edges[down_right - i - 1] - x) / unit * shrink if down_right >= 0 else np.inf
         if down_right < 0 or (down_left >= 0 and to_left <= to_right):  # both may be infinite

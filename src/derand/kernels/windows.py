@@ -23,6 +23,13 @@ _FIRST = 2.0**-6
 _NEAREST, _FARTHEST = 2.0**-40, 2.0**60  # distances beyond are not told apart
 
 
+class Box(NamedTuple):
+    """Where each term of a row may be moved on its curve at all, both of shape (n_rows, n_terms)."""
+
+    low: FloatArray
+    high: FloatArray
+
+
 class Minima(NamedTuple):
     """The least values of curves over runs of intervals, for any run by two look-ups."""
 
@@ -51,8 +58,45 @@ def tabulate_minima(curves: Curves) -> Minima:
     return Minima(levels, lowest)
 
 
+def place_box(low: FloatArray, high: FloatArray, places: Places) -> Box:
+    """What rows may become, both ends of shape (n_rows, n_features), as places on the curves of their terms."""
+    with np.errstate(invalid="ignore"):
+        ends = [(end[:, places.features] - places.anchors) * places.factors for end in (low, high)]
+    return Box(np.minimum(*ends), np.maximum(*ends))
+
+
+def _open_box(n_terms: int) -> Box:
+    return Box(np.full((1, n_terms), -np.inf), np.full((1, n_terms), np.inf))
+
+
+def find_floors(rows: FloatArray, places: Places, curves: Curves, minima: Minima, box: Box) -> FloatArray:
+    """Lower bounds of each term's curve within its box, (n_rows, n_terms)."""
+    floors = np.empty(box.low.shape)
+    _find_floors(
+        rows,
+        *places,
+        curves.starts,
+        curves.knots,
+        curves.even,
+        curves.even_knots,
+        curves.low,
+        curves.sag,
+        curves.ends,
+        minima.levels,
+        *box,
+        floors,
+    )
+    return floors
+
+
 def find_windows(
-    rows: FloatArray, places: Places, curves: Curves, minima: Minima, thresholds: FloatArray, error: float
+    rows: FloatArray,
+    places: Places,
+    curves: Curves,
+    minima: Minima,
+    thresholds: FloatArray,
+    error: float,
+    box: Box | None = None,
 ) -> FloatArray:
     """Distances within which the sum of least values is sure to stay above each threshold, (n_rows, n_thresholds).
 
@@ -63,6 +107,8 @@ def find_windows(
     thresholds : array of shape (n_rows, n_thresholds)
     error : float
         Taken off every sum.
+    box : Box or None
+        Which no term leaves.
     """
     radii = np.empty(thresholds.shape)
     _find_windows(
@@ -78,6 +124,7 @@ def find_windows(
         curves.units,
         minima.levels,
         minima.lowest,
+        *(_open_box(places.features.size) if box is None else box),
         thresholds,
         error,
         radii,
@@ -86,9 +133,15 @@ def find_windows(
 
 
 def count_terms(
-    rows: FloatArray, places: Places, curves: Curves, minima: Minima, thresholds: FloatArray, error: float
+    rows: FloatArray,
+    places: Places,
+    curves: Curves,
+    minima: Minima,
+    thresholds: FloatArray,
+    error: float,
+    box: Box | None = None,
 ) -> FloatArray:
-    """How many terms may be moved anywhere before the sum can fall to each threshold, (n_rows, n_thresholds).
+    """How many terms may be moved anywhere in the box before the sum can fall to a threshold, (n_rows, n_thresholds).
 
     The terms that can fall most are the worst choice. Infinite where all of them together do not suffice.
     """
@@ -104,12 +157,40 @@ def count_terms(
         curves.sag,
         curves.ends,
         minima.levels,
-        minima.lowest,
+        *(_open_box(places.features.size) if box is None else box),
         thresholds,
         error,
         counts,
     )
     return counts
+
+
+@compile_loop()
+def _find_floors(
+    rows: FloatArray,
+    features: IntArray,
+    which: IntArray,
+    anchors: FloatArray,
+    factors: FloatArray,
+    starts: IntArray,
+    knots: FloatArray,
+    even: FloatArray,
+    even_knots: IntArray,
+    low: FloatArray,
+    sag: FloatArray,
+    ends: FloatArray,
+    levels: FloatArray,
+    lows: FloatArray,
+    highs: FloatArray,
+    floors: FloatArray,
+) -> None:
+    for row in range(rows.shape[0]):
+        for term in range(features.size):
+            x = (rows[row, features[term]] - anchors[term]) * factors[term]
+            least, most = lows[row, term], highs[row, term]
+            floors[row, term] = _find_least(
+                x, np.inf, least, most, which[term], starts, knots, even, even_knots, low, sag, ends, levels
+            )
 
 
 @compile_loop()
@@ -127,7 +208,8 @@ def _count_terms(
     sag: FloatArray,
     ends: FloatArray,
     levels: FloatArray,
-    lowest: FloatArray,
+    lows: FloatArray,
+    highs: FloatArray,
     thresholds: FloatArray,
     error: float,
     counts: FloatArray,
@@ -138,9 +220,25 @@ def _count_terms(
         for term in range(features.size):
             x = (rows[row, features[term]] - anchors[term]) * factors[term]
             curve = which[term]
-            value = _find_least(x, 0.0, curve, starts, knots, even, even_knots, low, sag, ends, levels)
+            value = _find_least(x, 0.0, -np.inf, np.inf, curve, starts, knots, even, even_knots, low, sag, ends, levels)
+            at = min(row, lows.shape[0] - 1)
+            floor = _find_least(
+                x,
+                np.inf,
+                lows[at, term],
+                highs[at, term],
+                curve,
+                starts,
+                knots,
+                even,
+                even_knots,
+                low,
+                sag,
+                ends,
+                levels,
+            )
             total += value
-            falls[term] = max(value - lowest[curve], 0.0)
+            falls[term] = max(value - floor, 0.0)
         falls.sort()
         for k in range(thresholds.shape[1]):
             left, count = total - thresholds[row, k] - error, -1
@@ -167,17 +265,25 @@ def _find_windows(
     units: FloatArray,
     levels: FloatArray,
     lowest: FloatArray,
+    lows: FloatArray,
+    highs: FloatArray,
     thresholds: FloatArray,
     error: float,
     radii: FloatArray,
 ) -> None:
     x = np.empty(features.size)
-    anywhere = 0.0
-    for term in range(features.size):
-        anywhere += lowest[which[term]]
     for row in range(rows.shape[0]):
+        at = min(row, lows.shape[0] - 1)
+        anywhere = 0.0
         for term in range(features.size):
             x[term] = (rows[row, features[term]] - anchors[term]) * factors[term]
+            curve, least, most = which[term], lows[at, term], highs[at, term]
+            if least == -np.inf and most == np.inf:
+                anywhere += lowest[curve]
+            else:
+                anywhere += _find_least(
+                    x[term], np.inf, least, most, curve, starts, knots, even, even_knots, low, sag, ends, levels
+                )
         for k in range(thresholds.shape[1]):
             cut = thresholds[row, k] + error
             if anywhere > cut:
@@ -190,7 +296,10 @@ def _find_windows(
                 for term in range(features.size):
                     curve = which[term]
                     reach = guess * units[curve]
-                    total += _find_least(x[term], reach, curve, starts, knots, even, even_knots, low, sag, ends, levels)
+                    least, most = lows[at, term], highs[at, term]
+                    total += _find_least(
+                        x[term], reach, least, most, curve, starts, knots, even, even_knots, low, sag, ends, levels
+                    )
                 margin = total - cut
                 if margin > 0.0:
                     reached, above, below = guess, margin, 0.5 * below
@@ -217,6 +326,8 @@ def _choose_guess(reached: float, beyond: float, above: float, below: float) -> 
 def _find_least(
     x: float,
     reach: float,
+    least_x: float,
+    most_x: float,
     curve: int,
     starts: IntArray,
     knots: FloatArray,
@@ -227,9 +338,10 @@ def _find_least(
     ends: FloatArray,
     levels: FloatArray,
 ) -> float:
-    """Lower bound of a curve from x - reach to x + reach, a little farther for the rounding of both."""
+    """Lower bound of a curve from x - reach to x + reach, but within two ends; a little farther for rounding."""
     wider = reach + 16.0 * EPSILON * (abs(x) + reach)
-    start, stop = x - wider, x + wider
+    start = max(x - wider, least_x - 16.0 * EPSILON * abs(least_x))
+    stop = min(x + wider, most_x + 16.0 * EPSILON * abs(most_x))
     i, share = locate(start, curve, starts, knots, even, even_knots)
     j, far_share = locate(stop, curve, starts, knots, even, even_knots)
     least = (1.0 - share) * low[i] + share * low[i + 1] - sag[i]

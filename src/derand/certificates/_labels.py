@@ -1,0 +1,50 @@
+"""Labels alone: what a rule answers, without anything proven about it. Must not know how rules find them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._arrays import EPSILON, FloatArray, IntArray
+from derand.certificates._by_mean import expect_scores
+from derand.certificates._problem import find_problems
+from derand.certificates._rule import Engine
+from derand.certificates._rules import find_rule
+from derand.certificates._votes import decide_votes, vote_share
+from derand.kernels import load_backend
+from derand.model import Model
+from derand.noise import Noise
+from derand.threads import count_threads
+
+
+def find_labels(
+    model: Model, rows: NDArray[Any], noise: Noise | None, *, rule: str = "vote", n_jobs: int | None = None
+) -> IntArray:
+    """Label of each row by a rule, 0 or 1, that of `certify`, for rows that were checked already."""
+    found = find_rule(rule)
+    engine = Engine(load_backend(None, rows.shape[0] * model.n_cells), count_threads(n_jobs))
+    labels = [
+        found.find_labels(problem, rows, noise, engine) for member in model.members for problem in find_problems(member)
+    ]
+    return labels[0] if model.weights is None else decide_votes(np.stack(labels), model.weights)
+
+
+def place_scores(model: Model, rows: FloatArray, noise: Noise | None) -> FloatArray:
+    """Where the expected score stands between the least possible one, -1, the threshold, 0, and the largest one, 1.
+
+    For a vote the weight of the members ahead, as a share. Positive exactly for label 1 of the rule "mean".
+    """
+    is_one = find_labels(model, rows, noise, rule="mean") == 1
+    if model.weights is not None:
+        votes = [find_labels(member, rows, noise, rule="mean") for member in model.members]
+        place = 2 * vote_share(np.stack(votes) ^ (model.weights < 0)[:, None], np.abs(model.weights)) - 1
+    else:
+        (ensemble,) = model.members
+        (problem,) = find_problems(ensemble)
+        score = expect_scores(problem.terms, rows, noise) + problem.terms.fixed_scores(rows)
+        lowest, highest = (sum(one.score_range()[end] for one in ensemble.terms) for end in (0, 1))
+        above, below = max(highest - problem.threshold, 1), max(problem.threshold - lowest, 1)
+        place = (score - problem.threshold) / np.where(is_one, above, below)
+    return np.where(is_one, np.clip(place, 4 * EPSILON, 1.0), np.clip(place, -1.0, 0.0))

@@ -1,0 +1,135 @@
+"""Witnesses: rows within a box that flip the answer, found where it is worst, term by term.
+
+Owns the worst place of each term within what a threat allows, and the worst categories. Whether such a row does flip is
+asked of the rule, by the function that `predict` calls. Must not know how a rule proves what it says.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from derand._arrays import BoolArray, FloatArray, IntArray
+from derand.certificates._labels import find_labels
+from derand.model import AdditiveEnsemble, Axis, Model, Term
+from derand.noise import Noise
+from derand.threat import Threat
+
+_PLACES = 65
+_REACH = 8.0  # noise scales beyond the outermost edges, where nothing changes any more
+_CHUNK = 2**20
+
+
+def find_witnesses(
+    model: Model, rows: FloatArray, noise: Noise | None, rule: str, threat: Threat, labels: IntArray
+) -> tuple[BoolArray, FloatArray]:
+    """Which rows have a change within the limits that flips their label, and the changed rows.
+
+    Parameters
+    ----------
+    model : AdditiveEnsemble or WeightedVote
+    rows : array of shape (n_rows, n_features)
+    noise : Noise or None
+    rule : str
+    threat : Threat
+        Resolved; a ball is not looked at.
+    labels : array of shape (n_rows,)
+        0 or 1.
+
+    Returns
+    -------
+    flips : array of shape (n_rows,)
+    witnesses : array of shape (n_rows, n_features)
+        Rows that do not flip are as they were.
+    """
+    low, high = threat.find_box(rows, model.numerical_features)
+    flips, witnesses = np.zeros(rows.shape[0], dtype=bool), np.array(rows, dtype=np.float64)
+    for member in model.members:
+        moved = _move_to_worst(member, rows, noise, threat, labels, low, high)
+        found = ~flips & (find_labels(model, moved, noise, rule=rule) != labels)
+        witnesses[found], flips = moved[found], flips | found
+    return flips, witnesses
+
+
+def _move_to_worst(
+    member: AdditiveEnsemble,
+    rows: FloatArray,
+    noise: Noise | None,
+    threat: Threat,
+    labels: IntArray,
+    low: FloatArray,
+    high: FloatArray,
+) -> FloatArray:
+    moved = np.array(rows, dtype=np.float64)
+    signs = np.where(labels == 1, 1.0, -1.0)  # what is worst is lowest, after this
+    for term in member.terms:
+        for axis in term.axes:
+            at = axis.feature
+            if noise is None:
+                moved[:, at] = _find_worst_cell(axis, term.cell_scores, rows[:, at], low[:, at], high[:, at], signs)
+            else:
+                moved[:, at] = _find_worst_place(
+                    noise, axis, term.cell_scores, rows[:, at], low[:, at], high[:, at], signs
+                )
+    tables = [term for term in member.terms if not term.axes and term.features[0] not in threat.frozen]
+    _change_categories(moved, rows, tables, threat, signs)
+    return moved
+
+
+def _find_worst_cell(
+    axis: Axis, scores: IntArray, own: FloatArray, low: FloatArray, high: FloatArray, signs: FloatArray
+) -> FloatArray:
+    """The nearest value of the worst cell that each row can reach."""
+    first, home, last = (np.searchsorted(axis.edges, value, side="right") for value in (low, own, high))
+    cells = np.arange(scores.size)
+    reachable = (cells >= first[:, None]) & (cells <= last[:, None])
+    value = np.where(reachable, signs[:, None] * scores, np.inf)
+    best = np.where(value.min(axis=1) < value[np.arange(own.size), home], value.argmin(axis=1), home)
+    edges = np.concatenate([axis.edges, [np.inf]])
+    left_end = edges[np.maximum(best - 1, 0)]
+    below = np.nextafter(edges[best], -np.inf)
+    return np.where(best == home, own, np.where(best > home, left_end, np.maximum(below, low)))
+
+
+def _find_worst_place(
+    noise: Noise,
+    axis: Axis,
+    scores: IntArray,
+    own: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    signs: FloatArray,
+) -> FloatArray:
+    """The best of many places at which a term's expected score is worst."""
+    if not axis.edges.size:
+        return own
+    scale = float(noise.scales(np.array([axis.feature]))[0])
+    start = np.minimum(np.maximum(low, axis.edges[0] - _REACH * scale), own)
+    stop = np.maximum(np.minimum(high, axis.edges[-1] + _REACH * scale), own)
+    shares = np.linspace(0.0, 1.0, _PLACES)
+    found = np.empty(own.size)
+    size = max(1, _CHUNK // (_PLACES * axis.edges.size))
+    for begin in range(0, own.size, size):
+        part = slice(begin, begin + size)
+        places = start[part, None] * (1 - shares) + stop[part, None] * shares
+        places = np.clip(np.concatenate([own[part, None], places], axis=1), low[part, None], high[part, None])
+        levels = noise.cdf(np.clip((places[:, :, None] - axis.edges) / scale, -1e3, 1e3)) @ np.diff(scores)
+        found[part] = places[np.arange(places.shape[0]), (signs[part, None] * levels).argmin(axis=1)]
+    return found
+
+
+def _change_categories(
+    moved: FloatArray, rows: FloatArray, tables: list[Term], threat: Threat, signs: FloatArray
+) -> None:
+    """Give each row its worst categories, as many as may change, those that do most first."""
+    if not threat.l0 or not tables:
+        return
+    gains, codes = np.zeros((rows.shape[0], len(tables))), np.empty((rows.shape[0], len(tables)))
+    for k, term in enumerate(tables):
+        options = np.append(term.codes, np.nan) if threat.unseen or not term.codes.size else term.codes
+        values = signs[:, None] * term.evaluate(options)
+        codes[:, k] = options[values.argmin(axis=1)]
+        gains[:, k] = signs * term.score_rows(rows) - values.min(axis=1)
+    order = np.argsort(-gains, axis=1, kind="stable")[:, : threat.l0]
+    for k, term in enumerate(tables):
+        chosen = (order == k).any(axis=1) & (gains[:, k] > 0)
+        moved[chosen, term.features[0]] = codes[chosen, k]

@@ -7,7 +7,7 @@ Must not know models; a noise says in which norm its own certificates are.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -48,6 +48,12 @@ class Threat:
         for all numbers that are named neither here nor in `domain` nor in `frozen`.
     domain : dict of column to (lowest, highest)
         Between which ends a number stays; the row's own must lie between them.
+    steps : dict of column to step
+        Numbers that change by multiples of a step alone, such as 1 for whole numbers. Without noise, and where limits
+        alone say what may change, they count exactly; for a ball under noise they are left out of account, which is
+        sound.
+    may_become : dict of column to list of values
+        To what a category may change; columns that are not named to anything. By code in the core.
 
     Examples
     --------
@@ -67,6 +73,8 @@ class Threat:
     frozen: tuple[Column, ...] = ()
     limits: Mapping[Column, Limit] = field(default_factory=dict)
     domain: Mapping[Column, tuple[float, float]] = field(default_factory=dict)
+    steps: Mapping[Column, float] = field(default_factory=dict)
+    may_become: Mapping[Column, tuple[Any, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.norm is not None and self.norm != "auto":
@@ -79,14 +87,14 @@ class Threat:
         if isinstance(self.frozen, str) or not isinstance(self.frozen, Iterable):
             raise TypeError(f"`frozen` of Threat must be a list of columns, got {self.frozen!r}.")
         object.__setattr__(self, "frozen", tuple(_as_column(column, "frozen") for column in self.frozen))
-        for name, read in (("limits", _as_limit), ("domain", _as_domain)):
+        for name, read in _READERS.items():
             given = getattr(self, name)
             if not isinstance(given, Mapping):
                 raise TypeError(f"`{name}` of Threat must be a dict by column, got {given!r}.")
             object.__setattr__(self, name, {_as_column(at, name): read(value, at) for at, value in given.items()})
         for column in self.frozen:
-            if column in self.limits or column in self.domain:
-                raise ValueError(f"`frozen` of Threat must not name {column!r}, which has a limit or a domain as well.")
+            if any(column in getattr(self, name) for name in _READERS):
+                raise ValueError(f"`frozen` of Threat must not name {column!r}, which has limits or the like as well.")
 
     def __hash__(self) -> int:
         return hash(repr(self))
@@ -99,24 +107,30 @@ class Threat:
             self, norm=own if self.norm == "auto" else self.norm, units=units if self.units is None else self.units
         )
 
-    def name_columns(self, names: Sequence[str] | None) -> Threat:
-        """The same with columns by number, for a table whose columns have these names."""
+    def name_columns(
+        self, names: Sequence[str] | None, categories: Mapping[int, Sequence[Any]] | None = None
+    ) -> Threat:
+        """The same with columns by number and categories by code, for a table with these names and categories."""
         known = {name: at for at, name in enumerate(names or ())}
-        return replace(
-            self,
-            frozen=tuple(_find_column(column, known, "frozen") for column in self.frozen),
-            limits={_find_column(column, known, "limits"): value for column, value in self.limits.items()},
-            domain={_find_column(column, known, "domain"): value for column, value in self.domain.items()},
-        )
+        found: dict[str, Any] = {
+            name: {_find_column(column, known, name): value for column, value in getattr(self, name).items()}
+            for name in _READERS
+        }
+        for column, values in (categories or {}).items():
+            if column in found["may_become"]:
+                codes = {value: float(code) for code, value in enumerate(values)}
+                chosen = found["may_become"][column]
+                found["may_become"][column] = tuple(codes.get(value, np.nan) for value in chosen)
+        return replace(self, frozen=tuple(_find_column(column, known, "frozen") for column in self.frozen), **found)
 
-    def check_columns(self, n_features: int, categorical: Iterable[int]) -> None:
-        """Refuse columns that do not exist, and limits of categories."""
+    def check_columns(self, n_features: int, categorical: Iterable[int], numerical: Iterable[int]) -> None:
+        """Refuse columns that do not exist, limits of categories, and categories of numbers."""
         if self.units is not None and len(self.units) != n_features:
             raise ValueError(
                 f"`units` of Threat must have one entry per feature, {n_features} in all, got {len(self.units)}."
             )
-        codes = set(categorical)
-        for name in ("frozen", "limits", "domain"):
+        codes, numbers = set(categorical), set(numerical)
+        for name in ("frozen", *_READERS):
             for column in getattr(self, name):
                 if column == EVERY and name == "limits":
                     continue
@@ -129,16 +143,39 @@ class Threat:
                     raise ValueError(
                         f"`{name}` of Threat must name columns from 0 to {n_features - 1}, got {column!r}."
                     )
-                if name != "frozen" and column in codes:
+                if name == "may_become" and column in numbers:
+                    raise ValueError(
+                        f"`may_become` of Threat must name categorical columns, got column {column}, which holds "
+                        "numbers: `limits` and `domain` say what those may become."
+                    )
+                if name in ("limits", "domain", "steps") and column in codes:
                     raise ValueError(
                         f"`{name}` of Threat must name numerical columns, got column {column}, which is categorical: "
                         "`l0` says how many of those may change, `frozen` which may not."
                     )
 
+    def check_rows(self, rows: Any) -> None:
+        """Refuse rows whose own values lie outside their domain."""
+        for column, (least, most) in self.domain.items():
+            own = np.asarray(rows[:, int(column)], dtype=np.float64)
+            outside = np.flatnonzero(~((own >= least) & (own <= most)))
+            if outside.size:
+                raise ValueError(
+                    f"`domain` of Threat must hold the rows' own values, got [{least}, {most}] for column {column} and "
+                    f"{own[outside[0]]} in row {outside[0]}."
+                )
+
     @property
     def has_box(self) -> bool:
         """Whether anything but a ball says what numbers may become."""
-        return self.norm is None or bool(self.frozen or self.limits or self.domain)
+        return self.norm is None or bool(self.frozen or self.limits or self.domain or self.steps)
+
+    def steps_of(self, n_features: int) -> FloatArray:
+        """The step of each feature; 0 for those that change freely."""
+        steps = np.zeros(n_features)
+        for column, step in self.steps.items():
+            steps[int(column)] = step
+        return steps
 
     @property
     def ball_norm(self) -> float | None:
@@ -178,12 +215,6 @@ class Threat:
                 low[:, column], high[:, column] = own - down, own + up
             if column in self.domain:
                 least, most = self.domain[column]
-                outside = np.flatnonzero(~((own >= least) & (own <= most)))
-                if outside.size:
-                    raise ValueError(
-                        f"`domain` of Threat must hold the rows' own values, got [{least}, {most}] for column {column} "
-                        f"and {own[outside[0]]} in row {outside[0]}."
-                    )
                 low[:, column] = np.maximum(low[:, column], least)
                 high[:, column] = np.minimum(high[:, column], most)
         return low, high
@@ -251,6 +282,25 @@ def _as_domain(domain: Any, column: Any) -> tuple[float, float]:
     if not lowest <= highest:
         raise ValueError(f"{what} must be a pair (lowest, highest) in this order, got {domain!r}.")
     return lowest, highest
+
+
+def _as_step(step: Any, column: Any) -> float:
+    return as_positive(step, f"`steps` of Threat for {column!r}")
+
+
+def _as_values(values: Any, column: Any) -> tuple[Any, ...]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(f"`may_become` of Threat for {column!r} must be a list of values, got {values!r}.")
+    return tuple(values)
+
+
+_READERS: dict[str, Callable[[Any, Any], Any]] = {
+    "limits": _as_limit,
+    "domain": _as_domain,
+    "steps": _as_step,
+    "may_become": _as_values,
+}
+"""Fields that say something of columns, and how a value of each is checked."""
 
 
 def as_budget(l0: Any) -> int:

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates._problem import PackedTerms, Problem
 from derand.certificates._rule import DUAL, EXACT, NO_PROOF, Bounds, Engine, Rule, require_norm
-from derand.certificates._worst import NORMS, Ends, find_deployed_case, find_smoothed_case
+from derand.certificates._worst import NORMS, find_deployed_case, find_reach, find_smoothed_case, take_reach
 from derand.kernels import TAIL_ERROR, require_gradual_underflow
+from derand.kernels.steps import Reach
 from derand.noise import Noise
 from derand.threads import run_blocks
 from derand.threat import Threat
@@ -45,24 +46,31 @@ class ByMean(Rule):
         label = np.empty(rows.shape[0], dtype=np.int64)
         radius = np.zeros((rows.shape[0], budgets.size))
         proof = np.full(radius.shape, NO_PROOF, dtype=np.uint8)
+        worst = np.empty_like(radius) if threat.norm is None else None
 
         def bound_block(block: slice) -> None:
             require_gradual_underflow()
             x = np.asarray(rows[block], dtype=np.float64)
-            box = threat.find_box(x, problem.numerical_features) if threat.has_box else None
-            falls, rises = terms.category_shifts(x, budgets, unseen=threat.unseen, frozen=threat.frozen)
+            reach = find_reach(threat, x, problem.numerical_features)
+            falls, rises = terms.category_shifts(x, budgets, threat)
             cut = (problem.threshold - terms.base - terms.fixed_scores(x))[:, None]
             is_one = find_mean_labels(problem, x, noise)
             label[block] = is_one
             for side in (0, 1):
                 at = np.flatnonzero(is_one == side)
                 moved = (cut + falls + problem.widening if side else cut - rises - problem.widening)[at]
-                part = None if box is None else (box[0][at], box[1][at])
+                part = take_reach(reach, at)
                 radius[block][at], proof[block][at] = _find_radii(terms, x[at], noise, threat, part, side, moved)
+                if worst is not None and part is not None:
+                    shift = problem.threshold - (cut + falls if side else cut - rises)[at]
+                    worst[block][at] = shift + _find_worst(terms, x[at], noise, threat, part, side)[:, None]
 
         run_blocks(bound_block, rows.shape[0], _block_rows(rows.shape[0], engine), engine.n_threads)
         nothing = np.full(rows.shape[0], np.nan)
-        return [Bounds(label, nothing, radius[:, k], proof[:, k]) for k in range(budgets.size)]
+        return [
+            Bounds(label, nothing, radius[:, k], proof[:, k], worst=None if worst is None else worst[:, k])
+            for k in range(budgets.size)
+        ]
 
     def find_labels(self, problem: Problem, rows: NDArray[Any], noise: Noise | None, engine: Engine) -> IntArray:
         """The labels alone."""
@@ -132,12 +140,26 @@ def mean_error(terms: PackedTerms) -> float:
     return float((terms.ranges * by_term).sum()) + EPSILON * (2 * terms.scores.size + 64) * float(terms.ranges.sum())
 
 
+def _find_worst(
+    terms: PackedTerms, rows: FloatArray, noise: Noise | None, threat: Threat, reach: Reach, label: int
+) -> FloatArray:
+    """The lowest sum of unreduced scores within the reach, but for the base; for label 0 the highest."""
+    if not rows.size or not terms.n_terms:
+        return np.zeros(rows.shape[0])
+    units = threat.units_of(rows.shape[1])
+    if noise is None:
+        lowest = find_deployed_case(terms, None, units, label).find_lowest(rows, reach)
+    else:
+        lowest = find_smoothed_case(terms, noise, None, units, label).find_lowest(rows, reach)
+    return terms.step * (lowest if label else terms.largest - lowest)
+
+
 def _find_radii(
     terms: PackedTerms,
     rows: FloatArray,
     noise: Noise | None,
     threat: Threat,
-    box: Ends | None,
+    reach: Reach | None,
     label: int,
     cuts: IntArray,
 ) -> tuple[FloatArray, NDArray[np.uint8]]:
@@ -152,11 +174,11 @@ def _find_radii(
     if noise is None:  # sums are whole: class 0 holds below the next whole one
         low = np.floor_divide(cuts, terms.step)
         whole = low if label else terms.largest - low - 1
-        radius, exact = find_deployed_case(terms, norm, units, label).find_radii(rows, whole, box)
+        radius, exact = find_deployed_case(terms, norm, units, label).find_radii(rows, whole, reach)
     else:
         level = cuts / terms.step
         level += (1 if label else -1) * (mean_error(terms) + 4 * EPSILON * np.abs(level))
         thresholds = level if label else terms.largest - level
-        radius, exact = find_smoothed_case(terms, noise, norm, units, label).find_radii(rows, thresholds, box)
+        radius, exact = find_smoothed_case(terms, noise, norm, units, label).find_radii(rows, thresholds, reach)
     proof = np.where(exact, EXACT, DUAL)
     return radius, np.where(radius > 0, proof, NO_PROOF).astype(np.uint8)

@@ -17,8 +17,9 @@ from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates._deduction import choose_caps, deduct
 from derand.certificates._problem import PackedTerms, Problem
 from derand.certificates._rule import DUAL, EXACT, NO_PROOF, PAPER, Bounds, Engine, Rule, require_norm
-from derand.certificates._worst import NORMS, Ends, find_smoothed_case
+from derand.certificates._worst import NORMS, find_reach, find_smoothed_case, take_reach
 from derand.kernels import LAW, Backend, DeviceBackend, Failures, require_gradual_underflow, rounding_bound
+from derand.kernels.steps import Reach
 from derand.noise import Noise
 from derand.threads import run_blocks
 from derand.threat import Threat
@@ -63,21 +64,21 @@ class ByVote(Rule):
         def bound_block(block: slice) -> None:
             require_gradual_underflow()
             x = np.asarray(rows[block], dtype=np.float64)
-            box = threat.find_box(x, problem.numerical_features) if threat.has_box else None
-            falls, rises = terms.category_shifts(x, columns.budgets, unseen=threat.unseen, frozen=threat.frozen)
+            reach = find_reach(threat, x, problem.numerical_features)
+            falls, rises = terms.category_shifts(x, columns.budgets, threat)
             cut = (problem.threshold - terms.fixed_scores(x))[:, None]
             highest, lowest = cut + falls + columns.widenings, cut - rises - columns.widenings
             low, high = (highest - terms.base) // terms.step, (lowest - terms.base) // terms.step
             is_one, failing, path[block] = _failing_masses(_Masses(engine.kernels, terms, x, noise), low, high)
             constant = np.where(is_one[:, None], low < 0, high >= terms.largest)
             own = np.maximum(noise.radius_of_log(failing) - slack, 0.0)
-            reduced = _carry_over(own, noise, threat, moving, x, box)
+            reduced = _carry_over(own, noise, threat, moving, x, reach)
             label[block] = is_one
             log_failure[block] = failing
             radius[block] = np.where(constant, np.inf, reduced)
             proof[block] = np.where(constant, EXACT, np.where(reduced > 0, PAPER, NO_PROOF))
             if second is not None:
-                second.improve(x, is_one, highest, lowest, box, radius[block], proof[block])
+                second.improve(x, is_one, highest, lowest, reach, radius[block], proof[block])
 
         run_blocks(bound_block, rows.shape[0], _block_rows(terms, engine, rows.shape[0]), engine.n_threads)
         return [
@@ -86,7 +87,7 @@ class ByVote(Rule):
 
 
 def _carry_over(
-    radius: FloatArray, noise: Noise, threat: Threat, moving: IntArray, rows: FloatArray, box: Ends | None
+    radius: FloatArray, noise: Noise, threat: Threat, moving: IntArray, rows: FloatArray, reach: Reach | None
 ) -> FloatArray:
     """What a radius in the noise's norm and units says about the threat (docs/theory.md, section 9).
 
@@ -98,9 +99,9 @@ def _carry_over(
         return np.where(radius > 0, np.inf, 0.0)
     own = noise.units_of(free)
     if threat.norm is None:
-        assert box is not None  # without a ball there is always one
-        reach = np.maximum(rows[:, free] - box[0][:, free], box[1][:, free] - rows[:, free]) / own
-        corner = np.linalg.norm(reach, ord=noise.norm, axis=1)[:, None] * (1 + EPSILON * (free.size + 8))
+        assert reach is not None  # without a ball there is always one
+        far = np.maximum(rows[:, free] - reach.low[:, free], reach.high[:, free] - rows[:, free]) / own
+        corner = np.linalg.norm(far, ord=noise.norm, axis=1)[:, None] * (1 + EPSILON * (free.size + 8))
         return np.where(corner < radius, np.inf, 0.0)
     if threat.norm == 0:
         return np.zeros(radius.shape)
@@ -132,7 +133,7 @@ class _SecondProof:
         is_one: BoolArray,
         highest: IntArray,
         lowest: IntArray,
-        box: Ends | None,
+        reach: Reach | None,
         radius: FloatArray,
         proof: NDArray[np.uint8],
     ) -> None:
@@ -149,8 +150,7 @@ class _SecondProof:
             levels = (low if label else terms.largest - high - 1).astype(np.float64)
             for cap, deduction in self._caps.items():
                 case = find_smoothed_case(terms, self._noise, self._norm, self._units, label, cap)
-                part = None if box is None else (box[0][at], box[1][at])
-                found, _ = case.find_radii(rows[at], levels + deduction, part)
+                found, _ = case.find_radii(rows[at], levels + deduction, take_reach(reach, at))
                 better = found > radius[at]
                 radius[at] = np.where(better, found, radius[at])
                 proof[at] = np.where(better, DUAL, proof[at])

@@ -7,7 +7,7 @@ it is made once per model and kept for as long as the model lives. Must not know
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, NamedTuple
@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from derand._arrays import FloatArray, IntArray, freeze
 from derand.kernels import TAIL_ERROR, Backend, Edges, Plan, failure_excess
-from derand.model import AdditiveEnsemble, Axis, Contrast, Term
+from derand.model import MAX_SCORE, AdditiveEnsemble, Axis, Contrast, Term
 from derand.noise import Noise
+from derand.threat import Threat
 
 MAX_SUPPORT = 2**23
 """Largest number of grid levels between the lowest and the highest score of a law: the laws of two threads take up to
@@ -104,19 +105,17 @@ class PackedTerms:
             total += term.score_rows(rows)
         return total
 
-    def category_shifts(
-        self, rows: FloatArray, budgets: IntArray, *, unseen: bool, frozen: Container[Any] = ()
-    ) -> tuple[IntArray, IntArray]:
+    def category_shifts(self, rows: FloatArray, budgets: IntArray, threat: Threat) -> tuple[IntArray, IntArray]:
         """Largest fall and rise of the sum by changing at most k categorical features, each (n_rows, n_budgets).
 
         The features' effects add up, so the k largest ones are the worst choice (docs/theory.md).
         """
         falls, rises = (np.zeros((rows.shape[0], len(self.fixed)), dtype=np.int64) for _ in range(2))
         for column, term in enumerate(self.fixed):
-            if any(feature in frozen for feature in term.features):
+            if any(feature in threat.frozen for feature in term.features):
                 continue
             scores = term.score_rows(rows)
-            lowest, highest = term.score_range(unseen)
+            lowest, highest = _find_reachable(term, threat)
             falls[:, column] = np.maximum(scores - lowest, 0)
             rises[:, column] = np.maximum(highest - scores, 0)
         at = np.minimum(budgets, len(self.fixed))
@@ -137,6 +136,16 @@ class _Cells(NamedTuple):
     @property
     def range(self) -> int:
         return int(self.scores.max() - self.scores.min())
+
+
+def _find_reachable(term: Term, threat: Threat) -> tuple[int, int]:
+    """Lowest and highest score that a change of a category can reach."""
+    named = [threat.may_become[feature] for feature in term.features if feature in threat.may_become]
+    if not named:
+        return term.score_range(threat.unseen)
+    scores = term.evaluate(np.asarray(named[0], dtype=np.float64))
+    # without any value to change to nothing is reached: an empty range
+    return int(scores.min(initial=MAX_SCORE)), int(scores.max(initial=-MAX_SCORE))
 
 
 def pack_terms(terms: Sequence[Term], grid: int = 1) -> PackedTerms:

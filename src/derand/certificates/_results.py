@@ -15,7 +15,7 @@ from derand.noise import Noise
 from derand.threat import Threat
 
 _ARRAYS = ("label", "failure", "log_failure", "radius")
-_OF_BOXES = ("flips", "witness")
+_OF_BOXES = ("flips", "witness", "worst")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +54,9 @@ class Certificates(Frozen):
         flips the label.
     witness : array of shape (n_rows, n_features) or None
         There, too: such a change of each row that flips, as the model reads it; other rows as they were.
+    worst : array of shape (n_rows,) or None
+        There, too, by the rule "mean": the lowest expected score (of label 0 the highest) that a change within the
+        limits can reach, in grid units; a bound, exact without noise. None for a vote of ensembles.
     verdict : array of shape (n_rows,) or None
         There, too: "holds" (proven), "flips" (with a witness) or "undecided".
     path : array of shape (n_rows,) or None
@@ -73,6 +76,7 @@ class Certificates(Frozen):
     noise: Noise | None = None
     flips: BoolArray | None = None
     witness: FloatArray | None = None
+    worst: FloatArray | None = None
     _proof: NDArray[np.uint8] | None = field(default=None, repr=False)
     _path: NDArray[np.uint8] | None = field(default=None, repr=False)
 

@@ -33,6 +33,7 @@ class Bounds:
     radius : lower bound of the radius; 0 where nothing is proven
     proof : place in `PROOFS`: what proves the radius
     path : place in `derand.kernels.PATHS`, or None
+    worst : the worst score within limits, where these alone say what may change and the rule has one; else None
     """
 
     label: IntArray
@@ -40,6 +41,7 @@ class Bounds:
     radius: FloatArray
     proof: NDArray[np.uint8]
     path: NDArray[np.uint8] | None = None
+    worst: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

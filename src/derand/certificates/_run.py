@@ -152,7 +152,8 @@ def certify_checked(
     found, threats = check_request(rule, proof, noise, threats)
     engine = Engine(load_backend(backend, rows.shape[0] * model.n_cells), count_threads(n_jobs), proof)
     for one in threats:
-        one.check_columns(model.n_features, model.categorical_features)
+        one.check_columns(model.n_features, model.categorical_features, model.numerical_features)
+        one.check_rows(rows)
     if not threats:
         return []
     by_member = [
@@ -199,6 +200,7 @@ def _name_bounds(bounds: Bounds, threat: Threat, rule: str, noise: Noise | None)
         threat,
         rule=rule,
         noise=noise,
+        worst=bounds.worst,
         _proof=bounds.proof,
         _path=bounds.path,
     )

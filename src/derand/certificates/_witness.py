@@ -17,6 +17,7 @@ from derand.threat import Threat
 _PLACES = 65
 _REACH = 8.0  # noise scales beyond the outermost edges, where nothing changes any more
 _CHUNK = 2**20
+_STEPS = 4096  # tried on either side
 
 
 def find_witnesses(
@@ -61,15 +62,17 @@ def _move_to_worst(
 ) -> FloatArray:
     moved = np.array(rows, dtype=np.float64)
     signs = np.where(labels == 1, 1.0, -1.0)  # what is worst is lowest, after this
+    steps = threat.steps_of(rows.shape[1])
     for term in member.terms:
         for axis in term.axes:
             at = axis.feature
-            if noise is None:
-                moved[:, at] = _find_worst_cell(axis, term.cell_scores, rows[:, at], low[:, at], high[:, at], signs)
+            column = rows[:, at], low[:, at], high[:, at], signs
+            if steps[at]:
+                moved[:, at] = _find_worst_step(noise, axis, term.cell_scores, float(steps[at]), *column)
+            elif noise is None:
+                moved[:, at] = _find_worst_cell(axis, term.cell_scores, *column)
             else:
-                moved[:, at] = _find_worst_place(
-                    noise, axis, term.cell_scores, rows[:, at], low[:, at], high[:, at], signs
-                )
+                moved[:, at] = _find_worst_place(noise, axis, term.cell_scores, *column)
     tables = [term for term in member.terms if not term.axes and term.features[0] not in threat.frozen]
     _change_categories(moved, rows, tables, threat, signs)
     return moved
@@ -112,9 +115,43 @@ def _find_worst_place(
         part = slice(begin, begin + size)
         places = start[part, None] * (1 - shares) + stop[part, None] * shares
         places = np.clip(np.concatenate([own[part, None], places], axis=1), low[part, None], high[part, None])
-        levels = noise.cdf(np.clip((places[:, :, None] - axis.edges) / scale, -1e3, 1e3)) @ np.diff(scores)
-        found[part] = places[np.arange(places.shape[0]), (signs[part, None] * levels).argmin(axis=1)]
+        levels = signs[part, None] * _expect_scores(noise, axis, scores, places)
+        found[part] = places[np.arange(places.shape[0]), levels.argmin(axis=1)]
     return found
+
+
+def _find_worst_step(
+    noise: Noise | None,
+    axis: Axis,
+    scores: IntArray,
+    step: float,
+    own: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    signs: FloatArray,
+) -> FloatArray:
+    """The worst of the nearest whole steps, row by row."""
+    if not axis.edges.size:
+        return own
+    reach = 0.0 if noise is None else _REACH * float(noise.scales(np.array([axis.feature]))[0])
+    found = own.copy()
+    for row, (x, least, most) in enumerate(zip(own, low, high, strict=True)):
+        start, stop = max(least, min(axis.edges[0] - reach - step, x)), min(most, max(axis.edges[-1] + reach + step, x))
+        first, last = np.clip([np.floor((start - x) / step) - 1, np.ceil((stop - x) / step) + 1], -_STEPS, _STEPS)
+        places = x + np.arange(first, last + 1) * step
+        places = np.concatenate([[x], places[(places >= least) & (places <= most)]])
+        value = signs[row] * _expect_scores(noise, axis, scores, places)
+        found[row] = places[value.argmin()]
+    return found
+
+
+def _expect_scores(noise: Noise | None, axis: Axis, scores: IntArray, places: FloatArray) -> FloatArray:
+    """The score of a term at some places, or what is expected under noise, to nearest."""
+    if noise is None:
+        return scores[np.searchsorted(axis.edges, places, side="right")].astype(np.float64)
+    scale = float(noise.scales(np.array([axis.feature]))[0])
+    away = np.clip((places[..., None] - axis.edges) / scale, -1e3, 1e3)
+    return np.asarray(scores[0] + noise.cdf(away) @ np.diff(scores))
 
 
 def _change_categories(
@@ -123,9 +160,11 @@ def _change_categories(
     """Give each row its worst categories, as many as may change, those that do most first."""
     if not threat.l0 or not tables:
         return
-    gains, codes = np.zeros((rows.shape[0], len(tables))), np.empty((rows.shape[0], len(tables)))
+    gains, codes = np.zeros((rows.shape[0], len(tables))), np.zeros((rows.shape[0], len(tables)))
     for k, term in enumerate(tables):
-        options = np.append(term.codes, np.nan) if threat.unseen or not term.codes.size else term.codes
+        options = _list_codes(term, threat)
+        if not options.size:
+            continue
         values = signs[:, None] * term.evaluate(options)
         codes[:, k] = options[values.argmin(axis=1)]
         gains[:, k] = signs * term.score_rows(rows) - values.min(axis=1)
@@ -133,3 +172,10 @@ def _change_categories(
     for k, term in enumerate(tables):
         chosen = (order == k).any(axis=1) & (gains[:, k] > 0)
         moved[chosen, term.features[0]] = codes[chosen, k]
+
+
+def _list_codes(term: Term, threat: Threat) -> FloatArray:
+    """To what a category may change; NaN is a value that is not in its table."""
+    if term.features[0] in threat.may_become:
+        return np.asarray(threat.may_become[term.features[0]], dtype=np.float64)
+    return np.append(term.codes, np.nan) if threat.unseen or not term.codes.size else term.codes

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import RLock
 from typing import Any
 
@@ -32,9 +32,18 @@ from derand.kernels.envelopes import (
     find_powers,
     start_tables,
 )
-from derand.kernels.steps import WHOLE, add_scores, find_distances, prepare_stairs
-from derand.kernels.windows import Minima, count_terms, find_floors, find_windows, place_box, tabulate_minima
+from derand.kernels.steps import WHOLE, Reach, add_scores, find_distances, find_lowest, prepare_stairs
+from derand.kernels.windows import (
+    Minima,
+    count_terms,
+    find_floors,
+    find_windows,
+    place_box,
+    raise_floors,
+    tabulate_minima,
+)
 from derand.noise import Noise
+from derand.threat import Threat
 
 NORMS = (None, 0, 1, 2, math.inf)
 """Norms whose worst case is known."""
@@ -51,23 +60,23 @@ _KEPT = 12
 """So many worst cases are kept per sum, with their tables."""
 
 
-Ends = tuple[FloatArray, FloatArray]
-"""The least and the largest value that each number of some rows may take, both (n_rows, n_features)."""
-
-
 class WorstCase(ABC):
     """How far rows can be moved before a sum of functions can fall to a threshold."""
 
     @abstractmethod
     def find_radii(
-        self, rows: FloatArray, thresholds: FloatArray, box: Ends | None = None
+        self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None
     ) -> tuple[FloatArray, NDArray[np.uint8]]:
         """Lower bounds of the distance, and how each was found, both (n_rows, n_thresholds).
 
-        Within a smaller distance, and within the box, the sum stays above the threshold. 0 where nothing is proven; for
-        norm 0 the number of columns that may be moved anywhere. Without a norm infinite where the sum stays above the
-        threshold in the whole box.
+        Within a smaller distance, and within the reach, the sum stays above the threshold. 0 where nothing is proven;
+        for norm 0 the number of columns that may be moved anywhere. Without a norm infinite where the sum stays above
+        the threshold within the whole reach.
         """
+
+    @abstractmethod
+    def find_lowest(self, rows: FloatArray, reach: Reach) -> FloatArray:
+        """Lower bounds of the least sum within the reach, (n_rows,)."""
 
 
 class Tables:
@@ -143,18 +152,15 @@ class SmoothedCase(WorstCase):
         return sums, errors + (self._error + float(self._tables.curves.too_low[self._places.curves].sum()))
 
     def find_radii(
-        self, rows: FloatArray, thresholds: FloatArray, box: Ends | None = None
+        self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None
     ) -> tuple[FloatArray, NDArray[np.uint8]]:
         """Lower bounds of the distance, and how each was found."""
         how = np.full(thresholds.shape, DUAL if self._norm in (1, 2) else EXACT, dtype=np.uint8)
-        placed = None if box is None else place_box(*box, self._places)
-        floors = None
-        if placed is not None and self._norm in (None, 1, 2):
-            floors = find_floors(rows, self._places, self._tables.curves, self._tables.minima, placed)
         if self._norm is None:
-            assert floors is not None  # without a ball there is always a box
-            holds = floors.sum(axis=1)[:, None] - self._error > thresholds
-            return np.where(holds, np.inf, 0.0), how
+            assert reach is not None  # without a ball there is always one
+            return np.where(self.find_lowest(rows, reach)[:, None] > thresholds, np.inf, 0.0), how
+        placed = None if reach is None else place_box(reach.low, reach.high, self._places)
+        floors = None if reach is None or self._norm not in (1, 2) else self._find_floors(rows, reach)
         if self._norm in (1, 2) and self._places.features.size > _FEW_TERMS:
             return self._price(rows, thresholds, floors), how
         find = find_windows if self._norm else count_terms
@@ -162,6 +168,17 @@ class SmoothedCase(WorstCase):
         if self._norm in (1, 2):  # a ball lies in the box of its radius, of which no price knows
             radii = np.maximum(radii, self._price(rows, thresholds, floors))
         return radii, how
+
+    def find_lowest(self, rows: FloatArray, reach: Reach) -> FloatArray:
+        """Lower bounds of the least sum within the reach."""
+        return np.asarray(self._find_floors(rows, reach).sum(axis=1) - self._error)
+
+    def _find_floors(self, rows: FloatArray, reach: Reach) -> FloatArray:
+        curves, minima = self._tables.curves, self._tables.minima
+        floors = find_floors(rows, self._places, curves, minima, place_box(reach.low, reach.high, self._places))
+        if reach.steps.any():
+            raise_floors(floors, rows, self._places, curves, minima, *reach)
+        return floors
 
     def _price(self, rows: FloatArray, thresholds: FloatArray, floors: FloatArray | None) -> FloatArray:
         """The best of all prices; tables of finer prices are made where rows ask for them."""
@@ -209,11 +226,19 @@ class DeployedCase(WorstCase):
         return add_scores(rows, self._stairs)
 
     def find_radii(
-        self, rows: FloatArray, thresholds: FloatArray, box: Ends | None = None
+        self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None
     ) -> tuple[FloatArray, NDArray[np.uint8]]:
         """Lower bounds of the distance, and how each was found."""
-        radii, how = find_distances(rows, self._stairs, thresholds.astype(np.int64), self._norm, box)
+        if self._norm is None:
+            assert reach is not None  # without a ball there is always one
+            holds = self.find_lowest(rows, reach)[:, None] > thresholds
+            return np.where(holds, np.inf, 0.0), np.full(thresholds.shape, EXACT, dtype=np.uint8)
+        radii, how = find_distances(rows, self._stairs, thresholds.astype(np.int64), self._norm, reach)
         return radii, np.where(how == WHOLE, EXACT, DUAL).astype(np.uint8)
+
+    def find_lowest(self, rows: FloatArray, reach: Reach) -> FloatArray:
+        """The least sum within the reach, exactly."""
+        return find_lowest(rows, self._stairs, reach).astype(np.float64)
 
 
 _lock = RLock()
@@ -258,6 +283,16 @@ def find_deployed_case(terms: PackedTerms, norm: float | None, units: FloatArray
     key = (None, norm, units.tobytes(), label)
     case: DeployedCase = _keep(terms, key, lambda: DeployedCase(orient_terms(terms, label), norm, units))
     return case
+
+
+def find_reach(threat: Threat, rows: FloatArray, columns: Sequence[int]) -> Reach | None:
+    """What a threat allows the numbers of some rows to become; None for anything."""
+    return Reach(*threat.find_box(rows, columns), threat.steps_of(rows.shape[1])) if threat.has_box else None
+
+
+def take_reach(reach: Reach | None, rows: IntArray) -> Reach | None:
+    """The reach of some of the rows."""
+    return None if reach is None else Reach(reach.low[rows], reach.high[rows], reach.steps)
 
 
 def _keep(terms: PackedTerms, key: Any, make: Callable[[], WorstCase]) -> Any:

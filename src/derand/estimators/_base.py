@@ -305,7 +305,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         Certificates with labels of `classes_`, or a list of them where `l0` is a sequence
         """
         check_is_fitted(self)
-        threats = [one.name_columns(self.encoding_.names) for one in as_threats(l0, unseen, threat)]
+        threats = [self._name_columns(one) for one in as_threats(l0, unseen, threat)]
         check_request(rule or self.rule, proof, self._choose_noise(noise), threats)
         found = self.certify_encoded(
             self.encode_rows(X), threats, rule=rule, proof=proof, noise=noise, backend=backend, n_jobs=n_jobs
@@ -335,6 +335,37 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
             n_jobs=self.n_jobs if n_jobs is None else n_jobs,
         )
         return [one.with_classes(self.classes_) for one in found]
+
+    def _name_columns(self, threat: Threat) -> Threat:
+        """The threat by numbers of columns and codes of categories."""
+        return threat.name_columns(self.encoding_.names, self.encoding_.categories)
+
+    def decode_rows(self, rows: FloatArray) -> Any:
+        """Rows as the model reads them, such as witnesses, back in the words of the table that it was trained on.
+
+        Parameters
+        ----------
+        rows : array of shape (n_rows, n_features)
+
+        Returns
+        -------
+        pandas DataFrame, or an array of objects where the table had no names
+            A category that training did not see, or a missing one, is None.
+        """
+        check_is_fitted(self)
+        cells = np.array(rows, dtype=object)
+        for column, values in self.encoding_.categories.items():
+            names = np.array([*values, None], dtype=object)
+            codes = np.asarray(rows, dtype=np.float64)[:, column]
+            known = (codes >= 0) & (codes < len(values))
+            cells[:, column] = names[np.where(known, codes, len(values)).astype(np.int64)]
+        if self.encoding_.names is None:
+            return cells
+        import pandas as pd
+
+        frame = pd.DataFrame(cells, columns=list(self.encoding_.names))
+        numbers = [frame.columns[at] for at in range(frame.shape[1]) if at not in self.encoding_.categories]
+        return frame.astype(dict.fromkeys(numbers, float))
 
     def _choose_noise(self, noise: Noise | str | None) -> Noise | None:
         """The noise to certify under: the estimator's own for None, none at all for "none"."""

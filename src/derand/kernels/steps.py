@@ -19,7 +19,6 @@ from derand.kernels.compiling import compile_loop
 AFFORDABLE = 2**20
 """Steps that the programme over whole drops may take for a row."""
 _FARTHEST = 1e300  # differences and squares beyond it may overflow
-_ANY = -1.0
 RELAXED, WHOLE = range(2)
 """How a radius was found: by the linear relaxation, or exactly."""
 
@@ -39,6 +38,16 @@ class Stairs(NamedTuple):
     left: IntArray
     """For each cell the nearest one to its left, within its function, whose score is smaller; -1 without."""
     right: IntArray
+
+
+class Reach(NamedTuple):
+    """What numbers of rows may become."""
+
+    low: FloatArray
+    """(n_rows, n_features): the least value, included."""
+    high: FloatArray
+    steps: FloatArray
+    """(n_features,): numbers that change by multiples of it alone; 0 for any change."""
 
 
 def prepare_stairs(
@@ -61,8 +70,8 @@ def find_distances(
     rows: FloatArray,
     stairs: Stairs,
     thresholds: IntArray,
-    norm: float | None,
-    box: tuple[FloatArray, FloatArray] | None = None,
+    norm: float,
+    reach: Reach | None = None,
 ) -> tuple[FloatArray, NDArray[np.uint8]]:
     """How far each row can be moved before its sum can fall to a threshold, and how that was found.
 
@@ -71,11 +80,10 @@ def find_distances(
     rows : array of shape (n_rows, n_features)
     stairs : Stairs
     thresholds : array of shape (n_rows, n_thresholds)
-    norm : {0, 1, 2, inf} or None
-        For 0 the result counts features: changing so many of them is safe. None for any distance: the result is
-        infinite or 0.
-    box : two arrays of shape (n_rows, n_features), or None
-        The least and the largest value that each number may take, both included.
+    norm : {0, 1, 2, inf}
+        For 0 the result counts features: changing so many of them is safe.
+    reach : Reach or None
+        What numbers may become; None for anything.
 
     Returns
     -------
@@ -85,12 +93,25 @@ def find_distances(
         RELAXED or WHOLE.
     """
     distances, how = np.zeros(thresholds.shape), np.full(thresholds.shape, WHOLE, dtype=np.uint8)
-    wide = np.full((1, rows.shape[1]), np.inf)
-    low, high = (-wide, wide) if box is None else box
-    _find_distances(
-        rows, *stairs, low, high, thresholds, _ANY if norm is None else float(norm), AFFORDABLE, distances, how
-    )
+    lowest = np.empty(rows.shape[0], dtype=np.int64)
+    allowed = _reach_all(rows.shape[1]) if reach is None else reach
+    _find_distances(rows, *stairs, *allowed, thresholds, float(norm), AFFORDABLE, distances, how, lowest)
     return distances, how
+
+
+def find_lowest(rows: FloatArray, stairs: Stairs, reach: Reach) -> IntArray:
+    """The least sum that each row can reach, (n_rows,)."""
+    lowest = np.empty(rows.shape[0], dtype=np.int64)
+    nothing = np.empty((rows.shape[0], 0), dtype=np.int64)
+    _find_distances(
+        rows, *stairs, *reach, nothing, np.inf, 0, np.empty(nothing.shape), np.empty(nothing.shape, np.uint8), lowest
+    )
+    return lowest
+
+
+def _reach_all(n_features: int) -> Reach:
+    wide = np.full((1, n_features), np.inf)
+    return Reach(-wide, wide, np.zeros(n_features))
 
 
 @compile_loop()
@@ -145,11 +166,13 @@ def _find_distances(
     right: IntArray,
     lows: FloatArray,
     highs: FloatArray,
+    steps: FloatArray,
     thresholds: IntArray,
     norm: float,
     affordable: int,
     distances: FloatArray,
     how: NDArray[np.uint8],
+    lowest: IntArray,
 ) -> None:
     n_cells, n_terms = scores.size, features.size
     options = np.empty(n_terms + 1, dtype=np.int64)
@@ -162,21 +185,25 @@ def _find_distances(
             cell = _find_cell(x, i, starts, edges)
             own += scores[cell]
             box = min(row, lows.shape[0] - 1)
-            least, most = lows[box, features[i]], highs[box, features[i]]
-            count = _list_options(
-                x, least, most, cell, i, starts, edges, scores, units[i], left, right, far, deep, options[i]
-            )
+            least, most, step = lows[box, features[i]], highs[box, features[i]], steps[features[i]]
+            if step > 0.0:
+                count = _list_steps(
+                    x, least, most, step, cell, i, starts, edges, scores, units[i], far, deep, options[i]
+                )
+            else:
+                count = _list_options(
+                    x, least, most, cell, i, starts, edges, scores, units[i], left, right, far, deep, options[i]
+                )
             options[i + 1] = options[i] + count
             if count > 0:
                 deepest += deep[options[i + 1] - 1]
+        lowest[row] = own - deepest
         for k in range(thresholds.shape[1]):
             drop = own - thresholds[row, k]
             if drop <= 0:
                 continue
             if deepest < drop:
                 distances[row, k] = np.inf
-            elif norm == _ANY:
-                distances[row, k] = 0.0
             elif norm == 0.0:
                 distances[row, k] = _count_terms(options, deep, drop)
             elif np.isinf(norm):
@@ -227,6 +254,74 @@ def _list_options(
             deepest = drop
             count += 1
     return count
+
+
+@compile_loop()
+def _list_steps(
+    x: float,
+    least: float,
+    most: float,
+    step: float,
+    cell: int,
+    i: int,
+    starts: IntArray,
+    edges: FloatArray,
+    scores: IntArray,
+    unit: float,
+    far: FloatArray,
+    deep: IntArray,
+    at: int,
+) -> int:
+    """The same for numbers that change by whole steps: cell after cell, those that no step meets left out."""
+    own, first, last = scores[cell], starts[i] + i, starts[i + 1] + i
+    shrink = 1.0 - 4.0 * EPSILON
+    to_left, to_right, count, deepest = cell - 1, cell + 1, 0, 0
+    left_value, right_value = x, x
+    while True:
+        left_value, right_value = np.inf, np.inf
+        while to_left >= first:
+            left_value = _step_down(x, step, edges[to_left - i])
+            if left_value >= least and (to_left == first or left_value >= edges[to_left - i - 1]):
+                break
+            left_value = np.inf
+            to_left -= 1
+        while to_right <= last:
+            right_value = _step_up(x, step, edges[to_right - i - 1])
+            if right_value <= most and (to_right == last or right_value < edges[to_right - i]):
+                break
+            right_value = np.inf
+            to_right += 1
+        if left_value == np.inf and right_value == np.inf:
+            return count
+        is_left = right_value == np.inf or (left_value != np.inf and x - left_value <= right_value - x)
+        distance = (x - left_value if is_left else right_value - x) / unit * shrink
+        drop = own - scores[to_left if is_left else to_right]
+        if is_left:
+            to_left -= 1
+        else:
+            to_right += 1
+        if drop > deepest:
+            far[at + count], deep[at + count] = min(distance, _FARTHEST), drop
+            deepest = drop
+            count += 1
+
+
+@compile_loop()
+def _step_down(x: float, step: float, edge: float) -> float:
+    """The nearest x - k * step, k whole, that is below the edge."""
+    k = max(np.floor((x - edge) / step) - 1.0, 1.0)
+    while x - k * step >= edge and x - k * step > -_FARTHEST:
+        k += 1.0 if k < 2.0**52 else k
+    return x - k * step
+
+
+@compile_loop()
+def _step_up(x: float, step: float, edge: float) -> float:
+    """The nearest x + k * step, k whole, that is not below the edge."""
+    k = max(np.floor((edge - x) / step) - 1.0, 1.0)
+    while x + k * step < edge and x + k * step < _FARTHEST:
+        k += 1.0 if k < 2.0**52 else k
+    return x + k * step
 
 
 @compile_loop()

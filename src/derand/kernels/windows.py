@@ -18,6 +18,7 @@ from derand.kernels.compiling import compile_loop
 from derand.kernels.envelopes import Curves, Places, locate
 
 _STEPS = 100
+_MOST_STEPS = 4096.0  # of a number, tried one by one
 _TOLERANCE = 2.0**-22  # of a distance that is found
 _FIRST = 2.0**-6
 _NEAREST, _FARTHEST = 2.0**-40, 2.0**60  # distances beyond are not told apart
@@ -87,6 +88,39 @@ def find_floors(rows: FloatArray, places: Places, curves: Curves, minima: Minima
         floors,
     )
     return floors
+
+
+def raise_floors(
+    floors: FloatArray,
+    rows: FloatArray,
+    places: Places,
+    curves: Curves,
+    minima: Minima,
+    low: FloatArray,
+    high: FloatArray,
+    steps: FloatArray,
+) -> None:
+    """Raise the floors of terms whose numbers change by whole steps alone to the least value at such steps.
+
+    `low` and `high` have the shape (n_rows, n_features), `steps` (n_features,). Where there are too many steps to try,
+    the floor of the whole interval stays.
+    """
+    _raise_floors(
+        rows,
+        *places,
+        curves.starts,
+        curves.knots,
+        curves.even,
+        curves.even_knots,
+        curves.low,
+        curves.sag,
+        curves.ends,
+        minima.levels,
+        low,
+        high,
+        steps,
+        floors,
+    )
 
 
 def find_windows(
@@ -191,6 +225,48 @@ def _find_floors(
             floors[row, term] = _find_least(
                 x, np.inf, least, most, which[term], starts, knots, even, even_knots, low, sag, ends, levels
             )
+
+
+@compile_loop()
+def _raise_floors(
+    rows: FloatArray,
+    features: IntArray,
+    which: IntArray,
+    anchors: FloatArray,
+    factors: FloatArray,
+    starts: IntArray,
+    knots: FloatArray,
+    even: FloatArray,
+    even_knots: IntArray,
+    low: FloatArray,
+    sag: FloatArray,
+    ends: FloatArray,
+    levels: FloatArray,
+    lows: FloatArray,
+    highs: FloatArray,
+    steps: FloatArray,
+    floors: FloatArray,
+) -> None:
+    for term in range(features.size):
+        feature, curve = features[term], which[term]
+        step = steps[feature]
+        if step <= 0.0:
+            continue
+        for row in range(rows.shape[0]):
+            own = rows[row, feature]
+            down, up = (own - lows[row, feature]) / step, (highs[row, feature] - own) / step
+            if not down + up < _MOST_STEPS:
+                continue
+            floor = np.inf
+            for k in range(-int(down) - 1, int(up) + 2):
+                value = own + k * step
+                if lows[row, feature] <= value <= highs[row, feature]:
+                    x = (value - anchors[term]) * factors[term]
+                    least = _find_least(
+                        x, 0.0, -np.inf, np.inf, curve, starts, knots, even, even_knots, low, sag, ends, levels
+                    )
+                    floor = min(floor, least)
+            floors[row, term] = max(floors[row, term], floor)
 
 
 @compile_loop()

@@ -21,13 +21,24 @@ def test_the_norm_is_that_of_the_noise() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"norm": 0.5}, "`norm` of Threat must be 'auto', None, 0, or a number from 1 on, got 0.5"),
+        ({"norm": 0.5}, "`norm` of Threat must be 'auto', None, 0, 1, 2 or inf, got 0.5"),
         ({"norm": True}, "`norm` of Threat"),
         ({"l0": -1}, "`l0` must be a number of categorical features"),
         ({"l0": 1.5}, "`l0` must be"),
         ({"l0": True}, "`l0` must be"),
         ({"unseen": "no"}, "`unseen` of Threat must be True or False"),
         ({"units": [1.0, -1.0]}, "`units` of Threat must be positive and finite"),
+        ({"units": 3.0}, "`units` of Threat must be one positive number per column, got 3.0"),
+        ({"units": {"age": 1.0}}, "`units` of Threat must be one positive number per column"),
+        ({"frozen": "age"}, "`frozen` of Threat must be a list of columns"),
+        ({"limits": {"age": "5"}}, "`limits` of Threat for 'age' must be a percentage such as '5%', got '5'"),
+        ({"limits": {"age": -1}}, "`limits` of Threat for 'age' must be 0 or larger"),
+        ({"limits": {"age": float("nan")}}, "`limits` of Threat for 'age' must be 0 or larger"),
+        ({"limits": {"age": (1, 2, 3)}}, "`limits` of Threat for 'age' must be '5%', a number, or"),
+        ({"domain": {"age": (2, 1)}}, "`domain` of Threat for 'age' must be a pair"),
+        ({"steps": {"age": 0}}, "`steps` of Threat for 'age' must be positive"),
+        ({"may_become": {"job": "clerk"}}, "`may_become` of Threat for 'job' must be a list of values"),
+        ({"frozen": ["age"], "limits": {"age": 1}}, "`frozen` of Threat must not name 'age'"),
         ({"units": ["m"]}, "`units` of Threat must be a positive number, got 'm'"),
     ],
 )
@@ -35,3 +46,26 @@ def test_what_makes_no_sense_is_refused(arguments: dict[str, Any], message: str)
     """The error names the field and what was given."""
     with pytest.raises((ValueError, TypeError), match=message):
         Threat(**arguments)
+
+
+def test_columns_are_found_by_name() -> None:
+    """Names become numbers, values of categories their codes; a name that is not there has a suggestion."""
+    threat = Threat(limits={"income": "5%", "*": 1.0}, frozen=["age"], may_become={"job": ["clerk", "pilot"]})
+    found = threat.name_columns(["age", "income", "job"], {2: ("clerk", "cook")})
+    assert found.limits == {1: "5%", "*": 1.0}
+    assert found.frozen == (0,)
+    assert found.may_become[2][0] == 0.0
+    assert found.may_become[2][1] != found.may_become[2][1]  # NaN: training did not see it
+    with pytest.raises(ValueError, match=r"`limits` of Threat names the column 'incme', .* did you mean 'income'"):
+        Threat(limits={"incme": 1}).name_columns(["age", "income"])
+
+
+def test_boxes_are_closed_and_percent_is_of_the_absolute_value() -> None:
+    """Of 0 it is 0; a column that is named nowhere stays without a ball and moves freely within one."""
+    rows = [[-200.0, 0.0, 3.0]]
+    low, high = Threat(norm=None, limits={0: "5%", 1: "5%"}).find_box(rows, [0, 1, 2])
+    assert (low.tolist(), high.tolist()) == ([[-210.0, 0.0, 3.0]], [[-190.0, 0.0, 3.0]])
+    low, high = Threat(domain={0: (-300, 0)}, limits={0: 150, 1: (0, 2)}).find_box(rows, [0, 1, 2])
+    assert (low.tolist(), high.tolist()) == ([[-300.0, 0.0, -float("inf")]], [[-50.0, 2.0, float("inf")]])
+    low, high = Threat(norm=None, limits={"*": 1}, frozen=[2]).find_box(rows, [0, 1, 2])
+    assert (low.tolist(), high.tolist()) == ([[-201.0, -1.0, 3.0]], [[-199.0, 1.0, 3.0]])

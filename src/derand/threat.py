@@ -83,6 +83,8 @@ class Threat:
         if not isinstance(self.unseen, bool | np.bool_):
             raise TypeError(f"`unseen` of Threat must be True or False, got {self.unseen!r}.")
         if self.units is not None:
+            if isinstance(self.units, str | Mapping) or not isinstance(self.units, Iterable):
+                raise TypeError(f"`units` of Threat must be one positive number per column, got {self.units!r}.")
             object.__setattr__(self, "units", tuple(as_positive(unit, "`units` of Threat") for unit in self.units))
         if isinstance(self.frozen, str) or not isinstance(self.frozen, Iterable):
             raise TypeError(f"`frozen` of Threat must be a list of columns, got {self.frozen!r}.")
@@ -127,7 +129,8 @@ class Threat:
         """Refuse columns that do not exist, limits of categories, and categories of numbers."""
         if self.units is not None and len(self.units) != n_features:
             raise ValueError(
-                f"`units` of Threat must have one entry per feature, {n_features} in all, got {len(self.units)}."
+                f"`units` of Threat must have one entry per feature, {n_features} in all, categorical ones included, "
+                f"got {len(self.units)}."
             )
         codes, numbers = set(categorical), set(numerical)
         for name in ("frozen", *_READERS):
@@ -227,7 +230,7 @@ def _as_norm(norm: Any) -> float:
         or not isinstance(norm, int | float | np.integer | np.floating)
         or not (norm == 0 or norm >= 1)
     ):
-        raise ValueError(f"`norm` of Threat must be 'auto', None, 0, or a number from 1 on, got {norm!r}.")
+        raise ValueError(f"`norm` of Threat must be 'auto', None, 0, 1, 2 or inf, got {norm!r}.")
     return int(norm) if float(norm).is_integer() else float(norm)
 
 
@@ -313,9 +316,11 @@ def as_budget(l0: Any) -> int:
 def as_threats(l0: int | Iterable[int] | None, unseen: bool | None, threat: Threat | None) -> list[Threat]:
     """The threats that are asked for: one, or one per budget; `l0` and `unseen` beside `threat` are an error."""
     if threat is not None:
+        if not isinstance(threat, Threat):
+            raise TypeError(f"`threat` must be a Threat such as Threat(norm=inf), got {threat!r}.")
         if l0 is not None or unseen is not None:
             given = "l0" if l0 is not None else "unseen"
             raise ValueError(f"Give `{given}` or `threat`, got both: write Threat({given}=...) alone.")
         return [threat]
     budgets: list[Any] = [0] if l0 is None else [l0] if np.ndim(l0) == 0 else list(l0)  # type: ignore[arg-type]
-    return [Threat(l0=as_budget(budget), unseen=unseen is None or bool(unseen)) for budget in budgets]
+    return [Threat(l0=as_budget(budget), unseen=True if unseen is None else unseen) for budget in budgets]

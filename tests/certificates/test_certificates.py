@@ -512,7 +512,7 @@ def test_certificates_slice_and_become_a_frame() -> None:
     assert (len(c), len(c[3]), len(c[2:5]), len(c[mask]), len(c[[1, 2]])) == (10, 1, 3, 5, 2)
     assert c[mask].radius.tolist() == c.radius[mask].tolist()
     assert (c[2:5].l0, c[2:5].norm) == (2, 2)
-    assert c.to_pandas().shape == (10, 4)
+    assert c.to_pandas().shape == (10, 5)
     assert "10 rows" in repr(c)
 
 

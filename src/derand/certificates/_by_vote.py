@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates._deduction import choose_caps, deduct
 from derand.certificates._problem import PackedTerms, Problem
-from derand.certificates._rule import DUAL, EXACT, NO_PROOF, PAPER, Bounds, Engine, Rule, require_norm
+from derand.certificates._rule import DUAL, NO_PROOF, PAPER, Bounds, Engine, Rule, require_norm
 from derand.certificates._worst import NORMS, find_reach, find_smoothed_case, take_reach
 from derand.kernels import LAW, Backend, DeviceBackend, Failures, require_gradual_underflow, rounding_bound
 from derand.kernels.steps import Reach
@@ -42,8 +42,8 @@ class ByVote(Rule):
         """Refuse a vote without noise, and norms without a worst case."""
         if noise is None:
             raise ValueError(
-                "`noise` must not be None under the rule 'vote', which counts noisy copies: give a noise such as "
-                "'gaussian:0.25', or use rule='mean' for the model as deployed."
+                "`noise` must not be None or 'none' under the rule 'vote', which counts noisy copies: give a noise "
+                "such as 'gaussian:0.25', or use rule='mean' for the model as deployed."
             )
         require_norm(threat, NORMS, "the rule 'vote'")
 
@@ -76,7 +76,7 @@ class ByVote(Rule):
             label[block] = is_one
             log_failure[block] = failing
             radius[block] = np.where(constant, np.inf, reduced)
-            proof[block] = np.where(constant, EXACT, np.where(reduced > 0, PAPER, NO_PROOF))
+            proof[block] = np.where(constant | (reduced > 0), PAPER, NO_PROOF)
             if second is not None:
                 second.improve(x, is_one, highest, lowest, reach, radius[block], proof[block])
 
@@ -107,9 +107,14 @@ def _carry_over(
         return np.zeros(radius.shape)
     if threat.norm == noise.norm and threat.units == noise.units:
         return radius
-    power = max(0.0, 1 / noise.norm - 1 / float(threat.norm or 1))
-    share = float((own / threat.units_of(rows.shape[1])[free]).min()) * float(free.size) ** -power
-    return np.asarray(radius * (share * (1 - 16 * EPSILON)))
+    with np.errstate(over="ignore"):
+        ratios = threat.units_of(rows.shape[1])[free] / own
+    stretch, power = float(ratios.max()), 1 / noise.norm - 1 / float(threat.norm or 1)
+    if not 0 < stretch < np.inf:
+        return np.zeros(radius.shape)
+    if power > 0:  # Hoelder's inequality for three norms
+        stretch *= float(np.linalg.norm(ratios / stretch, ord=1 / power))
+    return np.asarray(radius / (stretch * (1 + EPSILON * (2 * free.size + 16))))
 
 
 class _SecondProof:

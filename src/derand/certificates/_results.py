@@ -41,8 +41,8 @@ class Certificates(Frozen):
         How the label is found: "vote" or "mean".
     proof : array of shape (n_rows,)
         What proves each radius: "paper", the failure mass; "dual", a price per distance, which bounds the worst case of
-        the expected score; "exact", a worst case without any gap; "none" where nothing is certified. For a vote of
-        ensembles that of the member that decides.
+        the expected score; "exact", that worst case itself (under noise up to the resolution of tables, some 1e-4);
+        "none" where nothing is certified. For a vote of ensembles that of the member that decides.
     noise : Noise or None
         Under which it is found; None for the model as deployed.
     norm : float
@@ -126,18 +126,20 @@ class Certificates(Frozen):
 
     def __repr__(self) -> str:
         certified = int((self.radius > 0).sum())
-        where = "within limits" if self.norm is None else f"l{self.norm} ball"
-        return f"<Certificates: {len(self)} rows, {certified} certified, {where}, l0 = {self.l0}>"
+        where = "within limits" if self.norm is None else "any columns" if self.norm == 0 else f"l{self.norm} ball"
+        how = f"rule {self.rule}, {self.noise or 'no noise'}"
+        return f"<Certificates: {len(self)} rows, {certified} certified, {where}, l0 = {self.l0}, {how}>"
 
     def with_classes(self, classes: NDArray[Any]) -> Certificates:
         """The same with labels of these classes in the place of 0, 1, ..."""
         return replace(self, label=classes[self.label], classes=classes)
 
     def to_pandas(self) -> Any:
-        """A pandas frame with the columns label, failure, log_failure and radius."""
+        """A pandas frame with the columns label, failure, log_failure, radius, proof and, if there is one, verdict."""
         import pandas as pd
 
-        return pd.DataFrame({name: getattr(self, name) for name in _ARRAYS})
+        columns = {name: getattr(self, name) for name in _ARRAYS} | {"proof": self.proof}
+        return pd.DataFrame(columns if self.verdict is None else columns | {"verdict": self.verdict})
 
 
 @dataclass(frozen=True, slots=True, eq=False)

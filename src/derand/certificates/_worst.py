@@ -34,6 +34,7 @@ from derand.kernels.envelopes import (
 )
 from derand.kernels.steps import WHOLE, Reach, add_scores, find_distances, find_lowest, prepare_stairs
 from derand.kernels.windows import (
+    Box,
     Minima,
     count_terms,
     find_floors,
@@ -161,13 +162,31 @@ class SmoothedCase(WorstCase):
             return np.where(self.find_lowest(rows, reach)[:, None] > thresholds, np.inf, 0.0), how
         placed = None if reach is None else place_box(reach.low, reach.high, self._places)
         floors = None if reach is None or self._norm not in (1, 2) else self._find_floors(rows, reach)
-        if self._norm in (1, 2) and self._places.features.size > _FEW_TERMS:
-            return self._price(rows, thresholds, floors), how
+        if self._norm in (1, 2):
+            return self._find_best(rows, thresholds, placed, floors), how
         find = find_windows if self._norm else count_terms
         radii = find(rows, self._places, self._tables.curves, self._tables.minima, thresholds, self._error, placed)
-        if self._norm in (1, 2):  # a ball lies in the box of its radius, of which no price knows
-            radii = np.maximum(radii, self._price(rows, thresholds, floors))
         return radii, how
+
+    def _find_best(
+        self, rows: FloatArray, thresholds: FloatArray, placed: Box | None, floors: FloatArray | None
+    ) -> FloatArray:
+        """The best of all prices; for few terms, and where no price proves anything, also of larger balls.
+
+        An l1 ball lies in the l2 ball of its radius, and both lie in the box, of which no price knows.
+        """
+        radii = self._price(rows, thresholds, floors, int(self._norm or 0))
+        few = self._places.features.size <= _FEW_TERMS
+        at = np.arange(rows.shape[0]) if few else np.flatnonzero((radii == 0).any(axis=1))
+        if not at.size:
+            return radii
+        part = None if placed is None else Box(placed.low[at], placed.high[at])
+        curves, minima = self._tables.curves, self._tables.minima
+        boxes = find_windows(rows[at], self._places, curves, minima, thresholds[at], self._error, part)
+        radii[at] = np.maximum(radii[at], boxes)
+        if few and self._norm == 1:
+            radii = np.maximum(radii, self._price(rows, thresholds, floors, 2))
+        return radii
 
     def find_lowest(self, rows: FloatArray, reach: Reach) -> FloatArray:
         """Lower bounds of the least sum within the reach."""
@@ -180,9 +199,9 @@ class SmoothedCase(WorstCase):
             raise_floors(floors, rows, self._places, curves, minima, *reach)
         return floors
 
-    def _price(self, rows: FloatArray, thresholds: FloatArray, floors: FloatArray | None) -> FloatArray:
+    def _price(self, rows: FloatArray, thresholds: FloatArray, floors: FloatArray | None, power: int) -> FloatArray:
         """The best of all prices; tables of finer prices are made where rows ask for them."""
-        power, tables = int(self._norm or 0), self._tables
+        tables = self._tables
         least = tables.minima.lowest[self._places.curves].sum() if floors is None else floors.sum(axis=1)[:, None]
         free = least - self._table_error > thresholds
         if not tables.are_priceable(power):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, Self, overload
 
 import numpy as np
@@ -289,14 +290,15 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         unseen : bool
             Whether a categorical feature may change to a value that training did not see. None is True.
         threat : Threat or None
-            What may change, instead of `l0` and `unseen`.
+            What may change, instead of `l0` and `unseen`; columns by name, where the table has names.
         rule : {"vote", "mean"} or None
             None is the estimator's own, so that labels are those of `predict`.
         proof : {"best", "paper"}
             What may prove the radius of a vote.
         noise : Noise, str or None
-            None is the estimator's own; "none" is no smoothing, the model as deployed, by the rule "mean". Another
-            noise counts in the units of the estimator's own where it has none itself.
+            None is the estimator's own. "none" is no smoothing, the model as deployed: it needs the rule "mean", and
+            its labels may differ from those of `predict`. Radii count in the estimator's units; so does another noise
+            that has no units itself.
         backend, n_jobs
             As for `derand.certify`; `n_jobs` is the estimator's where it is not given.
 
@@ -337,8 +339,9 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         return [one.with_classes(self.classes_) for one in found]
 
     def _name_columns(self, threat: Threat) -> Threat:
-        """The threat by numbers of columns and codes of categories."""
-        return threat.name_columns(self.encoding_.names, self.encoding_.categories)
+        """The threat by numbers of columns and codes of categories, counting in the classifier's units."""
+        named = threat.name_columns(self.encoding_.names, self.encoding_.categories)
+        return named if named.units is not None else replace(named, units=self.noise_.units)
 
     def decode_rows(self, rows: FloatArray) -> Any:
         """Rows as the model reads them, such as witnesses, back in the words of the table that it was trained on.

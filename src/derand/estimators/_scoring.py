@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
 from derand.metrics import certified_accuracy
+from derand.threat import Threat
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,16 +20,20 @@ class CertifiedScorer:
     radius: float
     balanced: bool
     l0: int
+    threat: Threat | None = None
 
     def __call__(self, estimator: Any, X: Any, y: ArrayLike) -> float:
         if isinstance(estimator, Pipeline):  # certified is what the last step sees
             X = estimator[:-1].transform(X) if len(estimator) > 1 else X
             estimator = estimator[-1]
-        certificates = estimator.certify(X, l0=self.l0)
+        asked = {"l0": self.l0} if self.threat is None else {"threat": self.threat}
+        certificates = estimator.certify(X, **asked)
         return float(certified_accuracy(np.asarray(y), certificates, [self.radius], balanced=self.balanced)[0])
 
 
-def make_certified_scorer(radius: float, balanced: bool = False, l0: int = 0) -> CertifiedScorer:
+def make_certified_scorer(
+    radius: float, balanced: bool = False, l0: int = 0, *, threat: Threat | None = None
+) -> CertifiedScorer:
     """A scorer for `GridSearchCV` and `cross_val_score`: certified accuracy at a radius.
 
     In a `Pipeline` the radius is about the table that the last step, the classifier, receives.
@@ -41,6 +46,8 @@ def make_certified_scorer(radius: float, balanced: bool = False, l0: int = 0) ->
         Mean of the shares within each class, instead of the share of all rows.
     l0 : int
         How many categorical features may change at the same time.
+    threat : Threat or None
+        What may change, instead of `l0`: another norm, limits.
 
     Returns
     -------
@@ -58,4 +65,6 @@ def make_certified_scorer(radius: float, balanced: bool = False, l0: int = 0) ->
     """
     if not (np.isfinite(radius) and radius >= 0):
         raise ValueError(f"`radius` must be a number, 0 or larger, got {radius!r}.")
-    return CertifiedScorer(float(radius), bool(balanced), int(l0))
+    if threat is not None and l0:
+        raise ValueError("Give `l0` or `threat`, got both: write Threat(l0=...) alone.")
+    return CertifiedScorer(float(radius), bool(balanced), int(l0), threat)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from experiments.commands._bench import bench
 from experiments.commands._datasets import datasets
+from experiments.commands._limits import limits
 from experiments.commands._reproduce import reproduce
 from experiments.commands._sharper import sharper
 
-COMMANDS: Sequence[Callable[..., None]] = (reproduce, bench, datasets, sharper)
+COMMANDS: Sequence[Callable[..., None]] = (reproduce, bench, datasets, sharper, limits)

@@ -9,6 +9,7 @@ label. Must not know training, true labels or files.
 """
 
 from derand.certificates._attack import Flip, find_flip
+from derand.certificates._explain import Change, Explanation, explain
 from derand.certificates._labels import find_labels, place_scores
 from derand.certificates._problem import PackedTerms, Problem, pack_terms
 from derand.certificates._results import Certificates, Distribution
@@ -26,8 +27,10 @@ __all__ = [
     "RULES",
     "Bounds",
     "Certificates",
+    "Change",
     "Distribution",
     "Engine",
+    "Explanation",
     "Flip",
     "PackedTerms",
     "Problem",
@@ -36,6 +39,7 @@ __all__ = [
     "certify_checked",
     "check_request",
     "distribution",
+    "explain",
     "find_flip",
     "find_labels",
     "find_rule",

@@ -29,8 +29,10 @@ from sklearn.utils.validation import (
 from derand._arrays import TINY, FloatArray, IntArray
 from derand.certificates import (
     Certificates,
+    Explanation,
     certify_checked,
     check_request,
+    explain,
     find_labels,
     find_rule,
     place_scores,
@@ -337,6 +339,39 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
             n_jobs=self.n_jobs if n_jobs is None else n_jobs,
         )
         return [one.with_classes(self.classes_) for one in found]
+
+    def explain(
+        self, X: Any, *, threat: Threat | None = None, rule: str | None = None, noise: Noise | str | None = None
+    ) -> Explanation:
+        """The least change of each column that flips the answer of one row alone, and the cheapest of all numbers.
+
+        Parameters
+        ----------
+        X : array or frame of shape (1, n_features)
+            One row, such as `X[:1]` or `frame.iloc[[0]]`.
+        threat : Threat or None
+            Its norm and units measure changes, and within its limits they stay; frozen columns are left out.
+        rule, noise
+            As for `certify`.
+
+        Returns
+        -------
+        Explanation
+            `columns` from the smallest change to the largest, each with what is certified and what was found; features
+            by number (`feature_names_in_` has their names), changed rows as the model reads them (`decode_rows` turns
+            them back).
+        """
+        rows = self.encode_rows(X)
+        if len(rows) != 1:
+            raise ValueError(f"`X` must hold one row, got {len(rows)}: explain them one by one, such as X[:1].")
+        found = explain(
+            self.ensemble_,
+            rows[0],
+            self._choose_noise(noise),
+            rule=rule or self.rule,
+            threat=self._name_columns(threat or Threat()),
+        )
+        return replace(found, label=self.classes_[found.label])
 
     def _name_columns(self, threat: Threat) -> Threat:
         """The threat by numbers of columns and codes of categories, counting in the classifier's units."""

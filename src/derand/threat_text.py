@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from derand.files import PathLike
 from derand.text import quote_short
-from derand.threat import EVERY, Limit, Threat
+from derand.threat import Limit, Threat
 
 NORMS: dict[str, float | str | None] = {"auto": "auto", "0": 0, "1": 1, "2": 2, "inf": math.inf, "none": None}
 """Norms as text."""
@@ -64,9 +64,9 @@ def parse_threat(
         "norm": _parse_norm(norm),
         "l0": l0,
         "frozen": list(frozen),
-        "limits": _parse_pairs(limits, "limit", "COLUMN=VALUE", parse_limit),
-        "domain": _parse_pairs(domain, "domain", "COLUMN=LOW:HIGH", parse_domain),
-        "steps": _parse_pairs(steps, "step", "COLUMN=NUMBER", parse_step),
+        "limits": _parse_pairs(limits, "limit", "COLUMN=VALUE", _parse_limit),
+        "domain": _parse_pairs(domain, "domain", "COLUMN=LOW:HIGH", _parse_domain),
+        "steps": _parse_pairs(steps, "step", "COLUMN=NUMBER", _parse_step),
     }
     return _make_threat(given)
 
@@ -105,7 +105,7 @@ def read_threat(path: PathLike, names: Sequence[str] | None = None, units: Seque
     try:
         if "norm" in given:
             given["norm"] = _parse_norm(given["norm"])
-        for key, read in (("limits", parse_limit), ("domain", parse_domain), ("steps", parse_step)):
+        for key, read in (("limits", _parse_limit), ("domain", _parse_domain), ("steps", _parse_step)):
             if key in given:
                 given[key] = {name: read(value, name) for name, value in _require_table(given[key], key).items()}
         if "units" in given:
@@ -115,7 +115,7 @@ def read_threat(path: PathLike, names: Sequence[str] | None = None, units: Seque
         raise ValueError(f"{path}: {error}") from None
 
 
-def parse_limit(value: object, column: str) -> Limit:
+def _parse_limit(value: object, column: str) -> Limit:
     """A limit from text ("5%", "500", "down:up"), a number, or a list of two."""
     if isinstance(value, str) and value.strip().endswith("%"):
         return value.strip()  # Threat reads percentages itself
@@ -126,12 +126,12 @@ def parse_limit(value: object, column: str) -> Limit:
     return _read_number(value, f"The limit of {column!r} must be such as 5%, 500 or 0:30")
 
 
-def parse_domain(value: object, column: str) -> tuple[float, float]:
+def _parse_domain(value: object, column: str) -> tuple[float, float]:
     """A domain from text ("0:1") or a list of two."""
     return _read_pair(value, f"The domain of {column!r} must be such as 0:1 (lowest:highest)")
 
 
-def parse_step(value: object, column: str) -> float:
+def _parse_step(value: object, column: str) -> float:
     """A step from text or a number."""
     what = f"The step of {column!r} must be a positive number"
     step = _read_number(value, what)
@@ -148,9 +148,7 @@ def _parse_norm(norm: object) -> float | str | None:
     return norm  # type: ignore[return-value] # whatever else a file holds, Threat looks at it
 
 
-def _parse_pairs(
-    texts: Iterable[str], what: str, form: str, read: Callable[[object, str], Value]
-) -> dict[str, Value]:
+def _parse_pairs(texts: Iterable[str], what: str, form: str, read: Callable[[object, str], Value]) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for text in texts:
         column, equals, value = text.rpartition("=")  # a name may hold the sign, a value does not
@@ -222,6 +220,3 @@ def _make_threat(given: Mapping[str, Any]) -> Threat:
         return Threat(**{name: value for name, value in given.items() if value not in ([], {})})
     except TypeError as error:
         raise ValueError(str(error)) from None
-
-
-__all__ = ["EVERY", "KEYS", "NORMS", "parse_domain", "parse_limit", "parse_step", "parse_threat", "read_threat"]

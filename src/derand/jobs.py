@@ -39,7 +39,7 @@ from derand.frames import (
 )
 from derand.metrics import ShareAtRadius, average_certified_radius, certified_accuracy
 from derand.model import Model
-from derand.noise import Noise, as_noise
+from derand.noise import Noise, as_noise, as_noise_or_none
 from derand.report import CertificateReport
 from derand.storage import load, save
 from derand.text import quote_short
@@ -380,6 +380,7 @@ def certify_file(
         A dict: what was read, what was not, and the results in short.
     """
     start = time.perf_counter()
+    as_noise_or_none(noise)  # refused before any file is looked at
     inputs = [model, data, *([threat] if threat is not None and not isinstance(threat, Threat) else [])]
     require_writable(output, *inputs)
     if witness is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -185,7 +185,7 @@ def _print_summary(summary: CertifyingSummary) -> None:
         "noise": "none, the model as deployed" if summary["noise"] == "none" else summary["noise"],
         **_describe_threat(summary["threat"]),
         "rows": f"{summary['rows']:,}, of which {summary['certified_rows']:,} certified",
-        "proofs": ", ".join(f"{count:,} {_PROOFS_IN_WORDS[name]}" for name, count in summary["proofs"].items()),
+        "proofs": _describe_proofs(summary["proofs"]),
     }
     if "verdicts" in summary:
         verdicts = summary["verdicts"]
@@ -217,6 +217,12 @@ _PROOFS_IN_WORDS = {
     "exact": "by the exact worst case",
     "none": "not certified",
 }
+
+
+def _describe_proofs(counts: Mapping[str, int]) -> str:
+    """How many rows by which proof, those without any last."""
+    order = sorted(counts, key=lambda name: (name == "none", name))
+    return ", ".join(f"{counts[name]:,} {_PROOFS_IN_WORDS.get(name, name)}" for name in order)
 
 
 def _describe_threat(threat: ThreatSummary) -> dict[str, str]:

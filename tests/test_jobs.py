@@ -365,6 +365,17 @@ CERTIFYING_ERRORS: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], dict[
         {"threat": Threat(domain={"x": (-9, 9)})},
         r"in 'x' \(1 of 300 cells\)",
     ),
+    "a value of no category": (
+        edit_nothing,
+        {"threat": Threat(l0=1, may_become={"job": ["clrek"]})},
+        "names 'clrek' for 'job', which training did not see; did you mean 'clerk'",
+    ),
+    "a value of another type": (
+        edit_nothing,
+        {"threat": Threat(l0=1, may_become={"floor": [3]})},
+        "names 3 for 'floor', which training did not see; did you mean '3'",
+    ),
+    "values of a number": (edit_nothing, {"threat": Threat(may_become={"x": [3]})}, "must name categorical columns"),
     "witnesses in a ball": (edit_nothing, {"witness": "out_flips.csv"}, r"\(norm none\), got norm 2"),
     "no such file of a threat": (edit_nothing, {"threat": "absent.toml"}, "absent.toml does not exist"),
 }
@@ -394,6 +405,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "linf": {"threat": Threat(norm=np.inf)},
     "columns": {"threat": Threat(norm=0, l0=1)},
     "limits in a ball": {"threat": Threat(limits={"x": "20%"}, frozen=["job"], l0=1, unseen=False)},
+    "values": {
+        "threat": Threat(norm=None, steps={"floor": 1}, limits={"floor": 1}, may_become={"job": ["cook"]}, l0=1)
+    },
     "limits alone": {"threat": Threat(norm=None, limits={"*": 0.5}, domain={"floor": (0, 9)}, l0=1)},
 }
 
@@ -435,10 +449,15 @@ def make_mixed(n_rows: int, seed: int) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("suffix", "noise", "frozen"), [("csv", None, []), ("csv", "none", ["job"]), ("parquet", "none", [])]
+    ("suffix", "noise", "more"),
+    [
+        ("csv", None, {}),
+        ("csv", "none", {"frozen": ["job"], "steps": {"size": 1}}),
+        ("parquet", "none", {"may_become": {"job": ["cook"]}}),
+    ],
 )
 def test_witnesses_that_are_read_back_get_the_other_label(
-    suffix: str, noise: str | None, frozen: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    suffix: str, noise: str | None, more: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One line per row that flips, within the limits; what did not change is written as it was."""
     monkeypatch.setattr(_files, "_BLOCK_BYTES", 2**11)
@@ -451,7 +470,7 @@ def test_witnesses_that_are_read_back_get_the_other_label(
     new.loc[1::5, "job"] = None
     new.to_csv(tmp_path / "new.csv", index=False)
     asked: dict[str, Any] = {"rule": "mean", "noise": noise}
-    threat = Threat(norm=None, limits={"x": 0.7, "size": (0, 2)}, l0=1, frozen=tuple(frozen))
+    threat = Threat(norm=None, limits={"x": 0.7, "size": (0, 2)}, l0=1, **more)
     summary = certify_file(model, tmp_path / "new.csv", out, threat=threat, witness=flips, **asked)
     certified = pd.read_csv(out)
     again = pd.read_csv(flips) if suffix == "csv" else pd.read_parquet(flips)
@@ -467,7 +486,13 @@ def test_witnesses_that_are_read_back_get_the_other_label(
     changed = (again["job"].fillna("") != before["job"].fillna("")).astype(int)
     changed += again["member"].astype(str) != before["member"].astype(str)
     assert changed.max() == 1
-    assert not frozen or "pilot" in set(again["job"])
+    if "frozen" in more:
+        assert again["job"].fillna("").tolist() == before["job"].fillna("").tolist()
+        assert "pilot" in set(again["job"])
+    if "steps" in more:
+        assert (again["size"] == again["size"].round()).all()
+    if "may_become" in more:
+        assert set(again["job"][again["job"].fillna("") != before["job"].fillna("")]) == {"cook"}
     if suffix == "csv":
         cells = [line.split(",") for line in flips.read_text().splitlines()[1:]]
         assert all(cell[-1].isdigit() for cell, step in zip(cells, again["size"], strict=True) if step == int(step))

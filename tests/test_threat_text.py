@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,6 @@ import pytest
 
 from derand import Threat
 from derand.threat_text import KEYS, NORMS, parse_threat, read_threat
-
-FIELDS = {field.name for field in fields(Threat)}
-with_steps = pytest.mark.skipif("steps" not in FIELDS, reason="Threat has no steps")
-with_values = pytest.mark.skipif("may_become" not in FIELDS, reason="Threat has no may_become")
 
 
 def test_texts_become_the_threat_that_they_describe() -> None:
@@ -39,7 +34,6 @@ def test_norms_are_written_as_text(norm: str) -> None:
     assert parse_threat(norm=norm).norm == (int(expected) if expected in ("0", "1", "2") else expected)
 
 
-@with_steps
 def test_steps_are_numbers_by_column() -> None:
     """As limits are."""
     threat: Any = parse_threat(steps=["children=1", "rate=0.25"])
@@ -114,8 +108,6 @@ def test_units_by_name_leave_the_others_as_they_are(tmp_path: Path) -> None:
         read_threat(path, ["x", "y"])
 
 
-@with_steps
-@with_values
 def test_a_file_names_steps_and_values(tmp_path: Path) -> None:
     """As the library does."""
     path = tmp_path / "threat.toml"

@@ -6,13 +6,13 @@ how results are printed, nor how files are read and which columns are useful: `d
 
 from __future__ import annotations
 
+import difflib
 import os
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict
 
@@ -452,8 +452,8 @@ class _Request:
         (self.given,) = as_threats(l0, None, threat)
         _refuse_categories(self.given, source)
         self.named = self.given.name_columns(source.names)
-        without: dict[str, Any] = {"may_become": {}} if getattr(self.named, "may_become", None) else {}
-        facts = self._ask_nothing(replace(self.named, **without))  # only `certify` knows the codes of categories
+        _refuse_unseen(self.named, source)
+        facts = self._ask_nothing(self.named.name_columns(None, classifier.encoding_.categories))
         self.rule, self.noise, self.resolved = facts.rule, facts.noise, facts.threat
 
     def _ask_nothing(self, threat: Threat) -> Certificates:
@@ -485,8 +485,8 @@ class _Request:
             "frozen": list(by_name(dict.fromkeys(threat.frozen))),
             "limits": by_name(threat.limits),
             "domain": by_name(threat.domain),
-            "steps": by_name(getattr(threat, "steps", {})),
-            "may_become": by_name(getattr(threat, "may_become", {})),
+            "steps": by_name(threat.steps),
+            "may_become": {name: list(values) for name, values in by_name(threat.may_become).items()},
             "fixed": [names[at] for at, can_move in zip(numerical, free.tolist(), strict=True) if not can_move],
         }
 
@@ -501,11 +501,27 @@ def _refuse_categories(threat: Threat, source: MatchedFile) -> None:
     """Refuse limits of categorical columns by the names that the user knows."""
     categorical = {source.names[at] for at in source.encoding.categorical}
     for field in ("limits", "domain", "steps"):
-        for column in getattr(threat, field, {}):
+        for column in getattr(threat, field):
             if column in categorical:
                 raise ValueError(
                     f"`{field}` of Threat must name numerical columns, got {column!r}, which is categorical: `l0` says "
                     "how many of those may change, `frozen` which may not."
+                )
+
+
+def _refuse_unseen(threat: Threat, source: MatchedFile) -> None:
+    """Refuse values that training did not see among those that a category may become: in a file they are slips."""
+    for column, values in threat.may_become.items():
+        known = source.encoding.categories.get(int(column), ())
+        for value in values if known else ():
+            if value not in known:
+                near = difflib.get_close_matches(str(value), [one for one in known if isinstance(one, str)], n=1)
+                more = ", ..." if len(known) > _SHOWN_EDGES else ""
+                listed = f": its values are {', '.join(map(quote_short, known[:_SHOWN_EDGES]))}{more}."
+                meant = f"; did you mean {quote_short(near[0])}?" if near else listed
+                raise ValueError(
+                    f"`may_become` of Threat names {quote_short(value)} for {quote_short(source.names[int(column)])}, "
+                    f"which training did not see{meant}"
                 )
 
 

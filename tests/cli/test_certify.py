@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from derand import Threat
 from tests.cli.running import read_help, run
 
 
@@ -122,7 +120,6 @@ def test_a_threat_in_a_file_is_that_of_the_options(data: Path, model: Path, tmp_
     assert said[0] == said[1]
 
 
-@pytest.mark.skipif("steps" not in {field.name for field in fields(Threat)}, reason="Threat has no steps")
 def test_steps_are_passed_on(data: Path, model: Path, tmp_path: Path) -> None:
     """In words and in JSON."""
     arguments = [model, data, "-o", tmp_path / "out.csv", "--norm", "none", "--rule", "mean", "--noise", "none"]

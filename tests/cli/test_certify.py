@@ -80,6 +80,13 @@ def test_options_say_what_may_change(data: Path, model: Path, tmp_path: Path) ->
     assert pd.read_csv(out)["label"].tolist() == pd.read_csv(plain)["label"].tolist()
 
 
+def test_norm_0_is_no_ball_in_words(data: Path, model: Path, tmp_path: Path) -> None:
+    """It counts columns, and must not be taken for the number of categorical changes."""
+    result = run("certify", model, data, "-o", tmp_path / "out.csv", "--rule", "mean", "--norm", "0", "--l0", "2")
+    told = "threat: any so many numerical columns, to anything (norm 0), and at most 2 categorical changes"
+    assert told in result.output
+
+
 def test_limits_alone_give_verdicts_and_witnesses(data: Path, model: Path, tmp_path: Path) -> None:
     """How many decisions can be flipped, by which proof the others hold, and which columns stay as they are."""
     out, flips = tmp_path / "out.csv", tmp_path / "flips.csv"

@@ -231,6 +231,8 @@ def _describe_threat(threat: ThreatSummary) -> dict[str, str]:
     changes = f", and at most {l0} categorical {'change' if l0 == 1 else 'changes'}" if l0 else ""
     unseen = "" if threat["unseen"] or not l0 else ", to values that training saw"
     ball = "limits alone, no ball" if norm is None else f"l{norm:g} balls"
+    if norm == 0:
+        ball = "any so many numerical columns, to anything (norm 0)"
     facts = {
         "threat": f"{ball}{changes}{unseen}",
         "limits": "; ".join(f"{_name(column)} {_write_limit(limit)}" for column, limit in threat["limits"].items()),

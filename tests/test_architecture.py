@@ -20,6 +20,7 @@ ORDER = [
     {"kernels"},
     {"noise"},
     {"threat"},
+    {"threat_text"},
     {"model"},
     {"certificates"},
     {"metrics", "frames", "datasets"},

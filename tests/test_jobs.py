@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow.csv as arrow_csv
 import pytest
 
-from derand import AdditiveEnsemble, CertificateReport, WeightedVote, certified_accuracy, load, save
+from derand import AdditiveEnsemble, CertificateReport, Threat, WeightedVote, certified_accuracy, load, save
 from derand.estimators import TRAINERS, StumpClassifier
 from derand.frames import ColumnCheck, ColumnKind, ColumnUse, TableEncoding, _files
 from derand.jobs import _summarize_columns, certify_file, report_file, train_file
@@ -108,11 +108,12 @@ def test_certifying_a_file_in_batches_equals_certifying_it_at_once(
     features = frame[["x", "job", "floor", "member"]].astype({"floor": str, "member": str})
     expected = load(model).certify(features, l0=1)
     written = arrow_csv.read_csv(out).to_pandas() if suffix == "csv" else pd.read_parquet(out)
-    assert list(written.columns) == ["row", "label", "failure", "radius"]
+    assert list(written.columns) == ["row", "label", "failure", "radius", "proof"]
     assert written["row"].tolist() == list(range(1, 1001))
     assert written["label"].tolist() == expected.label.tolist()
     assert written["failure"].tolist() == expected.failure.tolist()
     assert written["radius"].tolist() == expected.radius.tolist()
+    assert written["proof"].tolist() == expected.proof.tolist()
     assert len(batches) > 5
     assert sum(batches) == summary["rows"] == 1000
     assert summary["columns_not_used"] == ["name"]
@@ -342,18 +343,202 @@ CERTIFYING_ERRORS: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], dict[
     "a feature as target": (edit_nothing, {"target": "job"}, "'job' is a feature of the model"),
     "no rows": (lambda frame: frame[:0], {}, "has a header line but no rows"),
     "negative l0": (edit_nothing, {"l0": -1}, "`l0` must be"),
+    "l0 beside a threat": (edit_nothing, {"l0": 1, "threat": Threat()}, "Give `l0` or `threat`, got both"),
+    "an unknown rule": (edit_nothing, {"rule": "dice"}, "`rule` must be one of"),
+    "an unknown proof": (edit_nothing, {"proof": "none"}, "`proof` must be"),
+    "an unknown noise": (edit_nothing, {"noise": "pink:1"}, "Unknown noise 'pink'"),
+    "a vote without noise": (edit_nothing, {"noise": "none"}, "`noise` must not be None under the rule 'vote'"),
+    "another norm": (edit_nothing, {"threat": Threat(norm=3)}, "`norm` of Threat must be one of"),
+    "no such column": (edit_nothing, {"threat": Threat(frozen=["jobb"])}, "'jobb', which does not exist; did you mean"),
+    "a limit of a category": (
+        edit_nothing,
+        {"threat": Threat(limits={"job": 1})},
+        "got 'job', which is categorical: `l0` says",
+    ),
+    "a domain without a row's own value": (
+        with_cell("x", [250], 9.5),
+        {"threat": Threat(domain={"x": (-9, 9)})},
+        r"new\.csv has 9\.5 in row 251 of the column 'x', outside of its domain from -9 to 9",
+    ),
+    "gaps in a column with a domain": (
+        with_cell("x", [41], None),
+        {"threat": Threat(domain={"x": (-9, 9)})},
+        r"in 'x' \(1 of 300 cells\)",
+    ),
+    "a value of no category": (
+        edit_nothing,
+        {"threat": Threat(l0=1, may_become={"job": ["clrek"]})},
+        "names 'clrek' for 'job', which training did not see; did you mean 'clerk'",
+    ),
+    "a value of another type": (
+        edit_nothing,
+        {"threat": Threat(l0=1, may_become={"floor": [3]})},
+        "names 3 for 'floor', which training did not see; did you mean '3'",
+    ),
+    "values of a number": (edit_nothing, {"threat": Threat(may_become={"x": [3]})}, "must name categorical columns"),
+    "witnesses in a ball": (edit_nothing, {"witness": "out_flips.csv"}, r"\(norm none\), got norm 2"),
+    "no such file of a threat": (edit_nothing, {"threat": "absent.toml"}, "absent.toml does not exist"),
 }
 
 
 @pytest.mark.parametrize(("edit", "options", "message"), CERTIFYING_ERRORS.values(), ids=CERTIFYING_ERRORS.keys())
 def test_a_file_that_does_not_fit_the_model_is_refused(
-    edit: Callable[[pd.DataFrame], pd.DataFrame], options: dict[str, Any], message: str, model: Path, tmp_path: Path
+    edit: Callable[[pd.DataFrame], pd.DataFrame],
+    options: dict[str, Any],
+    message: str,
+    model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One clear error, and nothing half written."""
     edit(make_frame()).to_csv(tmp_path / "new.csv", index=False)
-    with pytest.raises(ValueError, match=message):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(_files, "_BATCH_ROWS", 64)
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
         certify_file(model, tmp_path / "new.csv", tmp_path / "out.csv", **options)
     assert not [path for path in tmp_path.iterdir() if "out" in path.name]
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "nothing": {},
+    "the paper's proof": {"proof": "paper"},
+    "linf": {"threat": Threat(norm=np.inf)},
+    "columns": {"threat": Threat(norm=0, l0=1)},
+    "limits in a ball": {"threat": Threat(limits={"x": "20%"}, frozen=["job"], l0=1, unseen=False)},
+    "values": {
+        "threat": Threat(norm=None, steps={"floor": 1}, limits={"floor": 1}, may_become={"job": ["cook"]}, l0=1)
+    },
+    "limits alone": {"threat": Threat(norm=None, limits={"*": 0.5}, domain={"floor": (0, 9)}, l0=1)},
+}
+
+
+@pytest.mark.parametrize("rule", ["vote", "mean"])
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
+def test_a_file_is_certified_as_its_rows_are(rule: str, options: dict[str, Any], data: Path, tmp_path: Path) -> None:
+    """Labels, radii or verdicts, and proofs, by any rule and under any threat; labels are those without a threat."""
+    if rule == "mean" and "proof" in options:
+        return
+    train_file(data, "label", tmp_path / "model.json")
+    summary = certify_file(tmp_path / "model.json", data, tmp_path / "out.csv", target="label", rule=rule, **options)
+    written = pd.read_csv(tmp_path / "out.csv", keep_default_na=False)
+    classifier, frame = load(tmp_path / "model.json"), make_frame()
+    rows = frame[list(classifier.feature_names_in_)].astype({"floor": float, "member": str})
+    expected = classifier.certify(rows, rule=rule, **options)
+    assert written["label"].tolist() == expected.label.tolist() == classifier.certify(rows, rule=rule).label.tolist()
+    assert written["proof"].tolist() == expected.proof.tolist()
+    assert summary["proofs"] == {name: int((expected.proof == name).sum()) for name in sorted(set(expected.proof))}
+    assert (summary["rule"], summary["norm"], summary["l0"]) == (rule, expected.norm, expected.l0)
+    held = expected.radius > 0
+    if expected.verdict is None:
+        assert written["radius"].astype(float).tolist() == expected.radius.tolist()
+        assert "verdicts" not in summary
+        return
+    assert list(written.columns) == ["row", "label", "failure", "verdict", "proof"]
+    assert written["verdict"].tolist() == expected.verdict.tolist()
+    assert summary["verdicts"] == {name: int((expected.verdict == name).sum()) for name in summary["verdicts"]}
+    assert sum(summary["verdicts"].values()) == 300
+    assert summary["proven_accuracy"] == pytest.approx((held & (expected.label == frame["label"].to_numpy())).mean())
+    assert "certified_accuracy" not in summary
+
+
+def make_mixed(n_rows: int, seed: int) -> pd.DataFrame:
+    """Numbers, whole numbers, text, and categories that training does not see."""
+    frame = make_frame(n_rows, seed)[["x", "job", "member", "label"]]
+    size = np.random.default_rng(seed).integers(0, 9, size=n_rows)
+    return frame.assign(size=size, label=np.where(frame["x"] + (frame["job"] == "cook") + size / 4 > 1.2, "yes", "no"))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "noise", "more"),
+    [
+        ("csv", None, {}),
+        ("csv", "none", {"frozen": ["job"], "steps": {"size": 1}}),
+        ("parquet", "none", {"may_become": {"job": ["cook"]}}),
+    ],
+)
+def test_witnesses_that_are_read_back_get_the_other_label(
+    suffix: str, noise: str | None, more: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line per row that flips, within the limits; what did not change is written as it was."""
+    monkeypatch.setattr(_files, "_BLOCK_BYTES", 2**11)
+    monkeypatch.setattr(_files, "_BATCH_ROWS", 64)
+    make_mixed(300, 0).to_csv(tmp_path / "data.csv", index=False)
+    model, out, flips = tmp_path / "model.json", tmp_path / "out.csv", tmp_path / f"flips.{suffix}"
+    train_file(tmp_path / "data.csv", "label", model)
+    new = make_mixed(500, 1).astype({"job": object})
+    new.loc[::5, "job"] = "pilot"
+    new.loc[1::5, "job"] = None
+    new.to_csv(tmp_path / "new.csv", index=False)
+    asked: dict[str, Any] = {"rule": "mean", "noise": noise}
+    threat = Threat(norm=None, limits={"x": 0.7, "size": (0, 2)}, l0=1, **more)
+    summary = certify_file(model, tmp_path / "new.csv", out, threat=threat, witness=flips, **asked)
+    certified = pd.read_csv(out)
+    again = pd.read_csv(flips) if suffix == "csv" else pd.read_parquet(flips)
+    assert list(again.columns) == ["row", "label", "new_label", "x", "job", "member", "size"]
+    assert again["row"].tolist() == certified.loc[certified["verdict"] == "flips", "row"].tolist()
+    assert 0 < len(again) == summary["verdicts"]["flips"]
+    assert (again["label"] != again["new_label"]).all()
+    certify_file(model, flips, tmp_path / "again.csv", **asked)
+    assert pd.read_csv(tmp_path / "again.csv")["label"].tolist() == again["new_label"].tolist()
+    before = new.iloc[again["row"] - 1].reset_index(drop=True)
+    assert ((again["x"] - before["x"]).abs() <= 0.7 + 1e-12).all()
+    assert again["size"].sub(before["size"]).between(0, 2).all()
+    changed = (again["job"].fillna("") != before["job"].fillna("")).astype(int)
+    changed += again["member"].astype(str) != before["member"].astype(str)
+    assert changed.max() == 1
+    if "frozen" in more:
+        assert again["job"].fillna("").tolist() == before["job"].fillna("").tolist()
+        assert "pilot" in set(again["job"])
+    if "steps" in more:
+        assert (again["size"] == again["size"].round()).all()
+    if "may_become" in more:
+        assert set(again["job"][again["job"].fillna("") != before["job"].fillna("")]) == {"cook"}
+    if suffix == "csv":
+        cells = [line.split(",") for line in flips.read_text().splitlines()[1:]]
+        assert all(cell[-1].isdigit() for cell, step in zip(cells, again["size"], strict=True) if step == int(step))
+
+
+def test_a_file_without_witnesses_has_a_header(tmp_path: Path) -> None:
+    """No row flips where nothing may change; our columns give way to the table's."""
+    frame = pd.DataFrame({"row": [0.0, 1, 5, 6], "label": ["a", "a", "b", "b"], "y": [0, 0, 1, 1]})
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    model, flips = tmp_path / "model.json", tmp_path / "flips.csv"
+    train_file(tmp_path / "data.csv", "y", model)
+    summary = certify_file(model, tmp_path / "data.csv", tmp_path / "out.csv", threat=Threat(norm=None), witness=flips)
+    assert summary["verdicts"] == {"holds": 4, "flips": 0, "undecided": 0}
+    assert summary["threat"]["fixed"] == ["row"]
+    assert flips.read_text() == '"_row","_label","new_label","row","label"\n'
+    with pytest.raises(ValueError, match="name another file"):
+        certify_file(model, tmp_path / "data.csv", flips, threat=Threat(norm=None), witness=flips)
+    with pytest.raises(ValueError, match="is also an input"):
+        certify_file(model, tmp_path / "data.csv", flips, threat=Threat(norm=None), witness=model)
+
+
+def test_a_threat_in_a_file_is_that_of_the_library(model: Path, data: Path, tmp_path: Path) -> None:
+    """Also units by name, where columns that are not named keep those of the noise; the file is never an output."""
+    path = tmp_path / "threat.toml"
+    path.write_text('norm = 1\nl0 = 1\nfrozen = ["job"]\n[units]\nx = 2\n[limits]\nx = [0.5, 1]\n')
+    units = list(load(model).noise_.units)
+    units[0] = 2.0
+    same = Threat(norm=1, l0=1, frozen=("job",), units=tuple(units), limits={"x": (0.5, 1)})
+    summaries = [certify_file(model, data, tmp_path / f"out{k}.csv", threat=t) for k, t in enumerate([path, same])]
+    assert (tmp_path / "out0.csv").read_bytes() == (tmp_path / "out1.csv").read_bytes()
+    assert summaries[0]["threat"] == summaries[1]["threat"]
+    assert summaries[0]["threat"]["units"] == {"x": 2.0}
+    with pytest.raises(ValueError, match="is also an input"):
+        certify_file(model, data, path, threat=path)
+
+
+def test_columns_of_a_nameless_model_are_named_as_in_the_file(tmp_path: Path) -> None:
+    """A threat names what the user sees."""
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    save(StumpClassifier().fit(X, X[:, 0] > 0), tmp_path / "model.json")
+    pd.DataFrame(X, columns=["a", "b"]).to_csv(tmp_path / "data.csv", index=False)
+    for threat in (Threat(norm=None, limits={"a": 1}), Threat(norm=None, limits={0: 1})):
+        summary = certify_file(tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "out.csv", threat=threat)
+        assert summary["threat"]["limits"] == {"a": 1.0}
+        assert summary["threat"]["fixed"] == ["b"]
+        assert summary["verdicts"]["flips"] > 0
 
 
 def test_a_bare_ensemble_is_not_certified_from_files(tmp_path: Path, data: Path) -> None:
@@ -366,7 +551,7 @@ def test_a_bare_ensemble_is_not_certified_from_files(tmp_path: Path, data: Path)
 def test_a_written_csv_file_is_read_by_others(model: Path, data: Path, tmp_path: Path) -> None:
     """The result is ordinary CSV."""
     certify_file(model, data, tmp_path / "out.csv")
-    assert arrow_csv.read_csv(tmp_path / "out.csv").column_names == ["row", "label", "failure", "radius"]
+    assert arrow_csv.read_csv(tmp_path / "out.csv").column_names == ["row", "label", "failure", "radius", "proof"]
 
 
 def test_a_report_on_a_file_equals_a_report_on_its_rows(data: Path, model: Path, tmp_path: Path) -> None:

@@ -6,17 +6,21 @@ how results are printed, nor how files are read and which columns are useful: `d
 
 from __future__ import annotations
 
+import difflib
 import os
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
-from derand.certificates import Certificates
+from derand._arrays import FloatArray, IntArray
+from derand.certificates import Certificates, find_labels
 from derand.estimators import TRAINERS
 from derand.files import PathLike, require_writable
 from derand.frames import (
@@ -24,6 +28,7 @@ from derand.frames import (
     ColumnKind,
     ColumnUse,
     Labels,
+    MatchedFile,
     TableEncoding,
     TableFile,
     check_columns,
@@ -34,10 +39,12 @@ from derand.frames import (
 )
 from derand.metrics import ShareAtRadius, average_certified_radius, certified_accuracy
 from derand.model import Model
-from derand.noise import Noise, as_noise
+from derand.noise import Noise, as_noise, as_noise_or_none
 from derand.report import CertificateReport
 from derand.storage import load, save
 from derand.text import quote_short
+from derand.threat import Column, Limit, Threat, as_threats
+from derand.threat_text import read_threat
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,27 +82,55 @@ class TrainingSummary(TypedDict):
 
 
 class _TallySummary(TypedDict):
-    """Results of all batches in short; accuracies where there is a target."""
+    """Results of all batches in short; accuracies where there is a target, radii where there is a ball."""
 
     rows: int
     certified_rows: int
-    rows_of_infinite_radius: int
+    proofs: dict[str, int]
+    """How many rows are certified by which proof; "none" where nothing is."""
+    rows_of_infinite_radius: NotRequired[int]
+    verdicts: NotRequired[dict[str, int]]
+    """Where limits alone say what may change: how many rows hold, flip, or are undecided."""
     accuracy: NotRequired[float]
     certified_accuracy: NotRequired[list[ShareAtRadius]]
     average_certified_radius: NotRequired[float]
+    proven_accuracy: NotRequired[float]
+    """Where limits alone say what may change: right, and proven to hold within them."""
+
+
+class ThreatSummary(TypedDict):
+    """What may change, with columns by name."""
+
+    norm: float | None
+    l0: int
+    unseen: bool
+    units: dict[str, float] | None
+    """Of the numerical columns, in a ball; None where all are 1."""
+    frozen: list[str]
+    limits: dict[str, Limit]
+    domain: dict[str, tuple[float, float]]
+    steps: dict[str, float]
+    may_become: dict[str, list[Any]]
+    fixed: list[str]
+    """Numerical columns that cannot change: frozen ones and, without a ball, those without limits and domain."""
 
 
 class CertifyingSummary(_TallySummary):
     """What `certify_file` read and what it did not, and the results in short."""
 
     output: str
+    witness: str | None
     columns_not_used: list[str]
     unseen_categories: dict[str, int]
     empty_columns: list[str]
     """Categorical ones without any value, which count like values that training did not see."""
+    rule: str
+    proof: str
+    """Which proofs were allowed."""
     noise: str
-    norm: int
+    norm: float | None
     l0: int
+    threat: ThreatSummary
     seconds: float
 
 
@@ -119,7 +154,19 @@ class _Classifier(Protocol):
     classes_: Labels
     n_features_in_: int
 
-    def certify(self, X: object, l0: int = 0) -> Certificates: ...
+    def certify(
+        self, X: object, *, threat: Threat, rule: str | None, proof: str, noise: Noise | str | None
+    ) -> Certificates: ...
+
+    def certify_encoded(
+        self,
+        rows: FloatArray,
+        threats: Sequence[Threat],
+        *,
+        rule: str | None,
+        proof: str,
+        noise: Noise | str | None,
+    ) -> list[Certificates]: ...
 
 
 def train_file(
@@ -288,11 +335,18 @@ def certify_file(
     *,
     target: str | None = None,
     radii: Sequence[float] = (0.0, 0.25, 0.5, 1.0),
-    l0: int = 0,
+    l0: int | None = None,
+    rule: str | None = None,
+    proof: str = "best",
+    noise: Noise | str | None = None,
+    threat: Threat | PathLike | None = None,
+    witness: PathLike | None = None,
     safe_csv: bool = False,
     advance: Callable[[int], None] = lambda rows: None,
 ) -> CertifyingSummary:
-    """Certify every row of a CSV or Parquet file, batch by batch, and write row, label, failure and radius.
+    """Certify every row of a CSV or Parquet file, batch by batch, and write row, label, failure, radius and proof.
+
+    Where limits alone say what may change (`norm=None` of the threat), there is a verdict instead of a radius.
 
     Parameters
     ----------
@@ -306,10 +360,17 @@ def certify_file(
         Column with the true labels.
     radii : sequence of float
         Where certified accuracy is measured, with a target.
-    l0 : int
-        How many categorical features may change at the same time.
+    l0 : int or None
+        How many categorical features may change at the same time. None is 0.
+    rule, proof, noise
+        As for `certify` of the classifier.
+    threat : Threat, path-like or None
+        What may change, instead of `l0`, with columns by their names in the file; or a TOML file that says it.
+    witness : path-like or None
+        .csv or .parquet, for a threat without norm: one line per row that flips, with row, label, new_label and the
+        classifier's columns, changed so that they get the new label.
     safe_csv : bool
-        Put an apostrophe before labels that a spreadsheet would take for a formula; for .csv alone.
+        Put an apostrophe before text that a spreadsheet would take for a formula; for .csv alone.
     advance : callable
         Called with the number of rows of each batch that is done.
 
@@ -319,38 +380,195 @@ def certify_file(
         A dict: what was read, what was not, and the results in short.
     """
     start = time.perf_counter()
-    require_writable(output, model, data)
+    as_noise_or_none(noise)  # refused before any file is looked at
+    inputs = [model, data, *([threat] if threat is not None and not isinstance(threat, Threat) else [])]
+    require_writable(output, *inputs)
+    if witness is not None:
+        require_writable(witness, *inputs)
+        if os.path.realpath(witness) == os.path.realpath(output):
+            raise ValueError(f"The witnesses cannot go to {os.fspath(output)} as well: name another file.")
     classifier = _load_classifier(model)
     source = match_file(data, classifier.encoding_, target=target, classes=classifier.classes_)
+    request = _Request(classifier, source, l0, threat, rule=rule, proof=proof, noise=noise)
+    if witness is not None and request.resolved.norm is not None:
+        raise ValueError(
+            "Witnesses are written only where limits alone say what may change (norm none), got norm "
+            f"{request.resolved.norm}."
+        )
     tally = _Tally(radii)
-    with write_batches(output, safe_csv=safe_csv) as write:
+    with ExitStack() as files:
+        write = files.enter_context(write_batches(output, safe_csv=safe_csv))
+        write_flips = None if witness is None else files.enter_context(write_batches(witness, safe_csv=safe_csv))
         for batch in source.read_batches():
-            rows, labels = source.split(batch, first_row=tally.n_rows + 1)
-            with source.name_gaps(batch, first_row=tally.n_rows + 1):
-                certificates = classifier.certify(rows, l0=l0)
-            write(
-                {
-                    "row": np.arange(tally.n_rows + 1, tally.n_rows + 1 + batch.num_rows),
-                    "label": certificates.label,
-                    "failure": certificates.failure,
-                    "radius": certificates.radius,
-                }
-            )
+            first_row = tally.n_rows + 1
+            rows, labels = source.split(batch, first_row=first_row)
+            with source.name_gaps(batch, first_row=first_row):
+                certificates = request.certify(rows, batch, first_row)
+            write(_list_results(certificates, first_row))
+            if write_flips is not None:
+                flips = _find_flips(certificates)
+                if flips.size or not tally.n_rows:  # a file without witnesses has a header line
+                    write_flips(_list_flips(classifier, source, batch, certificates, flips, first_row))
             tally.add(certificates, labels, source.count_unseen(batch), source.find_empty(batch))
             advance(batch.num_rows)
         if not tally.n_rows:
             raise ValueError(f"{data} has a header line but no rows.")
     return {
         "output": os.fspath(output),
+        "witness": None if witness is None else os.fspath(witness),
         "columns_not_used": [name for name in source.file.names if name not in source.kinds],
         "unseen_categories": dict(tally.unseen),
         "empty_columns": sorted(tally.empty or ()),
-        "noise": str(classifier.noise_),
-        "norm": classifier.noise_.norm,
-        "l0": l0,
+        "rule": request.rule,
+        "proof": proof,
+        "noise": "none" if request.noise is None else str(request.noise),
+        "norm": request.resolved.ball_norm,
+        "l0": request.resolved.l0,
+        "threat": request.summarize(),
         **tally.summarize(),
         "seconds": time.perf_counter() - start,
     }
+
+
+class _Request:
+    """What is asked about the rows of a file; refused before any row is read where it makes no sense."""
+
+    def __init__(
+        self,
+        classifier: _Classifier,
+        source: MatchedFile,
+        l0: int | None,
+        threat: Threat | PathLike | None,
+        *,
+        rule: str | None,
+        proof: str,
+        noise: Noise | str | None,
+    ) -> None:
+        self._classifier, self._source = classifier, source
+        self._asked: _Asked = {"rule": rule, "proof": proof, "noise": noise}
+        if threat is not None and not isinstance(threat, Threat):
+            units = None if (own := self._ask_nothing(Threat()).noise) is None else own.units
+            threat = read_threat(threat, source.names, units)
+        (self.given,) = as_threats(l0, None, threat)
+        _refuse_categories(self.given, source)
+        self.named = self.given.name_columns(source.names)
+        _refuse_unseen(self.named, source)
+        facts = self._ask_nothing(self.named.name_columns(None, classifier.encoding_.categories))
+        self.rule, self.noise, self.resolved = facts.rule, facts.noise, facts.threat
+
+    def _ask_nothing(self, threat: Threat) -> Certificates:
+        """The certificates of no rows: they know what was asked for, and are refused as those of rows would be."""
+        nothing = np.empty((0, self._classifier.encoding_.n_features))
+        return self._classifier.certify_encoded(nothing, [threat], **self._asked)[0]
+
+    def certify(self, rows: object, batch: pa.Table, first_row: int) -> Certificates:
+        """The certificates of a batch."""
+        for column, ends in self.named.domain.items():
+            assert isinstance(column, int)  # `name_columns` saw to that
+            self._source.require_between(batch, column, ends, first_row)
+        return self._classifier.certify(rows, threat=self.named, **self._asked)
+
+    def summarize(self) -> ThreatSummary:
+        """What may change, with columns by name."""
+        names, numerical = self._source.names, self._classifier.encoding_.numerical
+
+        def by_name(values: Mapping[Column, Any]) -> dict[str, Any]:
+            return {names[at] if isinstance(at, int) else at: value for at, value in values.items()}
+
+        units, threat = self.resolved.units, self.given
+        free = self.named.find_free(numerical)
+        return {
+            "norm": self.resolved.ball_norm,
+            "l0": threat.l0,
+            "unseen": bool(threat.unseen),
+            "units": None if units is None else {names[at]: units[at] for at in numerical},
+            "frozen": list(by_name(dict.fromkeys(threat.frozen))),
+            "limits": by_name(threat.limits),
+            "domain": by_name(threat.domain),
+            "steps": by_name(threat.steps),
+            "may_become": {name: list(values) for name, values in by_name(threat.may_become).items()},
+            "fixed": [names[at] for at, can_move in zip(numerical, free.tolist(), strict=True) if not can_move],
+        }
+
+
+class _Asked(TypedDict):
+    rule: str | None
+    proof: str
+    noise: Noise | str | None
+
+
+def _refuse_categories(threat: Threat, source: MatchedFile) -> None:
+    """Refuse limits of categorical columns by the names that the user knows."""
+    categorical = {source.names[at] for at in source.encoding.categorical}
+    for field in ("limits", "domain", "steps"):
+        for column in getattr(threat, field):
+            if column in categorical:
+                raise ValueError(
+                    f"`{field}` of Threat must name numerical columns, got {column!r}, which is categorical: `l0` says "
+                    "how many of those may change, `frozen` which may not."
+                )
+
+
+def _refuse_unseen(threat: Threat, source: MatchedFile) -> None:
+    """Refuse values that training did not see among those that a category may become: in a file they are slips."""
+    for column, values in threat.may_become.items():
+        known = source.encoding.categories.get(int(column), ())
+        for value in values if known else ():
+            if value not in known:
+                near = difflib.get_close_matches(str(value), [one for one in known if isinstance(one, str)], n=1)
+                more = ", ..." if len(known) > _SHOWN_EDGES else ""
+                listed = f": its values are {', '.join(map(quote_short, known[:_SHOWN_EDGES]))}{more}."
+                meant = f"; did you mean {quote_short(near[0])}?" if near else listed
+                raise ValueError(
+                    f"`may_become` of Threat names {quote_short(value)} for {quote_short(source.names[int(column)])}, "
+                    f"which training did not see{meant}"
+                )
+
+
+def _list_results(certificates: Certificates, first_row: int) -> dict[str, NDArray[Any]]:
+    """What is written of a batch, by column."""
+    held = {"radius": certificates.radius} if certificates.verdict is None else {"verdict": certificates.verdict}
+    return {
+        "row": np.arange(first_row, first_row + len(certificates)),
+        "label": certificates.label,
+        "failure": certificates.failure,
+        **held,
+        "proof": certificates.proof,
+    }
+
+
+def _find_flips(certificates: Certificates) -> IntArray:
+    assert certificates.flips is not None  # without a norm there are flips, and witnesses of them
+    return np.flatnonzero(certificates.flips)
+
+
+def _list_flips(
+    classifier: _Classifier,
+    source: MatchedFile,
+    batch: pa.Table,
+    certificates: Certificates,
+    at: IntArray,
+    first_row: int,
+) -> dict[str, Any]:
+    """What is written of the rows of a batch that flip, by column; ours give way to columns of the same name."""
+    import pyarrow as pa
+
+    assert certificates.witness is not None
+    changed = certificates.witness[at]
+    codes = find_labels(classifier.ensemble_, changed, certificates.noise, rule=certificates.rule)
+    classes = classifier.classes_.tolist()
+    kind = pa.array(classes).type
+    own: dict[str, Any] = {
+        "row": at + first_row,
+        "label": pa.array(certificates.label[at].tolist(), type=kind),
+        "new_label": pa.array([classes[code] for code in codes.tolist()], type=kind),
+    }
+    for name in list(own):
+        free = name
+        while free in source.names:
+            free = f"_{free}"
+        own[free] = own.pop(name)
+    return {**own, **source.decode(batch.take(at), changed)}
 
 
 def report_file(
@@ -443,9 +661,12 @@ class _Tally:
 
     def __init__(self, radii: Sequence[float]) -> None:
         self.radii = list(radii)
-        self.n_rows = self.n_certified = self.n_infinite = self.n_labelled = self.n_correct = 0
+        self.n_rows = self.n_certified = self.n_infinite = self.n_labelled = self.n_correct = self.n_proven = 0
         self.held = np.zeros(len(self.radii))
         self.radius_of_correct = 0.0
+        self.proofs: Counter[str] = Counter()
+        self.verdicts: Counter[str] | None = None
+        """None where there are radii."""
         self.unseen: Counter[str] = Counter()
         self.empty: set[str] | None = None
         """Columns that were empty in every batch; None before the first."""
@@ -458,24 +679,43 @@ class _Tally:
         self.n_rows += len(certificates)
         self.n_certified += int((certificates.radius > 0).sum())
         self.n_infinite += int(np.isinf(certificates.radius).sum())
+        self.proofs.update(_count(certificates.proof))
+        if certificates.verdict is not None:
+            self.verdicts = (self.verdicts or Counter()) + _count(certificates.verdict)
         if labels is None:
             return
+        correct = labels == certificates.label
         self.n_labelled += len(labels)
-        self.n_correct += int((labels == certificates.label).sum())
-        self.held += np.rint(certified_accuracy(labels, certificates, self.radii) * len(labels))
-        self.radius_of_correct += average_certified_radius(labels, certificates) * len(labels)
+        self.n_correct += int(correct.sum())
+        self.n_proven += int((correct & (certificates.radius > 0)).sum())
+        if certificates.verdict is None:
+            self.held += np.rint(certified_accuracy(labels, certificates, self.radii) * len(labels))
+            self.radius_of_correct += average_certified_radius(labels, certificates) * len(labels)
 
     def summarize(self) -> _TallySummary:
         result: _TallySummary = {
             "rows": self.n_rows,
             "certified_rows": self.n_certified,
-            "rows_of_infinite_radius": self.n_infinite,
+            "proofs": dict(sorted(self.proofs.items())),
         }
-        if self.n_labelled:
-            result["accuracy"] = self.n_correct / self.n_labelled
-            result["certified_accuracy"] = [
-                {"radius": radius, "share": held / self.n_labelled}
-                for radius, held in zip(self.radii, self.held.tolist(), strict=True)
-            ]
-            result["average_certified_radius"] = self.radius_of_correct / self.n_labelled
+        if self.verdicts is None:
+            result["rows_of_infinite_radius"] = self.n_infinite
+        else:
+            result["verdicts"] = {verdict: self.verdicts[verdict] for verdict in ("holds", "flips", "undecided")}
+        if not self.n_labelled:
+            return result
+        result["accuracy"] = self.n_correct / self.n_labelled
+        if self.verdicts is not None:
+            result["proven_accuracy"] = self.n_proven / self.n_labelled
+            return result
+        result["certified_accuracy"] = [
+            {"radius": radius, "share": held / self.n_labelled}
+            for radius, held in zip(self.radii, self.held.tolist(), strict=True)
+        ]
+        result["average_certified_radius"] = self.radius_of_correct / self.n_labelled
         return result
+
+
+def _count(values: NDArray[np.str_]) -> Counter[str]:
+    found, counts = np.unique(values, return_counts=True)
+    return Counter(dict(zip(found.tolist(), counts.tolist(), strict=True)))

@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
-from tests.cli.running import run
+from tests.cli.running import read_help, run
 
 
 def test_certifying_prints_accuracy_and_writes_rows(data: Path, model: Path, tmp_path: Path) -> None:
@@ -51,3 +52,136 @@ def test_a_column_that_is_empty_throughout_is_told(data: Path, model: Path, tmp_
     result = run("certify", model, tmp_path / "empty.csv", "-o", tmp_path / "out.csv", "--safe-csv")
     assert result.exit_code == 0, result.output
     assert "values of 'size': none in any row, which counts as one that training did not see" in result.output
+
+
+def test_the_help_tells_of_rules_and_threats() -> None:
+    """Every option with what it means."""
+    words = read_help("certify")
+    for option in ("--rule", "--proof", "--noise", "--norm", "--limit", "--domain", "--step", "--freeze", "--threat"):
+        assert option in words
+    assert "COLUMN=VALUE By how much a number may change: 5%, 500, or down:up" in words
+    assert "FILE.toml What may change, in a file instead of --norm" in words
+
+
+def test_options_say_what_may_change(data: Path, model: Path, tmp_path: Path) -> None:
+    """The rule, the proofs and the threat in words; labels are those of the rule without them."""
+    out, plain = tmp_path / "out.csv", tmp_path / "plain.csv"
+    run("certify", model, data, "-o", plain, "--rule", "mean")
+    arguments = ["--rule", "mean", "--norm", "inf", "--limit", "mean area=5%", "--limit", "*=1:2", "--freeze", "size"]
+    result = run("certify", model, data, "-o", out, "--target", "label", *arguments, "--domain", "mean radius=0:30")
+    assert result.exit_code == 0, result.output
+    assert "rule: mean, by the expected score" in result.output
+    assert "threat: linf balls\n" in result.output
+    assert "limits: mean area by up to 5%; all other columns by up to 1 down and 2 up" in result.output
+    assert "domains: mean radius from 0 to 30" in result.output
+    assert "frozen columns: size" in result.output
+    assert "by the exact worst case" in result.output
+    assert "average certified radius" in result.output
+    assert pd.read_csv(out)["label"].tolist() == pd.read_csv(plain)["label"].tolist()
+
+
+def test_norm_0_is_no_ball_in_words(data: Path, model: Path, tmp_path: Path) -> None:
+    """It counts columns, and must not be taken for the number of categorical changes."""
+    result = run("certify", model, data, "-o", tmp_path / "out.csv", "--rule", "mean", "--norm", "0", "--l0", "2")
+    told = "threat: any so many numerical columns, to anything (norm 0), and at most 2 categorical changes"
+    assert told in result.output
+
+
+def test_limits_alone_give_verdicts_and_witnesses(data: Path, model: Path, tmp_path: Path) -> None:
+    """How many decisions can be flipped, by which proof the others hold, and which columns stay as they are."""
+    out, flips = tmp_path / "out.csv", tmp_path / "flips.csv"
+    limits = ["--norm", "none", "--limit", "mean area=10%", "--limit", "mean radius=0.5", "--l0", "1"]
+    asked = ["--rule", "mean", "--noise", "none"]
+    arguments = ["certify", model, data, "-o", out, "--target", "label", *asked, *limits, "--witness", flips]
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    summary = json.loads(run(*arguments, "--json").stdout)
+    verdicts = summary["verdicts"]
+    told = f"{verdicts['flips']} of 569 decisions can be flipped within these limits, {verdicts['undecided']} undecided"
+    assert told in result.output
+    assert f"correct and proven to hold within the limits: {int(1000 * summary['proven_accuracy']) / 10:.1f} %" in (
+        result.output
+    )
+    assert "noise: none, the model as deployed" in result.output
+    assert "threat: limits alone, no ball, and at most 1 categorical change" in result.output
+    assert "stay fixed, without a limit: mean texture, mean perimeter, mean smoothness, mean compact" in result.output
+    assert f"witnesses written: {flips}" in result.output
+    assert summary["threat"]["limits"] == {"mean area": "10%", "mean radius": 0.5}
+    assert summary["norm"] is None
+    assert sum(summary["proofs"].values()) == sum(verdicts.values()) == 569
+    witnesses = pd.read_csv(flips)
+    assert len(witnesses) == verdicts["flips"] > 0
+    run("certify", model, flips, "-o", tmp_path / "again.csv", *asked)
+    assert pd.read_csv(tmp_path / "again.csv")["label"].tolist() == witnesses["new_label"].tolist()
+
+
+def test_a_threat_in_a_file_is_that_of_the_options(data: Path, model: Path, tmp_path: Path) -> None:
+    """The same rows to the last bit, and the same words."""
+    (tmp_path / "threat.toml").write_text('norm = 1\nl0 = 1\nfrozen = ["mean area"]\n[limits]\n"mean radius" = "5%"\n')
+    options = ["--norm", "1", "--l0", "1", "--freeze", "mean area", "--limit", "mean radius=5%"]
+    by_options = run("certify", model, data, "-o", tmp_path / "a.csv", *options)
+    by_file = run("certify", model, data, "-o", tmp_path / "b.csv", "--threat", tmp_path / "threat.toml")
+    assert by_options.exit_code == by_file.exit_code == 0, by_file.output
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    said = [[line for line in one.output.splitlines() if "csv" not in line][:-1] for one in (by_options, by_file)]
+    assert said[0] == said[1]
+
+
+def test_steps_are_passed_on(data: Path, model: Path, tmp_path: Path) -> None:
+    """In words and in JSON."""
+    arguments = [model, data, "-o", tmp_path / "out.csv", "--norm", "none", "--rule", "mean", "--noise", "none"]
+    arguments += ["--limit", "mean area=10", "--step", "mean area=0.1"]
+    assert "steps: mean area in steps of 0.1" in run("certify", *arguments).output
+    assert json.loads(run("certify", *arguments, "--json").stdout)["threat"]["steps"] == {"mean area": 0.1}
+
+
+BAD_REQUESTS = {
+    "an unknown rule": (["--rule", "dice"], "--rule must be one of vote, mean, got 'dice'"),
+    "an unknown proof": (["--proof", "none"], "--proof must be one of best, paper, got 'none'"),
+    "an unknown norm": (["--norm", "3"], "--norm must be one of auto, 0, 1, 2, inf, none, got '3'"),
+    "a vote without noise": (["--noise", "none", "--rule", "vote"], "`noise` must not be None under the rule 'vote'"),
+    "no such noise": (["--noise", "pink:1"], "Unknown noise 'pink'"),
+    "no such column": (["--limit", "mean aera=5%"], "'mean aera', which does not exist; did you mean 'mean area'?"),
+    "no such column to freeze": (["--freeze", "sizes"], "did you mean 'size'?"),
+    "no such column of a domain": (["--domain", "mean are=0:1"], "did you mean 'mean area'?"),
+    "a negative limit": (["--limit", "mean area=-5"], "must be 0 or larger"),
+    "a limit of NaN": (["--limit", "mean area=nan"], "The limit of 'mean area' must be such as"),
+    "a limit without a value": (["--limit", "mean area"], "A limit must be written COLUMN=VALUE, got 'mean area'"),
+    "a limit of a category": (["--limit", "size=1"], "got 'size', which is categorical"),
+    "a domain of one end": (["--domain", "mean area=3"], "The domain of 'mean area' must be such as 0:1"),
+    "a domain without a row's own value": (
+        ["--domain", "mean area=0:700"],
+        "data.csv has 1001 in row 1 of the column 'mean area', outside of its domain from 0 to 700",
+    ),
+    "a step of no sense": (["--step", "mean area=0"], "The step of 'mean area' must be a positive number"),
+    "witnesses in a ball": (["--witness", "flips.csv"], "(norm none), got norm 2"),
+    "witnesses over the output": (["--norm", "none", "--witness", "o.csv"], "name another file"),
+    "witnesses of no known kind": (["--norm", "none", "--witness", "o.txt"], "must end with .csv or .parquet"),
+    "a file and an option": (
+        ["--threat", "good.toml", "--l0", "0", "--limit", "mean area=5%"],
+        "--threat says all of what may change: leave --limit, --l0 out",
+    ),
+    "a file with an unknown key": (["--threat", "bad.toml"], "bad.toml has the unknown key 'limit'; did you mean"),
+    "a file that is no TOML": (["--threat", "data.csv"], "data.csv is not a TOML file"),
+    "no such file": (["--threat", "absent.toml"], "absent.toml does not exist"),
+    "a file of a wrong type": (["--threat", "type.toml"], "type.toml: `frozen` of Threat must be a list of columns"),
+}
+
+
+@pytest.mark.usefixtures("model")
+@pytest.mark.parametrize(("options", "message"), BAD_REQUESTS.values(), ids=BAD_REQUESTS.keys())
+def test_bad_requests_are_one_line_and_exit_code_2(
+    options: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing on stdout, no new file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "good.toml").write_text("l0 = 1\n")
+    (tmp_path / "bad.toml").write_text("limit = 1\n")
+    (tmp_path / "type.toml").write_text('frozen = "size"\n')
+    before = sorted(tmp_path.iterdir())
+    result = run("certify", "model.json", "data.csv", "-o", "o.csv", *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("Error: ")
+    assert message in line
+    assert sorted(tmp_path.iterdir()) == before

@@ -77,3 +77,33 @@ def test_a_feature_is_no_target(tmp_path: Path) -> None:
     """A column cannot be both."""
     with pytest.raises(ValueError, match="'x' is a feature of the model"):
         match_file(write(tmp_path, "x\n1\n"), NAMED, target="x", classes=CLASSES)
+
+
+def test_rows_of_the_model_are_written_in_the_columns_of_the_file(tmp_path: Path) -> None:
+    """Categories by name; NaN leaves a value that training did not see, and empties one that it did."""
+    text = "owns,x,job\ntrue,1,pilot\nfalse,2,cook\ntrue,3,clerk\n,4,\n"
+    found = match_file(write(tmp_path, text), NAMED, classes=CLASSES)
+    nan = np.nan
+    rows = np.array([[1.5, nan, 0], [2, nan, 0], [3, 1, nan], [4, 0, nan]])
+    columns = {name: column.to_pylist() for name, column in found.decode(found.read_all(), rows).items()}
+    assert columns == {
+        "x": [1.5, 2.0, 3.0, 4.0],
+        "job": ["pilot", None, "cook", "clerk"],
+        "owns": [False, False, None, None],
+    }
+    nothing = found.decode(found.read_all().slice(0, 0), rows[:0])
+    assert {name: str(column.type) for name, column in nothing.items()} == {
+        "x": "double",
+        "job": "string",
+        "owns": "bool",
+    }
+
+
+def test_numbers_outside_of_their_ends_are_named_with_the_row(tmp_path: Path) -> None:
+    """The first of them; ends are included, and gaps are no business of this."""
+    found = match_file(write(tmp_path, "x,job,owns\n1,a,true\n,a,true\n2,a,true\n"), NAMED, classes=CLASSES)
+    found.require_between(found.read_all(), 0, (1, 2), first_row=11)
+    with pytest.raises(
+        ValueError, match=r"new\.csv has 2 in row 13 of the column 'x', outside of its domain from 0 to"
+    ):
+        found.require_between(found.read_all(), 0, (0, 1.5), first_row=11)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,11 +16,12 @@ from derand.cli._app import (
     make_console,
     print_facts,
     print_json,
+    require_choice,
     show_progress,
 )
 
 if TYPE_CHECKING:
-    from derand.jobs import CertifyingSummary
+    from derand.jobs import CertifyingSummary, ThreatSummary
 
 
 @add_command
@@ -27,18 +29,86 @@ def certify(
     model: Annotated[Path, typer.Argument(help="A model that `derand train` saved.", show_default=False)],
     data: Annotated[Path, typer.Argument(help="Table to certify, CSV or Parquet.", show_default=False)],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to write row, label, failure, radius.", show_default=False)
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where to write row, label, failure, radius (with --norm none: verdict) and proof.",
+            show_default=False,
+        ),
     ],
     target: Annotated[
         str | None, typer.Option(help="Column with the true labels, to measure accuracy.", show_default=False)
     ] = None,
     radii: Annotated[str, typer.Option(help="Radii at which certified accuracy is measured.")] = "0,0.25,0.5,1",
-    l0: Annotated[int, typer.Option(help="How many categorical columns may change at the same time.")] = 0,
+    rule: Annotated[
+        str | None,
+        typer.Option(
+            help="How the label is found: vote (of noisy copies) or mean (of their scores).",
+            show_default="the model's own",
+        ),
+    ] = None,
+    proof: Annotated[
+        str, typer.Option(help="What may prove a radius: best, or paper for the paper's proof alone.")
+    ] = "best",
+    noise: Annotated[
+        str | None,
+        typer.Option(
+            help="Noise to certify under, such as gaussian:0.25; none: the model as deployed, with --rule mean.",
+            show_default="the model's own",
+        ),
+    ] = None,
+    norm: Annotated[
+        str | None,
+        typer.Option(
+            help="Norm of the ball: auto (the noise's), 0, 1, 2, inf, or none: limits alone say what may change.",
+            show_default="auto",
+        ),
+    ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=VALUE",
+            help="By how much a number may change: 5%, 500, or down:up; the column * is all others. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    domain: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=LOW:HIGH", help="Between which ends a number stays. Repeatable.", show_default=False
+        ),
+    ] = None,
+    step: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=NUMBER", help="In which steps a number moves. Repeatable.", show_default=False),
+    ] = None,
+    freeze: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A column that does not change. Repeatable.", show_default=False),
+    ] = None,
+    l0: Annotated[
+        int | None, typer.Option(help="How many categorical columns may change at the same time.", show_default="0")
+    ] = None,
+    threat: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.toml",
+            help="What may change, in a file instead of --norm, --limit, --domain, --step, --freeze and --l0.",
+            show_default=False,
+        ),
+    ] = None,
+    witness: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --norm none: where to write the rows that flip, with values that flip them.", show_default=False
+        ),
+    ] = None,
     safe_csv: Annotated[
         bool,
         typer.Option(
             "--safe-csv",
-            help="For spreadsheets: put an apostrophe before labels that begin with =, +, -, @, a tab or a return.",
+            help="For spreadsheets: put an apostrophe before text that begins with =, +, -, @, a tab or a return.",
         ),
     ] = False,
     as_json: AsJson = False,
@@ -48,11 +118,41 @@ def certify(
     Columns are matched by name. The file is read and written in batches, so it may be larger than memory.
     """
     wanted = _parse_radii(radii)
+    single = {"--norm": norm, "--limit": limit, "--domain": domain, "--step": step, "--freeze": freeze, "--l0": l0}
+    beside = [option for option, value in single.items() if value is not None and value != []]
+    if threat is not None and beside:
+        raise ValueError(f"--threat says all of what may change: leave {', '.join(beside)} out, or put it in {threat}.")
     with show_progress("certifying", unit="rows") as advance:
+        from derand.certificates import RULES
         from derand.jobs import certify_file
+        from derand.threat_text import NORMS, parse_threat
 
+        require_choice("--proof", proof, ("best", "paper"))
+        if rule is not None:
+            require_choice("--rule", rule, tuple(RULES))
+        if norm is not None:
+            require_choice("--norm", norm, tuple(NORMS))
         summary = certify_file(
-            model, data, output, target=target, radii=wanted, l0=l0, safe_csv=safe_csv, advance=advance
+            model,
+            data,
+            output,
+            target=target,
+            radii=wanted,
+            rule=rule,
+            proof=proof,
+            noise=noise,
+            threat=threat
+            or parse_threat(
+                norm=norm or "auto",
+                l0=l0 or 0,
+                limits=limit or (),
+                domain=domain or (),
+                steps=step or (),
+                frozen=freeze or (),
+            ),
+            witness=witness,
+            safe_csv=safe_csv,
+            advance=advance,
         )
     if as_json:
         print_json(summary)
@@ -71,23 +171,100 @@ def _parse_radii(text: str) -> list[float]:
 
 
 def _print_summary(summary: CertifyingSummary) -> None:
-    from derand.text import format_down
+    from derand.text import format_down, format_percent
 
-    console, l0 = make_console(), summary["l0"]
+    console = make_console()
     if summary["columns_not_used"]:
         print_facts(console, {"columns not used": ", ".join(summary["columns_not_used"])})
     for name, count in summary["unseen_categories"].items():
         print_facts(console, {f"values of {name!r} that training did not see": f"{count:,}"})
     for name in summary["empty_columns"]:
         print_facts(console, {f"values of {name!r}": "none in any row, which counts as one that training did not see"})
-    changes = f", and at most {l0} categorical {'change' if l0 == 1 else 'changes'}" if l0 else ""
     facts = {
-        "noise": f"{summary['noise']}, l{summary['norm']} balls{changes}",
+        "rule": _RULES_IN_WORDS.get(summary["rule"], summary["rule"]),
+        "noise": "none, the model as deployed" if summary["noise"] == "none" else summary["noise"],
+        **_describe_threat(summary["threat"]),
         "rows": f"{summary['rows']:,}, of which {summary['certified_rows']:,} certified",
+        "proofs": _describe_proofs(summary["proofs"]),
     }
-    if summary["rows_of_infinite_radius"]:
+    if "verdicts" in summary:
+        verdicts = summary["verdicts"]
+        facts["result"] = (
+            f"{verdicts['flips']:,} of {summary['rows']:,} decisions can be flipped within these limits, "
+            f"{verdicts['undecided']:,} undecided"
+        )
+    if summary.get("rows_of_infinite_radius"):
         facts["rows that no change of numbers can flip"] = f"{summary['rows_of_infinite_radius']:,}"
-    if "accuracy" in summary:
+    if "certified_accuracy" in summary:
         console.print(make_accuracy_table(summary["accuracy"], summary["certified_accuracy"]))
         facts["average certified radius"] = format_down(summary["average_certified_radius"], 4)
-    print_facts(console, {**facts, "written": summary["output"], "time": f"{summary['seconds']:.1f} s"})
+    elif "proven_accuracy" in summary:
+        facts["correct without any change"] = format_percent(summary["accuracy"])
+        facts["correct and proven to hold within the limits"] = format_percent(summary["proven_accuracy"])
+    facts["written"] = summary["output"]
+    if summary["witness"] is not None:
+        facts["witnesses written"] = summary["witness"]
+    print_facts(console, {**facts, "time": f"{summary['seconds']:.1f} s"})
+
+
+_RULES_IN_WORDS = {
+    "vote": "vote, the label that most noisy copies of a row get",
+    "mean": "mean, by the expected score",
+}
+_PROOFS_IN_WORDS = {
+    "paper": "by the paper's proof",
+    "dual": "by a price per distance (dual)",
+    "exact": "by the exact worst case",
+    "none": "not certified",
+}
+
+
+def _describe_proofs(counts: Mapping[str, int]) -> str:
+    """How many rows by which proof, those without any last."""
+    order = sorted(counts, key=lambda name: (name == "none", name))
+    return ", ".join(f"{counts[name]:,} {_PROOFS_IN_WORDS.get(name, name)}" for name in order)
+
+
+def _describe_threat(threat: ThreatSummary) -> dict[str, str]:
+    """What may change, one fact per kind of it."""
+    norm, l0 = threat["norm"], threat["l0"]
+    changes = f", and at most {l0} categorical {'change' if l0 == 1 else 'changes'}" if l0 else ""
+    unseen = "" if threat["unseen"] or not l0 else ", to values that training saw"
+    ball = "limits alone, no ball" if norm is None else f"l{norm:g} balls"
+    if norm == 0:
+        ball = "any so many numerical columns, to anything (norm 0)"
+    facts = {
+        "threat": f"{ball}{changes}{unseen}",
+        "limits": "; ".join(f"{_name(column)} {_write_limit(limit)}" for column, limit in threat["limits"].items()),
+        "domains": "; ".join(
+            f"{_name(column)} from {_write(low)} to {_write(high)}" for column, (low, high) in threat["domain"].items()
+        ),
+        "steps": "; ".join(f"{column} in steps of {_write(step)}" for column, step in threat["steps"].items()),
+        "may become": "; ".join(
+            f"{column} {', '.join(map(str, values))}" for column, values in threat["may_become"].items()
+        ),
+        "frozen columns": ", ".join(threat["frozen"]),
+    }
+    if norm is None:
+        fixed = [name for name in threat["fixed"] if name not in threat["frozen"]]
+        facts["numerical columns that stay fixed, without a limit"] = ", ".join(fixed)
+    return {name: text for name, text in facts.items() if text}
+
+
+def _name(column: str) -> str:
+    return "all other columns" if column == "*" else column
+
+
+def _write_limit(limit: str | float | Sequence[float]) -> str:
+    """A limit in words."""
+    if isinstance(limit, str):
+        return f"by up to {limit}"
+    if isinstance(limit, int | float):
+        return f"by up to {_write(limit)}"
+    return f"by up to {_write(limit[0])} down and {_write(limit[1])} up"
+
+
+def _write(number: float) -> str:
+    from derand.text import format_exactly
+
+    return format_exactly(number)

@@ -228,7 +228,9 @@ def inspect_file(path: PathLike) -> TableFile:
 
 
 @contextmanager
-def write_batches(path: PathLike, *, safe_csv: bool = False) -> Iterator[Callable[[Mapping[str, NDArray[Any]]], None]]:
+def write_batches(
+    path: PathLike, *, safe_csv: bool = False
+) -> Iterator[Callable[[Mapping[str, NDArray[Any] | pa.Array]], None]]:
     """Write a table batch by batch; the file appears when all is written, or not at all.
 
     Parameters
@@ -242,7 +244,7 @@ def write_batches(path: PathLike, *, safe_csv: bool = False) -> Iterator[Callabl
     Yields
     ------
     callable
-        Takes a mapping of names to arrays of equal length, the same names and types each time.
+        Takes a mapping of names to arrays of equal length, NumPy's or pyarrow's, the same names and types each time.
     """
     if Path(path).suffix.lower() not in (*_PARQUET, ".csv"):
         raise ValueError(f"Cannot write {path}: the name must end with .csv or .parquet.")
@@ -251,13 +253,11 @@ def write_batches(path: PathLike, *, safe_csv: bool = False) -> Iterator[Callabl
     with replace_when_done(path) as draft:
         writer: _Writer | None = None
 
-        def write(columns: Mapping[str, NDArray[Any]]) -> None:
+        def write(columns: Mapping[str, NDArray[Any] | pa.Array]) -> None:
             nonlocal writer
             import pyarrow as pa
 
-            batch = pa.record_batch(
-                {name: pa.array(_disarm(values) if safe_csv else values) for name, values in columns.items()}
-            )
+            batch = pa.record_batch({name: _as_column(values, safe_csv) for name, values in columns.items()})
             if writer is None:
                 writer = _open_writer(draft, batch.schema, parquet=_is_parquet(path))
             writer.write_batch(batch)
@@ -277,14 +277,16 @@ class _Writer(Protocol):
     def close(self) -> None: ...
 
 
-def _disarm(values: NDArray[Any]) -> NDArray[Any] | list[Any]:
-    """The same values, where text that a spreadsheet would take for a formula begins with an apostrophe."""
-    if values.dtype.kind not in "UO":
-        return values
-    return [
-        f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_SIGNS) else value
-        for value in values.tolist()
-    ]
+def _as_column(values: NDArray[Any] | pa.Array, safe: bool) -> pa.Array:
+    """A column to write; if safe, text that a spreadsheet would take for a formula begins with an apostrophe."""
+    import pyarrow as pa
+
+    column = values if isinstance(values, pa.Array) else pa.array(values)
+    if not safe or kind_of_arrow_type(column.type) is not ColumnKind.TEXT:
+        return column
+    cells = column.to_pylist()
+    disarmed = [f"'{cell}" if cell is not None and cell.startswith(_FORMULA_SIGNS) else cell for cell in cells]
+    return pa.array(disarmed, type=column.type)
 
 
 def _open_writer(path: Path, schema: pa.Schema, *, parquet: bool) -> _Writer:

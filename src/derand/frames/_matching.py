@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from derand._arrays import FloatArray
 from derand.files import PathLike
 from derand.frames._encoding import TableEncoding
 from derand.frames._files import TableFile, inspect_file
 from derand.frames._kinds import ColumnKind, kind_of_values
-from derand.text import quote_short
+from derand.text import format_exactly, quote_short
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,6 +108,56 @@ class MatchedFile:
         """The categorical columns that hold no value at all: to the model each cell is like one never seen."""
         names = (self.names[feature] for feature in self.encoding.categories)
         return {name for name in names if table.column(name).null_count == table.num_rows}
+
+    def require_between(self, table: pa.Table, column: int, ends: tuple[float, float], first_row: int) -> None:
+        """Refuse a number outside of the ends of its column; gaps are left to whoever computes with them.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            What was read, or a part of it.
+        column : int
+            Number of the feature.
+        ends : (lowest, highest)
+        first_row : int
+            Number of the table's first row in the file.
+        """
+        values = table.column(self.names[column]).to_numpy()
+        outside = np.flatnonzero((values < ends[0]) | (values > ends[1]))
+        if outside.size:
+            own, low, high = (format_exactly(value) for value in (values[outside[0]], *ends))
+            raise ValueError(
+                f"{self.file.path} has {own} in row {first_row + int(outside[0])} of the column "
+                f"{quote_short(self.names[column])}, outside of its domain from {low} to {high}, which must hold every "
+                "row's own value."
+            )
+
+    def decode(self, table: pa.Table, rows: FloatArray) -> dict[str, pa.Array]:
+        """Rows as the model reads them, in the columns of this file: categories by name.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            What they were before, of the same number of rows.
+        rows : array of shape (n_rows, n_features)
+            Where a category is NaN, a value that training did not see stays as it was, and any other becomes empty.
+        """
+        import pyarrow as pa
+
+        columns = {}
+        for feature, name in enumerate(self.names):
+            values = rows[:, feature]
+            if feature in self.encoding.categories:
+                known = self.encoding.categories[feature]
+                learnt, before = set(known), table.column(name).to_pylist()
+                cells = [
+                    (None if own in learnt else own) if np.isnan(code) else known[int(code)]
+                    for own, code in zip(before, values.tolist(), strict=True)
+                ]
+                columns[name] = pa.array(cells, type=table.schema.field(name).type)
+            else:
+                columns[name] = pa.array(values)
+        return columns
 
     def _read_labels(self, table: pa.Table, target: str, first_row: int) -> Labels:
         self.file.require_complete(table, [target], first_row)

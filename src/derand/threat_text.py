@@ -1,0 +1,222 @@
+"""Threats as people write them: texts such as COLUMN=VALUE, and TOML files.
+
+Owns how text becomes a Threat, and one line for each way in which it cannot. Must not know models, tables or the
+command line: names of columns are checked by whoever knows them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from derand.files import PathLike
+from derand.text import quote_short
+from derand.threat import Limit, Threat
+
+NORMS: dict[str, float | str | None] = {"auto": "auto", "0": 0, "1": 1, "2": 2, "inf": math.inf, "none": None}
+"""Norms as text."""
+KEYS = ("norm", "units", "l0", "unseen", "frozen", "limits", "domain", "steps", "may_become")
+"""What a file may say of a threat: the fields of Threat."""
+
+Value = TypeVar("Value")
+
+
+def parse_threat(
+    *,
+    norm: str = "auto",
+    l0: int = 0,
+    limits: Iterable[str] = (),
+    domain: Iterable[str] = (),
+    steps: Iterable[str] = (),
+    frozen: Iterable[str] = (),
+) -> Threat:
+    """A threat from texts.
+
+    Parameters
+    ----------
+    norm : str
+        One of NORMS.
+    l0 : int
+    limits : iterable of str
+        COLUMN=VALUE each, where VALUE is "5%", "500" or "down:up".
+    domain : iterable of str
+        COLUMN=LOW:HIGH.
+    steps : iterable of str
+        COLUMN=NUMBER.
+    frozen : iterable of str
+        Names of columns.
+
+    Returns
+    -------
+    Threat
+
+    Examples
+    --------
+    >>> threat = parse_threat(norm="none", limits=["income=5%", "score=0:30"], domain=["rate=0:1"])
+    >>> threat.norm, threat.limits, threat.domain
+    (None, {'income': '5%', 'score': (0.0, 30.0)}, {'rate': (0.0, 1.0)})
+    """
+    given: dict[str, Any] = {
+        "norm": _parse_norm(norm),
+        "l0": l0,
+        "frozen": list(frozen),
+        "limits": _parse_pairs(limits, "limit", "COLUMN=VALUE", _parse_limit),
+        "domain": _parse_pairs(domain, "domain", "COLUMN=LOW:HIGH", _parse_domain),
+        "steps": _parse_pairs(steps, "step", "COLUMN=NUMBER", _parse_step),
+    }
+    return _make_threat(given)
+
+
+def read_threat(path: PathLike, names: Sequence[str] | None = None, units: Sequence[float] | None = None) -> Threat:
+    """A threat from a TOML file whose keys are the fields of Threat.
+
+    Parameters
+    ----------
+    path : path-like
+    names : sequence of str or None
+        Names of the columns, for a file that gives units by name.
+    units : sequence of float or None
+        The units of columns that such a file does not name; None is 1 for all.
+
+    Returns
+    -------
+    Threat
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "threat.toml"
+    ...     _ = file.write_text('norm = "none"\\nfrozen = ["age"]\\n[limits]\\nincome = "5%"\\n')
+    ...     read_threat(file).limits
+    {'income': '5%'}
+    """
+    given = _read_toml(path)
+    for key in given:
+        if key not in KEYS:
+            near = difflib.get_close_matches(key, KEYS, n=1)
+            meant = f"; did you mean {near[0]!r}?" if near else "."
+            known = ", ".join(KEYS)
+            raise ValueError(f"{path} has the unknown key {quote_short(key)}{meant} A threat has the keys {known}.")
+    try:
+        if "norm" in given:
+            given["norm"] = _parse_norm(given["norm"])
+        for key, read in (("limits", _parse_limit), ("domain", _parse_domain), ("steps", _parse_step)):
+            if key in given:
+                given[key] = {name: read(value, name) for name, value in _require_table(given[key], key).items()}
+        if "units" in given:
+            given["units"] = _read_units(given["units"], names, units)
+        return _make_threat(given)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _parse_limit(value: object, column: str) -> Limit:
+    """A limit from text ("5%", "500", "down:up"), a number, or a list of two."""
+    if isinstance(value, str) and value.strip().endswith("%"):
+        return value.strip()  # Threat reads percentages itself
+    if isinstance(value, str) and ":" not in value:
+        return _read_number(value, f"The limit of {column!r} must be such as 5%, 500 or 0:30")
+    if isinstance(value, str | list):
+        return _read_pair(value, f"The limit of {column!r} must be such as 5%, 500 or 0:30 (down:up)")
+    return _read_number(value, f"The limit of {column!r} must be such as 5%, 500 or 0:30")
+
+
+def _parse_domain(value: object, column: str) -> tuple[float, float]:
+    """A domain from text ("0:1") or a list of two."""
+    return _read_pair(value, f"The domain of {column!r} must be such as 0:1 (lowest:highest)")
+
+
+def _parse_step(value: object, column: str) -> float:
+    """A step from text or a number."""
+    what = f"The step of {column!r} must be a positive number"
+    step = _read_number(value, what)
+    if not (step > 0 and math.isfinite(step)):
+        raise ValueError(f"{what}, got {value!r}.")
+    return step
+
+
+def _parse_norm(norm: object) -> float | str | None:
+    if isinstance(norm, str):
+        if norm not in NORMS:
+            raise ValueError(f"The norm must be one of {', '.join(NORMS)}, got {quote_short(norm)}.")
+        return NORMS[norm]
+    return norm  # type: ignore[return-value] # whatever else a file holds, Threat looks at it
+
+
+def _parse_pairs(texts: Iterable[str], what: str, form: str, read: Callable[[object, str], Value]) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    for text in texts:
+        column, equals, value = text.rpartition("=")  # a name may hold the sign, a value does not
+        if not (equals and column and value):
+            raise ValueError(f"A {what} must be written {form}, got {quote_short(text)}.")
+        if column in found:
+            raise ValueError(f"The {what} of {column!r} is given twice: once is enough.")
+        found[column] = read(value, column)
+    return found
+
+
+def _read_number(value: object, what: str) -> float:
+    try:
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{what}, got {quote_short(value)}.") from None
+    if math.isnan(number):
+        raise ValueError(f"{what}, got {quote_short(value)}.")
+    return number
+
+
+def _read_pair(value: object, what: str) -> tuple[float, float]:
+    ends = value.split(":") if isinstance(value, str) else value
+    if not isinstance(ends, list) or len(ends) != 2:
+        raise ValueError(f"{what}, got {quote_short(value)}.")
+    low, high = (_read_number(end, what) for end in ends)
+    return low, high
+
+
+def _read_toml(path: PathLike) -> dict[str, Any]:
+    try:
+        with Path(path).open("rb") as stream:
+            return tomllib.load(stream)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path} does not exist.") from None
+    except OSError as error:
+        raise type(error)(f"{path} cannot be read: {error.strerror or error}.") from None
+    except (ValueError, RecursionError) as error:  # not UTF-8, or not TOML
+        raise ValueError(f"{path} is not a TOML file, or is damaged: {error}") from None
+
+
+def _require_table(value: object, key: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"`{key}` must be a table by column name, got {quote_short(value)}.")
+    return value
+
+
+def _read_units(given: object, names: Sequence[str] | None, units: Sequence[float] | None) -> list[Any]:
+    """One unit per column, from a list or a table by name."""
+    if isinstance(given, list):
+        return given
+    table = _require_table(given, "units")
+    if names is None:
+        raise ValueError("`units` by column name need a table with names: write a list with one number per column.")
+    for name in table:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1)
+            meant = f"; did you mean {near[0]!r}?" if near else f": the columns are {', '.join(names)}."
+            raise ValueError(f"`units` names the column {quote_short(name)}, which does not exist{meant}")
+    own = [1.0] * len(names) if units is None else units
+    return [table.get(name, unit) for name, unit in zip(names, own, strict=True)]
+
+
+def _make_threat(given: Mapping[str, Any]) -> Threat:
+    """The threat, where a wrong type is bad input and no fault of a program; what says nothing is not passed on."""
+    try:
+        return Threat(**{name: value for name, value in given.items() if value not in ([], {})})
+    except TypeError as error:
+        raise ValueError(str(error)) from None

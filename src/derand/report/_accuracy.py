@@ -161,11 +161,12 @@ def _compare(inputs: Inputs, labels: LabelArray, training: Training | None) -> l
     names, counts = np.unique(labels if training is None else np.asarray(training.y), return_counts=True)
     frequent = names[int(counts.argmax())]
     whose = "these rows" if training is None else "the training rows"
+    flat = "" if inputs.threat.norm is None else ", so its curve is flat"
     constant = _Baseline(
         "constant",
         f"always {frequent}",
         f"Answers “{frequent}”, the most frequent label of {whose}, whatever the row holds. "
-        "No change can flip it, so its curve is flat: a model is worth its robustness only above this line.",
+        f"No change can flip it{flat}: a model is worth its robustness only above this line.",
         np.asarray(labels == frequent),
         np.full(inputs.n_rows, np.inf),
     )

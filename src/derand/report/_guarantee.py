@@ -20,7 +20,6 @@ from derand.report._types import (
     VerdictCount,
     Verdicts,
 )
-from derand.report._verdicts import say_verdicts
 from derand.text import format_count, format_exactly, format_short_down
 
 
@@ -79,9 +78,15 @@ def _say_verdicts(inputs: Inputs, verdicts: Verdicts, share: float) -> list[str]
     sentences = [verdicts["sentence"]]
     if inputs.labels is not None:
         if len(classes) > 1:
-            sentences += [f"Of class “{shorten(one['name'], 40)}”: {say_verdicts(one)}" for one in classes]
+            sentences += [_say_class(one) for one in classes]
         sentences.append(f"For {_rows_of(share, inputs)} the answer is right and proven to hold.")
     return sentences
+
+
+def _say_class(count: VerdictCount) -> str:
+    flips, holds, undecided = (format_count(count[key]) for key in ("flips", "holds", "undecided"))
+    rows = f"{plural(count['n_rows'], 'row')} of class “{shorten(count['name'], 40)}”"
+    return f"Of {rows}, {flips} can be flipped, {holds} hold, {undecided} are undecided."
 
 
 def _rows_of(share: float, inputs: Inputs) -> str:
@@ -223,6 +228,6 @@ def _count_verdicts(inputs: Inputs, radii: Radii, count: VerdictCount) -> list[H
     return [
         *numbers,
         {"name": "Can be flipped", "value": format_count(count["flips"]), "note": f"{total}, within the limits"},
-        {"name": "Proven to hold", "value": format_count(count["holds"]), "note": f"{total}, whatever changes within"},
+        {"name": "Proven to hold", "value": format_count(count["holds"]), "note": f"{total}, within the limits"},
         {"name": "Undecided", "value": format_count(count["undecided"]), "note": "neither proof nor flip found"},
     ]

@@ -47,8 +47,13 @@ def summarize_rows(inputs: Inputs, scale: Scale, limit: int, n_explained: int, s
     chosen = choose_rows(inputs, limit, n_weakest, seed)
     laws, axis = _summarize_laws(inputs, scale, chosen, n_explained)
     pushes = _summarize_pushes(inputs, chosen)
+    verdicts = inputs.plain[chosen].verdict
     table: list[Row] = [
-        {**_describe_row(inputs, row, pushes[at]), "pushes": pushes[at], "law": laws[at]}
+        {
+            **_describe_row(inputs, row, pushes[at], None if verdicts is None else str(verdicts[at])),
+            "pushes": pushes[at],
+            "law": laws[at],
+        }
         for at, row in enumerate(chosen.tolist())
     ]
     return {
@@ -64,9 +69,8 @@ def summarize_rows(inputs: Inputs, scale: Scale, limit: int, n_explained: int, s
     }
 
 
-def _describe_row(inputs: Inputs, row: int, pushes: RowPushes | None) -> RowFacts:
+def _describe_row(inputs: Inputs, row: int, pushes: RowPushes | None, verdict: str | None) -> RowFacts:
     plain, model = inputs.plain, inputs.subject.additive
-    verdict = None if plain.verdict is None else str(plain.verdict[row])
     margin = pushes["total"] if pushes is not None and plain.rule == "mean" else None
     score = None if margin is None or model is None else round((model.threshold or 0) + margin, 2)
     truth = None if inputs.labels is None else inputs.labels[row]

@@ -63,8 +63,7 @@ def describe_threat(inputs: Inputs) -> ThreatFacts:
         {"column": _name(inputs, column), "text": say_limit(limit)} for column, limit in threat.limits.items()
     ]
     domain: list[LimitFacts] = [
-        {"column": _name(inputs, column), "text": f"between {format_exactly(low)} and {format_exactly(high)}"}
-        for column, (low, high) in threat.domain.items()
+        {"column": _name(inputs, column), "text": say_domain(*ends)} for column, ends in threat.domain.items()
     ]
     frozen = [_name(inputs, column) for column in threat.frozen]
     return {
@@ -86,8 +85,7 @@ def limit_of(inputs: Inputs, feature: int) -> str:
     limit = threat.limits.get(feature, None if feature in threat.domain else threat.limits.get(EVERY))
     parts = [] if limit is None else [say_limit(limit)]
     if feature in threat.domain:
-        low, high = threat.domain[feature]
-        parts.append(f"between {format_exactly(low)} and {format_exactly(high)}")
+        parts.append(say_domain(*threat.domain[feature]))
     return ", ".join(parts)
 
 
@@ -113,6 +111,23 @@ def say_limit(limit: Limit) -> str:
     if len(ways) == 2:
         return " and ".join(told)
     return f"{told[0]}, not {'up' if ways[0][0] == 'down' else 'down'}"
+
+
+def say_domain(low: float, high: float) -> str:
+    """Ends in words.
+
+    Examples
+    --------
+    >>> say_domain(0, 120), say_domain(0, float("inf")), say_domain(float("-inf"), 0)
+    ('between 0 and 120', 'at or above 0', 'at or below 0')
+    """
+    if math.isinf(low) and math.isinf(high):
+        return "anywhere"
+    if math.isinf(high):
+        return f"at or above {format_exactly(low)}"
+    if math.isinf(low):
+        return f"at or below {format_exactly(high)}"
+    return f"between {format_exactly(low)} and {format_exactly(high)}"
 
 
 def _name(inputs: Inputs, column: int | str) -> str:

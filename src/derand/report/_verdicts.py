@@ -26,7 +26,7 @@ def summarize_verdicts(inputs: Inputs) -> Verdicts | None:
         chosen = [(str(name), np.asarray(inputs.labels == name)) for name in inputs.subject.classes.tolist()]
         counts += [_count(inputs, name, at) for name, at in chosen if at.any()]
     return {
-        "sentence": say_verdicts(counts[0]),
+        "sentence": _say_verdicts(counts[0]),
         "counts": counts,
         "witnesses": [describe_witness(inputs, row) for row in np.flatnonzero(flips)[:MAX_WITNESSES].tolist()],
     }
@@ -39,12 +39,12 @@ def _count(inputs: Inputs, name: str, at: BoolArray) -> VerdictCount:
     return {"name": name, "n_rows": int(at.sum()), "holds": holds, "flips": flips, "undecided": undecided}
 
 
-def say_verdicts(count: VerdictCount) -> str:
+def _say_verdicts(count: VerdictCount) -> str:
     """The split in one sentence.
 
     Examples
     --------
-    >>> say_verdicts({"name": "all rows", "n_rows": 9, "holds": 6, "flips": 1, "undecided": 2})
+    >>> _say_verdicts({"name": "all rows", "n_rows": 9, "holds": 6, "flips": 1, "undecided": 2})
     '1 of 9 decisions can be flipped within these limits; 6 are proven to hold; 2 are undecided.'
     """
     holds, undecided = (

@@ -123,7 +123,7 @@ def draw_curves(summary: ReportSummary, roles: Sequence[str]) -> Markup | None:
         return None
     frame = Frame(_WIDTH, _HEIGHT, (0.0, radii[-1]), (0.0, 1.0))
     body = [frame.grid((share, f"{share:.0%}") for share in (0.0, 0.25, 0.5, 0.75, 1.0))]
-    body.append(frame.ticks(((r, format_short(r)) for r in choose_ticks(0.0, radii[-1])), _name_axis(summary)))
+    body.append(frame.ticks(((r, format_short(r)) for r in _radius_ticks(summary, radii[-1])), _name_axis(summary)))
     for one in reversed(chosen):
         style = style_of(one, [other for other in chosen if other["role"] == one["role"]])
         body.append(f'<path class="{style}" d="{_fall(frame, radii, one["values"])}"/>')
@@ -149,6 +149,12 @@ def _slider(frame: Frame) -> dict[str, float]:
 def _mark_radius(frame: Frame, radius: float) -> str:
     x = frame.x(min(radius, frame.x_range[1]))
     return f'<line class="mark radius-mark" x1="{x}" x2="{x}" y1="{frame.top}" y2="{frame.floor}"/>'
+
+
+def _radius_ticks(summary: ReportSummary, end: float) -> list[float]:
+    """Round radii; whole ones where they count columns."""
+    ticks = choose_ticks(0.0, end)
+    return [tick for tick in ticks if summary["threat"]["norm"] != 0 or float(tick).is_integer()]
 
 
 def _name_axis(summary: ReportSummary) -> str:
@@ -221,7 +227,7 @@ def draw_histogram(summary: ReportSummary) -> Markup | None:
                     f'<rect class="{kind}" x="{round(frame.x(low) + 0.5, 1)}" y="{y}" '
                     f'width="{round(frame.x(high) - frame.x(low) - 1, 1)}" height="{round(frame.y(start) - y, 1)}"/>'
                 )
-    body.append(frame.ticks(((r, format_short(r)) for r in choose_ticks(0.0, edges[-1])), _name_axis(summary)))
+    body.append(frame.ticks(((r, format_short(r)) for r in _radius_ticks(summary, edges[-1])), _name_axis(summary)))
     body.append(_mark_radius(frame, summary["scale"]["quoted"]))
     told = f"Median {cut_radius(summary['radii']['median'])}, largest {cut_radius(summary['radii']['largest'])}"
     return _svg(frame, "".join(body), "Histogram of radii", told, **_slider(frame))

@@ -154,7 +154,7 @@ def summarize_moves(inputs: Inputs, radii: Radii) -> list[Move]:
                 "low": float(column.min()),
                 "high": float(column.max()),
                 "limit": limit,
-                "sentence": _say_move(shorten(subject.names[feature]), half, norm) + (f" ({limit})" if limit else ""),
+                "sentence": _say_move(shorten(subject.names[feature]), half, norm, limit),
             }
         )
     return moves
@@ -173,10 +173,11 @@ def move_alone(radius: float, unit: float) -> float:
     return math.nextafter(multiply_down(radius, unit), 0.0) if math.isfinite(radius) else radius
 
 
-def _say_move(name: str, move: float, norm: float | str | None) -> str:
+def _say_move(name: str, move: float, norm: float | str | None, limit: str) -> str:
     if move == 0:
         return f"{name}: no move is certified for half of the rows"
+    within = f" ({limit})" if limit else ""
     if not math.isfinite(move):
-        return f"{name} can move by any amount"
+        return f"{name} can move by any amount{within}"
     others = "while every other column moves as far" if norm == math.inf else "if nothing else moves"
-    return f"{name} can move by up to ±{format_short_down(move)} {others}"
+    return f"{name} can move by up to ±{format_short_down(move)} {others}{within}"

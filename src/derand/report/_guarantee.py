@@ -138,7 +138,8 @@ def _say_categories(inputs: Inputs, curves: dict[str, list[float]], at: int) -> 
 def _say_median(inputs: Inputs, radii: Radii) -> str:
     median = float(radii["median"])
     if not math.isfinite(median):
-        return "At least half of all rows withstand every change of their numbers."
+        allowed = " that is allowed" if inputs.threat.has_box else ""
+        return f"At least half of all rows withstand every change of their numbers{allowed}."
     if median == 0:
         return "For more than half of the rows nothing is certified."
     if inputs.threat.norm == 0:

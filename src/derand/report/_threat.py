@@ -68,6 +68,7 @@ def describe_threat(inputs: Inputs) -> ThreatFacts:
     frozen = [_name(inputs, column) for column in threat.frozen]
     return {
         "given": inputs.has_threat,
+        "bounded": threat.has_box,
         "norm": None if threat.norm is None else float(threat.ball_norm or 0),
         "norm_text": name_norm(inputs),
         "l0": threat.l0,

@@ -96,9 +96,11 @@ class LimitFacts(TypedDict):
 
 
 class ThreatFacts(TypedDict):
-    """What may change. The norm is null where limits alone say so; `given` tells a threat from the default."""
+    """What may change. The norm is null where limits alone say so; `given` tells a threat from the default, `bounded`
+    whether more than a norm bounds a change."""
 
     given: bool
+    bounded: bool
     norm: Size | None
     norm_text: str
     l0: int

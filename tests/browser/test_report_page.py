@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from derand import AdditiveEnsemble, StumpClassifier, WeightedVote, certified_accuracy
+from derand import AdditiveEnsemble, StumpClassifier, Threat, WeightedVote, certified_accuracy
 from derand.report import CertificateReport
+from tests.report.samples import LIMITS, report_under
 
 Visit = Callable[..., Any]
 PHONE = {"viewport": {"width": 390, "height": 844}}
@@ -231,3 +232,30 @@ def test_a_vote_and_a_model_without_numbers_work(visit: Visit) -> None:
         assert page.locator("#detail-title").inner_text() == f"Row {report.to_dict()['rows']['table'][3]['row']}"
         page.select_option("#show", "held")
         assert visible_rows(page)
+
+
+def test_the_expected_score_is_shown_in_the_place_of_failure_masses(visit: Visit) -> None:
+    """By the rule "mean" details hold score and margin, the mark of the law stays, and headers sort by them."""
+    report = report_under(rule="mean", threat=Threat(norm=np.inf))
+    page, table = visit(report), report.to_dict()["rows"]["table"]
+    page.locator("#row-table tbody tr[data-at='3'] button").press("Enter")
+    facts = page.locator("#detail-facts").inner_text()
+    assert table[3]["score_text"] in facts
+    assert table[3]["margin_text"] in facts
+    before = page.locator("#detail .law-percentile").get_attribute("x1")
+    set_radius(page, 3)
+    assert page.locator("#detail .law-percentile").get_attribute("x1") == before
+    assert page.locator("#detail .legend li").last.inner_text() == "expected score"
+
+
+@pytest.mark.parametrize("size", [{}, PHONE])
+def test_limits_alone_show_verdicts_and_witnesses(visit: Visit, size: dict[str, Any]) -> None:
+    """Counts and witnesses are the dict's, rows can be filtered by what holds, and nothing overflows."""
+    report = report_under(rule="mean", threat=LIMITS)
+    page, summary = visit(report, **size), report.to_dict()
+    assert page.locator("[data-test=verdicts]").inner_text() == summary["verdicts"]["sentence"]
+    assert page.locator("[data-test=witnesses] tbody tr").count() == len(summary["verdicts"]["witnesses"])
+    page.select_option("#show", "held")
+    held = [row["row"] for row in summary["rows"]["table"] if row["verdict"] == "holds"]
+    assert sorted(visible_rows(page)) == sorted(held)
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")

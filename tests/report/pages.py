@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from html.parser import HTMLParser
 
-from derand.report import CertificateReport
+from derand.report import CertificateReport, ReportSummary
 
 SIZE_LIMIT = 3 * 2**20
 
@@ -37,6 +37,14 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
+def count_lines(summary: ReportSummary) -> int:
+    """Lines of the tables in LaTeX: that of accuracy, or those of verdicts and witnesses."""
+    verdicts = summary["verdicts"]
+    if verdicts is None:
+        return 1 + len(summary["table"]["rows"])
+    return 1 + len(verdicts["counts"]) + bool(verdicts["witnesses"]) + len(verdicts["witnesses"])
+
+
 def check_page(report: CertificateReport) -> Page:
     """What every page must be: whole, small, without network, with names for what is seen."""
     text = report.to_html()
@@ -53,6 +61,6 @@ def check_page(report: CertificateReport) -> Page:
     assert "https://" not in text
     assert all(image.get("aria-label") or image.get("aria-hidden") for image in page.all("svg"))
     assert report.to_markdown().startswith("# ")
-    assert report.to_latex().count(r"\\") == 1 + len(report.to_dict()["table"]["rows"])
+    assert report.to_latex().count("\\\\\n") == count_lines(report.to_dict())
     assert json.loads(report.to_json()) == report.to_dict()
     return page

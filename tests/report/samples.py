@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from derand import AdditiveEnsemble, CategoryTable, StepFunction, StumpClassifier, WeightedVote
+from derand import AdditiveEnsemble, CategoryTable, StepFunction, StumpClassifier, Threat, WeightedVote
 from derand.report import CertificateReport, ReportSummary
 
 
@@ -66,10 +66,19 @@ def report_on_numbers(case: str) -> CertificateReport:
     return CertificateReport(clf, *some[case], groups=0)
 
 
-def report_on_bare(model: AdditiveEnsemble | WeightedVote) -> CertificateReport:
+def report_on_bare(model: AdditiveEnsemble | WeightedVote, **options: Any) -> CertificateReport:
     X, y = make_rows()
-    return CertificateReport(model, X, (y == "yes").astype(int), noise="gaussian:0.25")
+    return CertificateReport(model, X, (y == "yes").astype(int), noise="gaussian:0.25", **options)
 
+
+def report_under(*, labels: bool = True, **options: Any) -> CertificateReport:
+    """A report on numbers and categories under a rule and a threat."""
+    frame, target = make_mixed()
+    clf = StumpClassifier(noise="gaussian:0.5", scaling="standard", class_weight="balanced").fit(frame, target)
+    return CertificateReport(clf, frame, target if labels else None, groups="job", **options)
+
+
+LIMITS = Threat(norm=None, limits={"age": "20%"}, frozen=["town"], l0=1)
 
 CASES: dict[str, tuple[Callable[[], CertificateReport], str]] = {
     "no labels": (lambda: report_on_numbers("no labels"), "No labels were given"),
@@ -81,5 +90,24 @@ CASES: dict[str, tuple[Callable[[], CertificateReport], str]] = {
     "codes": (report_on_codes, "No column was chosen"),
     "a vote": (lambda: report_on_bare(make_vote()), "weighted vote"),
     "a constant model": (lambda: report_on_bare(AdditiveEnsemble((), 0, 3)), "The model reads no numbers"),
+    "the expected score": (lambda: report_under(rule="mean"), "there are no failure masses"),
+    "the largest change": (
+        lambda: report_under(rule="mean", threat=Threat(norm=np.inf, units=(5.0, 1.0, 1.0))),
+        "there are no failure masses",
+    ),
+    "no noise": (lambda: report_under(rule="mean", noise="none", n_explained=2), "Without noise a score is one number"),
+    "any columns": (
+        lambda: report_under(labels=False, threat=Threat(norm=0, frozen=["job"], l0=1)),
+        "No labels were given",
+    ),
+    "limits alone": (lambda: report_under(threat=LIMITS), "Limits alone say what may change"),
+    "limits alone, no noise": (
+        lambda: report_under(labels=False, rule="mean", noise="none", threat=LIMITS),
+        "Limits alone say what may change",
+    ),
+    "limits alone, a vote": (
+        lambda: report_on_bare(make_vote(), threat=Threat(norm=None, limits={"*": 0.2})),
+        "Limits alone say what may change",
+    ),
 }
 """Reports on unusual input, and what each says that it leaves out."""

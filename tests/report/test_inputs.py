@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from derand import StumpClassifier
+from derand import StumpClassifier, Threat
 from derand.frames import TableEncoding
 from derand.report import CertificateReport
 from derand.report._inputs import read_inputs, read_subject
@@ -22,6 +22,12 @@ from tests.report.samples import report_on_codes
         (ValueError, "`y` must hold one label per row", slice(5), {}),
         (ValueError, "`feature_names` must hold 3 names", slice(None), {"feature_names": ["a"]}),
         (ValueError, "`l0` must be", slice(None), {"l0": -1}),
+        (ValueError, "Give `l0` or `threat`, got both", slice(None), {"l0": 1, "threat": Threat()}),
+        (TypeError, "`threat` must be a Threat", slice(None), {"threat": "linf"}),
+        (ValueError, "`rule` must be one of", slice(None), {"rule": "median"}),
+        (ValueError, "`proof` must be 'best' under the rule 'mean'", slice(None), {"rule": "mean", "proof": "paper"}),
+        (ValueError, "names the column 'agge'", slice(None), {"threat": Threat(frozen=["agge"])}),
+        (ValueError, "must not be None under the rule 'vote'", slice(None), {"noise": "none"}),
     ],
 )
 def test_wrong_input_is_refused_with_a_hint(

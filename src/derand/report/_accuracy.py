@@ -32,9 +32,15 @@ def choose_scale(certificates: Certificates, quoted: float | None) -> Scale:
     """
     finite = certificates.radius[np.isfinite(certificates.radius)]
     largest = float(finite.max(initial=0.0))
+    if certificates.norm is None:
+        return {"radii": [0.0], "major": [0.0], "quoted": 0.0}
+    if certificates.norm == 0 and quoted is not None and not quoted.is_integer():
+        raise ValueError(f"`radius` must be a whole number of columns for norm 0, got {quoted}.")
     if largest <= 0:
         radii = sorted({0.0, quoted or 0.0})
         return {"radii": radii, "major": radii, "quoted": quoted or 0.0}
+    if certificates.norm == 0:
+        return _count_columns(certificates, int(largest), quoted)
     usual = float(np.quantile(finite[finite > 0], _USUAL))
     end = min(largest, _ROOM * usual)  # a few rows far out must not squeeze all others into a corner
     step = _nice_step(end / 7) / _STEPS_PER_MAJOR
@@ -45,6 +51,15 @@ def choose_scale(certificates: Certificates, quoted: float | None) -> Scale:
     if quoted is None:
         middle = float(np.quantile(np.minimum(certificates.radius, largest), 0.5, method="lower"))
         quoted = radii[max(1, int(_nice_below(middle) / step + 1e-9))]
+    return {"radii": sorted({*radii, quoted}), "major": sorted({*major, quoted}), "quoted": quoted}
+
+
+def _count_columns(certificates: Certificates, largest: int, quoted: float | None) -> Scale:
+    """The scale of radii that count columns: whole numbers."""
+    radii = [float(k) for k in range(largest + 1)]
+    if quoted is None:
+        quoted = max(1.0, float(np.quantile(np.minimum(certificates.radius, largest), 0.5, method="lower")))
+    major = radii[:: max(1, math.ceil(largest / 8))]
     return {"radii": sorted({*radii, quoted}), "major": sorted({*major, quoted}), "quoted": quoted}
 
 
@@ -90,23 +105,30 @@ def _draw_shares(inputs: Inputs, radii: list[float]) -> list[Series]:
     every = np.ones(inputs.n_rows, dtype=bool)
     found = [_name_budget(one.l0, certified_share(every, one.radius, radii)) for one in inputs.certificates]
     share = certified_share(every, inputs.plain.radius, radii)
-    return [*found, {"key": "all", "role": "all", "label": "all rows", "l0": 0, "values": share.tolist()}]
+    return [*found, {"key": "all", "role": "all", "label": "all rows", "l0": inputs.plain.l0, "values": share.tolist()}]
 
 
 def _draw_accuracies(inputs: Inputs, labels: LabelArray, radii: list[float]) -> list[Series]:
     """Certified accuracy of all rows, with equal weight of the classes, of each class, and of each budget."""
     share = certified_accuracy(labels, inputs.plain, radii)
     balanced = certified_accuracy(labels, inputs.plain, radii, balanced=True)
+    l0 = inputs.plain.l0
     found: list[Series] = [
-        {"key": "all", "role": "all", "label": "all rows", "l0": 0, "values": share.tolist()},
-        {"key": "balanced", "role": "balanced", "label": "balanced", "l0": 0, "values": balanced.tolist()},
+        {"key": "all", "role": "all", "label": "all rows", "l0": l0, "values": share.tolist()},
+        {
+            "key": "balanced",
+            "role": "balanced",
+            "label": "balanced",
+            "l0": l0,
+            "values": balanced.tolist(),
+        },
     ]
     for name in inputs.subject.classes.tolist():
         at = np.flatnonzero(labels == name)
         if at.size:
             share = certified_accuracy(labels[at], inputs.plain[at], radii)
             key, label = f"class={name}", str(name)
-            found.append({"key": key, "role": "class", "label": label, "l0": 0, "values": share.tolist()})
+            found.append({"key": key, "role": "class", "label": label, "l0": l0, "values": share.tolist()})
     budgets = inputs.certificates
     return [*found, *(_name_budget(one.l0, certified_accuracy(labels, one, radii)) for one in budgets)]
 
@@ -139,11 +161,12 @@ def _compare(inputs: Inputs, labels: LabelArray, training: Training | None) -> l
     names, counts = np.unique(labels if training is None else np.asarray(training.y), return_counts=True)
     frequent = names[int(counts.argmax())]
     whose = "these rows" if training is None else "the training rows"
+    flat = "" if inputs.threat.norm is None else ", so its curve is flat"
     constant = _Baseline(
         "constant",
         f"always {frequent}",
         f"Answers “{frequent}”, the most frequent label of {whose}, whatever the row holds. "
-        "No change can flip it, so its curve is flat: a model is worth its robustness only above this line.",
+        f"No change can flip it{flat}: a model is worth its robustness only above this line.",
         np.asarray(labels == frequent),
         np.full(inputs.n_rows, np.inf),
     )
@@ -156,12 +179,16 @@ def _train_without_noise(inputs: Inputs, labels: LabelArray, training: Training)
         raise ValueError("`X_train` needs a classifier that can be trained again: a bare model cannot. Leave it out.")
     parameters = subject.estimator.get_params(deep=False)
     # units are left to `scaling`, where the classifier has it
-    units = None if parameters.get("scaling") is not None else subject.noise.units
-    weak = type(subject.noise)(subject.noise.magnitude * _BASELINE_SHARE, units)  # type: ignore[call-arg]
+    own = subject.estimator.noise_
+    units = None if parameters.get("scaling") is not None else own.units
+    weak = type(own)(own.magnitude * _BASELINE_SHARE, units)  # type: ignore[call-arg]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         twin = type(subject.estimator)(**{**parameters, "noise": weak}).fit(*training)
-    certificates = certify(twin.ensemble_, inputs.matrix, subject.noise)
+    plain = inputs.plain
+    certificates = certify(
+        twin.ensemble_, inputs.matrix, subject.noise, rule=plain.rule, proof=inputs.proof, threat=plain.threat
+    )
     return _Baseline(
         "without-noise",
         "trained without noise",
@@ -176,7 +203,8 @@ def _train_without_noise(inputs: Inputs, labels: LabelArray, training: Training)
 def tabulate(accuracy: Accuracy, scale: Scale) -> AccuracyTable:
     """The curves at the major radii, as shares and as text."""
     at = [scale["radii"].index(radius) for radius in scale["major"]]
-    shown = [one for one in accuracy["series"] if not (one["role"] == "l0" and one["l0"] == 0)]
+    _, *changed = [one["key"] for one in accuracy["series"] if one["role"] == "l0"]  # the first is that of all rows
+    shown = [one for one in accuracy["series"] if one["role"] != "l0" or one["key"] in changed]
     return {
         "radii": scale["major"],
         "rows": [
@@ -203,6 +231,8 @@ def summarize_histogram(inputs: Inputs, scale: Scale) -> Histogram:
     inside = (radius > 0) & np.isfinite(radius)
     end = scale["radii"][-1] if inside.any() else 0.0
     edges = np.linspace(0.0, end, _HISTOGRAM_BINS + 1) if end > 0 else np.zeros(1)
+    if inputs.threat.norm == 0 and end > 0:  # radii count columns
+        edges = np.arange(end + 1) + 0.5
     has_bins = edges.size > 1
     return {
         "edges": edges.tolist(),

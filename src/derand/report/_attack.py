@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal, cast
+
 import numpy as np
 
 from derand._arrays import FloatArray
 from derand.certificates import find_flip
 from derand.report._inputs import Inputs, Subject
 from derand.report._types import Attack, Change
+from derand.report._verdicts import describe_witness
 from derand.text import format_short, format_short_up
 
 _LISTED = 6
@@ -17,13 +20,15 @@ _WORTH_TELLING = 1e-3
 
 def summarize_attack(inputs: Inputs, row: int) -> Attack:
     """The nearest flip that was found from a row, and which features it moves most."""
+    if inputs.plain.flips is not None:
+        return _tell_witness(inputs, row)
     subject = inputs.subject
     flip = find_flip(subject.model, inputs.matrix, subject.noise, inputs.plain, row=row)
-    if flip is None:
+    if flip is None or not _is_allowed(inputs, row, flip.row):
         possible = subject.model.numerical_features and np.isfinite(inputs.plain.radius[row])
         return {"found": False, "searched": bool(possible)}
     start = inputs.matrix[row]
-    moved = _list_moved(subject, start, flip.row, flip.distance)
+    moved = _list_moved(inputs, start, flip.row, flip.distance)
     return {
         "found": True,
         "searched": True,
@@ -35,12 +40,41 @@ def summarize_attack(inputs: Inputs, row: int) -> Attack:
     }
 
 
-def _list_moved(subject: Subject, before: FloatArray, after: FloatArray, distance: float) -> list[int]:
+def _tell_witness(inputs: Inputs, row: int) -> Attack:
+    """The witness of a row that flips within its limits."""
+    if inputs.plain.flips is None or not inputs.plain.flips[row]:
+        return {"found": False, "searched": bool(inputs.plain.radius[row] == 0)}
+    witness = describe_witness(inputs, row)
+    keys: tuple[Literal["name", "before", "after", "move"], ...] = ("name", "before", "after", "move")
+    told = [{key: change[key] for key in keys} for change in witness["changes"][:_LISTED]]
+    return {
+        "found": True,
+        "searched": True,
+        "distance": None,
+        "distance_text": "",
+        "label": witness["other"],
+        "n_changes": len(witness["changes"]),
+        "changes": cast(list[Change], told),
+    }
+
+
+def _is_allowed(inputs: Inputs, row: int, flipped: FloatArray) -> bool:
+    """Whether a flip keeps to frozen columns, limits and domains, of which the search does not know."""
+    if not inputs.threat.has_box:
+        return True
+    columns = inputs.subject.model.numerical_features
+    low, high = inputs.threat.find_box(inputs.matrix[row : row + 1], columns)
+    at = list(columns)
+    return bool(((flipped[at] >= low[0, at]) & (flipped[at] <= high[0, at])).all())
+
+
+def _list_moved(inputs: Inputs, before: FloatArray, after: FloatArray, distance: float) -> list[int]:
     """Features that a change moves by more than a trifle, from the largest move in units to the smallest."""
-    features = np.array(subject.model.numerical_features, dtype=np.int64)
-    sizes = np.abs(after[features] - before[features]) / subject.units[features]
+    features = np.array(inputs.subject.model.numerical_features, dtype=np.int64)
+    sizes = np.abs(after[features] - before[features]) / inputs.units[features]
     order = np.argsort(-sizes, kind="stable")
-    return [int(features[at]) for at in order if sizes[at] > _WORTH_TELLING * distance]
+    least = 0.0 if inputs.threat.norm == 0 else _WORTH_TELLING * distance  # there a distance counts columns
+    return [int(features[at]) for at in order if sizes[at] > least]
 
 
 def _describe_change(subject: Subject, before: FloatArray, after: FloatArray, feature: int) -> Change:

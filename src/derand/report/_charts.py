@@ -123,7 +123,7 @@ def draw_curves(summary: ReportSummary, roles: Sequence[str]) -> Markup | None:
         return None
     frame = Frame(_WIDTH, _HEIGHT, (0.0, radii[-1]), (0.0, 1.0))
     body = [frame.grid((share, f"{share:.0%}") for share in (0.0, 0.25, 0.5, 0.75, 1.0))]
-    body.append(frame.ticks(((r, format_short(r)) for r in choose_ticks(0.0, radii[-1])), _name_axis(summary)))
+    body.append(frame.ticks(((r, format_short(r)) for r in _radius_ticks(summary, radii[-1])), _name_axis(summary)))
     for one in reversed(chosen):
         style = style_of(one, [other for other in chosen if other["role"] == one["role"]])
         body.append(f'<path class="{style}" d="{_fall(frame, radii, one["values"])}"/>')
@@ -151,9 +151,17 @@ def _mark_radius(frame: Frame, radius: float) -> str:
     return f'<line class="mark radius-mark" x1="{x}" x2="{x}" y1="{frame.top}" y2="{frame.floor}"/>'
 
 
+def _radius_ticks(summary: ReportSummary, end: float) -> list[float]:
+    """Round radii; whole ones where they count columns."""
+    ticks = choose_ticks(0.0, end)
+    return [tick for tick in ticks if summary["threat"]["norm"] != 0 or float(tick).is_integer()]
+
+
 def _name_axis(summary: ReportSummary) -> str:
+    if summary["threat"]["norm"] == 0:
+        return "radius (columns that may become anything)"
     unit = {"standard": ", in standard deviations", "range": ", in ranges", "given": ", in given units"}
-    return f"radius (l{summary['noise']['norm']}{unit.get(summary['noise']['unit'], '')})"
+    return f"radius ({summary['threat']['norm_text']}{unit.get(summary['noise']['unit'], '')})"
 
 
 def draw_budgets(summary: ReportSummary) -> Markup | None:
@@ -174,6 +182,33 @@ def draw_budgets(summary: ReportSummary) -> Markup | None:
     return _svg(frame, "".join(body), "Certified accuracy by changed categories", told)
 
 
+def draw_verdicts(summary: ReportSummary) -> Markup | None:
+    """Where limits alone say what may change: which share of all rows, and of each class, holds or flips, as bars."""
+    if summary["verdicts"] is None:
+        return None
+    counts = summary["verdicts"]["counts"]
+    frame = Frame(_WIDTH, 20 + 34 * len(counts), (0.0, 1.0), (0.0, 1.0), 118, 12, 6, 6)
+    body = []
+    for k, count in enumerate(counts):
+        y, start = frame.top + 34 * k, 0
+        body.append(
+            f'<text class="tick end" x="{frame.left - 8}" y="{y + 17}">{escape(shorten(count["name"], 17))}'
+            f"<title>{escape(count['name'])}</title></text>"
+        )
+        for kind, size in (("right", count["holds"]), ("faint", count["undecided"]), ("wrong", count["flips"])):
+            left, right = (frame.x(rows / count["n_rows"]) for rows in (start, start + size))
+            if size:
+                body.append(
+                    f'<rect class="bar-{kind}" x="{left}" y="{y}" width="{round(right - left, 1)}" height="24"/>'
+                )
+            start += size
+    told = "; ".join(
+        f"{count['name']}: {count['holds']} hold, {count['flips']} flip, {count['undecided']} undecided"
+        for count in counts
+    )
+    return _svg(frame, "".join(body), "Answers that hold and flip within the limits", told)
+
+
 def draw_histogram(summary: ReportSummary) -> Markup | None:
     """How many rows have which radius."""
     histogram = summary["histogram"]
@@ -192,7 +227,7 @@ def draw_histogram(summary: ReportSummary) -> Markup | None:
                     f'<rect class="{kind}" x="{round(frame.x(low) + 0.5, 1)}" y="{y}" '
                     f'width="{round(frame.x(high) - frame.x(low) - 1, 1)}" height="{round(frame.y(start) - y, 1)}"/>'
                 )
-    body.append(frame.ticks(((r, format_short(r)) for r in choose_ticks(0.0, edges[-1])), _name_axis(summary)))
+    body.append(frame.ticks(((r, format_short(r)) for r in _radius_ticks(summary, edges[-1])), _name_axis(summary)))
     body.append(_mark_radius(frame, summary["scale"]["quoted"]))
     told = f"Median {cut_radius(summary['radii']['median'])}, largest {cut_radius(summary['radii']['largest'])}"
     return _svg(frame, "".join(body), "Histogram of radii", told, **_slider(frame))
@@ -217,10 +252,11 @@ def draw_shape(shape: Shape, span: tuple[float, float]) -> Markup:
         steps.append(f"H{frame.x(edge)}V{frame.y(push)}")
     steps.append(f"H{frame.x(shape['high'])}")
     body.append(f'<path class="line-step" d="{"".join(steps)}"/>')
-    last = len(shape["smooth"]) - 1
-    width = shape["high"] - shape["low"]
-    points = [f"{frame.x(shape['low'] + width * k / last)},{frame.y(push)}" for k, push in enumerate(shape["smooth"])]
-    body.append(f'<polyline class="line-main" points="{" ".join(points)}"/>')
+    if shape["smooth"]:
+        last, width = len(shape["smooth"]) - 1, shape["high"] - shape["low"]
+        places = [frame.x(shape["low"] + width * k / last) for k in range(last + 1)]
+        points = [f"{x},{frame.y(push)}" for x, push in zip(places, shape["smooth"], strict=True)]
+        body.append(f'<polyline class="line-main" points="{" ".join(points)}"/>')
     body.append(_short_ticks(frame, shape))
     edges, pushes = (", ".join(format_short(value) for value in some[:6]) for some in (shape["edges"], shape["pushes"]))
     told = f"Steps at {edges}; pushes {pushes}"
@@ -312,20 +348,22 @@ def _law_frame(axis: LawAxis) -> Frame:
 
 
 def draw_law(row: RowFacts, law: Law, axis: LawAxis, at: int) -> Markup:
-    """The law of a row's score: its density, the part on the wrong side, its cdf, the threshold and the percentile.
+    """The law of a row's score: its density, the part on the wrong side, its cdf, the threshold and a mark.
 
-    `at` is the place of a radius among those of the summary; the percentile belongs to it.
+    The mark is the percentile, or the expected score by the rule "mean"; `at` is the place of a radius among those of
+    the summary, to which the percentile belongs.
     """
     frame = _law_frame(axis)
     paths = law_paths(law, axis, row["is_one"])
-    threshold, percentile = frame.x(axis["threshold_bin"]), frame.x(min(max(law["percentile"][at], 0), axis["n_bins"]))
+    threshold = frame.x(axis["threshold_bin"])
+    mark = law["percentile"][at] if law["percentile"] else law["mean"]
     ends = frame.width - frame.right
     body = [
         f'<path class="law-held" d="{paths["held"]}"/><path class="law-failing" d="{paths["failing"]}"/>',
         f'<path class="law-cdf" d="{paths["cdf"]}"/>',
         f'<line class="law-threshold" x1="{threshold}" x2="{threshold}" y1="{frame.top - 6}" y2="{frame.floor}"/>',
         f'<text class="tick mid" x="{threshold}" y="{frame.top - 10}">threshold</text>',
-        f'<line class="mark law-percentile" x1="{percentile}" x2="{percentile}" y1="{frame.top}" y2="{frame.floor}"/>',
+        *([] if mark is None else [_mark_law(frame, frame.x(min(max(mark, 0), axis["n_bins"])))]),
         *(
             f'<text class="tick" x="{ends + 6}" y="{frame.y(share) + 4}">{share:.0%}</text>'
             for share in (0.0, 0.5, 1.0)
@@ -333,8 +371,16 @@ def draw_law(row: RowFacts, law: Law, axis: LawAxis, at: int) -> Markup:
         frame.ticks(_law_ticks(axis), "score under noise, points above the threshold"),
     ]
     title = f"Law of the score of row {row['row']}"
-    told = f"The part on the wrong side of the threshold has probability {row['failure_text']}"
+    told = "Most of it lies on the answer's side of the threshold, or all of it, where the answer is sure"
+    if law["percentile"]:
+        told = f"The part on the wrong side of the threshold has probability {row['failure_text']}"
+    elif row["score_text"] is not None:
+        told = f"Its expected score is {row['score_text']}, {row['margin_text']} from the threshold"
     return _svg(frame, "".join(body), title, told, left=frame.left, right=ends, top=frame.top, floor=frame.floor)
+
+
+def _mark_law(frame: Frame, x: float) -> str:
+    return f'<line class="mark law-percentile" x1="{x}" x2="{x}" y1="{frame.top}" y2="{frame.floor}"/>'
 
 
 def _law_ticks(axis: LawAxis) -> list[tuple[float, str]]:

@@ -13,6 +13,7 @@ from derand.model import AdditiveEnsemble, Term
 from derand.noise import Noise
 from derand.report._inputs import Inputs
 from derand.report._text import shorten
+from derand.report._threat import limit_of
 from derand.report._types import CategoricalShape, CategoryPush, Move, NumericalShape, Radii, Shape
 from derand.text import format_short_down
 
@@ -41,9 +42,9 @@ class Pushes:
         """Pushes of scores of a term."""
         return np.asarray(scores, dtype=np.float64) - self.neutral[term.features]
 
-    def under_noise(self, term: Term, x: FloatArray, noise: Noise) -> FloatArray:
-        """Mean push of values of the term's column under noise; a category is not randomised."""
-        if not term.axes:
+    def under_noise(self, term: Term, x: FloatArray, noise: Noise | None) -> FloatArray:
+        """Mean push of values of the term's column under noise, if there is any; a category is not randomised."""
+        if not term.axes or noise is None:
             return self.of_scores(term, term.evaluate(x))
         (axis,) = term.axes
         cells = noise.cell_probabilities(x, axis.edges, axis.feature)
@@ -76,7 +77,8 @@ def summarize_shapes(inputs: Inputs, limit: int) -> list[Shape]:
 def _describe_steps(inputs: Inputs, term: Term, pushes: Pushes, importance: float) -> NumericalShape:
     ((feature, edges),) = term.axes
     subject, column = inputs.subject, inputs.matrix[:, feature]
-    noise_scale = float(subject.noise.scales(np.array([feature]))[0])
+    noise = subject.noise
+    noise_scale = float(inputs.units[feature] if noise is None else noise.scales(np.array([feature]))[0])
     low, high = float(column.min()), float(column.max())
     if edges.size and not (low <= edges[0] and edges[-1] <= high):
         # a split outside the data is shown where it is within reach of the noise
@@ -99,9 +101,9 @@ def _describe_steps(inputs: Inputs, term: Term, pushes: Pushes, importance: floa
         "high": high,
         "edges": edges[inside].tolist(),
         "pushes": pushes.of_scores(term, cells).tolist(),
-        "smooth": pushes.under_noise(term, x, subject.noise).tolist(),
+        "smooth": [] if noise is None else pushes.under_noise(term, x, noise).tolist(),
         "counts": np.histogram(column, bins)[0].tolist(),
-        "noise_scale": noise_scale,
+        "noise_scale": None if noise is None else noise_scale,
     }
 
 
@@ -130,13 +132,18 @@ def _describe_table(inputs: Inputs, term: Term, pushes: Pushes, importance: floa
 
 
 def summarize_moves(inputs: Inputs, radii: Radii) -> list[Move]:
-    """For each numerical feature of the model how far it may move if nothing else does, in its own unit."""
-    subject = inputs.subject
+    """For each number that may change how far it may move if nothing else does, in its own unit; none without a
+    ball."""
+    subject, norm = inputs.subject, inputs.threat.norm
     moves: list[Move] = []
-    for feature in subject.model.numerical_features:
-        unit = float(subject.units[feature])
+    for feature in [] if norm is None else inputs.moving:
+        unit = float(inputs.units[feature])
         column = inputs.matrix[:, feature]
-        half, most = (move_alone(float(radius), unit) for radius in (radii["median"], radii["tenth"]))
+        sizes = [float(radius) for radius in (radii["median"], radii["tenth"])]
+        if norm == 0:  # one column may become anything, or none
+            sizes = [math.inf if size >= 1 else 0.0 for size in sizes]
+        half, most = (move_alone(size, unit) for size in sizes)
+        limit = limit_of(inputs, feature)
         moves.append(
             {
                 "feature": feature,
@@ -146,7 +153,8 @@ def summarize_moves(inputs: Inputs, radii: Radii) -> list[Move]:
                 "nine_in_ten": most,
                 "low": float(column.min()),
                 "high": float(column.max()),
-                "sentence": _say_move(shorten(subject.names[feature]), half),
+                "limit": limit,
+                "sentence": _say_move(shorten(subject.names[feature]), half, norm, limit),
             }
         )
     return moves
@@ -165,9 +173,11 @@ def move_alone(radius: float, unit: float) -> float:
     return math.nextafter(multiply_down(radius, unit), 0.0) if math.isfinite(radius) else radius
 
 
-def _say_move(name: str, move: float) -> str:
+def _say_move(name: str, move: float, norm: float | str | None, limit: str) -> str:
     if move == 0:
         return f"{name}: no move is certified for half of the rows"
+    within = f" ({limit})" if limit else ""
     if not math.isfinite(move):
-        return f"{name} can move by any amount"
-    return f"{name} can move by up to ±{format_short_down(move)} if nothing else moves"
+        return f"{name} can move by any amount{within}"
+    others = "while every other column moves as far" if norm == math.inf else "if nothing else moves"
+    return f"{name} can move by up to ±{format_short_down(move)} {others}{within}"

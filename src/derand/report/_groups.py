@@ -128,4 +128,6 @@ def _count_certified(inputs: Inputs, at: IntArray, radius: float) -> GroupShare:
     if inputs.correct is not None:
         accuracy = float(right.mean())
         found |= {"accuracy": accuracy, "accuracy_text": percent(accuracy)}
+    if inputs.plain.flips is not None:
+        found["flips"] = int(inputs.plain.flips[at].sum())
     return found

@@ -3,70 +3,90 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from derand.report._features import multiply_down
 from derand.report._inputs import Inputs
 from derand.report._text import percent, plural, shorten
-from derand.report._types import Accuracy, Guarantee, HeadlineNumber, Radii, Scale
+from derand.report._threat import describe_measure, name_norm
+from derand.report._types import (
+    Accuracy,
+    Guarantee,
+    HeadlineNumber,
+    Radii,
+    RuleFacts,
+    Scale,
+    ThreatFacts,
+    VerdictCount,
+    Verdicts,
+)
 from derand.text import format_count, format_exactly, format_short_down
 
-_SCALING_UNITS = {
-    "standard": "standard deviation in the training data",
-    "range": "range in the training data",
-}
 
+class Words(NamedTuple):
+    """What was said already: of the rule, of the threat, and of limits alone."""
 
-def describe_unit(inputs: Inputs) -> dict[str, str]:
-    """By what the change of a column is divided (nothing, where it counts as it is), and a short name for it."""
-    estimator = inputs.subject.estimator
-    scaling = None if estimator is None else getattr(estimator, "scaling", None)
-    if scaling in _SCALING_UNITS:
-        return {"divide": f"its {_SCALING_UNITS[scaling]}", "short": scaling}
-    if inputs.subject.noise.units is not None:
-        return {"divide": "the unit given for it", "short": "given"}
-    return {"divide": "", "short": "own"}
-
-
-def describe_measure(inputs: Inputs) -> str:
-    """How the size of a change is measured; nothing for a model that reads no numbers."""
-    subject = inputs.subject
-    if not subject.model.numerical_features:
-        return ""
-    unit = describe_unit(inputs)["divide"]
-    each = f"the change of each column is divided by {unit}" if unit else "each column's change is taken as it is"
-    combine = (
-        "the squares are added up and the root is taken" if subject.noise.norm == 2 else "all are added up without sign"
-    )
-    return f"The size of a change is one number: {each}, {combine}."
+    rule: RuleFacts
+    threat: ThreatFacts
+    verdicts: Verdicts | None
 
 
 def _give_example(inputs: Inputs, scale: Scale, feature: int) -> str:
     """The quoted radius in the unit of one column."""
     name = inputs.subject.names[feature]
-    move = format_short_down(multiply_down(scale["quoted"], float(inputs.subject.units[feature])))
+    move = format_short_down(multiply_down(scale["quoted"], float(inputs.units[feature])))
     size = format_exactly(scale["quoted"])
     return f"For instance, a move of “{shorten(name)}” alone by less than {move} is smaller than {size}."
 
 
-def write_guarantee(inputs: Inputs, scale: Scale, radii: Radii, accuracy: Accuracy, foremost: int | None) -> Guarantee:
+def write_guarantee(
+    inputs: Inputs, scale: Scale, radii: Radii, accuracy: Accuracy, foremost: int | None, words: Words
+) -> Guarantee:
     """The paragraph, how size is measured (the feature `foremost` is the example), the limits, the headline numbers."""
     at = scale["radii"].index(scale["quoted"])
     curves = {one["key"]: one["values"] for one in accuracy["series"]}
-    sentences = [_say_share(inputs, scale, curves["all"][at])]
-    if inputs.subject.model.numerical_features and scale["quoted"] > 0:
-        sentences.append(_say_median(radii))
-    if len(inputs.certificates) > 1:
-        sentences.append(_say_categories(inputs, curves, at))
-    sentences.append(_say_proof(inputs))
+    if words.verdicts is None:
+        sentences = _say_radii(inputs, scale, radii, curves, at)
+        numbers = _list_numbers(inputs, scale, radii, curves, at)
+    else:
+        sentences = _say_verdicts(inputs, words.verdicts, curves["all"][at])
+        numbers = _count_verdicts(inputs, radii, words.verdicts["counts"][0])
+    sentences += [words.rule["sentence"], *words.threat["sentences"], words.rule["proof_sentence"], _say_proof(inputs)]
     measure = describe_measure(inputs)
-    if measure and foremost is not None and scale["quoted"] > 0:
+    if measure and foremost is not None and scale["quoted"] > 0 and inputs.threat.norm != 0:
         measure += " " + _give_example(inputs, scale, foremost)
     return {
-        "paragraph": " ".join(sentences),
+        "paragraph": " ".join(filter(None, sentences)),
         "measure": measure,
         "limits": _list_limits(inputs, scale),
-        "numbers": _list_numbers(inputs, scale, radii, curves, at),
+        "numbers": numbers,
     }
+
+
+def _say_radii(inputs: Inputs, scale: Scale, radii: Radii, curves: dict[str, list[float]], at: int) -> list[str]:
+    sentences = [_say_share(inputs, scale, curves["all"][at])]
+    if inputs.subject.model.numerical_features and scale["quoted"] > 0:
+        sentences.append(_say_median(inputs, radii))
+    if len(inputs.certificates) > 1:
+        sentences.append(_say_categories(inputs, curves, at))
+    return sentences
+
+
+def _say_verdicts(inputs: Inputs, verdicts: Verdicts, share: float) -> list[str]:
+    """How many answers flip within the limits, the same by class, and how many are right and hold."""
+    _, *classes = verdicts["counts"]
+    sentences = [verdicts["sentence"]]
+    if inputs.labels is not None:
+        if len(classes) > 1:
+            sentences += [_say_class(one) for one in classes]
+        sentences.append(f"For {_rows_of(share, inputs)} the answer is right and proven to hold.")
+    return sentences
+
+
+def _say_class(count: VerdictCount) -> str:
+    flips, holds, undecided = (format_count(count[key]) for key in ("flips", "holds", "undecided"))
+    rows = f"{plural(count['n_rows'], 'row')} of class “{shorten(count['name'], 40)}”"
+    return f"Of {rows}, {flips} can be flipped, {holds} hold, {undecided} are undecided."
 
 
 def _rows_of(share: float, inputs: Inputs) -> str:
@@ -78,15 +98,35 @@ def _say_share(inputs: Inputs, scale: Scale, share: float) -> str:
     start, answer = f"For {_rows_of(share, inputs)}", "the model's answer"
     if inputs.labels is not None:
         start, answer = f"{start} the model's answer is right, and", "it"
+    also = _say_also(inputs)
     if not inputs.subject.model.numerical_features:
-        return f"{start} no change of the row's numbers can alter {answer}: the model reads none."
+        return f"{start} no change of the row's numbers{also} can alter {answer}: the model reads none."
     if scale["quoted"] == 0:
-        return f"{start} no change of the row's numbers that is small enough can alter {answer}."
-    size = format_exactly(scale["quoted"])
+        return f"{start} no change of the row's numbers that is small enough{also} can alter {answer}."
     return (
-        f"{start} no change of the row's numbers that is smaller than {size} can alter {answer}, "
+        f"{start} no change {_say_size(inputs, scale['quoted'])}{also} can alter {answer}, "
         "whoever makes the change and however it was found."
     )
+
+
+def _say_size(inputs: Inputs, quoted: float) -> str:
+    """Changes of a size, by the threat's norm."""
+    size, norm = format_exactly(quoted), inputs.threat.norm
+    if norm == 0:
+        return f"of any {size if quoted > 1 else 'one'} of the row's numbers"
+    if norm == math.inf:
+        return f"of the row's numbers, all at once and each by less than {size},"
+    named = f" in the {name_norm(inputs)} norm" if inputs.has_threat else ""
+    return f"of the row's numbers that is smaller than {size}{named}"
+
+
+def _say_also(inputs: Inputs) -> str:
+    """What the threat allows or forbids besides a size, in short: its own sentences say it in full."""
+    threat = inputs.threat
+    also = f" and of up to {plural(threat.l0, 'category', 'categories')}" if threat.l0 else ""
+    if threat.limits or threat.domain:
+        return f"{also} within the limits below"
+    return f"{also} that leaves frozen columns alone" if threat.frozen else also
 
 
 def _say_categories(inputs: Inputs, curves: dict[str, list[float]], at: int) -> str:
@@ -95,18 +135,25 @@ def _say_categories(inputs: Inputs, curves: dict[str, list[float]], at: int) -> 
     return f"If any one of its categories may become anything at the same time, {first[1]} of the rows remain{more}."
 
 
-def _say_median(radii: Radii) -> str:
+def _say_median(inputs: Inputs, radii: Radii) -> str:
     median = float(radii["median"])
     if not math.isfinite(median):
-        return "At least half of all rows withstand every change of their numbers."
+        allowed = " that is allowed" if inputs.threat.has_box else ""
+        return f"At least half of all rows withstand every change of their numbers{allowed}."
     if median == 0:
         return "For more than half of the rows nothing is certified."
+    if inputs.threat.norm == 0:
+        return f"At least half of all rows withstand every change of any {format_exactly(median)} of their numbers."
     return f"At least half of all rows withstand changes up to size {format_short_down(median)}."
 
 
 def _say_proof(inputs: Inputs) -> str:
     law = "each member's law under noise" if inputs.subject.additive is None else "the law of the score under noise"
     exact = f"{law} is computed exactly, and rounding errs on the safe side"
+    if inputs.plain.rule == "mean":
+        exact = "the bound covers every change that is allowed, and rounding errs on the safe side"
+    if inputs.threat.norm is None:
+        return f"What holds is proven and not tested: nothing is sampled, {exact}. What flips was tried on the model."
     return f"This is proven and not tested: nothing is sampled, {exact}."
 
 
@@ -115,34 +162,47 @@ def _list_limits(inputs: Inputs, scale: Scale) -> list[str]:
         "It says that an answer stays the same, not that it is right.",
         "It covers the rows of this report. Other rows need certificates of their own.",
     ]
-    if inputs.subject.model.numerical_features and scale["quoted"] > 0:
-        limits.append(
-            "Beyond its radius a row may flip or not: the certificate is a lower bound. Exactly at the radius it may "
-            "flip, too."
-        )
-    if inputs.subject.model.categorical_features:
+    if inputs.threat.norm is None:
+        limits += [
+            "Undecided means that neither a proof nor a change that flips the answer was found.",
+            "A change that flips an answer keeps to the limits; whether it can happen is for you to judge.",
+        ]
+    elif inputs.subject.model.numerical_features and scale["quoted"] > 0:
+        at_radius = "" if inputs.threat.norm == 0 else " Exactly at the radius it may flip, too."
+        limits.append(f"Beyond its radius a row may flip or not: the certificate is a lower bound.{at_radius}")
+    if inputs.has_threat:
+        limits.append("Changes that the threat does not allow are not covered, such as those of frozen columns.")
+    elif inputs.subject.model.categorical_features:
         limits.append(
             f"Categories: results are given for 0 to {len(inputs.certificates) - 1} changed ones at a time, and "
             "changes to new values count as changes."
         )
-    limits.append(
-        "It is about the smoothed model, the one whose answers derand gives: the majority over all noisy copies of "
-        "a row."
-    )
+    limits.append(_say_whose(inputs))
     return limits
+
+
+def _say_whose(inputs: Inputs) -> str:
+    """Which model it is about."""
+    if inputs.subject.noise is None:
+        return "It is about the model as deployed, without noise: the smoothed model may answer otherwise."
+    how = "the majority over" if inputs.plain.rule == "vote" else "by the expected score of"
+    return f"It is about the smoothed model, the one whose answers derand gives: {how} all noisy copies of a row."
 
 
 def _list_numbers(
     inputs: Inputs, scale: Scale, radii: Radii, curves: dict[str, list[float]], at: int
 ) -> list[HeadlineNumber]:
     size = format_exactly(scale["quoted"])
+    changes = f"changes smaller than {size}"
+    if inputs.threat.norm == 0:
+        changes = "changes of any one number" if scale["quoted"] == 1 else f"changes of any {size} numbers"
     numbers: list[HeadlineNumber] = []
     if inputs.labels is not None:
         numbers.append({"name": "Right answers", "value": percent(radii["accuracy"]), "note": "without any change"})
-        note = f"right and proven against changes smaller than {size}" if scale["quoted"] else "right and proven"
+        note = f"right and proven against {changes}" if scale["quoted"] else "right and proven"
         numbers.append({"name": "Certified accuracy", "value": percent(curves["all"][at]), "note": note})
     else:
-        note = f"proven against changes smaller than {size}" if scale["quoted"] else "whatever their numbers become"
+        note = f"proven against {changes}" if scale["quoted"] else "whatever their numbers become"
         numbers.append({"name": "Certified rows", "value": percent(curves["all"][at]), "note": note})
     if len(inputs.certificates) > 1:
         numbers.append(
@@ -159,3 +219,16 @@ def _list_numbers(
         mean = format_short_down(float(radii["average_certified_radius"]))
         numbers.append({"name": "Average radius", "value": mean, "note": "wrong answers count 0"})
     return numbers
+
+
+def _count_verdicts(inputs: Inputs, radii: Radii, count: VerdictCount) -> list[HeadlineNumber]:
+    total = f"of {plural(count['n_rows'], 'decision')}"
+    numbers: list[HeadlineNumber] = []
+    if inputs.labels is not None:
+        numbers.append({"name": "Right answers", "value": percent(radii["accuracy"]), "note": "without any change"})
+    return [
+        *numbers,
+        {"name": "Can be flipped", "value": format_count(count["flips"]), "note": f"{total}, within the limits"},
+        {"name": "Proven to hold", "value": format_count(count["holds"]), "note": f"{total}, within the limits"},
+        {"name": "Undecided", "value": format_count(count["undecided"]), "note": "neither proof nor flip found"},
+    ]

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand._arrays import BoolArray, FloatArray
-from derand.certificates import Certificates, certify
+from derand.certificates import Certificates, certify, check_request
 from derand.model import AdditiveEnsemble, Model, is_model
-from derand.noise import Noise, as_noise
+from derand.noise import Noise, as_noise_or_none
 from derand.text import format_short
 from derand.threat import Threat, as_budget, as_threats
 
@@ -44,6 +44,7 @@ class Classifier(Protocol):
     noise_: Noise
     classes_: LabelArray
     encoding_: Encoding
+    rule: str
     n_jobs: int | None
 
     def __init__(self, **parameters: Any) -> None: ...
@@ -57,8 +58,25 @@ class Classifier(Protocol):
     def encode_rows(self, X: Any) -> FloatArray:
         """Rows as the model reads them, checked."""
 
-    def certify_encoded(self, rows: FloatArray, threats: Sequence[Threat]) -> list[Certificates]:
+    def certify_encoded(
+        self,
+        rows: FloatArray,
+        threats: Sequence[Threat],
+        *,
+        rule: str | None = None,
+        proof: str = "best",
+        noise: Noise | str | None = None,
+    ) -> list[Certificates]:
         """Certificates of such rows, one list entry per threat."""
+
+
+class Request(NamedTuple):
+    """What is to be proven; `CertificateReport` says what each field means."""
+
+    l0: int | None = None
+    rule: str | None = None
+    proof: str = "best"
+    threat: Threat | None = None
 
 
 class Training(NamedTuple):
@@ -73,7 +91,8 @@ class Subject:
     """The model that is reported on."""
 
     model: Model
-    noise: Noise
+    noise: Noise | None
+    """None for the model as deployed."""
     classes: LabelArray
     names: tuple[str, ...]
     categories: Mapping[int, tuple[Any, ...]]
@@ -84,11 +103,6 @@ class Subject:
     def additive(self) -> AdditiveEnsemble | None:
         """The model where it is one sum, which has shapes and laws; None for a vote."""
         return self.model.members[0] if self.model.weights is None else None
-
-    @property
-    def units(self) -> FloatArray:
-        """What one unit of radius is worth in each column's own unit."""
-        return self.noise.units_of(np.arange(self.model.n_features))
 
     def describe_value(self, feature: int, value: float) -> str:
         """A cell of the encoded table as the user wrote it."""
@@ -110,13 +124,38 @@ class Inputs:
     """The rows, categories as codes."""
     labels: LabelArray | None
     certificates: tuple[Certificates, ...]
-    """One per number of categorical changes, from 0 on."""
+    """One per number of categorical changes, from 0 on; one alone where a threat was given."""
     certify_seconds: float
+    proof: str = "best"
+    has_threat: bool = False
 
     @property
     def plain(self) -> Certificates:
-        """The certificates without categorical changes."""
+        """The certificates without categorical changes, or those under the threat that was given."""
         return self.certificates[0]
+
+    @property
+    def threat(self) -> Threat:
+        """What may change, its columns by number, its norm and units resolved."""
+        return self.plain.threat
+
+    @property
+    def units(self) -> FloatArray:
+        """What one unit of radius is worth in each column's own unit."""
+        return self.threat.units_of(self.subject.model.n_features)
+
+    @property
+    def moving(self) -> list[int]:
+        """Numerical features of the model that may change."""
+        features = self.subject.model.numerical_features
+        return [int(at) for at, free in zip(features, self.threat.find_free(features), strict=True) if free]
+
+    @property
+    def has_percentile(self) -> bool:
+        """Whether the failure mass of the unchanged row is what certifies a radius."""
+        noise, threat = self.subject.noise, self.threat
+        same = noise is not None and threat.norm == noise.norm and threat.units == noise.units
+        return same and self.plain.rule == "vote" and threat.l0 == 0
 
     @property
     def n_rows(self) -> int:
@@ -132,16 +171,17 @@ def read_subject(clf: Any, noise: Noise | str | None, feature_names: Sequence[st
     if is_model(clf):
         if noise is None:
             raise ValueError(
-                f"`noise` must be given with a bare {type(clf).__name__}, such as 'gaussian:0.25': only a fitted "
-                "classifier knows its own."
+                f"`noise` must be given with a bare {type(clf).__name__}, such as 'gaussian:0.25', or 'none' for the "
+                "model as deployed: only a fitted classifier knows its own."
             )
         names = _name_features(clf, feature_names)
-        return Subject(clf, as_noise(noise), np.array([0, 1]), names, _list_codes(clf), None)
+        return Subject(clf, as_noise_or_none(noise), np.array([0, 1]), names, _list_codes(clf), None)
     fitted = _check_classifier(clf, noise)
     model, encoding = fitted.ensemble_, fitted.encoding_
     names = _name_features(model, encoding.names if feature_names is None else feature_names)
     categories = encoding.categories or _list_codes(model)
-    return Subject(model, fitted.noise_, np.asarray(fitted.classes_), names, categories, fitted)
+    own = fitted.noise_ if noise is None else None
+    return Subject(model, own, np.asarray(fitted.classes_), names, categories, fitted)
 
 
 def _check_classifier(clf: Any, noise: Noise | str | None) -> Classifier:
@@ -153,10 +193,10 @@ def _check_classifier(clf: Any, noise: Noise | str | None) -> Classifier:
     if not hasattr(clf, "ensemble_"):
         raise ValueError(f"`clf` must be fitted, got a {type(clf).__name__} that is not: call `fit` first.")
     fitted: Classifier = clf
-    if noise is not None:
+    if noise is not None and not (isinstance(noise, str) and noise == "none"):
         raise ValueError(
             f"`noise` must be left out for a classifier, which is certified under its own noise, "
-            f"{fitted.noise_}, got {noise!r}."
+            f"{fitted.noise_}, or be 'none', got {noise!r}."
         )
     return fitted
 
@@ -181,22 +221,48 @@ def _list_codes(model: Model) -> dict[int, tuple[int, ...]]:
     }
 
 
-def read_inputs(subject: Subject, X: Any, y: ArrayLike | None, l0: int | None) -> Inputs:
+def read_inputs(
+    subject: Subject, X: Any, y: ArrayLike | None, l0: int | None = None, request: Request | None = None
+) -> Inputs:
     """Encode the rows once, certify them and check the labels."""
-    most = len(subject.model.categorical_features)
-    asked = DEFAULT_L0 if l0 is None else as_budget(l0)
+    asked = Request(l0) if request is None else request
+    threats = _list_threats(subject, asked)
+    own = "vote" if subject.estimator is None else subject.estimator.rule
+    check_request(asked.rule or own, asked.proof, subject.noise, threats)
     start = time.perf_counter()
-    budgets = range(min(most, asked) + 1)
     if subject.estimator is None:
-        certificates = certify(subject.model, X, subject.noise, l0=budgets)
+        certificates = _certify_bare(subject, X, threats, asked)
         matrix = np.asarray(X, dtype=np.float64)
     else:
         matrix = subject.estimator.encode_rows(X)
-        certificates = subject.estimator.certify_encoded(matrix, as_threats(budgets, None, None))
+        noise = "none" if subject.noise is None else None
+        certificates = subject.estimator.certify_encoded(
+            matrix, threats, rule=asked.rule, proof=asked.proof, noise=noise
+        )
     seconds = time.perf_counter() - start
     if not len(matrix):
         raise ValueError("`X` must hold at least one row, got none.")
-    return Inputs(subject, matrix, _read_labels(y, certificates[0]), tuple(certificates), seconds)
+    labels = _read_labels(y, certificates[0])
+    has_threat = asked.threat is not None
+    return Inputs(subject, matrix, labels, tuple(certificates), seconds, asked.proof, has_threat)
+
+
+def _list_threats(subject: Subject, asked: Request) -> list[Threat]:
+    """The threat that was given, its columns by number, or one per number of categorical changes."""
+    if asked.threat is None:
+        most = DEFAULT_L0 if asked.l0 is None else as_budget(asked.l0)
+        return as_threats(range(min(len(subject.model.categorical_features), most) + 1), None, None)
+    if not isinstance(asked.threat, Threat):
+        raise TypeError(f"`threat` must be a Threat, got {type(asked.threat).__name__}.")
+    return [one.name_columns(subject.names) for one in as_threats(asked.l0, None, asked.threat)]
+
+
+def _certify_bare(subject: Subject, X: Any, threats: list[Threat], asked: Request) -> list[Certificates]:
+    rule = asked.rule or "vote"
+    if asked.threat is not None:
+        return [certify(subject.model, X, subject.noise, rule=rule, proof=asked.proof, threat=threats[0])]
+    budgets = [one.l0 for one in threats]
+    return certify(subject.model, X, subject.noise, l0=budgets, rule=rule, proof=asked.proof)
 
 
 def _read_labels(y: ArrayLike | None, certificates: Certificates) -> LabelArray | None:

@@ -10,24 +10,30 @@ import json
 import re
 from functools import cache
 from importlib import resources
+from typing import Literal
 
 import jinja2
 from markupsafe import Markup
 
 from derand.report import _charts
 from derand.report._text import percent, plural, shorten
-from derand.report._types import Computed, ReportSummary, Size
+from derand.report._types import Computed, NoiseFacts, ReportSummary, Size, Verdicts, Witness
 from derand.text import format_count, format_exactly, format_short, format_short_down
 
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "“": "``", "”": "''", "±": r"$\pm$",
+    "“": "``", "”": "''", "±": r"$\pm$", "→": r"$\to$",
 }  # fmt: skip
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _NAME_LENGTH = 60
 _LISTED_NAMES = 12
-_ROW_KEYS = {"row", "label", "truth", "correct", "is_one", "radius", "radius_text", "failure_text", "pushes", "law"}
+_LISTED_CHANGES = 6
+_VERDICTS = ["all", "can be flipped", "proven to hold", "undecided"]
+_ROW_KEYS = {
+    "row", "label", "truth", "correct", "is_one", "radius", "radius_text", "failure_text", "score_text", "margin_text",
+    "pushes", "law",
+}  # fmt: skip
 
 
 def to_json(summary: ReportSummary) -> str:
@@ -71,11 +77,25 @@ def _page_data(summary: ReportSummary) -> dict[str, object]:
         "shares": [[percent(share) for share in one["values"]] for one in budgets],
         "counts": [[format_count(round(share * n_rows)) for share in one["values"]] for one in budgets],
         "n_rows": format_count(n_rows),
+        "radius_name": name_radius(summary),
+        "score_name": name_score(summary).capitalize(),
+        "together": "together" if summary["noise"]["magnitude"] is None else "together, on average",
+        "has_radius": summary["verdicts"] is None,
         "names": summary["model"]["feature_names"],
         "classes": summary["model"]["classes"],
         "axis": None if axis is None else {key: axis[key] for key in ("n_bins", "threshold_bin")},
         "rows": [{key: value for key, value in row.items() if key in _ROW_KEYS} for row in summary["rows"]["table"]],
     }
+
+
+def name_radius(summary: ReportSummary) -> str:
+    """What the certificate of a row is called."""
+    return "Certified radius" if summary["verdicts"] is None else "Within the limits"
+
+
+def name_score(summary: ReportSummary) -> str:
+    """What decides by the rule "mean"."""
+    return "score" if summary["noise"]["magnitude"] is None else "expected score"
 
 
 def _embed(data: dict[str, object]) -> Markup:
@@ -96,7 +116,7 @@ def _environment() -> jinja2.Environment:
     environment.filters.update(cut=format_short_down, show=format_short, count=format_count, exactly=format_exactly)
     environment.filters.update(percent=percent, shorten=shorten)
     environment.filters["radius"] = _charts.cut_radius
-    environment.globals["plural"] = plural
+    environment.globals.update(plural=plural, name_radius=name_radius, name_score=name_score)
     return environment
 
 
@@ -108,13 +128,17 @@ def to_markdown(summary: ReportSummary) -> str:
     """The guarantee, the tables and how they were computed."""
     measure = summary["accuracy"]["measure"].capitalize()
     by_radius = [[row["label"], *row["text"]] for row in summary["table"]["rows"]]
+    head = ["radius", *(format_exactly(radius) for radius in summary["table"]["radii"])]
+    if summary["verdicts"] is not None:
+        head = ["right and proven to hold" if summary["data"]["has_labels"] else "proven to hold", "share"]
     parts = [
         f"# {_mark(summary['title'])}",
         _mark(summary["guarantee"]["paragraph"]),
         _mark(summary["guarantee"]["measure"]),
         "\n".join(f"- {_mark(limit)}" for limit in summary["guarantee"]["limits"]),
+        *_mark_verdicts(summary),
         f"## {measure}",
-        _pipe_table(["radius", *(format_exactly(radius) for radius in summary["table"]["radii"])], by_radius),
+        _pipe_table(head, by_radius),
         *_mark_moves(summary),
         *_mark_weakest(summary),
         *_mark_subgroups(summary),
@@ -126,11 +150,49 @@ def to_markdown(summary: ReportSummary) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
+def _mark_verdicts(summary: ReportSummary) -> list[str]:
+    """Within the limits: how many answers hold, and the changes that flip some."""
+    if summary["verdicts"] is None:
+        return []
+    parts = ["## Within the limits", _pipe_table(["rows", *_VERDICTS], _list_verdicts(summary["verdicts"]))]
+    if summary["verdicts"]["witnesses"]:
+        head = ["row", "answer", "other answer", "columns", "changes"]
+        lines = [f"| {' | '.join(head)} |", "| ---: | --- | --- | ---: | --- |"]
+        lines += [
+            f"| {' | '.join(_mark(cell) for cell in _list_witness(one))} |" for one in summary["verdicts"]["witnesses"]
+        ]
+        parts += ["## Changes within the limits that flip an answer", "\n".join(lines)]
+    return parts
+
+
+def _list_verdicts(verdicts: Verdicts) -> list[list[str]]:
+    first, *classes = verdicts["counts"]
+    named = [(first["name"], first), *((f"class {one['name']}", one) for one in classes)]
+    keys: tuple[Literal["n_rows", "flips", "holds", "undecided"], ...] = ("n_rows", "flips", "holds", "undecided")
+    return [[name, *(format_count(one[key]) for key in keys)] for name, one in named]
+
+
+def _list_witness(witness: Witness) -> list[str]:
+    """A line of the table of witnesses: row, both answers, and the largest changes."""
+    changes = witness["changes"]
+    told = [
+        f"{shorten(one['name'], 40)}: {shorten(one['before'], 30)} → {shorten(one['after'], 30)}"
+        for one in changes[:_LISTED_CHANGES]
+    ]
+    if len(changes) > _LISTED_CHANGES:
+        told.append(plural(len(changes) - _LISTED_CHANGES, "more column"))
+    answers = [shorten(witness[key], 40) for key in ("label", "other")]
+    return [str(witness["row"]), *answers, str(len(changes)), "; ".join(told)]
+
+
 def _mark_moves(summary: ReportSummary) -> list[str]:
     rows = [
-        [move["name"], _say_move(move["half_of_rows"]), _say_move(move["nine_in_ten"])] for move in summary["moves"]
+        [move["name"], _say_move(move["half_of_rows"]), _say_move(move["nine_in_ten"]), move["limit"]]
+        for move in summary["moves"]
     ]
-    head = ["feature", "half of the rows", "nine rows in ten"]
+    head = ["feature", "half of the rows", "nine rows in ten", "limit"]
+    if not any(move["limit"] for move in summary["moves"]):
+        head, rows = head[:3], [row[:3] for row in rows]
     return ["## Radii in your own units", _pipe_table(head, rows)] if rows else []
 
 
@@ -142,20 +204,37 @@ def _say_move(move: Size) -> str:
 
 def _mark_weakest(summary: ReportSummary) -> list[str]:
     weakest = [summary["rows"]["table"][one["at"]] for one in summary["rows"]["explained"]]
+    by_mean = any(row["score_text"] is not None for row in weakest)
     rows = [
-        [str(row["row"]), row["label"], row["truth"] or "", row["radius_text"][0], row["failure_text"] or ""]
+        [
+            str(row["row"]),
+            row["label"],
+            row["truth"] or "",
+            row["radius_text"][0],
+            *([row["score_text"] or "", row["margin_text"] or ""] if by_mean else [row["failure_text"] or ""]),
+        ]
         for row in weakest
     ]
-    head = ["row", "answer", "truth", "radius", "failure mass"]
-    return ["## Rows with the smallest radius", _pipe_table(head, rows)] if rows else []
+    has_radius = summary["verdicts"] is None
+    title = "## Rows with the smallest radius" if has_radius else "## The weakest rows"
+    head = ["row", "answer", "truth", "radius" if has_radius else "within the limits"]
+    head += [name_score(summary), "margin"] if by_mean else ["failure mass"]
+    return [title, _pipe_table(head, rows)] if rows else []
 
 
 def _mark_subgroups(summary: ReportSummary) -> list[str]:
     head = ["group", "rows", "median radius", f"certified at {format_exactly(summary['scale']['quoted'])}"]
+    if summary["verdicts"] is not None:
+        head = ["group", "rows", "can be flipped", "certified"]
     parts = []
     for group in summary["subgroups"]:
         rows = [
-            [one["name"], format_count(one["n_rows"]), one["median_radius_text"], one["certified_text"]]
+            [
+                one["name"],
+                format_count(one["n_rows"]),
+                format_count(one["flips"]) if "flips" in one else one["median_radius_text"],
+                one["certified_text"],
+            ]
             for one in group["groups"]
         ]
         parts += [f"## Subgroups: {_mark(shorten(group['column'], _NAME_LENGTH))}", _pipe_table(head, rows)]
@@ -171,13 +250,15 @@ def list_facts(summary: ReportSummary) -> list[tuple[str, str]]:
         plural(model["n_numerical"], "numerical feature"),
         plural(model["n_categorical"], "categorical feature"),
     ]
-    magnitude = f"{noise['parameter'].replace('_', ' ')} {format_short(noise['magnitude'])}"
     parameters = ", ".join(f"{name}={value}" for name, value in model["parameters"].items())
     facts = [
         ("Model", f"{kind}, {', '.join(counted)}"),
         ("Parameters", parameters),
         ("Columns that the model does not read", _list_not_read(model["not_read"])),
-        ("Noise", f"{noise['name']}, {magnitude}; certifies l{noise['norm']} balls"),
+        ("Noise", _describe_noise(noise)),
+        ("Rule", summary["rule"]["sentence"]),
+        ("Proof", summary["rule"]["proof_sentence"]),
+        ("Threat", " ".join(summary["threat"]["sentences"])),
         ("Measure", noise["measure"]),
         ("Rows", f"{plural(data['n_rows'], 'row')}, {plural(data['n_features'], 'column')}"),
         ("Checksum of the rows", f"sha256 {data['sha256']}"),
@@ -185,6 +266,13 @@ def list_facts(summary: ReportSummary) -> list[tuple[str, str]]:
         ("Time", _describe_time(computed)),
     ]
     return [(name, value) for name, value in facts if value]
+
+
+def _describe_noise(noise: NoiseFacts) -> str:
+    if noise["magnitude"] is None:
+        return "none: the model as deployed"
+    magnitude = f"{noise['parameter'].replace('_', ' ')} {format_short(noise['magnitude'])}"
+    return f"{noise['name']}, {magnitude}; certifies l{noise['norm']} balls"
 
 
 def _describe_time(computed: Computed) -> str:
@@ -213,24 +301,37 @@ def _pipe_table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def to_latex(summary: ReportSummary) -> str:
-    """The table of certified accuracy, in per cent."""
-    radii = summary["table"]["radii"]
-    head = [f"radius (l{summary['noise']['norm']})", *(format_exactly(radius) for radius in radii)]
-    rows = [
-        [_tex(shorten(row["label"], _NAME_LENGTH)), *(text.removesuffix("\N{NO-BREAK SPACE}%") for text in row["text"])]
-        for row in summary["table"]["rows"]
-    ]
-    lines = [
-        f"% {summary['accuracy']['measure']} in per cent; needs \\usepackage{{booktabs}}",
-        r"\begin{tabular}{l" + "r" * len(radii) + "}",
-        r"\toprule",
-        " & ".join(head) + r" \\",
-        r"\midrule",
-        *(" & ".join(row) + r" \\" for row in rows),
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
+    """The table of certified accuracy, in per cent; where limits alone say what may change, verdicts and witnesses."""
+    words = [summary["rule"]["sentence"], *summary["threat"]["sentences"]]
+    lines = [f"% {_on_one_line(sentence)}" for sentence in words]
+    if summary["verdicts"] is None:
+        radii = summary["table"]["radii"]
+        head = [f"radius ({summary['threat']['norm_text']})", *(format_exactly(radius) for radius in radii)]
+        rows = [
+            [shorten(row["label"], _NAME_LENGTH), *(text.removesuffix("\N{NO-BREAK SPACE}%") for text in row["text"])]
+            for row in summary["table"]["rows"]
+        ]
+        lines.append(f"% {summary['accuracy']['measure']} in per cent; needs \\usepackage{{booktabs}}")
+        lines += _tabular("l" + "r" * len(radii), head, rows)
+    else:
+        lines.append("% answers within the limits; needs \\usepackage{booktabs}")
+        lines += _tabular("lrrrr", ["rows", *_VERDICTS], _list_verdicts(summary["verdicts"]))
+        listed = [_list_witness(one) for one in summary["verdicts"]["witnesses"]]
+        if listed:
+            lines.append("% changes within the limits that flip an answer")
+            lines += _tabular("rllrp{8cm}", ["row", "answer", "other answer", "columns", "changes"], listed)
     return "\n".join(lines) + "\n"
+
+
+def _tabular(columns: str, head: list[str], rows: list[list[str]]) -> list[str]:
+    listed = [[_tex(_on_one_line(cell)) for cell in row] for row in [head, *rows]]
+    top, *body = [" & ".join(cells) + r" \\" for cells in listed]
+    start, end = r"\begin{tabular}{" + columns + "}", r"\end{tabular}"
+    return [start, r"\toprule", top, r"\midrule", *body, r"\bottomrule", end]
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _tex(text: str) -> str:

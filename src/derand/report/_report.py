@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike
 from derand.files import PathLike, replace_when_done
 from derand.noise import Noise
 from derand.report import _render
-from derand.report._inputs import Groups, Training, read_inputs, read_subject
+from derand.report._inputs import Groups, Request, Training, read_inputs, read_subject
 from derand.report._summarize import Options, summarize
 from derand.report._types import ReportSummary
+from derand.threat import Threat
 
 
 class CertificateReport:
@@ -37,10 +38,18 @@ class CertificateReport:
     radius : float, optional
         The radius that the text speaks of; by default a round number below the median radius.
     l0 : int, optional
-        Up to how many categorical features may change; 3, or as many as there are.
+        Up to how many categorical features may change; 3, or as many as there are. Not beside `threat`.
     title : str, optional
     noise : Noise or str
-        For a bare model only: a classifier has its own.
+        For a bare model only: a classifier has its own. "none", for both, is the model as deployed, by the rule
+        "mean".
+    rule : {"vote", "mean"}, optional
+        How the answer is found; the classifier's own, "vote" for a bare model.
+    proof : {"best", "paper"}
+        What may prove the radius of a vote.
+    threat : Threat, optional
+        What may change: norm, units, number of categories, frozen columns, limits and domains. With
+        `Threat(norm=None, limits=...)` the report says which answers can be flipped within the limits, and how.
     feature_names : sequence of str, optional
         Names to show, where the model was trained without.
     max_rows : int
@@ -76,6 +85,9 @@ class CertificateReport:
         l0: int | None = None,
         title: str | None = None,
         noise: Noise | str | None = None,
+        rule: str | None = None,
+        proof: str = "best",
+        threat: Threat | None = None,
         feature_names: Sequence[str] | None = None,
         max_rows: int = 300,
         n_explained: int = 5,
@@ -88,7 +100,8 @@ class CertificateReport:
         _check_count("max_rows", max_rows, 1)
         _check_count("n_explained", n_explained, 0)
         _check_count("n_shapes", n_shapes, 0)
-        self._inputs = read_inputs(read_subject(clf, noise, feature_names), X, y, l0)
+        request = Request(l0, rule, proof, threat)
+        self._inputs = read_inputs(read_subject(clf, noise, feature_names), X, y, request=request)
         self._options = Options(
             title=title,
             training=None if y_train is None else Training(X_train, y_train),

@@ -13,11 +13,12 @@ import numpy as np
 from derand._arrays import FloatArray, IntArray
 from derand.certificates import Distribution, distribution
 from derand.model import AdditiveEnsemble
+from derand.noise import Noise
 from derand.report._attack import summarize_attack
 from derand.report._features import Pushes, rank_terms
 from derand.report._inputs import Inputs
 from derand.report._types import LAW_HEIGHT, BinnedLaw, Law, LawAxis, Row, RowFacts, RowPushes, Rows, Scale
-from derand.text import format_short_down, format_short_up
+from derand.text import format_short, format_short_down, format_short_up
 
 LAW_BINS = 110
 _LISTED_PUSHES = 9
@@ -30,6 +31,8 @@ _LAW_NUMBERS = 2**26
 def choose_rows(inputs: Inputs, limit: int, n_weakest: int, seed: int) -> IntArray:
     """Rows for the table, the weakest first: all of them, or the weakest and a random sample of the others."""
     by_budget = [certificates.radius for certificates in inputs.certificates]
+    if inputs.plain.flips is not None:  # what can be flipped comes before what is undecided
+        by_budget.insert(0, np.where(inputs.plain.flips, -1.0, inputs.plain.radius))
     order = np.lexsort((-np.nan_to_num(inputs.plain.log_failure), *reversed(by_budget)))  # the last key counts first
     if inputs.n_rows <= limit:
         return order
@@ -44,8 +47,14 @@ def summarize_rows(inputs: Inputs, scale: Scale, limit: int, n_explained: int, s
     chosen = choose_rows(inputs, limit, n_weakest, seed)
     laws, axis = _summarize_laws(inputs, scale, chosen, n_explained)
     pushes = _summarize_pushes(inputs, chosen)
+    verdicts = inputs.plain[chosen].verdict
     table: list[Row] = [
-        {**_describe_row(inputs, row), "pushes": pushes[at], "law": laws[at]} for at, row in enumerate(chosen.tolist())
+        {
+            **_describe_row(inputs, row, pushes[at], None if verdicts is None else str(verdicts[at])),
+            "pushes": pushes[at],
+            "law": laws[at],
+        }
+        for at, row in enumerate(chosen.tolist())
     ]
     return {
         "n_rows": inputs.n_rows,
@@ -60,8 +69,10 @@ def summarize_rows(inputs: Inputs, scale: Scale, limit: int, n_explained: int, s
     }
 
 
-def _describe_row(inputs: Inputs, row: int) -> RowFacts:
-    plain = inputs.plain
+def _describe_row(inputs: Inputs, row: int, pushes: RowPushes | None, verdict: str | None) -> RowFacts:
+    plain, model = inputs.plain, inputs.subject.additive
+    margin = pushes["total"] if pushes is not None and plain.rule == "mean" else None
+    score = None if margin is None or model is None else round((model.threshold or 0) + margin, 2)
     truth = None if inputs.labels is None else inputs.labels[row]
     failure = float(plain.failure[row])
     return {
@@ -71,9 +82,14 @@ def _describe_row(inputs: Inputs, row: int) -> RowFacts:
         "correct": None if truth is None else bool(truth == plain.label[row]),
         "is_one": bool(plain.label[row] == inputs.subject.classes[1]),
         "radius": [float(certificates.radius[row]) for certificates in inputs.certificates],
-        "radius_text": [format_short_down(float(certificates.radius[row]), 4) for certificates in inputs.certificates],
+        "radius_text": [verdict or format_short_down(float(one.radius[row]), 4) for one in inputs.certificates],
         "failure": None if math.isnan(failure) else failure,
         "failure_text": None if math.isnan(failure) else _say_failure(failure, float(plain.log_failure[row])),
+        "score": score,
+        "score_text": None if score is None else format_short(score, 6),
+        "margin": margin,
+        "margin_text": None if margin is None else f"{'+' if margin > 0 else ''}{format_short(margin, 6)}",
+        "verdict": verdict,
     }
 
 
@@ -123,13 +139,15 @@ def _summarize_laws(
     inputs: Inputs, scale: Scale, rows: IntArray, at_least: int
 ) -> tuple[list[Law | None], LawAxis | None]:
     """The law of each row as bin heights on one axis, and that axis; None where the model has no law to show."""
-    model = inputs.subject.additive
-    if model is None or not model.numerical_features:
+    model, noise = inputs.subject.additive, inputs.subject.noise
+    if model is None or noise is None or not model.numerical_features:
         return [None] * rows.size, None
-    found = _compute_laws(inputs, model, rows, at_least)
-    axis = _choose_axis(found, int(model.threshold or 0), inputs.subject.noise.failure_at(scale["radii"]).tolist())
+    found = _compute_laws(inputs, model, noise, rows, at_least)
+    failure_at = noise.failure_at(scale["radii"]).tolist() if inputs.has_percentile else []
+    axis = _choose_axis(found, int(model.threshold or 0), failure_at)
     shown = inputs.plain.label[rows] == inputs.subject.classes[1]
-    laws = [_summarize_law(law, axis, bool(is_one)) for law, is_one in zip(found, shown, strict=False)]
+    by_mean = inputs.plain.rule == "mean"
+    laws = [_summarize_law(law, axis, bool(is_one), by_mean) for law, is_one in zip(found, shown, strict=False)]
     return [*laws, *[None] * (rows.size - len(laws))], axis
 
 
@@ -151,19 +169,29 @@ def _choose_axis(laws: list[Distribution], threshold: int, failure_at: list[floa
     }
 
 
-def _summarize_law(law: Distribution, axis: LawAxis, is_one: bool) -> Law:
+def _summarize_law(law: Distribution, axis: LawAxis, is_one: bool, by_mean: bool) -> Law:
     percentile = law.percentile(axis["failure_at"], row=0, label=int(is_one))
-    # in bins from the left end of the axis, the middle of the score's cell
-    places = np.round((percentile - axis["low"] + 0.5) / axis["width"], 1)
-    return {**_bin_law(law, axis), "percentile": places.tolist()}
+    mean = float(law.pmf[0] @ law.support / law.pmf[0].sum()) if by_mean else None
+    return {
+        **_bin_law(law, axis),
+        "percentile": _place(percentile, axis).tolist(),
+        "mean": None if mean is None else float(_place(np.array(mean), axis)),
+    }
 
 
-def _compute_laws(inputs: Inputs, model: AdditiveEnsemble, rows: IntArray, at_least: int) -> list[Distribution]:
+def _place(scores: IntArray | FloatArray, axis: LawAxis) -> FloatArray:
+    """Where scores lie, in bins from the left end of the axis, the middle of their cells."""
+    return np.round((scores - axis["low"] + 0.5) / axis["width"], 1)
+
+
+def _compute_laws(
+    inputs: Inputs, model: AdditiveEnsemble, noise: Noise, rows: IntArray, at_least: int
+) -> list[Distribution]:
     """The laws of as many rows as the budget allows, one by one and without the impossible ends."""
     laws: list[Distribution] = []
     part = 1
     while len(laws) < rows.size:
-        found = distribution(model, inputs.matrix[rows[len(laws) : len(laws) + part]], inputs.subject.noise)
+        found = distribution(model, inputs.matrix[rows[len(laws) : len(laws) + part]], noise)
         for mass in found.pmf:
             possible = np.flatnonzero(mass > 0)
             kept = slice(possible[0], possible[-1] + 1)

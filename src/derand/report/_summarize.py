@@ -20,11 +20,14 @@ import derand
 from derand.report._accuracy import choose_scale, summarize_accuracy, summarize_histogram, summarize_radii, tabulate
 from derand.report._features import summarize_moves, summarize_shapes
 from derand.report._groups import summarize_groups
-from derand.report._guarantee import describe_measure, describe_unit, write_guarantee
+from derand.report._guarantee import Words, write_guarantee
 from derand.report._inputs import Groups, Inputs, Training
 from derand.report._rows import summarize_rows
+from derand.report._rule import describe_rule
 from derand.report._text import plural
+from derand.report._threat import describe_measure, describe_threat, describe_unit
 from derand.report._types import Computed, DataFacts, ModelFacts, NoiseFacts, ReportSummary, Rows, Shape
+from derand.report._verdicts import summarize_verdicts
 from derand.text import as_plain_json
 
 SCHEMA = "derand-report/1"
@@ -53,17 +56,21 @@ def summarize(inputs: Inputs, options: Options) -> ReportSummary:
     accuracy = summarize_accuracy(inputs, scale, options.training)
     shapes = summarize_shapes(inputs, options.n_shapes)
     rows = summarize_rows(inputs, scale, options.max_rows, options.n_explained, options.seed)
+    words = Words(describe_rule(inputs), describe_threat(inputs), summarize_verdicts(inputs))
     summary: ReportSummary = {
         "schema": SCHEMA,
         "title": options.title or "Certificate report",
         "model": _describe_model(inputs),
         "data": _describe_data(inputs),
         "noise": _describe_noise(inputs),
-        "guarantee": write_guarantee(inputs, scale, radii, accuracy, _find_foremost(inputs, shapes)),
+        "rule": words.rule,
+        "threat": words.threat,
+        "guarantee": write_guarantee(inputs, scale, radii, accuracy, _find_foremost(inputs, shapes), words),
         "scale": scale,
         "radii": radii,
         "accuracy": accuracy,
         "table": tabulate(accuracy, scale),
+        "verdicts": words.verdicts,
         "histogram": summarize_histogram(inputs, scale),
         "moves": summarize_moves(inputs, radii),
         "shapes": shapes,
@@ -76,9 +83,9 @@ def summarize(inputs: Inputs, options: Options) -> ReportSummary:
 
 
 def _find_foremost(inputs: Inputs, shapes: list[Shape]) -> int | None:
-    """The most important numerical feature, as far as that is known."""
+    """The most important numerical feature that may change, as far as that is known."""
     ranked = [shape["feature"] for shape in shapes if shape["kind"] == "numerical"]
-    return next(iter([*ranked, *inputs.subject.model.numerical_features]), None)
+    return next((feature for feature in [*ranked, *inputs.moving] if feature in inputs.moving), None)
 
 
 def _describe_model(inputs: Inputs) -> ModelFacts:
@@ -129,11 +136,11 @@ def _hash(inputs: Inputs) -> str:
 def _describe_noise(inputs: Inputs) -> NoiseFacts:
     noise = inputs.subject.noise
     return {
-        "name": noise.name,
-        "text": str(noise),
-        "parameter": noise.parameter,
-        "magnitude": noise.magnitude,
-        "norm": noise.norm,
+        "name": "none" if noise is None else noise.name,
+        "text": "none" if noise is None else str(noise),
+        "parameter": "" if noise is None else noise.parameter,
+        "magnitude": None if noise is None else noise.magnitude,
+        "norm": None if noise is None else noise.norm,
         "unit": describe_unit(inputs)["short"],
         "measure": describe_measure(inputs),
     }
@@ -155,6 +162,15 @@ def _list_left_out(inputs: Inputs, shapes: list[Shape], rows: Rows, groups: Grou
         )
     if not inputs.subject.model.numerical_features:
         notes.append("The model reads no numbers: there is no radius, no law of the score and no table of moves.")
+    elif inputs.threat.norm is None:
+        notes.append("Limits alone say what may change: there are no radii, no curves over them and no table of moves.")
+    if inputs.subject.noise is None:
+        notes.append("Without noise a score is one number: there are no laws and no failure masses.")
+    elif inputs.plain.rule == "mean" and model is not None:
+        notes.append(
+            "By the rule “mean” the expected score decides: there are no failure masses and no certified percentiles, "
+            "and rows are shown with their expected score and its margin."
+        )
     if model is None:
         notes.append(
             "The model is a weighted vote: it has no single score, so there are no shapes, no failure masses and no "

@@ -36,3 +36,14 @@ def shorten(text: str, length: int = 60) -> str:
     'abcd…'
     """
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+def join_words(parts: list[str]) -> str:
+    """Parts of a sentence one after the other.
+
+    Examples
+    --------
+    >>> join_words(["a"]), join_words(["a", "b"]), join_words(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))

@@ -59,15 +59,66 @@ class DataFacts(TypedDict):
 
 
 class NoiseFacts(TypedDict):
-    """Under which noise, and how the size of a change is measured."""
+    """Under which noise, and how the size of a change is measured; "none" is the model as deployed."""
 
     name: str
     text: str
     parameter: str
-    magnitude: float
-    norm: int
+    magnitude: float | None
+    norm: int | None
     unit: str
     measure: str
+
+
+class ProofCount(TypedDict):
+    """How many radii a proof gave."""
+
+    proof: str
+    n_rows: int
+
+
+class RuleFacts(TypedDict):
+    """How the answer is found, and what proves that it stays."""
+
+    name: str
+    answer: str
+    sentence: str
+    proof: str
+    proofs: list[ProofCount]
+    proof_sentence: str
+
+
+class LimitFacts(TypedDict):
+    """By how much a column may change, or between which ends it stays; "*" is every other number."""
+
+    column: str
+    text: str
+
+
+class ThreatFacts(TypedDict):
+    """What may change. The norm is null where limits alone say so; `given` tells a threat from the default, `bounded`
+    whether more than a norm bounds a change."""
+
+    given: bool
+    bounded: bool
+    norm: Size | None
+    norm_text: str
+    l0: int
+    unseen: bool
+    frozen: list[str]
+    limits: list[LimitFacts]
+    domain: list[LimitFacts]
+    sentences: list[str]
+
+
+class VerdictCount(TypedDict):
+    """What is known of some rows where limits alone say what may change; those of one class by its name."""
+
+    name: str
+    n_rows: int
+    holds: int
+    flips: int
+    undecided: int
 
 
 class HeadlineNumber(TypedDict):
@@ -164,6 +215,7 @@ class Move(TypedDict):
     nine_in_ten: Size
     low: float
     high: float
+    limit: str
     sentence: str
 
 
@@ -174,7 +226,7 @@ class _Shape(TypedDict):
 
 
 class NumericalShape(_Shape):
-    """Pushes of a number: the steps, their mean under noise, and the data beneath."""
+    """Pushes of a number: the steps, their mean under noise (nothing without any), and the data beneath."""
 
     kind: Literal["numerical"]
     low: float
@@ -183,7 +235,7 @@ class NumericalShape(_Shape):
     pushes: list[float]
     smooth: list[float]
     counts: list[int]
-    noise_scale: float
+    noise_scale: float | None
 
 
 class OtherPush(TypedDict):
@@ -237,9 +289,11 @@ class BinnedLaw(TypedDict):
 
 
 class Law(BinnedLaw):
-    """The law of a row's score, and its percentile for each radius of the scale, in bins."""
+    """The law of a row's score, and its percentile for each radius of the scale, in bins; no percentiles where the
+    failure mass certifies nothing. By the rule "mean" the place of the expected score instead."""
 
     percentile: list[float]
+    mean: float | None
 
 
 class LawAxis(TypedDict):
@@ -265,6 +319,11 @@ class RowFacts(TypedDict):
     radius_text: list[str]
     failure: float | None
     failure_text: str | None
+    score: float | None
+    score_text: str | None
+    margin: float | None
+    margin_text: str | None
+    verdict: str | None
 
 
 class Row(RowFacts):
@@ -291,11 +350,11 @@ class NoFlip(TypedDict):
 
 
 class FoundFlip(TypedDict):
-    """The nearest flip that was found."""
+    """The nearest flip that was found; without a distance where limits alone say what may change."""
 
     found: Literal[True]
     searched: Literal[True]
-    distance: float
+    distance: float | None
     distance_text: str
     label: str
     n_changes: int
@@ -303,6 +362,31 @@ class FoundFlip(TypedDict):
 
 
 Attack = NoFlip | FoundFlip
+
+
+class WitnessChange(Change):
+    """How a witness changes one column, its numbers in full; no numbers for a category."""
+
+    feature: int
+    before_value: float | None
+    after_value: float | None
+
+
+class Witness(TypedDict):
+    """A change within the limits that flips a row, from the largest move in units to the smallest."""
+
+    row: int
+    label: str
+    other: str
+    changes: list[WitnessChange]
+
+
+class Verdicts(TypedDict):
+    """What is known where limits alone say what may change; the first count is of all rows, others are of classes."""
+
+    sentence: str
+    counts: list[VerdictCount]
+    witnesses: list[Witness]
 
 
 class Explained(TypedDict):
@@ -331,6 +415,7 @@ class GroupShare(TypedDict):
     certified_text: str
     accuracy: NotRequired[float]
     accuracy_text: NotRequired[str]
+    flips: NotRequired[int]
 
 
 class Group(GroupShare):
@@ -366,11 +451,14 @@ class ReportSummary(TypedDict):
     model: ModelFacts
     data: DataFacts
     noise: NoiseFacts
+    rule: RuleFacts
+    threat: ThreatFacts
     guarantee: Guarantee
     scale: Scale
     radii: Radii
     accuracy: Accuracy
     table: AccuracyTable
+    verdicts: Verdicts | None
     histogram: Histogram
     moves: list[Move]
     shapes: list[Shape]

@@ -26,7 +26,7 @@
     const radius = data.radii[state.at];
     const shared = Math.min(state.budget, data.shares.length - 1);
     const what = data.rows[0].truth === null ? "certified" : "right and certified";
-    const start = data.radii.length > 1 ? `radius ${data.radii_text[state.at]}: ` : "";
+    const start = data.radii.length > 1 ? `radius ${data.radii_text[state.at]}: ` : data.has_radius ? "" : "within the limits: ";
     const plain = (budget) => `${start}${data.counts[budget][state.at]} of ${data.n_rows} rows (${data.shares[budget][state.at]}) ${what}`;
     all(".radius-input").forEach((input) => {
       input.value = state.at;
@@ -42,6 +42,7 @@
     });
     data.rows.forEach((row, at) => {
       const held = isHeld(row);
+      if (!status[at]) return;
       status[at].textContent = held ? "certified" : "not proven";
       status[at].classList.toggle("held", held);
     });
@@ -70,6 +71,8 @@
     truth: (row) => row.truth,
     radius: (row) => number(row.radius[state.budget]),
     failure: (row) => -number(row.radius[0]),
+    score: (row) => Number(row.score_text),
+    margin: (row) => Number(row.margin_text),
   };
 
   function sort() {
@@ -106,9 +109,13 @@
     add("Answer", row.label);
     if (row.truth !== null) add("Truth", row.truth, !row.correct);
     row.radius_text.forEach((text, k) => {
-      add(k === 0 ? "Certified radius" : `with ${k} ${k === 1 ? "category" : "categories"} changed`, text);
+      add(k === 0 ? data.radius_name : `with ${k} ${k === 1 ? "category" : "categories"} changed`, text);
     });
     if (row.failure_text !== null) add("Failure mass", row.failure_text);
+    if (row.score_text !== null) {
+      add(data.score_name, row.score_text);
+      add("Margin to the threshold", row.margin_text);
+    }
     one("#detail-facts").replaceChildren(list);
   }
 
@@ -131,7 +138,7 @@
     const items = row.pushes.listed.map((push) => line(data.names[push.feature], push.value, push.push, ""));
     if (row.pushes.n_rest) items.push(line(`${row.pushes.n_rest} other columns`, "", row.pushes.rest, "rest"));
     const total = make("li", "total");
-    total.append(make("span", "push-name", "together, on average"), make("span"), make("span", "push-value", signed(row.pushes.total)));
+    total.append(make("span", "push-name", data.together), make("span"), make("span", "push-value", signed(row.pushes.total)));
     list.replaceChildren(...items, total);
   }
 
@@ -161,7 +168,8 @@
     one(".law-held", frame.picture).setAttribute("d", parts.held);
     one(".law-failing", frame.picture).setAttribute("d", parts.failing);
     one(".law-cdf", frame.picture).setAttribute("d", `${below}H${frame.right}`);
-    frame.picture.setAttribute("aria-label", `Law of the score of row ${row.row}. The part on the wrong side of the threshold has probability ${row.failure_text}`);
+    const told = row.law.percentile.length ? `. The part on the wrong side of the threshold has probability ${row.failure_text}` : "";
+    frame.picture.setAttribute("aria-label", `Law of the score of row ${row.row}${told}`);
     markPercentile();
   }
 
@@ -169,10 +177,13 @@
     const frame = lawFrame();
     const law = data.rows[state.row].law;
     if (!frame || !law) return;
-    const label = all("#detail .law .legend li").at(-1).lastChild;
-    label.textContent = `certified percentile at radius ${data.radii_text[state.at]}`;
-    const bin = Math.min(Math.max(law.percentile[state.at], 0), data.axis.n_bins);
     const mark = one(".law-percentile", frame.picture);
+    if (!mark) return;
+    if (law.percentile.length) {
+      const label = all("#detail .law .legend li").at(-1).lastChild;
+      label.textContent = `certified percentile at radius ${data.radii_text[state.at]}`;
+    }
+    const bin = Math.min(Math.max(law.percentile.length ? law.percentile[state.at] : law.mean, 0), data.axis.n_bins);
     mark.setAttribute("x1", frame.left + bin * frame.width);
     mark.setAttribute("x2", frame.left + bin * frame.width);
   }

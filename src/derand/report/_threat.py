@@ -1,0 +1,205 @@
+"""What may change, in words and in the user's column names. Text only: no markup."""
+
+from __future__ import annotations
+
+import math
+
+from derand.report._inputs import Inputs
+from derand.report._text import join_words, plural, shorten
+from derand.report._types import LimitFacts, ThreatFacts
+from derand.text import format_exactly
+from derand.threat import EVERY, Limit
+
+_SCALING_UNITS = {
+    "standard": "standard deviation in the training data",
+    "range": "range in the training data",
+}
+_LISTED = 20
+_NAME_LENGTH = 60
+
+
+def describe_unit(inputs: Inputs) -> dict[str, str]:
+    """By what the change of a column is divided (nothing, where it counts as it is), and a short name for it."""
+    estimator, units = inputs.subject.estimator, inputs.threat.units
+    if units is None:
+        return {"divide": "", "short": "own"}
+    scaling = None if estimator is None else getattr(estimator, "scaling", None)
+    if scaling in _SCALING_UNITS and estimator is not None and units == estimator.noise_.units:
+        return {"divide": f"its {_SCALING_UNITS[scaling]}", "short": scaling}
+    return {"divide": "the unit given for it", "short": "given"}
+
+
+def name_norm(inputs: Inputs) -> str:
+    """The norm as it is written, such as "l2"; nothing where there is no ball."""
+    norm = inputs.threat.norm
+    return "" if norm is None else f"l{norm}"
+
+
+def describe_measure(inputs: Inputs) -> str:
+    """How the size of a change is measured; nothing without a ball and for a model that reads no numbers."""
+    norm = inputs.threat.norm
+    if not inputs.subject.model.numerical_features or norm is None:
+        return ""
+    if norm == 0:
+        return (
+            "The size of a change is the number of numerical columns that it changes, each to anything that is allowed "
+            "(norm l0); a radius counts how many may change."
+        )
+    unit = describe_unit(inputs)["divide"]
+    each = f"the change of each column is divided by {unit}" if unit else "each column's change is taken as it is"
+    combine = {
+        1: "all are added up without sign",
+        2: "the squares are added up and the root is taken",
+        math.inf: "and the largest counts, so that all columns may move by that much at the same time",
+    }[float(norm)]
+    named = f" ({name_norm(inputs)} norm)" if inputs.has_threat else ""
+    return f"The size of a change is one number{named}: {each}, {combine}."
+
+
+def describe_threat(inputs: Inputs) -> ThreatFacts:
+    """The threat with its sentences, which are there where one was given."""
+    threat = inputs.threat
+    limits: list[LimitFacts] = [
+        {"column": _name(inputs, column), "text": say_limit(limit)} for column, limit in threat.limits.items()
+    ]
+    domain: list[LimitFacts] = [
+        {"column": _name(inputs, column), "text": say_domain(*ends)} for column, ends in threat.domain.items()
+    ]
+    frozen = [_name(inputs, column) for column in threat.frozen]
+    return {
+        "given": inputs.has_threat,
+        "bounded": threat.has_box,
+        "norm": None if threat.norm is None else float(threat.ball_norm or 0),
+        "norm_text": name_norm(inputs),
+        "l0": threat.l0,
+        "unseen": bool(threat.unseen),
+        "frozen": frozen,
+        "limits": limits,
+        "domain": domain,
+        "sentences": _list_sentences(inputs, limits, domain, frozen) if inputs.has_threat else [],
+    }
+
+
+def limit_of(inputs: Inputs, feature: int) -> str:
+    """What keeps a column within a ball as well, in words; nothing where nothing does."""
+    threat = inputs.threat
+    limit = threat.limits.get(feature, None if feature in threat.domain else threat.limits.get(EVERY))
+    parts = [] if limit is None else [say_limit(limit)]
+    if feature in threat.domain:
+        parts.append(say_domain(*threat.domain[feature]))
+    return ", ".join(parts)
+
+
+def say_limit(limit: Limit) -> str:
+    """A limit in words.
+
+    Examples
+    --------
+    >>> say_limit("5%"), say_limit(500), say_limit((0, 30))
+    ('by at most 5% of its value', 'by at most 500', 'up by at most 30, not down')
+    """
+    if isinstance(limit, str):
+        return f"by at most {limit} of its value"
+    if not isinstance(limit, tuple):
+        return "without limit" if math.isinf(limit) else f"by at most {format_exactly(limit)}"
+    ways = [(name, size) for name, size in zip(("down", "up"), limit, strict=True) if size > 0]
+    if not ways:
+        return "not at all"
+    told = [
+        f"{name} without limit" if math.isinf(size) else f"{name} by at most {format_exactly(size)}"
+        for name, size in ways
+    ]
+    if len(ways) == 2:
+        return " and ".join(told)
+    return f"{told[0]}, not {'up' if ways[0][0] == 'down' else 'down'}"
+
+
+def say_domain(low: float, high: float) -> str:
+    """Ends in words.
+
+    Examples
+    --------
+    >>> say_domain(0, 120), say_domain(0, float("inf")), say_domain(float("-inf"), 0)
+    ('between 0 and 120', 'at or above 0', 'at or below 0')
+    """
+    if math.isinf(low) and math.isinf(high):
+        return "anywhere"
+    if math.isinf(high):
+        return f"at or above {format_exactly(low)}"
+    if math.isinf(low):
+        return f"at or below {format_exactly(high)}"
+    return f"between {format_exactly(low)} and {format_exactly(high)}"
+
+
+def _name(inputs: Inputs, column: int | str) -> str:
+    return str(column) if isinstance(column, str) else inputs.subject.names[column]
+
+
+def _list_sentences(inputs: Inputs, limits: list[LimitFacts], domain: list[LimitFacts], frozen: list[str]) -> list[str]:
+    sentences = [_say_numbers(inputs, limits, domain)]
+    told = [f"{_quote(one['column'])} {one['text']}" for one in limits if one["column"] != EVERY]
+    every = "every other number" if told or domain or frozen else "every number"
+    told += [f"{every} {one['text']}" for one in limits if one["column"] == EVERY]
+    if told:
+        sentences.append(f"Limits: {_list_some(told)}.")
+    if domain:
+        stays = [f"{_quote(one['column'])} stays {one['text']}" for one in domain]
+        sentences.append(f"Domains: {_list_some(stays)}.")
+    if frozen:
+        verb = "does" if len(frozen) == 1 else "do"
+        sentences.append(f"Frozen: {join_words(_cut([_quote(name) for name in frozen]))} {verb} not change.")
+    sentences.append(_say_categories(inputs))
+    return [sentence for sentence in sentences if sentence]
+
+
+def _say_numbers(inputs: Inputs, limits: list[LimitFacts], domain: list[LimitFacts]) -> str:
+    """Which numbers may change by which norm."""
+    norm = inputs.threat.norm
+    if not inputs.subject.model.numerical_features:
+        return ""
+    if not inputs.moving:
+        return "What may change: no number that the model reads."
+    if norm is None:
+        others = "" if any(one["column"] == EVERY for one in limits) else "; every other number stays as it is"
+        return f"What may change: numbers within the limits below, all at the same time{others}."
+    bounded = ", each within its limits" if limits or domain else ""
+    unit = describe_unit(inputs)["divide"]
+    counted = f", each counted in {unit}" if unit else ""
+    return {
+        0: f"What may change: any numbers, as many columns as the radius says{bounded} (norm l0).",
+        1: f"What may change: all numbers, the sum of their changes below the radius{counted}{bounded} (l1 norm).",
+        2: (
+            "What may change: all numbers, the root of the sum of their squared changes below the radius"
+            f"{counted}{bounded} (l2 norm)."
+        ),
+        math.inf: f"What may change: every number by less than the radius, all at once{counted}{bounded} (linf norm).",
+    }[float(norm)]
+
+
+def _say_categories(inputs: Inputs) -> str:
+    threat, columns = inputs.threat, inputs.subject.model.categorical_features
+    free = [inputs.subject.names[column] for column in columns if column not in threat.frozen]
+    if not columns:
+        return ""
+    if not threat.l0 or not free:
+        return "Categories stay as they are."
+    values = "any value, also one that training did not see" if threat.unseen else "any value that training saw"
+    names = join_words(_cut([_quote(name) for name in free]))
+    which = f"{'any one' if threat.l0 == 1 else f'up to {threat.l0}'} of {names}"
+    if len(free) <= threat.l0:
+        which = names if len(free) == 1 else f"all of {names}"
+    return f"At the same time {which} may take {values}."
+
+
+def _quote(name: str) -> str:
+    return f"“{shorten(name, _NAME_LENGTH)}”"
+
+
+def _list_some(parts: list[str]) -> str:
+    return "; ".join(_cut(parts))
+
+
+def _cut(parts: list[str]) -> list[str]:
+    """The first of many, and how many more there are."""
+    more = len(parts) - _LISTED
+    return parts if more <= 0 else [*parts[:_LISTED], plural(more, "more column")]

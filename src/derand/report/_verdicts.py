@@ -1,0 +1,116 @@
+"""Limits alone: how many answers hold within them, how many flip, and the changes that flip the first rows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from derand._arrays import BoolArray, FloatArray
+from derand.report._inputs import Inputs
+from derand.report._text import plural
+from derand.report._types import VerdictCount, Verdicts, Witness, WitnessChange
+from derand.text import format_count, format_exactly, format_short
+
+MAX_WITNESSES = 20
+_DIGITS = 6
+
+
+def summarize_verdicts(inputs: Inputs) -> Verdicts | None:
+    """Counts for all rows and each class, and witnesses of the first rows that flip; None where there is a ball."""
+    flips = inputs.plain.flips
+    if flips is None:
+        return None
+    counts = [_count(inputs, "all rows", np.ones(inputs.n_rows, dtype=bool))]
+    if inputs.labels is not None:
+        chosen = [(str(name), np.asarray(inputs.labels == name)) for name in inputs.subject.classes.tolist()]
+        counts += [_count(inputs, name, at) for name, at in chosen if at.any()]
+    return {
+        "sentence": _say_verdicts(counts[0]),
+        "counts": counts,
+        "witnesses": [describe_witness(inputs, row) for row in np.flatnonzero(flips)[:MAX_WITNESSES].tolist()],
+    }
+
+
+def _count(inputs: Inputs, name: str, at: BoolArray) -> VerdictCount:
+    verdict = inputs.plain.verdict
+    assert verdict is not None  # limits alone: see `summarize_verdicts`
+    holds, flips, undecided = (int((verdict[at] == what).sum()) for what in ("holds", "flips", "undecided"))
+    return {"name": name, "n_rows": int(at.sum()), "holds": holds, "flips": flips, "undecided": undecided}
+
+
+def _say_verdicts(count: VerdictCount) -> str:
+    """The split in one sentence.
+
+    Examples
+    --------
+    >>> _say_verdicts({"name": "all rows", "n_rows": 9, "holds": 6, "flips": 1, "undecided": 2})
+    '1 of 9 decisions can be flipped within these limits; 6 are proven to hold; 2 are undecided.'
+    """
+    holds, undecided = (
+        f"{format_count(number)} {'is' if number == 1 else 'are'} {what}"
+        for number, what in ((count["holds"], "proven to hold"), (count["undecided"], "undecided"))
+    )
+    total = plural(count["n_rows"], "decision")
+    return f"{format_count(count['flips'])} of {total} can be flipped within these limits; {holds}; {undecided}."
+
+
+def describe_witness(inputs: Inputs, row: int) -> Witness:
+    """The witness of a row that flips, its columns from the largest move in units to the smallest, categories first."""
+    plain = inputs.plain
+    assert plain.witness is not None  # limits alone
+    classes = plain.classes.tolist()
+    before, after = inputs.matrix[row], plain.witness[row]
+    differ = np.flatnonzero(~((before == after) | (np.isnan(before) & np.isnan(after))))
+    order = sorted(differ.tolist(), key=lambda at: -_measure(inputs, before, after, at))
+    return {
+        "row": row + 1,
+        "label": str(plain.label[row]),
+        "other": str(classes[1 - classes.index(plain.label[row])]),
+        "changes": [_describe_change(inputs, before, after, feature) for feature in order],
+    }
+
+
+def _measure(inputs: Inputs, before: FloatArray, after: FloatArray, feature: int) -> float:
+    if feature in inputs.subject.categories:
+        return math.inf
+    return float(abs(after[feature] - before[feature]) / inputs.units[feature])
+
+
+def _describe_change(inputs: Inputs, before: FloatArray, after: FloatArray, feature: int) -> WitnessChange:
+    subject, old, new = inputs.subject, float(before[feature]), float(after[feature])
+    if feature in subject.categories:
+        return {
+            "feature": feature,
+            "name": subject.names[feature],
+            "before": subject.describe_value(feature, old),
+            "after": subject.describe_value(feature, new),
+            "move": "",
+            "before_value": None,
+            "after_value": None,
+        }
+    texts = [write_number(value) for value in (old, new)]
+    if texts[0] == texts[1]:  # a move below the shown digits
+        texts = [format_exactly(value) for value in (old, new)]
+    return {
+        "feature": feature,
+        "name": subject.names[feature],
+        "before": texts[0],
+        "after": texts[1],
+        "move": f"{new - old:+.3g}",
+        "before_value": old,
+        "after_value": new,
+    }
+
+
+def write_number(value: float) -> str:
+    """A whole number in full, any other with some digits.
+
+    Examples
+    --------
+    >>> write_number(1250000.0), write_number(12.3456789), write_number(-0.0)
+    ('1250000', '12.3457', '0')
+    """
+    if value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return format_short(value, _DIGITS)

@@ -347,7 +347,11 @@ CERTIFYING_ERRORS: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], dict[
     "an unknown rule": (edit_nothing, {"rule": "dice"}, "`rule` must be one of"),
     "an unknown proof": (edit_nothing, {"proof": "none"}, "`proof` must be"),
     "an unknown noise": (edit_nothing, {"noise": "pink:1"}, "Unknown noise 'pink'"),
-    "a vote without noise": (edit_nothing, {"noise": "none"}, "`noise` must not be None under the rule 'vote'"),
+    "a vote without noise": (
+        edit_nothing,
+        {"noise": "none"},
+        "`noise` must not be None or 'none' under the rule 'vote'",
+    ),
     "another norm": (edit_nothing, {"threat": Threat(norm=3)}, "`norm` of Threat must be one of"),
     "no such column": (edit_nothing, {"threat": Threat(frozen=["jobb"])}, "'jobb', which does not exist; did you mean"),
     "a limit of a category": (

@@ -453,7 +453,7 @@ class _Request:
         _refuse_categories(self.given, source)
         self.named = self.given.name_columns(source.names)
         _refuse_unseen(self.named, source)
-        facts = self._ask_nothing(self.named.name_columns(None, classifier.encoding_.categories))
+        facts = self._ask_nothing(self.named)
         self.rule, self.noise, self.resolved = facts.rule, facts.noise, facts.threat
 
     def _ask_nothing(self, threat: Threat) -> Certificates:

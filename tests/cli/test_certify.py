@@ -139,7 +139,10 @@ BAD_REQUESTS = {
     "an unknown rule": (["--rule", "dice"], "--rule must be one of vote, mean, got 'dice'"),
     "an unknown proof": (["--proof", "none"], "--proof must be one of best, paper, got 'none'"),
     "an unknown norm": (["--norm", "3"], "--norm must be one of auto, 0, 1, 2, inf, none, got '3'"),
-    "a vote without noise": (["--noise", "none", "--rule", "vote"], "`noise` must not be None under the rule 'vote'"),
+    "a vote without noise": (
+        ["--noise", "none", "--rule", "vote"],
+        "`noise` must not be None or 'none' under the rule 'vote'",
+    ),
     "no such noise": (["--noise", "pink:1"], "Unknown noise 'pink'"),
     "no such column": (["--limit", "mean aera=5%"], "'mean aera', which does not exist; did you mean 'mean area'?"),
     "no such column to freeze": (["--freeze", "sizes"], "did you mean 'size'?"),

@@ -27,7 +27,7 @@ from tests.report.samples import report_on_codes
         (ValueError, "`rule` must be one of", slice(None), {"rule": "median"}),
         (ValueError, "`proof` must be 'best' under the rule 'mean'", slice(None), {"rule": "mean", "proof": "paper"}),
         (ValueError, "names the column 'agge'", slice(None), {"threat": Threat(frozen=["agge"])}),
-        (ValueError, "must not be None under the rule 'vote'", slice(None), {"noise": "none"}),
+        (ValueError, "must not be None or 'none' under the rule 'vote'", slice(None), {"noise": "none"}),
     ],
 )
 def test_wrong_input_is_refused_with_a_hint(

@@ -309,8 +309,8 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         Certificates with labels of `classes_`, or a list of them where `l0` is a sequence
         """
         check_is_fitted(self)
-        threats = [self._name_columns(one) for one in as_threats(l0, unseen, threat)]
-        check_request(rule or self.rule, proof, self._choose_noise(noise), threats)
+        threats = as_threats(l0, unseen, threat)
+        check_request(rule or self.rule, proof, self._choose_noise(noise), [self._name_columns(one) for one in threats])
         found = self.certify_encoded(
             self.encode_rows(X), threats, rule=rule, proof=proof, noise=noise, backend=backend, n_jobs=n_jobs
         )
@@ -332,7 +332,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
             self.ensemble_,
             rows,
             self._choose_noise(noise),
-            threats,
+            [self._name_columns(one) for one in threats],
             rule=rule or self.rule,
             proof=proof,
             backend=backend,

@@ -326,7 +326,9 @@ def _look_at_csv(path: PathLike) -> tuple[tuple[str, ...], str]:
         head = stream.read(2 * _BLOCK_BYTES)  # the reader parses one block; its last row may end in the next
     header = head[: 2**16].split(b"\n", 1)[0].decode("utf-8", errors="replace")
     delimiter = max(_DELIMITERS, key=header.count)
-    with arrow_csv.open_csv(pa.BufferReader(head), **_csv_options(delimiter, {})) as reader:
+    options = _csv_options(delimiter, {})
+    options["read_options"].use_threads = False  # a thread that still reads ahead when the process ends aborts it
+    with arrow_csv.open_csv(pa.BufferReader(head), **options) as reader:
         return tuple(reader.schema.names), delimiter
 
 

@@ -582,6 +582,9 @@ def report_file(
     radius: float | None = None,
     l0: int | None = None,
     title: str | None = None,
+    rule: str | None = None,
+    noise: str | None = None,
+    threat: Threat | PathLike | None = None,
 ) -> ReportSummary:
     """Certify the rows of a CSV or Parquet file and write a CertificateReport about them.
 
@@ -599,8 +602,10 @@ def report_file(
         The training table, with the target: a twin trained on it without noise becomes a baseline.
     groups : sequence of str
         Columns whose groups are compared; they need not be features.
-    radius, l0, title
+    radius, l0, title, rule, noise
         As for CertificateReport.
+    threat : Threat, path-like or None
+        What may change, or a TOML file that says so; instead of `l0`.
 
     Returns
     -------
@@ -621,6 +626,8 @@ def report_file(
         training = known.read_all()
         known.require_complete(training)
         X_train, y_train = known.split(training, first_row=1)
+    if threat is not None and not isinstance(threat, Threat):
+        threat = read_threat(threat, source.names, classifier.noise_.units)
     with source.name_gaps(table, first_row=1):
         report = CertificateReport(
             classifier,
@@ -633,6 +640,9 @@ def report_file(
             l0=l0,
             title=title or f"Certificate report: {Path(data).name}",
             feature_names=source.names,
+            rule=rule,
+            noise=noise,
+            threat=threat,
         )
         report.write(output)
     return {

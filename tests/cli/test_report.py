@@ -34,3 +34,22 @@ def test_two_runs_with_a_fixed_date_write_the_same_bytes(
         options = ["-o", tmp_path / f"{name}.{ending}", "--target", "label", "--train", data, "--group", "size"]
         assert run_process("report", model, data, *options).returncode == 0
     assert (tmp_path / f"one.{ending}").read_bytes() == (tmp_path / f"two.{ending}").read_bytes()
+
+
+def test_a_report_within_limits(tmp_path: Path) -> None:
+    """A threat in a file: the report counts the decisions that can flip, by the rule that was asked for."""
+    table = tmp_path / "loans.csv"
+    lines = [f"{age},{age * 100},{'yes' if age % 50 > 25 else 'no'}" for age in range(20, 90)]
+    table.write_text("\n".join(["age,income,paid", *lines]))
+    threat = tmp_path / "threat.toml"
+    threat.write_text('norm = "none"\nfrozen = ["age"]\n[limits]\nincome = "5%"\n')
+    model, page = tmp_path / "m.json", tmp_path / "report.md"
+    assert run("train", table, "--target", "paid", "-o", model).exit_code == 0
+    asked = ("--rule", "mean", "--noise", "none", "--threat", threat)
+    found = run("report", model, table, "--target", "paid", "-o", page, *asked)
+    assert found.exit_code == 0, found.output
+    text = page.read_text()
+    assert "within these limits" in text
+    assert "income" in text
+    refused = run("report", model, table, "-o", page, "--threat", tmp_path / "none.toml")
+    assert refused.exit_code == 2

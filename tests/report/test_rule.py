@@ -85,7 +85,7 @@ def test_expected_scores_stand_where_failure_masses_would(mixed: Any) -> None:
 
 
 def test_the_model_as_deployed_has_no_noise_to_show(mixed: Any) -> None:
-    """Without noise there are steps and scores, no law and no smooth shape, and units are the columns' own."""
+    """Without noise there are steps and scores, no law and no smooth shape; units are the classifier's."""
     clf, X, y = mixed
     report = CertificateReport(clf, X, y, X_train=X, y_train=y, rule="mean", noise="none")
     check_page(report)
@@ -95,7 +95,7 @@ def test_the_model_as_deployed_has_no_noise_to_show(mixed: Any) -> None:
     assert "the model as deployed, without noise" in summary["guarantee"]["paragraph"]
     assert all(row["law"] is None for row in summary["rows"]["table"])
     assert all(shape["smooth"] == [] for shape in summary["shapes"] if shape["kind"] == "numerical")
-    assert summary["noise"] | {"unit": "own", "magnitude": None, "norm": None, "name": "none"} == summary["noise"]
+    assert summary["noise"] | {"unit": "standard", "magnitude": None, "norm": None, "name": "none"} == summary["noise"]
     assert "smoothed by the noise" not in report.to_html()
     assert {one["key"] for one in summary["accuracy"]["baselines"]} == {"constant", "without-noise"}
 

@@ -30,6 +30,17 @@ def report(
         ),
     ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
+    rule: Annotated[
+        str | None,
+        typer.Option(help="How the label is found: vote or mean.", show_default="the model's own"),
+    ] = None,
+    noise: Annotated[
+        str | None, typer.Option(help="none: report on the model as deployed, with --rule mean.", show_default=False)
+    ] = None,
+    threat: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.toml", help="What may change, in a file, instead of --l0.", show_default=False),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a report on a table that anyone can read: what is proven, with charts, in one file."""
@@ -37,7 +48,18 @@ def report(
         from derand.jobs import report_file
 
         summary = report_file(
-            model, data, output, target=target, train=train, groups=group or (), radius=radius, l0=l0, title=title
+            model,
+            data,
+            output,
+            target=target,
+            train=train,
+            groups=group or (),
+            radius=radius,
+            l0=l0,
+            title=title,
+            rule=rule,
+            noise=noise,
+            threat=threat,
         )
     if as_json:
         print_json(summary)

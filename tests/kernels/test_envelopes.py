@@ -39,7 +39,7 @@ def smooth(stretch: Stretch, noise: Any, z: np.ndarray) -> np.ndarray:
 
 
 def look_up(curves: Curves, k: int, column: np.ndarray, x: np.ndarray) -> np.ndarray:
-    found = [locate(one, k, curves.starts, curves.knots, curves.even, curves.even_knots) for one in x]
+    found = [locate(one, k, curves) for one in x]
     at, share = np.array([one[0] for one in found]), np.array([one[1] for one in found])
     return (1 - share) * column[at] + share * column[at + 1]
 
@@ -117,7 +117,7 @@ def test_locate_at_every_knot_and_beside_it(kind: Any, centre: float, scale: flo
         first, last = curves.starts[k], curves.starts[k + 1] - 1
         knots = curves.knots[first : last + 1]
         for x in np.concatenate([knots, np.nextafter(knots, -np.inf), np.nextafter(knots, np.inf)]):
-            at, share = locate(x, k, curves.starts, curves.knots, curves.even, curves.even_knots)
+            at, share = locate(x, k, curves)
             assert first <= at < last
             assert 0.0 <= share <= 1.0
             width = curves.knots[at + 1] - curves.knots[at]

@@ -84,6 +84,15 @@ class PriceTables(NamedTuple):
     """(n_slots, n_knots, FINE)."""
 
 
+class Runs(NamedTuple):
+    """The evenly spaced knots of each term's curve, term by term."""
+
+    begins: FloatArray
+    rates: FloatArray
+    bases: IntArray
+    counts: FloatArray
+
+
 def start_tables(curves: Curves, prices: FloatArray, power: int) -> PriceTables:
     """Tables of coarse prices alone.
 
@@ -178,12 +187,9 @@ def find_powers(
     powers, missing = np.zeros(thresholds.shape), np.full(thresholds.shape, -1, dtype=np.int64)
     _find_powers(
         rows,
-        *places,
-        curves.starts,
-        curves.knots,
-        curves.even,
-        curves.even_knots,
-        *tables,
+        places,
+        curves,
+        tables,
         np.empty((0, 0), dtype=np.float32) if floors is None else round_down(floors),
         thresholds,
         error,
@@ -196,54 +202,41 @@ def find_powers(
 def add_curves(rows: FloatArray, places: Places, curves: Curves) -> tuple[FloatArray, FloatArray]:
     """Sums of the chords of all curves at a row, and by how much they may be off, each (n_rows,)."""
     sums, errors = np.empty(rows.shape[0]), np.empty(rows.shape[0])
-    _add_curves(
-        rows,
-        *places,
-        curves.starts,
-        curves.knots,
-        curves.even,
-        curves.even_knots,
-        curves.low,
-        curves.sag,
-        curves.ranges,
-        sums,
-        errors,
-    )
+    _add_curves(rows, places, curves, sums, errors)
     return sums, errors
 
 
 @compile_loop()
-def locate(
-    x: float, curve: int, starts: IntArray, knots: FloatArray, even: FloatArray, even_knots: IntArray
-) -> tuple[int, float]:
+def locate(x: float, curve: int, curves: Curves) -> tuple[int, float]:
     """The knot left of x, and the share of the way to the next one; x beyond the knots counts as at their end.
 
     On an even run the share is that of rounded positions: off by less than UNEVEN.
     """
-    position = (x - even[curve, 0]) * even[curve, 1]
-    if 0.0 <= position < even_knots[curve, 1]:
+    position = (x - curves.even[curve, 0]) * curves.even[curve, 1]
+    if 0.0 <= position < curves.even_knots[curve, 1]:
         whole = int(position)
-        return even_knots[curve, 0] + whole, position - whole
-    return _search(x, starts[curve], starts[curve + 1] - 1, knots)
+        return curves.even_knots[curve, 0] + whole, position - whole
+    return _search(x, curves.starts[curve], curves.starts[curve + 1] - 1, curves.knots)
+
+
+@compile_loop()
+def _list_runs(places: Places, curves: Curves) -> Runs:
+    even, knots = curves.even[places.curves], curves.even_knots[places.curves]
+    return Runs(even[:, 0].copy(), even[:, 1].copy(), knots[:, 0].copy(), knots[:, 1].astype(np.float64))
 
 
 @compile_loop()
 def _locate_all(
     values: FloatArray,
-    features: IntArray,
-    which: IntArray,
-    anchors: FloatArray,
-    factors: FloatArray,
-    starts: IntArray,
-    knots: FloatArray,
-    begins: FloatArray,
-    rates: FloatArray,
-    bases: IntArray,
-    counts: FloatArray,
+    places: Places,
+    curves: Curves,
+    runs: Runs,
     at: IntArray,
     shares: FloatArray | FloatTable,
 ) -> None:
     """`locate` for all terms of a row, what it needs of their curves standing term by term."""
+    features, anchors, factors = places.features, places.anchors, places.factors
+    begins, rates, bases, counts = runs.begins, runs.rates, runs.bases, runs.counts
     for term in range(features.size):
         x = (values[features[term]] - anchors[term]) * factors[term]
         position = (x - begins[term]) * rates[term]
@@ -251,8 +244,8 @@ def _locate_all(
             whole = int(position)
             at[term], shares[term] = bases[term] + whole, position - whole
         else:
-            curve = which[term]
-            at[term], shares[term] = _search(x, starts[curve], starts[curve + 1] - 1, knots)
+            curve = places.curves[term]
+            at[term], shares[term] = _search(x, curves.starts[curve], curves.starts[curve + 1] - 1, curves.knots)
 
 
 @compile_loop()
@@ -273,52 +266,39 @@ def _search(x: float, first: int, last: int, knots: FloatArray) -> tuple[int, fl
 @compile_loop()
 def _find_powers(
     rows: FloatArray,
-    features: IntArray,
-    which: IntArray,
-    anchors: FloatArray,
-    factors: FloatArray,
-    starts: IntArray,
-    knots: FloatArray,
-    even: FloatArray,
-    even_knots: IntArray,
-    coarse_prices: FloatArray,
-    coarse: FloatTable,
-    slots: IntArray,
-    fine_prices: FloatArray,
-    fine: FloatTable,
+    places: Places,
+    curves: Curves,
+    tables: PriceTables,
     floors: FloatTable,
     thresholds: FloatArray,
     error: float,
     powers: FloatArray,
     missing: IntArray,
 ) -> None:
-    at, shares = np.empty(features.size, dtype=np.int64), np.empty(features.size, dtype=np.float32)
+    at, shares = np.empty(places.features.size, dtype=np.int64), np.empty(places.features.size, dtype=np.float32)
     first, second = np.empty(COARSE), np.empty(FINE)
-    begins, rates = even[which, 0], even[which, 1]
-    bases, counts = even_knots[which, 0], even_knots[which, 1].astype(np.float64)
+    runs = _list_runs(places, curves)
     for row in range(rows.shape[0]):
-        _locate_all(
-            rows[row], features, which, anchors, factors, starts, knots, begins, rates, bases, counts, at, shares
-        )
+        _locate_all(rows[row], places, curves, runs, at, shares)
         if floors.shape[0]:
-            _add_above(at, shares, coarse, floors[row], first)
+            _add_above(at, shares, tables.coarse, floors[row], first)
         else:
-            _add_coarse(at, shares, coarse, first)
+            _add_coarse(at, shares, tables.coarse, first)
         for k in range(thresholds.shape[1]):
             cut = thresholds[row, k] + error
-            best, middle, rises = _find_best(first, coarse_prices, cut)
+            best, middle, rises = _find_best(first, tables.coarse_prices, cut)
             powers[row, k] = best
             for side in (rises, not rises):
                 block = middle if side else middle - 1
                 if best > 0.0 and powers[row, k] == best and missing[row, k] < 0:  # else it was the right side
-                    if slots[block] < 0:
+                    if tables.slots[block] < 0:
                         missing[row, k] = block
                     else:
                         if floors.shape[0]:
-                            _add_above(at, shares, fine[slots[block]], floors[row], second)
+                            _add_above(at, shares, tables.fine[tables.slots[block]], floors[row], second)
                         else:
-                            _add_fine(at, shares, fine[slots[block]], second)
-                        powers[row, k] = max(best, _find_best(second, fine_prices[slots[block]], cut)[0])
+                            _add_fine(at, shares, tables.fine[tables.slots[block]], second)
+                        powers[row, k] = max(best, _find_best(second, tables.fine_prices[tables.slots[block]], cut)[0])
 
 
 @compile_loop()
@@ -384,35 +364,23 @@ def _add_above(at: IntArray, shares: FloatTable, table: FloatTable, floors: Floa
 @compile_loop()
 def _add_curves(
     rows: FloatArray,
-    features: IntArray,
-    which: IntArray,
-    anchors: FloatArray,
-    factors: FloatArray,
-    starts: IntArray,
-    knots: FloatArray,
-    even: FloatArray,
-    even_knots: IntArray,
-    low: FloatArray,
-    sag: FloatArray,
-    ranges: FloatArray,
+    places: Places,
+    curves: Curves,
     sums: FloatArray,
     errors: FloatArray,
 ) -> None:
-    at, shares = np.empty(features.size, dtype=np.int64), np.empty(features.size)
-    begins, rates = even[which, 0], even[which, 1]
-    bases, counts = even_knots[which, 0], even_knots[which, 1].astype(np.float64)
-    firsts = starts[which]
+    at, shares = np.empty(places.features.size, dtype=np.int64), np.empty(places.features.size)
+    runs = _list_runs(places, curves)
+    firsts = curves.starts[places.curves]
     for row in range(rows.shape[0]):
-        _locate_all(
-            rows[row], features, which, anchors, factors, starts, knots, begins, rates, bases, counts, at, shares
-        )
+        _locate_all(rows[row], places, curves, runs, at, shares)
         total, error = 0.0, 0.0
-        for term in range(features.size):
+        for term in range(places.features.size):
             knot, share = at[term], shares[term]
-            total += (1.0 - share) * low[knot] + share * low[knot + 1]
-            error += sag[knot]
+            total += (1.0 - share) * curves.low[knot] + share * curves.low[knot + 1]
+            error += curves.sag[knot]
             if share == 1.0 or (share == 0.0 and knot == firsts[term]):
-                error += ranges[which[term]]  # beyond the knots: somewhere within its range
+                error += curves.ranges[places.curves[term]]  # beyond the knots: somewhere within its range
         sums[row], errors[row] = total, error
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from derand._arrays import EPSILON, FloatArray, IntArray
+from derand._arrays import EPSILON, FloatArray
 from derand.kernels.compiling import compile_loop
 from derand.kernels.envelopes import Curves, Places, locate
 
@@ -75,15 +75,9 @@ def find_floors(rows: FloatArray, places: Places, curves: Curves, minima: Minima
     floors = np.empty(box.low.shape)
     _find_floors(
         rows,
-        *places,
-        curves.starts,
-        curves.knots,
-        curves.even,
-        curves.even_knots,
-        curves.low,
-        curves.sag,
-        curves.ends,
-        minima.levels,
+        places,
+        curves,
+        minima,
         *box,
         floors,
     )
@@ -107,15 +101,9 @@ def raise_floors(
     """
     _raise_floors(
         rows,
-        *places,
-        curves.starts,
-        curves.knots,
-        curves.even,
-        curves.even_knots,
-        curves.low,
-        curves.sag,
-        curves.ends,
-        minima.levels,
+        places,
+        curves,
+        minima,
         low,
         high,
         steps,
@@ -147,17 +135,9 @@ def find_windows(
     radii = np.empty(thresholds.shape)
     _find_windows(
         rows,
-        *places,
-        curves.starts,
-        curves.knots,
-        curves.even,
-        curves.even_knots,
-        curves.low,
-        curves.sag,
-        curves.ends,
-        curves.units,
-        minima.levels,
-        minima.lowest,
+        places,
+        curves,
+        minima,
         *(_open_box(places.features.size) if box is None else box),
         thresholds,
         error,
@@ -182,15 +162,9 @@ def count_terms(
     counts = np.empty(thresholds.shape)
     _count_terms(
         rows,
-        *places,
-        curves.starts,
-        curves.knots,
-        curves.even,
-        curves.even_knots,
-        curves.low,
-        curves.sag,
-        curves.ends,
-        minima.levels,
+        places,
+        curves,
+        minima,
         *(_open_box(places.features.size) if box is None else box),
         thresholds,
         error,
@@ -200,55 +174,41 @@ def count_terms(
 
 
 @compile_loop()
+def _find_place(row: FloatArray, term: int, places: Places) -> float:
+    """Where a row stands on the curve of a term."""
+    return (row[places.features[term]] - places.anchors[term]) * places.factors[term]
+
+
+@compile_loop()
 def _find_floors(
     rows: FloatArray,
-    features: IntArray,
-    which: IntArray,
-    anchors: FloatArray,
-    factors: FloatArray,
-    starts: IntArray,
-    knots: FloatArray,
-    even: FloatArray,
-    even_knots: IntArray,
-    low: FloatArray,
-    sag: FloatArray,
-    ends: FloatArray,
-    levels: FloatArray,
+    places: Places,
+    curves: Curves,
+    minima: Minima,
     lows: FloatArray,
     highs: FloatArray,
     floors: FloatArray,
 ) -> None:
     for row in range(rows.shape[0]):
-        for term in range(features.size):
-            x = (rows[row, features[term]] - anchors[term]) * factors[term]
+        for term in range(places.features.size):
+            x = _find_place(rows[row], term, places)
             least, most = lows[row, term], highs[row, term]
-            floors[row, term] = _find_least(
-                x, np.inf, least, most, which[term], starts, knots, even, even_knots, low, sag, ends, levels
-            )
+            floors[row, term] = _find_least(x, np.inf, least, most, places.curves[term], curves, minima)
 
 
 @compile_loop()
 def _raise_floors(
     rows: FloatArray,
-    features: IntArray,
-    which: IntArray,
-    anchors: FloatArray,
-    factors: FloatArray,
-    starts: IntArray,
-    knots: FloatArray,
-    even: FloatArray,
-    even_knots: IntArray,
-    low: FloatArray,
-    sag: FloatArray,
-    ends: FloatArray,
-    levels: FloatArray,
+    places: Places,
+    curves: Curves,
+    minima: Minima,
     lows: FloatArray,
     highs: FloatArray,
     steps: FloatArray,
     floors: FloatArray,
 ) -> None:
-    for term in range(features.size):
-        feature, curve = features[term], which[term]
+    for term in range(places.features.size):
+        feature, curve = places.features[term], places.curves[term]
         step = steps[feature]
         if step <= 0.0:
             continue
@@ -261,10 +221,8 @@ def _raise_floors(
             for k in range(-int(down) - 1, int(up) + 2):
                 value = own + k * step
                 if lows[row, feature] <= value <= highs[row, feature]:
-                    x = (value - anchors[term]) * factors[term]
-                    least = _find_least(
-                        x, 0.0, -np.inf, np.inf, curve, starts, knots, even, even_knots, low, sag, ends, levels
-                    )
+                    x = (value - places.anchors[term]) * places.factors[term]
+                    least = _find_least(x, 0.0, -np.inf, np.inf, curve, curves, minima)
                     floor = min(floor, least)
             floors[row, term] = max(floors[row, term], floor)
 
@@ -272,94 +230,58 @@ def _raise_floors(
 @compile_loop()
 def _count_terms(
     rows: FloatArray,
-    features: IntArray,
-    which: IntArray,
-    anchors: FloatArray,
-    factors: FloatArray,
-    starts: IntArray,
-    knots: FloatArray,
-    even: FloatArray,
-    even_knots: IntArray,
-    low: FloatArray,
-    sag: FloatArray,
-    ends: FloatArray,
-    levels: FloatArray,
+    places: Places,
+    curves: Curves,
+    minima: Minima,
     lows: FloatArray,
     highs: FloatArray,
     thresholds: FloatArray,
     error: float,
     counts: FloatArray,
 ) -> None:
-    falls = np.empty(features.size)
+    falls = np.empty(places.features.size)
     for row in range(rows.shape[0]):
         total = 0.0
-        for term in range(features.size):
-            x = (rows[row, features[term]] - anchors[term]) * factors[term]
-            curve = which[term]
-            value = _find_least(x, 0.0, -np.inf, np.inf, curve, starts, knots, even, even_knots, low, sag, ends, levels)
+        for term in range(places.features.size):
+            x = _find_place(rows[row], term, places)
+            curve = places.curves[term]
+            value = _find_least(x, 0.0, -np.inf, np.inf, curve, curves, minima)
             at = min(row, lows.shape[0] - 1)
-            floor = _find_least(
-                x,
-                np.inf,
-                lows[at, term],
-                highs[at, term],
-                curve,
-                starts,
-                knots,
-                even,
-                even_knots,
-                low,
-                sag,
-                ends,
-                levels,
-            )
+            floor = _find_least(x, np.inf, lows[at, term], highs[at, term], curve, curves, minima)
             total += value
             falls[term] = max(value - floor, 0.0)
         falls.sort()
         for k in range(thresholds.shape[1]):
             left, count = total - thresholds[row, k] - error, -1
-            while left > 0.0 and count < features.size:
+            while left > 0.0 and count < places.features.size:
                 count += 1
-                left -= falls[features.size - 1 - count] if count < features.size else 0.0
-            counts[row, k] = np.inf if count == features.size else max(count, 0)
+                left -= falls[places.features.size - 1 - count] if count < places.features.size else 0.0
+            counts[row, k] = np.inf if count == places.features.size else max(count, 0)
 
 
 @compile_loop()
 def _find_windows(
     rows: FloatArray,
-    features: IntArray,
-    which: IntArray,
-    anchors: FloatArray,
-    factors: FloatArray,
-    starts: IntArray,
-    knots: FloatArray,
-    even: FloatArray,
-    even_knots: IntArray,
-    low: FloatArray,
-    sag: FloatArray,
-    ends: FloatArray,
-    units: FloatArray,
-    levels: FloatArray,
-    lowest: FloatArray,
+    places: Places,
+    curves: Curves,
+    minima: Minima,
     lows: FloatArray,
     highs: FloatArray,
     thresholds: FloatArray,
     error: float,
     radii: FloatArray,
 ) -> None:
-    x = np.empty(features.size)
+    x = np.empty(places.features.size)
     for row in range(rows.shape[0]):
         at = min(row, lows.shape[0] - 1)
         anywhere = 0.0
-        for term in range(features.size):
-            x[term] = (rows[row, features[term]] - anchors[term]) * factors[term]
-            curve, least, most = which[term], lows[at, term], highs[at, term]
+        for term in range(places.features.size):
+            x[term] = _find_place(rows[row], term, places)
+            curve, least, most = places.curves[term], lows[at, term], highs[at, term]
             if least == -np.inf and most == np.inf:
-                anywhere += lowest[curve]
+                anywhere += minima.lowest[curve]
             else:
-                anywhere += _find_least(
-                    x[term], np.inf, least, most, curve, starts, knots, even, even_knots, low, sag, ends, levels
-                )
+                anywhere += _find_least(x[term], np.inf, least, most, curve, curves, minima)
         for k in range(thresholds.shape[1]):
             cut = thresholds[row, k] + error
             if anywhere > cut:
@@ -369,13 +291,11 @@ def _find_windows(
             above, below = np.inf, -np.inf  # the margin at both, weakened where one of them stays
             for _ in range(_STEPS):
                 total = 0.0
-                for term in range(features.size):
-                    curve = which[term]
-                    reach = guess * units[curve]
+                for term in range(places.features.size):
+                    curve = places.curves[term]
+                    reach = guess * curves.units[curve]
                     least, most = lows[at, term], highs[at, term]
-                    total += _find_least(
-                        x[term], reach, least, most, curve, starts, knots, even, even_knots, low, sag, ends, levels
-                    )
+                    total += _find_least(x[term], reach, least, most, curve, curves, minima)
                 margin = total - cut
                 if margin > 0.0:
                     reached, above, below = guess, margin, 0.5 * below
@@ -405,27 +325,22 @@ def _find_least(
     least_x: float,
     most_x: float,
     curve: int,
-    starts: IntArray,
-    knots: FloatArray,
-    even: FloatArray,
-    even_knots: IntArray,
-    low: FloatArray,
-    sag: FloatArray,
-    ends: FloatArray,
-    levels: FloatArray,
+    curves: Curves,
+    minima: Minima,
 ) -> float:
     """Lower bound of a curve from x - reach to x + reach, but within two ends; a little farther for rounding."""
     wider = reach + 16.0 * EPSILON * (abs(x) + reach)
     start = max(x - wider, least_x - 16.0 * EPSILON * abs(least_x))
     stop = min(x + wider, most_x + 16.0 * EPSILON * abs(most_x))
-    i, share = locate(start, curve, starts, knots, even, even_knots)
-    j, far_share = locate(stop, curve, starts, knots, even, even_knots)
+    low, sag = curves.low, curves.sag
+    i, share = locate(start, curve, curves)
+    j, far_share = locate(stop, curve, curves)
     least = (1.0 - share) * low[i] + share * low[i + 1] - sag[i]
     least = min(least, (1.0 - far_share) * low[j] + far_share * low[j + 1] - sag[j])
-    if start < knots[starts[curve]]:
-        least = min(least, ends[curve, 0])
-    if stop > knots[starts[curve + 1] - 1]:
-        least = min(least, ends[curve, 1])
+    if start < curves.knots[curves.starts[curve]]:
+        least = min(least, curves.ends[curve, 0])
+    if stop > curves.knots[curves.starts[curve + 1] - 1]:
+        least = min(least, curves.ends[curve, 1])
     if i < j:  # the rest of the interval of the start, that up to the stop, and all between
         least = min(least, low[i + 1] - sag[i], low[j] - sag[j])
         count = j - i - 1
@@ -433,5 +348,5 @@ def _find_least(
             level = 0
             while (2 << level) <= count:
                 level += 1
-            least = min(least, levels[level, i + 1], levels[level, j - (1 << level)])
+            least = min(least, minima.levels[level, i + 1], minima.levels[level, j - (1 << level)])
     return least

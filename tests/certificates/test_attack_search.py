@@ -82,6 +82,30 @@ def test_flips_in_every_norm_by_both_rules(norm: float, rule: str, noise: str | 
     assert found >= 15
 
 
+@pytest.mark.parametrize("norm", [0, 1, 2, np.inf])
+@pytest.mark.parametrize("noise", [None, "gaussian"])
+def test_flips_stay_within_limits(norm: float, noise: str | None) -> None:
+    """Frozen columns, limits and steps hold for every flip that is found."""
+    rng = np.random.default_rng(8)
+    model, rows = draw_model(rng, 4), draw_rows(rng, 4, 30)
+    smoothing = None if noise is None else NOISES[noise](0.4)
+    threat = Threat(norm=norm, frozen=[0], limits={1: 0.9, 2: (0.0, 2.0)}, steps={3: 0.5})
+    certificates = certify(model, rows, smoothing, rule="mean", threat=threat)
+    found = 0
+    for row in range(len(rows)):
+        flip = find_flip(model, rows, smoothing, certificates, row=row)
+        if flip is not None:
+            found += 1
+            move = (flip.row - rows[row])[:4]
+            assert move[0] == 0
+            assert abs(move[1]) <= 0.9 + 1e-12
+            assert -1e-12 <= move[2] <= 2.0 + 1e-12
+            assert abs(2 * move[3] - round(2 * move[3])) < 1e-9
+            assert flip.distance >= certificates.radius[row]
+            assert certify(model, flip.row[None], smoothing, rule="mean").label[0] != certificates.label[row]
+    assert found > 5
+
+
 def test_flips_come_close_to_the_certificates() -> None:
     """The worst case of the expected score leads to flips hardly farther away than is certified."""
     rng = np.random.default_rng(6)

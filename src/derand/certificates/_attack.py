@@ -18,6 +18,8 @@ from numpy.typing import ArrayLike
 from derand._arrays import BoolArray, FloatArray, IntArray, freeze
 from derand.certificates._labels import find_labels
 from derand.certificates._results import Certificates
+from derand.certificates._worst import find_reach
+from derand.kernels.steps import Reach
 from derand.model import AdditiveEnsemble, Axis, Model, as_model
 from derand.noise import Noise, as_noise_or_none
 
@@ -73,6 +75,21 @@ class _Search:
     """How far the search goes, in units."""
     home: int
     """The label of the row, 0 or 1."""
+    reachable: Reach | None
+    """What numbers may become; None for anything."""
+
+    def keep_within(self, points: FloatArray) -> FloatArray:
+        """The nearest points that the threat allows."""
+        if self.reachable is None:
+            return points
+        low, high, steps = self.reachable.low[0], self.reachable.high[0], self.reachable.steps
+        moving = steps > 0
+        rounded = points.copy()
+        whole = np.rint((points - self.start)[:, moving] / steps[moving])
+        rounded[:, moving] = self.start[moving] + whole * steps[moving]
+        outside = (rounded < low) | (rounded > high)
+        kept = np.where(outside & moving, self.start, np.clip(rounded, low, high))
+        return np.where(np.isnan(points), points, kept)
 
     def flips(self, points: FloatArray) -> BoolArray:
         """Whether each point, of shape (n_points, n_features), has another label than the row."""
@@ -103,7 +120,7 @@ def find_flip(
         That of the certificates.
     certificates : Certificates
         Those of `X`, without categorical changes; the flip is by their rule, its size in the norm and units of their
-        threat.
+        threat, and within its limits.
     row : int
         From which row to search.
 
@@ -155,9 +172,12 @@ def _start_search(
     features = np.array(model.numerical_features, dtype=np.int64)
     units = certificates.threat.units_of(start.size)[features]
     home = int(find_labels(model, start[None], noise, rule=certificates.rule)[0])
+    reachable = find_reach(certificates.threat, start[None], model.numerical_features)
     scale = 1.0 if noise is None else float((noise.scales(features) / units).max())
     norm = float(certificates.norm or 0)
-    return _Search(model, noise, certificates.rule, norm, start, features, units, radius + _REACH * scale, home)
+    return _Search(
+        model, noise, certificates.rule, norm, start, features, units, radius + _REACH * scale, home, reachable
+    )
 
 
 def measure_change(change: FloatArray, units: FloatArray, norm: float) -> float:
@@ -172,7 +192,7 @@ def _follow_worst(search: _Search, member: AdditiveEnsemble) -> FloatArray:
 
     Straight from the row to each of them, and from each to the next one, there also column by column.
     """
-    path = np.concatenate([search.start[None], _move_terms(search, member)])
+    path = search.keep_within(np.concatenate([search.start[None], _move_terms(search, member)]))
     flips = search.flips(path)
     at = np.flatnonzero(flips[1:] & ~flips[:-1]) + 1
     if search.norm == 0 or not at.size:
@@ -200,7 +220,7 @@ def _list_single_moves(search: _Search, near: FloatArray, far: FloatArray) -> tu
 def _halve(search: _Search, near: FloatArray, far: FloatArray) -> FloatArray:
     """Points that flip, between those that do not and those that do, by halving what lies between."""
     for _ in range(_REFINEMENTS):
-        middle = 0.5 * (near + far)
+        middle = search.keep_within(0.5 * (near + far))
         flips = search.flips(middle)[:, None]
         near, far = np.where(flips, near, middle), np.where(flips, middle, far)
     return far
@@ -314,10 +334,11 @@ def _find_first_flips(search: _Search, ends: FloatArray) -> FloatArray:
     if not len(ways):
         return ways
     shares = np.linspace(0.0, 1.0, _STEPS + 1)[1:]
-    points = start + shares[:, None, None] * ways
-    flipped = search.flips(points.reshape(-1, start.size)).reshape(_STEPS, len(ends))
+    points = search.keep_within((start + shares[:, None, None] * ways).reshape(-1, start.size))
+    flipped = search.flips(points).reshape(_STEPS, len(ends))
     ways, flipped = ways[flipped.any(axis=0)], flipped[:, flipped.any(axis=0)]
     if not len(ways):
         return np.asarray(ways)
     far = shares[flipped.argmax(axis=0)][:, None]
-    return _halve(search, start + (far - 1.0 / _STEPS) * ways, start + far * ways)
+    near = search.keep_within(start + (far - 1.0 / _STEPS) * ways)
+    return _halve(search, near, search.keep_within(start + far * ways))

@@ -198,7 +198,7 @@ def _explain_category(
 
 
 def _explain_joint(model: Model, start: FloatArray, noise: Noise | None, whole: Certificates) -> Change:
-    """All numbers together: the certificate, and the nearest flip that was found, where nothing limits the search."""
+    """All numbers together: the certificate, and the nearest flip that was found."""
     radius = float(whole.radius[0])
-    flip = None if whole.threat.has_box else find_flip(model, start[None], noise, whole, row=0)
+    flip = find_flip(model, start[None], noise, whole, row=0)
     return Change(None, radius, np.inf if flip is None else flip.distance, None if flip is None else flip.row)

@@ -29,8 +29,6 @@ _FEW_ROWS = 2**9  # not worth a thread of their own
 class ByMean(Rule):
     """Class 1 iff the expected score is above the threshold; the radius is that of the worst case of the sum."""
 
-    has_failure = False
-
     def check(self, noise: Noise | None, threat: Threat, proof: str) -> None:
         """Refuse norms without a worst case, and the paper's proof, which knows only votes."""
         require_norm(threat, NORMS, "the rule 'mean'")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,9 +55,6 @@ class Engine:
 
 class Rule(ABC):
     """How a label is found under noise, and what is proven about it."""
-
-    has_failure: ClassVar[bool] = True
-    """Whether it has a failure mass."""
 
     @abstractmethod
     def check(self, noise: Noise | None, threat: Threat, proof: str) -> None:

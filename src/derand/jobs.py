@@ -73,6 +73,7 @@ class TrainingSummary(TypedDict):
     noise: str
     norm: int
     scaling: str | None
+    rule: str
     columns: list[ColumnSummary]
     training_accuracy: float
     training_certified_accuracy: float
@@ -178,6 +179,7 @@ def train_file(
     noise: Noise | str = "gaussian:0.25",
     scaling: str | None = "standard",
     class_weight: str | None = None,
+    rule: str = "vote",
     categorical: Collection[str] = (),
     ignored: Collection[str] = (),
 ) -> TrainingSummary:
@@ -195,7 +197,7 @@ def train_file(
         Where the model is saved.
     model : str
         A trainer of `derand.estimators.TRAINERS`: "stumps", "tree-boost" or "ada-boost".
-    noise, scaling, class_weight
+    noise, scaling, class_weight, rule
         As for the classifiers.
     categorical : collection of str
         Columns to be taken as categorical though they hold numbers.
@@ -224,7 +226,7 @@ def train_file(
         raise ValueError(f"{data} has no column to learn from: {_describe_reasons(checks)}.")
     file.require_usable(checks, table.num_rows)
     rows = features.select(used)
-    classifier = trainer(noise=noise, scaling=scaling, class_weight=class_weight)
+    classifier = trainer(noise=noise, scaling=scaling, class_weight=class_weight, rule=rule)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         classifier.fit(rows, labels)
@@ -239,6 +241,7 @@ def train_file(
         "noise": str(noise),
         "norm": noise.norm,
         "scaling": scaling,
+        "rule": rule,
         "columns": _summarize_columns(checks, classifier),
         "training_accuracy": float((certificates.label == labels).mean()),
         "training_certified_accuracy": float(certified_accuracy(labels, certificates, [0.0])[0]),

@@ -63,3 +63,15 @@ def test_the_help_names_all_that_can_be_chosen() -> None:
     assert list_choices("How it is trained: one of") == list(TRAINERS)
     assert list_choices("Kind and scale; kinds are") == list(NOISES)
     assert all(scaling in read_help("train") for scaling in SCALINGS)
+
+
+def test_the_rule_is_the_model_s_own(tmp_path: Path) -> None:
+    """What is trained with a rule answers by it from then on; one that does not exist is refused."""
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join(["x,y", *(f"{x},{'a' if x < 10 else 'b'}" for x in range(20))]))
+    model = tmp_path / "m.json"
+    assert run("train", table, "--target", "y", "-o", model, "--rule", "mean").exit_code == 0
+    assert load(model).rule == "mean"
+    refused = run("train", table, "--target", "y", "-o", model, "--rule", "dice")
+    assert refused.exit_code == 2
+    assert "--rule" in refused.output

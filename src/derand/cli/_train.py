@@ -38,6 +38,9 @@ def train(
     class_weight: Annotated[
         str | None, typer.Option(help='"balanced" gives both classes the same weight.', show_default=False)
     ] = None,
+    rule: Annotated[
+        str, typer.Option(help="How it answers: vote (of noisy copies) or mean (of their scores).")
+    ] = "vote",
     categorical: Annotated[
         list[str] | None, typer.Option(help="A column of numbers that are categories; repeat it for more.")
     ] = None,
@@ -50,10 +53,12 @@ def train(
     """
     require_choice("--scaling", scaling, SCALINGS)
     with show_progress("training"):
+        from derand.certificates import RULES
         from derand.estimators import TRAINERS
         from derand.jobs import train_file
 
         require_choice("--model", model, list(TRAINERS))
+        require_choice("--rule", rule, list(RULES))
 
         summary = train_file(
             data,
@@ -63,6 +68,7 @@ def train(
             noise=noise,
             scaling=None if scaling == "none" else scaling,
             class_weight=class_weight,
+            rule=rule,
             categorical=categorical or (),
             ignored=ignore or (),
         )
@@ -86,6 +92,7 @@ def _print_summary(summary: TrainingSummary) -> None:
             "trained by": summary["trainer"],
             "rows": f"{summary['rows']:,}",
             "classes": ", ".join(f"{name} ({count})" for name, count in summary["classes"].items()),
+            "rule": summary["rule"],
             "noise": f"{summary['noise']}, l{summary['norm']} balls, scaling {summary['scaling'] or 'none'}",
             "accuracy on these rows": format_percent(summary["training_accuracy"]),
             "model": summary["model"],

@@ -67,5 +67,7 @@ def test_boxes_are_closed_and_percent_is_of_the_absolute_value() -> None:
     assert (low.tolist(), high.tolist()) == ([[-210.0, 0.0, 3.0]], [[-190.0, 0.0, 3.0]])
     low, high = Threat(domain={0: (-300, 0)}, limits={0: 150, 1: (0, 2)}).find_box(rows, [0, 1, 2])
     assert (low.tolist(), high.tolist()) == ([[-300.0, 0.0, -float("inf")]], [[-50.0, 2.0, float("inf")]])
+    low, high = Threat(norm=None, limits={"*": 1}, domain={1: (0, 9)}).find_box(rows, [1])
+    assert (low[0, 1], high[0, 1]) == (0.0, 1.0)  # both hold
     low, high = Threat(norm=None, limits={"*": 1}, frozen=[2]).find_box(rows, [0, 1, 2])
     assert (low.tolist(), high.tolist()) == ([[-201.0, -1.0, 3.0]], [[-199.0, 1.0, 3.0]])

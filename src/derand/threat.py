@@ -45,7 +45,7 @@ class Threat:
         Columns that do not change, by number, or by name in estimators; numerical or categorical.
     limits : dict of column to limit
         By how much a number may change at most: "5%" of its absolute value, 500, or (down, up). The column "*" stands
-        for all numbers that are named neither here nor in `domain` nor in `frozen`.
+        for all numbers that have no limit of their own here and are not frozen; a domain holds beside it.
     domain : dict of column to (lowest, highest)
         Between which ends a number stays; the row's own must lie between them.
     steps : dict of column to step
@@ -212,7 +212,7 @@ class Threat:
                 continue
             own = values[:, column]
             low[:, column], high[:, column] = -np.inf, np.inf
-            limit = self.limits.get(column, None if column in self.domain else self.limits.get(EVERY))
+            limit = self.limits.get(column, self.limits.get(EVERY))
             if limit is not None:
                 down, up = _measure_limit(limit, own)
                 low[:, column], high[:, column] = own - down, own + up

@@ -48,6 +48,10 @@ def test_limits_and_frozen_columns_are_kept() -> None:
     assert [round(change.attacked, 6) for change in free.columns] == [1.5, 1.5]
     held = explain(model, [2.5, 2.5], None, rule="mean", threat=Threat(frozen=[0], limits={1: 1.0}))
     assert [(change.feature, change.certified, change.attacked) for change in held.columns] == [(1, np.inf, np.inf)]
+    only = explain(model, [2.5, 2.5], None, rule="mean", threat=Threat(norm=None, limits={1: 2.0}))
+    assert [change.feature for change in only.columns] == [1]
+    assert only.joint.row is not None
+    assert only.joint.row[0] == 2.5
     stepped = explain(model, [2.5, 2.5], None, rule="mean", threat=Threat(steps={0: 1.0}))
     assert {change.feature: round(change.attacked, 6) for change in stepped.columns} == {0: 2.0, 1: 1.5}
 

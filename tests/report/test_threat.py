@@ -121,3 +121,15 @@ def test_nothing_shows_nan(case: str) -> None:
         assert not re.search(r"\bnan\b", text, re.IGNORECASE)
         assert "None" not in text.replace("=None", "")
     assert not any(math.isnan(float(row["radius"][0])) for row in report.to_dict()["rows"]["table"])
+
+
+def test_steps_and_allowed_categories_are_told(mixed: Any) -> None:
+    """What a number moves by, and the only values that a category may take."""
+    clf, X, y = mixed
+    number = next(name for name in X.columns if X[name].dtype.kind in "if")
+    word = next(name for name in X.columns if X[name].dtype.kind not in "if")
+    value = str(X[word].iloc[0])
+    threat = Threat(norm=None, limits={number: 2}, steps={number: 1}, l0=1, may_become={word: [value]})
+    told = " ".join(CertificateReport(clf, X, y, threat=threat).to_dict()["threat"]["sentences"])
+    assert f"Whole steps: “{number}” by 1." in told
+    assert f"“{word}” only {value}" in told

@@ -83,7 +83,8 @@ def explain(
     noise : Noise, str or None
     rule : {"vote", "mean"}
     threat : Threat or None
-        Its norm and units measure changes, and within its limits they stay; frozen columns are left out.
+        Its norm and units measure changes, and within its limits they stay; frozen columns are left out. Categories
+        are tried whatever its budget is.
 
     Returns
     -------
@@ -104,7 +105,10 @@ def explain(
     if start.shape != (as_model(model).n_features,):
         raise ValueError(f"`row` must hold the {model.n_features} numbers of one row, got shape {start.shape}.")
     asked = (threat or Threat()).resolve(smoothing)
-    ball = replace(asked, norm=np.inf if asked.norm is None else asked.norm, l0=0)
+    numbers = model.numerical_features
+    held = tuple(at for at, free in zip(numbers, asked.find_free(numbers), strict=True) if not free)
+    kept = tuple(dict.fromkeys((*asked.frozen, *held)))  # without a ball, numbers that are named nowhere stay, too
+    ball = replace(asked, norm=np.inf if asked.norm is None else asked.norm, l0=0, frozen=kept)
     whole = certify(model, start[None], smoothing, rule=rule, threat=ball)
     home = int(whole.label[0])
     changes = [

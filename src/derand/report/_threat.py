@@ -83,7 +83,7 @@ def describe_threat(inputs: Inputs) -> ThreatFacts:
 def limit_of(inputs: Inputs, feature: int) -> str:
     """What keeps a column within a ball as well, in words; nothing where nothing does."""
     threat = inputs.threat
-    limit = threat.limits.get(feature, None if feature in threat.domain else threat.limits.get(EVERY))
+    limit = threat.limits.get(feature, threat.limits.get(EVERY))
     parts = [] if limit is None else [say_limit(limit)]
     if feature in threat.domain:
         parts.append(say_domain(*threat.domain[feature]))
@@ -138,13 +138,16 @@ def _name(inputs: Inputs, column: int | str) -> str:
 def _list_sentences(inputs: Inputs, limits: list[LimitFacts], domain: list[LimitFacts], frozen: list[str]) -> list[str]:
     sentences = [_say_numbers(inputs, limits, domain)]
     told = [f"{_quote(one['column'])} {one['text']}" for one in limits if one["column"] != EVERY]
-    every = "every other number" if told or domain or frozen else "every number"
+    every = "every other number" if told or frozen else "every number"
     told += [f"{every} {one['text']}" for one in limits if one["column"] == EVERY]
     if told:
         sentences.append(f"Limits: {_list_some(told)}.")
     if domain:
         stays = [f"{_quote(one['column'])} stays {one['text']}" for one in domain]
         sentences.append(f"Domains: {_list_some(stays)}.")
+    if inputs.threat.steps:
+        steps = [f"{_quote(_name(inputs, at))} by {format_exactly(step)}" for at, step in inputs.threat.steps.items()]
+        sentences.append(f"Whole steps: {_list_some(steps)}.")
     if frozen:
         verb = "does" if len(frozen) == 1 else "do"
         sentences.append(f"Frozen: {join_words(_cut([_quote(name) for name in frozen]))} {verb} not change.")
@@ -188,7 +191,12 @@ def _say_categories(inputs: Inputs) -> str:
     which = f"{'any one' if threat.l0 == 1 else f'up to {threat.l0}'} of {names}"
     if len(free) <= threat.l0:
         which = names if len(free) == 1 else f"all of {names}"
-    return f"At the same time {which} may take {values}."
+    allowed = [
+        f"{_quote(_name(inputs, at))} only {' or '.join(inputs.subject.describe_value(int(at), one) for one in codes)}"
+        for at, codes in threat.may_become.items()
+    ]
+    exceptions = f", but {'; '.join(allowed)}" if allowed else ""
+    return f"At the same time {which} may take {values}{exceptions}."
 
 
 def _quote(name: str) -> str:

@@ -98,8 +98,8 @@ class Threat:
             if any(column in getattr(self, name) for name in _READERS):
                 raise ValueError(f"`frozen` of Threat must not name {column!r}, which has limits or the like as well.")
 
-    def __hash__(self) -> int:
-        return hash(repr(self))
+    def __hash__(self) -> int:  # dicts have none; what is equal has the same
+        return hash((self.norm, self.l0, self.unseen, self.units, self.frozen))
 
     def resolve(self, noise: Noise | None) -> Threat:
         """The same with the noise's norm for "auto", and with the noise's units where it has none of its own."""

@@ -100,8 +100,9 @@ def _carry_over(
     own = noise.units_of(free)
     if threat.norm is None:
         assert reach is not None  # without a ball there is always one
-        far = np.maximum(rows[:, free] - reach.low[:, free], reach.high[:, free] - rows[:, free]) / own
-        corner = np.linalg.norm(far, ord=noise.norm, axis=1)[:, None] * (1 + EPSILON * (free.size + 8))
+        with np.errstate(over="ignore"):  # a corner that is infinitely far proves nothing
+            far = np.maximum(rows[:, free] - reach.low[:, free], reach.high[:, free] - rows[:, free]) / own
+            corner = np.linalg.norm(far, ord=noise.norm, axis=1)[:, None] * (1 + EPSILON * (free.size + 8))
         return np.where(corner < radius, np.inf, 0.0)
     if threat.norm == 0:
         return np.zeros(radius.shape)

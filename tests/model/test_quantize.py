@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,3 +56,29 @@ def test_no_stumps_at_all() -> None:
     model = AdditiveEnsemble.from_stumps([], [], [], [], n_features=2)
     assert model.terms == ()
     assert (model.score(np.zeros((3, 2))) > model.threshold).tolist() == [False] * 3
+
+
+def test_from_stumps_adds_up_the_leaves_of_missing_numbers() -> None:
+    """One leaf per stump, rounded like any other; a feature without any refuses NaN."""
+    model = AdditiveEnsemble.from_stumps(
+        [0, 1, 0], [1.0, 0.0, 2.0], [0.1, 0.2, 0.3], [0.4, 0.9, 0.6], n_features=2, missing=[0.504, None, 0.7]
+    )
+    assert [term.missing for term in model.terms] == [120, None]
+    assert model.score([[np.nan, 0.0]]).tolist() == [210]
+    assert model.refuses_missing == (1,)
+    constant = AdditiveEnsemble.from_stumps([0], [1.0], [0.4], [0.4], n_features=1, missing=[0.9])
+    assert constant.score([[np.nan], [0.0]]).tolist() == [90, 40]
+    table = (1, [0, 1], [0.2, 0.8], 0.5, 0.25)
+    mixed = AdditiveEnsemble.from_stumps([0], [1.0], [0.1], [0.6], n_features=2, tables=[table], missing=[0.3])
+    assert mixed.score([[np.nan, np.nan], [np.nan, 7]]).tolist() == [55, 80]
+
+
+def test_from_stumps_refuses_leaves_of_missing_numbers_that_make_no_sense() -> None:
+    """Out of range, of another number than stumps, or of some stumps of a feature alone."""
+    of_one = [0, 0], [1.0, 2.0], [0.1, 0.1], [0.4, 0.9]
+    with pytest.raises(ValueError, match=r"`missing` must hold leaves in \[0, 1\], got 1.5"):
+        AdditiveEnsemble.from_stumps(*of_one, n_features=1, missing=[1.5, 0.2])
+    with pytest.raises(ValueError, match=r"`missing` must have one leaf per stump, 2 in all, got 1"):
+        AdditiveEnsemble.from_stumps(*of_one, n_features=1, missing=[0.2])
+    with pytest.raises(ValueError, match=r"for every stump of a feature or for none, got some for feature 0"):
+        AdditiveEnsemble.from_stumps(*of_one, n_features=1, missing=[0.2, np.nan])

@@ -24,6 +24,16 @@ def make_ensemble() -> AdditiveEnsemble:
     return AdditiveEnsemble(terms, threshold=3, n_features=4, levels=200, score_error=0.1 + 0.2)
 
 
+def make_with_gaps() -> AdditiveEnsemble:
+    """Terms that have cells for missing values beside one that has none."""
+    terms = (
+        StepFunction(0, [0.1, 2.0], [-4, 0, 3], missing=-9),
+        CategoryTable(1, [0, 1], [3, -3], other=2, missing=0),
+        StepFunction(2, [], [12]),
+    )
+    return AdditiveEnsemble(terms, threshold=3, n_features=3)
+
+
 def make_vote() -> WeightedVote:
     member = AdditiveEnsemble((StepFunction(2, [0.5], [0, 1]),), threshold=0, n_features=4)
     return WeightedVote((make_ensemble(), member), [0.7, -1e-17])
@@ -63,7 +73,8 @@ def as_bytes(model: Any) -> Any:
     for term in model.terms:
         positions = term.edges if isinstance(term, StepFunction) else term.categories
         other = None if isinstance(term, StepFunction) else term.other
-        terms.append((type(term), term.feature, positions.tobytes(), term.scores.tobytes(), term.scores.shape, other))
+        numbers = positions.tobytes(), term.scores.tobytes(), term.scores.shape
+        terms.append((type(term), term.feature, *numbers, other, term.missing))
     return terms, model.threshold, model.n_features, model.levels, model.score_error.hex()
 
 

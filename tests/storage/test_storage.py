@@ -27,6 +27,7 @@ from tests.storage.models import (
     make_ensemble,
     make_frame,
     make_vote,
+    make_with_gaps,
     set_field,
     write_changed,
 )
@@ -34,7 +35,7 @@ from tests.storage.models import (
 doubles = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@pytest.mark.parametrize("make", [make_ensemble, make_vote, make_classifier])
+@pytest.mark.parametrize("make", [make_ensemble, make_with_gaps, make_vote, make_classifier])
 def test_a_round_trip_is_exact_to_the_bit(make: Callable[[], Any], tmp_path: Path) -> None:
     """What is loaded has the same kind and the same bits as what was saved."""
     model = make()
@@ -231,8 +232,26 @@ DAMAGE = {
         r"`model\.decision\.kind` must be one of",
     ),
     "negative error": (set_field("model", "score_error", value=-1.0), r"`model\.score_error`: "),
+    "no score of a missing value": (
+        set_field("model", "terms", 0, "missing", value=None),
+        r"`model\.terms\[0\]\.missing` must be a finite number",
+    ),
+    "fractional score of a missing value": (
+        set_field("model", "terms", 0, "missing", value=0.5),
+        r"`model\.terms\[0\]\.missing`: .* must be whole",
+    ),
+    "unknown field of a term": (set_field("model", "terms", 0, "gap", value=1), r"\.gap` is unknown: .*, missing\."),
     "missing other": (drop_field("model", "terms", 1, "other"), r"`model\.terms\[1\]\.other` is missing"),
 }
+
+
+def test_a_file_without_cells_for_missing_values_does_not_name_them(tmp_path: Path) -> None:
+    """Older readers know such files to the letter; a file that has such cells does name them."""
+    save(make_ensemble(), tmp_path / "model.json")
+    assert "missing" not in (tmp_path / "model.json").read_text()
+    save(make_with_gaps(), tmp_path / "gaps.json")
+    terms = json.loads((tmp_path / "gaps.json").read_text())["model"]["terms"]
+    assert [term.get("missing") for term in terms] == [-9, 0, None]
 
 
 @pytest.mark.parametrize(("change", "message"), DAMAGE.values(), ids=DAMAGE.keys())

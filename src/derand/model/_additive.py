@@ -117,6 +117,7 @@ class AdditiveEnsemble(Model):
         n_features: int,
         levels: int = 100,
         tables: Sequence[CategoryLeaves] = (),
+        missing: ArrayLike | None = None,
     ) -> AdditiveEnsemble:
         """The mean of decision stumps (and category tables), class 1 iff it is above 1/2.
 
@@ -127,8 +128,12 @@ class AdditiveEnsemble(Model):
         n_features : int
         levels : int
             Leaves are rounded to the nearest multiple of 1 / levels (half to even).
-        tables : sequence of (feature, categories, leaves, other)
-            Categorical features; each counts as one stump in the mean.
+        tables : sequence of (feature, categories, leaves, other) or (feature, categories, leaves, other, missing)
+            Categorical features; each counts as one stump in the mean. Without a leaf of a missing category, or with
+            None, it gets that of an unseen one.
+        missing : array-like of shape (n_stumps,) or None
+            Leaf of a missing number, NaN, of each stump; NaN or None for all stumps of a feature refuses such rows, as
+            None does for all features.
 
         Returns
         -------
@@ -141,8 +146,11 @@ class AdditiveEnsemble(Model):
         >>> model = AdditiveEnsemble.from_stumps([0, 0], [1.0, 2.0], [0.2, 0.4], [0.6, 0.9], n_features=1)
         >>> model.terms[0].scores.ravel().tolist(), model.threshold
         ([60, 100, 150], 100)
+        >>> model = AdditiveEnsemble.from_stumps([0], [1.0], [0.2], [0.6], n_features=1, missing=[0.5])
+        >>> model.score([[0.0], [1.0], [np.nan]]).tolist()
+        [20, 60, 50]
         """
-        terms, half = round_stumps(features, thresholds, left, right, tables, levels)
+        terms, half = round_stumps(features, thresholds, left, right, tables, levels, missing)
         return cls(terms, half, n_features, levels)
 
     @property
@@ -190,7 +198,8 @@ class AdditiveEnsemble(Model):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Category columns hold codes; NaN is a missing category and an error in any column that is compared.
+            Category columns hold codes; NaN is a missing value, and an error in a numerical column whose term has no
+            cell for it.
 
         Returns
         -------

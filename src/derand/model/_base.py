@@ -76,6 +76,11 @@ class Model(Frozen, ABC):
         return tuple(sorted({axis.feature for term in self.member_terms for axis in term.axes if axis.edges.size}))
 
     @property
+    def refuses_missing(self) -> tuple[int, ...]:
+        """Columns that must not hold NaN, increasing: some term that reads them has no cell for it."""
+        return tuple(sorted({at for term in self.member_terms if not term.takes_missing for at in term.features}))
+
+    @property
     def n_cells(self) -> int:
         """Cells of all terms that noise acts on: the work of a row."""
         return sum(term.scores.shape[0] for term in self.member_terms if term.axes)

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from derand._arrays import FloatArray, IntArray
 from derand.model._terms import CategoryTable, StepFunction, Term
 
-CategoryLeaves = tuple[int, ArrayLike, ArrayLike, float]
-"""(feature, categories, leaves, other) of a categorical feature."""
+CategoryLeaves = tuple[int, ArrayLike, ArrayLike, float] | tuple[int, ArrayLike, ArrayLike, float, float | None]
+"""(feature, categories, leaves, other) of a categorical feature, and maybe the leaf of a missing category."""
 
 
 def round_stumps(
@@ -25,6 +25,7 @@ def round_stumps(
     right: ArrayLike,
     tables: Sequence[CategoryLeaves],
     levels: int,
+    missing: ArrayLike | None = None,
 ) -> tuple[tuple[Term, ...], int]:
     """Terms of the sum of all leaves on the grid, stumps of a feature merged; half of the largest sum, rounded down.
 
@@ -41,18 +42,25 @@ def round_stumps(
     if not np.isfinite(splits).all():
         raise ValueError("`thresholds` must be finite, got nan or infinity.")
     grid = np.rint(leaves * levels).astype(np.int64)
+    gaps = _as_gap_leaves(missing, columns) * levels
     order = np.argsort(columns, kind="stable")
     starts = np.flatnonzero(np.diff(columns[order], prepend=-1))
     terms: list[Term] = [
-        _merge_stumps(int(columns[group[0]]), splits[group], grid[:, group])
+        _merge_stumps(int(columns[group[0]]), splits[group], grid[:, group], gaps[group])
         for group in np.split(order, starts[1:])
         if group.size
     ]
-    for feature, categories, values, other in tables:
-        known, unknown = _as_leaves(values, "leaves"), _as_leaves([other], "other")
-        scores = np.rint(np.append(known, unknown) * levels)
-        terms.append(CategoryTable(feature, categories, scores[:-1], int(scores[-1])))  # type: ignore[arg-type]
+    terms += [_round_table(*table, levels=levels) for table in tables]
     return tuple(terms), (columns.size + len(tables)) * levels // 2
+
+
+def _round_table(
+    feature: int, categories: ArrayLike, leaves: ArrayLike, other: float, missing: float | None = None, *, levels: int
+) -> CategoryTable:
+    known, unknown = _as_leaves(leaves, "leaves"), _as_leaves([other], "other")
+    scores = np.rint(np.append(known, unknown) * levels)
+    gap = None if missing is None else int(np.rint(_as_leaves([missing], "missing") * levels)[0])
+    return CategoryTable(feature, categories, scores[:-1], int(scores[-1]), gap)  # type: ignore[arg-type]
 
 
 def _as_columns(values: ArrayLike) -> IntArray:
@@ -71,12 +79,31 @@ def _as_leaves(values: ArrayLike, what: str) -> FloatArray:
     return leaves
 
 
-def _merge_stumps(feature: int, splits: FloatArray, grid: IntArray) -> StepFunction:
+def _as_gap_leaves(missing: ArrayLike | None, columns: IntArray) -> FloatArray:
+    """The leaf of a missing number of each stump, NaN where its feature refuses one: all stumps of it, or none."""
+    if missing is None:
+        return np.full(columns.size, np.nan)
+    leaves = np.asarray(missing, dtype=np.float64).reshape(-1)  # None becomes NaN
+    if leaves.size != columns.size:
+        raise ValueError(f"`missing` must have one leaf per stump, {columns.size} in all, got {leaves.size}.")
+    refuses = np.isnan(leaves)
+    _as_leaves(leaves[~refuses], "missing")
+    half = np.intersect1d(columns[refuses], columns[~refuses])
+    if half.size:
+        raise ValueError(
+            f"`missing` must have a leaf for every stump of a feature or for none, got some for feature {half[0]}: "
+            "give its other stumps one, too, such as the mean of their leaves."
+        )
+    return leaves
+
+
+def _merge_stumps(feature: int, splits: FloatArray, grid: IntArray, gaps: FloatArray) -> StepFunction:
     """One step function from stumps on one feature; splits where nothing changes are left out."""
+    gap = None if np.isnan(gaps).any() else int(np.rint(gaps).sum())
     if splits.size == 1 and grid[0, 0] != grid[1, 0]:
-        return StepFunction(feature, splits, grid[:, 0])
+        return StepFunction(feature, splits, grid[:, 0], gap)
     edges, inverse = np.unique(splits, return_inverse=True)
     jumps = np.zeros(edges.size, dtype=np.int64)
     np.add.at(jumps, inverse, grid[1] - grid[0])
     scores = grid[0].sum() + np.concatenate([[0], np.cumsum(jumps[jumps != 0])])
-    return StepFunction(feature, edges[jumps != 0], scores)
+    return StepFunction(feature, edges[jumps != 0], scores, gap)

@@ -32,7 +32,8 @@ class Term(Frozen, ABC):
 
     A term has cells with a score each. Where its columns are numerical, the cells lie between the edges of its axes
     (`axes`), noise moves a row from cell to cell, and certificates need no more than axes and scores. Where its column
-    is categorical it has `codes` instead of axes: noise leaves it alone, an adversary may change it.
+    is categorical it has `codes` instead of axes: noise leaves it alone, an adversary may change it. A missing value,
+    NaN, may have a cell of its own (`missing`), on which noise does not act either.
 
     A term that comes from a file or from Python is immutable, its arrays read-only. Subclasses are frozen dataclasses
     whose fields `describe` returns as plain numbers and lists, and whose constructor takes those back.
@@ -48,6 +49,15 @@ class Term(Frozen, ABC):
         @property
         def scores(self) -> IntArray:
             """(n_cells, n_outputs), in grid units."""
+
+        @property
+        def missing(self) -> int | None:
+            """Score of a missing value, NaN; None where it has no cell of its own."""
+
+    @property
+    @abstractmethod
+    def takes_missing(self) -> bool:
+        """Whether its columns may hold NaN."""
 
     @property
     @abstractmethod
@@ -114,25 +124,30 @@ def _as_positions(values: ArrayLike, what: str) -> FloatArray:
     return freeze(array)
 
 
-def _as_scores(values: ArrayLike, n_cells: int, owner: str) -> IntArray:
+def _as_scores(values: ArrayLike, n_cells: int, what: str) -> IntArray:
     """Integer scores of shape (n_cells, 1); a flat list is one output per cell."""
     raw = np.asarray(values)
     if raw.ndim == 1:
         raw = raw[:, None]
     if raw.ndim != 2 or raw.shape[1] != 1:
-        raise ValueError(f"`scores` of {owner} must have one number per cell, got an array of shape {raw.shape}.")
+        raise ValueError(f"{what} must have one number per cell, got an array of shape {raw.shape}.")
     if raw.shape[0] != n_cells:
-        raise ValueError(f"`scores` of {owner} must have {n_cells} entries, one per cell, got {raw.shape[0]}.")
+        raise ValueError(f"{what} must have {n_cells} entries, one per cell, got {raw.shape[0]}.")
     if not np.issubdtype(raw.dtype, np.integer):
         as_float = np.asarray(raw, dtype=np.float64)
         if not (np.isfinite(as_float) & (as_float == np.rint(as_float))).all():
             raise ValueError(
-                f"`scores` of {owner} must be whole numbers on the grid, got {raw.ravel().tolist()[:5]}: "
+                f"{what} must be whole numbers on the grid, got {raw.ravel().tolist()[:5]}: "
                 "multiply by the number of levels and round, or use AdditiveEnsemble.from_stumps."
             )
     if any(abs(int(score)) > MAX_SCORE for score in raw.ravel().tolist()):
-        raise ValueError(f"`scores` of {owner} must lie within +-2**53, got a larger one: use fewer levels.")
+        raise ValueError(f"{what} must lie within +-2**53, got a larger one: use fewer levels.")
     return freeze(raw.astype(np.int64))
+
+
+def _as_score(value: Any, name: str, owner: str) -> int:
+    """One whole score."""
+    return int(_as_scores([value], 1, f"`{name}` of {owner}")[0, 0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,24 +162,31 @@ class StepFunction(Term):
         Strictly increasing split points.
     scores : array-like of integers, shape (k + 1,)
         `scores[i]` holds on `[edges[i - 1], edges[i])`, in grid units.
+    missing : int or None
+        Score of a missing value, NaN; None refuses NaN.
 
     Examples
     --------
     >>> step = StepFunction(feature=0, edges=[1.0, 2.0], scores=[-1, 0, 5])
     >>> step.evaluate([0.5, 1.0, 2.0]).tolist()
     [-1, 0, 5]
+    >>> StepFunction(feature=0, edges=[1.0], scores=[-1, 5], missing=2).evaluate([0.5, float("nan")]).tolist()
+    [-1, 2]
     """
 
     feature: int
     edges: FloatArray
     scores: IntArray
+    missing: int | None = None
 
     kind: ClassVar[str] = "step_function"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "feature", _as_feature(self.feature, "StepFunction"))
         object.__setattr__(self, "edges", _as_positions(self.edges, "`edges` of StepFunction"))
-        object.__setattr__(self, "scores", _as_scores(self.scores, self.edges.size + 1, "StepFunction"))
+        object.__setattr__(self, "scores", _as_scores(self.scores, self.edges.size + 1, "`scores` of StepFunction"))
+        if self.missing is not None:
+            object.__setattr__(self, "missing", _as_score(self.missing, "missing", "StepFunction"))
 
     @property
     def features(self) -> tuple[int, ...]:
@@ -176,23 +198,34 @@ class StepFunction(Term):
         """Its column with its edges."""
         return (Axis(self.feature, self.edges),)
 
+    @property
+    def takes_missing(self) -> bool:
+        """Whether it has a cell for NaN."""
+        return self.missing is not None
+
     def evaluate(self, x: ArrayLike) -> IntArray:
-        """Score of each value; NaN is an error."""
+        """Score of each value; NaN is an error where it has no cell."""
         values = np.asarray(x, dtype=np.float64)
-        if np.isnan(values).any():
+        scores = self.cell_scores[np.searchsorted(self.edges, values, side="right")]
+        gaps = np.isnan(values)
+        if not gaps.any():
+            return scores
+        if self.missing is None:
             raise ValueError(
-                f"`x` must hold numbers, got NaN for feature {self.feature}: a StepFunction has no cell for a missing "
-                "value. Drop such rows or fill the gaps first."
+                f"`x` must hold numbers, got NaN for feature {self.feature}: this StepFunction has no cell for a "
+                "missing value. Drop such rows or fill the gaps first, or give it a score with `missing`."
             )
-        return self.cell_scores[np.searchsorted(self.edges, values, side="right")]
+        return np.where(gaps, self.missing, scores)
 
     def score_range(self, unseen: bool = True) -> tuple[int, int]:
-        """Lowest and highest score of all cells."""
-        return int(self.scores.min()), int(self.scores.max())
+        """Lowest and highest score of all cells, that of a missing value included."""
+        reachable = [int(self.scores.min()), int(self.scores.max()), *_if_any(self.missing)]
+        return min(reachable), max(reachable)
 
     def describe(self) -> dict[str, Any]:
         """The constructor's arguments as plain numbers and lists."""
-        return {"feature": self.feature, "edges": self.edges.tolist(), "scores": self.scores.tolist()}
+        own = {"feature": self.feature, "edges": self.edges.tolist(), "scores": self.scores.tolist()}
+        return own | _describe_missing(self.missing)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,7 +241,9 @@ class CategoryTable(Term):
     scores : array-like of integers, shape (k,)
         Score of each category, in grid units.
     other : int
-        Score of an unseen or missing category.
+        Score of an unseen category.
+    missing : int or None
+        Score of a missing one, NaN; None is that of an unseen one.
 
     Examples
     --------
@@ -221,14 +256,17 @@ class CategoryTable(Term):
     categories: FloatArray
     scores: IntArray
     other: int
+    missing: int | None = None
 
     kind: ClassVar[str] = "category_table"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "feature", _as_feature(self.feature, "CategoryTable"))
         object.__setattr__(self, "categories", _as_positions(self.categories, "`categories` of CategoryTable"))
-        object.__setattr__(self, "scores", _as_scores(self.scores, self.categories.size, "CategoryTable"))
-        object.__setattr__(self, "other", int(_as_scores([self.other], 1, "CategoryTable (`other`)")[0, 0]))
+        object.__setattr__(self, "scores", _as_scores(self.scores, self.categories.size, "`scores` of CategoryTable"))
+        object.__setattr__(self, "other", _as_score(self.other, "other", "CategoryTable"))
+        if self.missing is not None:
+            object.__setattr__(self, "missing", _as_score(self.missing, "missing", "CategoryTable"))
 
     @property
     def features(self) -> tuple[int, ...]:
@@ -245,27 +283,48 @@ class CategoryTable(Term):
         """The categories."""
         return self.categories
 
+    @property
+    def takes_missing(self) -> bool:
+        """Always: a missing category is NaN."""
+        return True
+
     def evaluate(self, x: ArrayLike) -> IntArray:
         """Score of each code."""
         codes = np.asarray(x, dtype=np.float64)
         if not self.categories.size:
-            return np.full(codes.shape, self.other, dtype=np.int64)
-        at = np.minimum(np.searchsorted(self.categories, codes), self.categories.size - 1)
-        return np.where(self.categories[at] == codes, self.cell_scores[at], self.other)
+            scores = np.full(codes.shape, self.other, dtype=np.int64)
+        else:
+            at = np.minimum(np.searchsorted(self.categories, codes), self.categories.size - 1)
+            scores = np.where(self.categories[at] == codes, self.cell_scores[at], self.other)
+        return scores if self.missing is None else np.where(np.isnan(codes), self.missing, scores)
 
     def score_range(self, unseen: bool = True) -> tuple[int, int]:
-        """Lowest and highest score that a changed value can have; `unseen` admits values outside the table."""
-        reachable = [*self.cell_scores.tolist(), *([self.other] if unseen or not self.scores.size else [])]
+        """Lowest and highest score that a changed value can have; `unseen` admits values outside the table, and none.
+
+        A table without categories has no other values.
+        """
+        outside = [self.other, *_if_any(self.missing)] if unseen or not self.scores.size else []
+        reachable = [*self.cell_scores.tolist(), *outside]
         return min(reachable), max(reachable)
 
     def describe(self) -> dict[str, Any]:
         """The constructor's arguments as plain numbers and lists."""
-        return {
+        own = {
             "feature": self.feature,
             "categories": self.categories.tolist(),
             "scores": self.scores.tolist(),
             "other": self.other,
         }
+        return own | _describe_missing(self.missing)
+
+
+def _if_any(score: int | None) -> list[int]:
+    return [] if score is None else [score]
+
+
+def _describe_missing(score: int | None) -> dict[str, Any]:
+    """Only where there is one: files of models without such cells stay as they were."""
+    return {} if score is None else {"missing": score}
 
 
 TERMS: dict[str, type[Term]] = {kind.kind: kind for kind in (StepFunction, CategoryTable)}

@@ -26,17 +26,20 @@ class Field:
     def refuse(self, rule: str) -> NoReturn:
         raise ValueError(f"`{self.path or 'the file'}` must {rule}, got {shorten(self.value)}.")
 
-    def members(self, *names: str) -> dict[str, Field]:
-        """The fields of an object that has exactly these."""
+    def members(self, *names: str, optional: Sequence[str] = ()) -> dict[str, Field]:
+        """The fields of an object that has exactly these, and maybe some of the optional ones."""
         if not isinstance(self.value, dict):
             self.refuse(f"be an object with the fields {', '.join(names)}")
         for name in names:
             if name not in self.value:
                 raise ValueError(f"`{self._inside(name)}` is missing.")
         for name in self.value:
-            if name not in names:
-                raise ValueError(f"`{self._inside(name)}` is unknown: the fields here are {', '.join(names)}.")
-        return {name: self._at(self.value[name], self._inside(name)) for name in names}
+            if name not in names and name not in optional:
+                known = ", ".join([*names, *optional])
+                raise ValueError(f"`{self._inside(name)}` is unknown: the fields here are {known}.")
+        return {
+            name: self._at(self.value[name], self._inside(name)) for name in (*names, *optional) if name in self.value
+        }
 
     def kind(self, options: Sequence[str]) -> str:
         """The field `kind` of an object, which says what other fields it has."""

@@ -1,13 +1,15 @@
 """Ensembles, votes and noises as JSON, and built again from it with every value checked.
 
-Terms and decisions describe themselves: a new one needs no line here. A file of "derand/1" holds a threshold where one
-of "derand/2" holds a decision, and a `score_error` that said how far rounding had moved the score: such models were
-defined on their grid, so that it is read as 0.
+Terms and decisions describe themselves: a new one needs no line here. What a term says only sometimes, such as the
+score of a missing value, is left out of a file that has none: older readers know such files, and refuse others. A file
+of "derand/1" holds a threshold where one of "derand/2" holds a decision, and a `score_error` that said how far rounding
+had moved the score: such models were defined on their grid, so that it is read as 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import MISSING
 from dataclasses import fields as fields_of
 from typing import Any, TypeVar
 
@@ -39,9 +41,11 @@ def _describe_part(part: Term | Decision) -> dict[str, Any]:
 
 
 def _build_part(field: Field, kinds: Mapping[str, type[Part]]) -> Part:
-    """A term or a decision from the arguments of its constructor."""
+    """A term or a decision from the arguments of its constructor; those that have a default may be left out."""
     kind: Any = kinds[field.kind(list(kinds))]
-    fields = field.members("kind", *(one.name for one in fields_of(kind)))
+    needed = [one.name for one in fields_of(kind) if one.default is MISSING]
+    optional = [one.name for one in fields_of(kind) if one.default is not MISSING]
+    fields = field.members("kind", *needed, optional=() if field.schema == "derand/1" else optional)
     part: Part = construct(
         kind, field, **{name: value.plain_numbers() for name, value in fields.items() if name != "kind"}
     )

@@ -1,11 +1,13 @@
 """Training as functions with frozen results: tables and a noise in, models out. Must not know scikit-learn.
 
-`train_stumps`, `boost_stumps` and `boost_vote` train; histograms and splits are what they consist of. What a user
+`train_additive`, `train_stumps`, `boost_stumps` and `boost_vote` train; histograms and splits are what they consist of. What a user
 should be warned of stands in their results.
 """
 
 from __future__ import annotations
 
+from derand.learn.additive import AdditiveOptions, AdditiveTraining, SelectionPath, train_additive
+from derand.learn.bins import BinnedTable, NumberBins, bin_table
 from derand.learn.boosting import TreeBoosting, VoteBoosting, boost_stumps, boost_vote
 from derand.learn.histogram import Histogram, cut_into_blocks, merge_histograms, tabulate
 from derand.learn.splits import (
@@ -21,8 +23,13 @@ from derand.learn.stumps import CategoryLeaves, Stumps, StumpTraining, join_tabl
 from derand.learn.table import TrainingTable, measure_units
 
 __all__ = [
+    "AdditiveOptions",
+    "AdditiveTraining",
+    "BinnedTable",
     "CategoryLeaves",
     "Histogram",
+    "NumberBins",
+    "SelectionPath",
     "SplitGrid",
     "Splits",
     "StumpTraining",
@@ -30,6 +37,7 @@ __all__ = [
     "TrainingTable",
     "TreeBoosting",
     "VoteBoosting",
+    "bin_table",
     "boost_stumps",
     "boost_vote",
     "cut_into_blocks",
@@ -42,5 +50,6 @@ __all__ = [
     "search_grid",
     "search_minimum",
     "tabulate",
+    "train_additive",
     "train_stumps",
 ]

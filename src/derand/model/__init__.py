@@ -8,6 +8,7 @@ Must not know noise, kernels or training. Other rooms ask a model or a term for 
 from derand.model._additive import AdditiveEnsemble
 from derand.model._base import Contrast, Model, as_model, is_model
 from derand.model._decision import DECISIONS, Decision, Threshold
+from derand.model._quantize import CategoryShape, Shape
 from derand.model._terms import MAX_SCORE, TERMS, Axis, CategoryTable, StepFunction, Term
 from derand.model._vote import WeightedVote
 
@@ -17,10 +18,12 @@ __all__ = [
     "TERMS",
     "AdditiveEnsemble",
     "Axis",
+    "CategoryShape",
     "CategoryTable",
     "Contrast",
     "Decision",
     "Model",
+    "Shape",
     "StepFunction",
     "Term",
     "Threshold",

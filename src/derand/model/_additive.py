@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from derand._arrays import IntArray
 from derand.model._base import Contrast, Model
 from derand.model._decision import Decision, Threshold
-from derand.model._quantize import CategoryLeaves, round_stumps
+from derand.model._quantize import CategoryLeaves, CategoryShape, Shape, round_shapes, round_stumps
 from derand.model._terms import MAX_SCORE, CategoryTable, StepFunction, Term
 
 OneTerm = TypeVar("OneTerm", bound=Term)
@@ -152,6 +152,44 @@ class AdditiveEnsemble(Model):
         """
         terms, half = round_stumps(features, thresholds, left, right, tables, levels, missing)
         return cls(terms, half, n_features, levels)
+
+    @classmethod
+    def from_shapes(
+        cls,
+        shapes: Sequence[Shape],
+        tables: Sequence[CategoryShape] = (),
+        *,
+        intercept: float = 0.0,
+        n_features: int,
+        levels: int,
+    ) -> AdditiveEnsemble:
+        """The sum of functions of real values, class 1 iff sum and intercept are above 0.
+
+        Parameters
+        ----------
+        shapes : sequence of Shape
+            Functions of numerical features, at most one of each.
+        tables : sequence of CategoryShape
+        intercept : float
+        n_features : int
+        levels : int
+            Values are rounded to the nearest multiple of 1 / levels (half to even).
+
+        Returns
+        -------
+        AdditiveEnsemble
+            Defined on its grid: `score_error` is 0. Its score less its threshold, divided by `levels`, is the sum.
+
+        Examples
+        --------
+        >>> from derand.model import Shape
+        >>> shape = Shape(0, [1.0, 2.0], [-0.5, 0.25, 1.5])
+        >>> model = AdditiveEnsemble.from_shapes([shape], intercept=-0.3, n_features=1, levels=100)
+        >>> model.terms[0].scores.ravel().tolist(), model.threshold
+        ([-50, 25, 150], 30)
+        """
+        terms, level = round_shapes(shapes, tables, intercept, levels)
+        return cls(terms, level, n_features, levels)
 
     @property
     def members(self) -> tuple[AdditiveEnsemble, ...]:

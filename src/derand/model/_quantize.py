@@ -6,16 +6,79 @@ grid: certificates speak of the rounded model, which predicts and is certified b
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from derand._arrays import FloatArray, IntArray
-from derand.model._terms import CategoryTable, StepFunction, Term
+from derand.model._terms import MAX_SCORE, CategoryTable, StepFunction, Term
 
 CategoryLeaves = tuple[int, ArrayLike, ArrayLike, float] | tuple[int, ArrayLike, ArrayLike, float, float | None]
 """(feature, categories, leaves, other) of a categorical feature, and maybe the leaf of a missing category."""
+
+
+class Shape(NamedTuple):
+    """A numerical column's function of real values.
+
+    `values[i]` holds on `[edges[i - 1], edges[i])`; `missing` is the value of a missing number, None where there is
+    none.
+    """
+
+    feature: int
+    edges: FloatArray
+    values: FloatArray
+    missing: float | None = None
+
+
+class CategoryShape(NamedTuple):
+    """A categorical column's function of real values: one per code, and those of an unseen and a missing category."""
+
+    feature: int
+    categories: IntArray
+    values: FloatArray
+    other: float = 0.0
+    missing: float | None = None
+
+
+def round_shapes(
+    shapes: Sequence[Shape], tables: Sequence[CategoryShape], intercept: float, levels: int
+) -> tuple[tuple[Term, ...], int]:
+    """Terms of a sum of functions on the grid, and the largest whole score at which sum and intercept are not above 0.
+
+    Parameters are those of `AdditiveEnsemble.from_shapes`. Edges at which no rounded score changes are left out, and so
+    are functions that are constant.
+    """
+    for one in (*shapes, *tables):
+        if not np.isfinite([*one.values, *([] if one.missing is None else [one.missing])]).all():
+            raise ValueError(f"`values` of the shape of feature {one.feature} must be finite, got nan or infinity.")
+    if not math.isfinite(intercept):
+        raise ValueError(f"`intercept` must be finite, got {intercept!r}.")
+    terms: list[Term] = []
+    level = 0
+    for shape in shapes:
+        scores = _round_values(shape.values, levels)
+        changes = np.flatnonzero(np.diff(scores))
+        missing = None if shape.missing is None else int(_round_values([shape.missing], levels)[0])
+        if not changes.size and missing is None:
+            level += int(scores[0])
+            continue
+        edges = np.asarray(shape.edges, dtype=np.float64)[changes]
+        terms.append(StepFunction(shape.feature, edges, np.concatenate([scores[:1], scores[changes + 1]]), missing))
+    for table in tables:
+        scores = _round_values([*table.values, table.other], levels)
+        missing = None if table.missing is None else int(_round_values([table.missing], levels)[0])
+        terms.append(CategoryTable(table.feature, table.categories, scores[:-1], int(scores[-1]), missing))  # type: ignore[arg-type]
+    return tuple(terms), math.floor(-intercept * levels) - level
+
+
+def _round_values(values: ArrayLike, levels: int) -> IntArray:
+    scaled = np.rint(np.asarray(values, dtype=np.float64) * levels)
+    if (np.abs(scaled) > MAX_SCORE).any():
+        raise ValueError(f"`values` of a shape times {levels} levels must lie within +-2**53: use fewer levels.")
+    return scaled.astype(np.int64)
 
 
 def round_stumps(

@@ -1,0 +1,346 @@
+"""Compiled loops of training for a certified margin: arrays in, arrays out, serial and without the GIL.
+
+Callers run blocks of rows or of columns in threads; which blocks there are does not depend on how many threads, so that
+a trained model does not, either. Must not know what the numbers mean. For training, never for a certificate.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._arrays import FloatArray, IntArray
+from derand.kernels.compiling import compile_loop
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(29)
+_FAINT = 30.0  # a share of exp(-30) does not count
+
+
+def _find_codes(
+    X: FloatArray, columns: IntArray, edges: FloatArray, starts: IntArray, gaps: IntArray, codes: NDArray[Any]
+) -> None:
+    """Code of each value: how many edges of its column are not above it; `gaps` of the column for NaN."""
+    for row in range(X.shape[0]):
+        for place in range(columns.size):
+            value = X[row, columns[place]]
+            low, high = starts[place], starts[place + 1]
+            if value != value:  # noqa: PLR0124 - NaN
+                codes[row, place] = gaps[place]
+                continue
+            while low < high:
+                middle = (low + high) // 2
+                if edges[middle] <= value:
+                    low = middle + 1
+                else:
+                    high = middle
+            codes[row, place] = low - starts[place]
+
+
+def _hash_rows(codes: NDArray[Any], target: NDArray[np.uint8], seed: np.uint64, out: NDArray[np.uint64]) -> None:
+    """A number for each row that depends on its codes, its label and a seed alone."""
+    for row in range(codes.shape[0]):
+        mixed = (seed + np.uint64(target[row])) * _MIX
+        for place in range(codes.shape[1]):
+            mixed = (mixed ^ np.uint64(codes[row, place]) ^ (mixed >> _SHIFT)) * _MIX
+        out[row] = mixed ^ (mixed >> _SHIFT)
+
+
+class Columns(NamedTuple):
+    """Numerical columns one after the other.
+
+    Attributes
+    ----------
+    n_bins, n_places, n_weights : arrays of shape (n_columns,)
+        Of each; its weights are those of its basis, and one for what is missing where `has_missing`.
+    points, starts, offsets : arrays of shape (n_columns,)
+        Where its places begin among all places, its weights among all weights, its codes among all codes.
+    has_missing : array of shape (n_columns,)
+    basis : array of shape (n_numbers,)
+        What each weight adds at each place; from `first` on.
+    first : array of shape (n_columns,)
+    costs : array of shape (n_points,)
+    """
+
+    n_bins: IntArray
+    n_places: IntArray
+    n_weights: IntArray
+    points: IntArray
+    starts: IntArray
+    offsets: IntArray
+    has_missing: NDArray[np.bool_]
+    basis: NDArray[np.float32]
+    first: IntArray
+    costs: FloatArray
+
+
+def _fill_tables(
+    columns: Columns,
+    block: tuple[int, int],
+    weights: FloatArray,
+    signs: FloatArray,
+    prices: FloatArray,
+    blur: float,
+    used: NDArray[np.bool_],
+    values: FloatArray,
+    worth: FloatArray,
+) -> None:
+    """Values of some columns at all their places, and what each code is worth in each group where it is used."""
+    for column in range(block[0], block[1]):
+        n_bins, n_places, size = columns.n_bins[column], columns.n_places[column], columns.n_weights[column]
+        point, start, offset = columns.points[column], columns.starts[column], columns.offsets[column]
+        n_points = n_bins * n_places
+        basis = columns.basis[columns.first[column] : columns.first[column] + n_points * size].reshape(n_points, size)
+        own = values[point : point + n_points]
+        _multiply(basis, weights[start : start + size], own)
+        costs = columns.costs[point : point + n_points].reshape(n_bins, n_places)
+        part = slice(offset, offset + n_bins)
+        _find_least(own.reshape(n_bins, n_places), costs, signs, prices, blur, used[:, part], worth[:, part])
+        missing = weights[start + size] if columns.has_missing[column] else 0.0
+        worth[:, offset + n_bins] = signs * missing
+
+
+def _spread_columns(
+    columns: Columns,
+    block: tuple[int, int],
+    values: FloatArray,
+    signs: FloatArray,
+    prices: FloatArray,
+    blur: float,
+    slopes: FloatArray,
+    gradient: FloatArray,
+) -> None:
+    """Slopes by the weights of some columns, from those by what codes are worth."""
+    for column in range(block[0], block[1]):
+        n_bins, n_places, size = columns.n_bins[column], columns.n_places[column], columns.n_weights[column]
+        point, start, offset = columns.points[column], columns.starts[column], columns.offsets[column]
+        n_points = n_bins * n_places
+        basis = columns.basis[columns.first[column] : columns.first[column] + n_points * size].reshape(n_points, size)
+        own = values[point : point + n_points].reshape(n_bins, n_places)
+        costs = columns.costs[point : point + n_points].reshape(n_bins, n_places)
+        by_value = np.zeros((n_bins, n_places))
+        _spread_slopes(own, costs, signs, prices, blur, slopes[:, offset : offset + n_bins], by_value)
+        _multiply_back(basis, by_value.ravel(), gradient[start : start + size])
+        if columns.has_missing[column]:
+            total = 0.0
+            for group in range(signs.size):
+                total += signs[group] * slopes[group, offset + n_bins]
+            gradient[start + size] = total
+
+
+def _solve_blocks(
+    firsts: IntArray, sizes: IntArray, places: IntArray, upper: FloatArray, transposed: bool, vector: FloatArray
+) -> None:
+    """Solve triangular systems in place, those of blocks of a vector; each upper triangle is given by rows."""
+    for block in range(firsts.size):
+        first, size = firsts[block], sizes[block]
+        matrix = upper[places[block] : places[block] + size * size].reshape(size, size)
+        own = vector[first : first + size]
+        if transposed:
+            for i in range(size):
+                own[i] /= matrix[i, i]
+                for j in range(i + 1, size):
+                    own[j] -= matrix[i, j] * own[i]
+        else:
+            for i in range(size - 1, -1, -1):
+                total = own[i]
+                for j in range(i + 1, size):
+                    total -= matrix[i, j] * own[j]
+                own[i] = total / matrix[i, i]
+
+
+@compile_loop()
+def _multiply(basis: FloatArray, weights: FloatArray, out: FloatArray) -> None:
+    """`basis @ weights`, in a fixed order."""
+    size = weights.size
+    whole = size - size % 4
+    for point in range(basis.shape[0]):
+        a = b = c = d = 0.0
+        for j in range(0, whole, 4):
+            a += basis[point, j] * weights[j]
+            b += basis[point, j + 1] * weights[j + 1]
+            c += basis[point, j + 2] * weights[j + 2]
+            d += basis[point, j + 3] * weights[j + 3]
+        for j in range(whole, size):
+            a += basis[point, j] * weights[j]
+        out[point] = (a + b) + (c + d)
+
+
+@compile_loop()
+def _multiply_back(basis: FloatArray, slopes: FloatArray, out: FloatArray) -> None:
+    """`slopes @ basis`, in a fixed order."""
+    out[:] = 0.0
+    for point in range(basis.shape[0]):
+        slope = slopes[point]
+        if slope != 0.0:
+            for j in range(out.size):
+                out[j] += slope * basis[point, j]
+
+
+def _mark_used(
+    codes: NDArray[Any], offsets: IntArray, n_numerical: int, groups: NDArray[np.int32], used: NDArray[np.bool_]
+) -> None:
+    """Mark the codes of numerical columns that occur in each group of rows."""
+    for row in range(codes.shape[0]):
+        for column in range(n_numerical):
+            used[groups[row], offsets[column] + codes[row, column]] = True
+
+
+@compile_loop()
+def _find_least(
+    values: FloatArray,
+    costs: FloatArray,
+    signs: FloatArray,
+    prices: FloatArray,
+    blur: float,
+    used: NDArray[np.bool_],
+    out: FloatArray,
+) -> None:
+    """Least of sign * value + price * cost over the places that each bin can reach, per group, (n_groups, n_bins).
+
+    With a blur the soft minimum, `-blur * log(mean(exp(-. / blur)))`. Bins that are not used are left out.
+    """
+    n_places = values.shape[1]
+    for group in range(signs.size):
+        sign, price = signs[group], prices[group]
+        for at in range(values.shape[0]):
+            if not used[group, at]:
+                continue
+            least = math.inf
+            for place in range(n_places):
+                value = sign * values[at, place] + price * costs[at, place]
+                if value < least:  # noqa: PLR1730 - compiled, this is a single instruction
+                    least = value
+            if blur > 0.0 and n_places > 1:
+                total = 0.0
+                for place in range(n_places):
+                    above = (sign * values[at, place] + price * costs[at, place] - least) / blur
+                    if above < _FAINT:
+                        total += math.exp(-above)
+                least -= blur * math.log(total / n_places)
+            out[group, at] = least
+
+
+@compile_loop()
+def _spread_slopes(
+    values: FloatArray,
+    costs: FloatArray,
+    signs: FloatArray,
+    prices: FloatArray,
+    blur: float,
+    slopes: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Add the slopes by each bin's least value to those by the values at its places, (n_bins, n_places)."""
+    n_places = values.shape[1]
+    shares = np.empty(n_places)
+    for group in range(signs.size):
+        sign, price = signs[group], prices[group]
+        for at in range(values.shape[0]):
+            slope = slopes[group, at] * sign
+            if slope == 0.0:
+                continue
+            least, where = math.inf, 0
+            for place in range(n_places):
+                value = sign * values[at, place] + price * costs[at, place]
+                shares[place] = value
+                if value < least:
+                    least, where = value, place
+            if blur <= 0.0:
+                out[at, where] += slope
+                continue
+            total = 0.0
+            for place in range(n_places):
+                above = (shares[place] - least) / blur
+                shares[place] = math.exp(-above) if above < _FAINT else 0.0
+                total += shares[place]
+            for place in range(n_places):
+                out[at, place] += slope * shares[place] / total
+
+
+def _add_rows(
+    codes: NDArray[Any],
+    offsets: IntArray,
+    n_numerical: int,
+    signs: FloatArray,
+    groups: NDArray[np.int32],
+    swaps: NDArray[np.int32],
+    weights: FloatArray,
+    tables: FloatArray,
+    swap_tables: FloatArray,
+    charges: FloatArray,
+    swap_charges: FloatArray,
+    intercept: float,
+    slopes: FloatArray,
+    swap_slopes: FloatArray,
+    first_group: int,
+    margins: FloatArray,
+) -> tuple[float, float]:
+    """Log-loss of the margins of some rows and its slopes by all tables; returns the loss and the slope by the intercept.
+
+    `tables` holds what each code of a numerical column is worth, per group of rows; `swap_tables` the same for
+    categorical columns. `slopes` begins at `first_group`.
+    """
+    loss, by_intercept = 0.0, 0.0
+    n_columns = codes.shape[1]
+    for row in range(codes.shape[0]):
+        group, swap = groups[row], swaps[row]
+        margin = signs[row] * intercept - charges[group] - swap_charges[swap]
+        for column in range(n_numerical):
+            margin += tables[group, offsets[column] + codes[row, column]]
+        for column in range(n_numerical, n_columns):
+            margin += swap_tables[swap, offsets[column] + codes[row, column]]
+        margins[row] = margin
+        if margin > 0:
+            small = math.exp(-margin)
+            loss += weights[row] * math.log1p(small)
+            slope = -weights[row] * small / (1.0 + small)
+        else:
+            small = math.exp(margin)
+            loss += weights[row] * (math.log1p(small) - margin)
+            slope = -weights[row] / (1.0 + small)
+        by_intercept += slope * signs[row]
+        for column in range(n_numerical):
+            slopes[group - first_group, offsets[column] + codes[row, column]] += slope
+        for column in range(n_numerical, n_columns):
+            swap_slopes[swap, offsets[column] + codes[row, column]] += slope
+    return loss, by_intercept
+
+
+def _choose_groups(
+    codes: NDArray[Any],
+    offsets: IntArray,
+    columns: tuple[int, int],
+    target: NDArray[np.uint8],
+    tables: FloatArray,
+    charges: FloatArray,
+    out: NDArray[np.int32],
+) -> None:
+    """The group of largest worth for each row among those of its label, by some of the columns.
+
+    The first half of the groups belongs to label 0, the other half to label 1.
+    """
+    n_prices = charges.size // 2
+    for row in range(codes.shape[0]):
+        first = target[row] * n_prices
+        best, where = -math.inf, first
+        for group in range(first, first + n_prices):
+            total = -charges[group]
+            for column in range(columns[0], columns[1]):
+                total += tables[group, offsets[column] + codes[row, column]]
+            if total > best:
+                best, where = total, group
+        out[row] = where
+
+
+find_codes: Any = compile_loop()(_find_codes)
+hash_rows: Any = compile_loop()(_hash_rows)
+mark_used: Any = compile_loop()(_mark_used)
+fill_tables: Any = compile_loop()(_fill_tables)
+spread_columns: Any = compile_loop()(_spread_columns)
+solve_blocks: Any = compile_loop()(_solve_blocks)
+add_rows: Any = compile_loop()(_add_rows)
+choose_groups: Any = compile_loop()(_choose_groups)

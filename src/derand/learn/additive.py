@@ -1,0 +1,436 @@
+"""Additive models trained for their certificate: a function per column, fitted to the margin that a threat leaves.
+
+Owns the way from a table to a model: bins, the choice of the penalty by cross-validation, the fit, the check for
+collapse, the calibration. Must not know how margins are computed, how certificates are made, or scikit-learn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit
+from threadpoolctl import threadpool_limits
+
+from derand._arrays import FloatArray, IntArray
+from derand.learn._design import CategoryColumn, Design, design_model, leave_in_place
+from derand.learn._margin import MarginLoss, Precondition, Stage, WeightFit
+from derand.learn.bins import MAX_BINS, BinnedTable, bin_table
+from derand.learn.table import TrainingTable
+from derand.model import AdditiveEnsemble
+from derand.noise import Noise
+from derand.threads import run_blocks
+from derand.threat import Threat
+
+REGULARIZATIONS = (10.0, 1.0, 0.1, 0.01, 0.001)
+"""What cross-validation tries first; then what lies between the best and its neighbours."""
+_BETWEEN = 10**0.5
+_FOLDS, _FEWER_FOLDS, _FEW_ROWS = 5, 3, 5_000
+_FEW_BINS = 96  # of columns that are moved, in tables of few rows
+_FEWEST_BINS, _MOST_BINS = 32, 25_000  # of each such column, and of all together
+_FEW_CUTS, _MANY_CUTS, _MANY_ROWS = 32, 128, 10_000
+_MOST_WEIGHTS = 6_000  # of all columns together, where the number of cuts is free
+_CHOICE_ROWS = 20_000  # rows on which the penalty is chosen
+_LARGE = 60_000  # rows of which a sample is fitted first
+_CHECKED_ROWS = 5_000
+_SUPPORT = 2**16  # whole scores between the lowest and the highest sum
+_LARGEST_SLOPE = 8.0
+
+_QUICK = (Stage(0.1, 20, 1e-5), Stage(0.03, 30, 1e-5), Stage(0.01, 30, 1e-5))
+_THOROUGH = (
+    Stage(0.1, 40, 1e-6),
+    Stage(0.03, 40, 1e-6),
+    Stage(0.01, 40, 1e-6),
+    Stage(0.003, 60, 1e-7),
+    Stage(0.003, 60, 1e-7),
+    Stage(0.001, 60, 1e-7),
+)
+_QUICK_PLAIN = (Stage(0.0, 100, 1e-5),)
+_PLAIN = (Stage(0.0, 400, 1e-8),)
+_LARGE_PLAIN = (Stage(0.0, 60, 1e-6),)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AdditiveOptions:
+    """How an additive model is trained; see AdditiveClassifier."""
+
+    radius: float
+    n_cuts: int | None = None
+    regularization: float | None = None
+    monotone: Mapping[int, int] = field(default_factory=dict)
+    seed: int = 0
+    n_threads: int = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SelectionPath:
+    """What cross-validation saw: one entry per penalty that was tried.
+
+    Attributes
+    ----------
+    regularization : array of shape (n_tried,)
+    ramp : array of shape (n_tried,)
+        Whether the model had a linear part.
+    loss, error : arrays of shape (n_tried,)
+        Mean over folds of the log-loss of certified margins on rows left out, and its standard error.
+    """
+
+    regularization: FloatArray
+    ramp: IntArray
+    loss: FloatArray
+    error: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AdditiveTraining:
+    """A trained additive model.
+
+    Attributes
+    ----------
+    model : AdditiveEnsemble
+        Its score divided by its levels is the logarithm of odds.
+    regularization : float
+    path : SelectionPath
+    importances : array of shape (n_features,)
+        Mean size of what each column adds, as a share of all.
+    calibration : tuple (slope, shift)
+        What turns the distance of the score from its threshold into the logarithm of odds.
+    warnings : tuple of str
+    """
+
+    model: AdditiveEnsemble
+    regularization: float
+    path: SelectionPath
+    importances: FloatArray
+    calibration: tuple[float, float]
+    warnings: tuple[str, ...]
+
+
+def train_additive(
+    table: TrainingTable, noise: Noise | None, threat: Threat, options: AdditiveOptions
+) -> AdditiveTraining:
+    """Train an additive model on the margin that a threat leaves.
+
+    Parameters
+    ----------
+    table : TrainingTable
+    noise : Noise or None
+        Under which the model is certified by its mean; None for the model as it is.
+    threat : Threat
+        Resolved, with columns by number, of norm 1, 2, inf or None.
+    options : AdditiveOptions
+
+    Returns
+    -------
+    AdditiveTraining
+
+    Examples
+    --------
+    >>> table = TrainingTable(np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1], dtype=np.uint8))
+    >>> options = AdditiveOptions(radius=0.5, regularization=0.1)
+    >>> training = train_additive(table, None, Threat(norm=2), options)
+    >>> (training.model.score([[0.5], [4.5]]) > training.model.threshold).tolist()
+    [False, True]
+    """
+    n_bins = _choose_bins(table, options)
+    binned = bin_table(table, n_bins=n_bins, seed=options.seed, n_threads=options.n_threads)
+    trainer = _Trainer(binned, table.n_features, noise, threat, options)
+    with threadpool_limits(1, user_api="blas"):  # its threads wait busily between calls this small
+        chosen = trainer.choose()
+        design = trainer.design(chosen.ramp)
+        weights = trainer.fit(design, binned, chosen.regularization)
+        warnings = trainer.check(design, weights, chosen, table)
+    model = _build_model(design, weights, table.n_features)
+    return AdditiveTraining(
+        model,
+        chosen.regularization,
+        chosen.path,
+        _measure_importances(design, weights, binned, table.n_features),
+        trainer.calibrate(design, weights, chosen, table),
+        warnings,
+    )
+
+
+def _choose_bins(table: TrainingTable, options: AdditiveOptions) -> int:
+    """Bins of a column: fewer where values are moved from each to many places, and where there are many columns."""
+    if options.radius == 0:
+        return MAX_BINS
+    most = _FEW_BINS if table.target.size <= _MANY_ROWS else MAX_BINS
+    return max(_FEWEST_BINS, min(most, _MOST_BINS // max(table.numerical.size, 1)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Choice:
+    """The penalty that was chosen, with or without a ramp; scores of rows left out, where there were folds."""
+
+    regularization: float
+    ramp: bool
+    path: SelectionPath
+    rows: IntArray | None = None
+    scores: FloatArray | None = None
+
+
+class _Trainer:
+    """Fits models of one kind to binned rows: what noise, threat and options ask for."""
+
+    def __init__(
+        self, binned: BinnedTable, n_features: int, noise: Noise | None, threat: Threat, options: AdditiveOptions
+    ) -> None:
+        self._binned, self._n_features = binned, n_features
+        self._noise, self._threat, self._options = noise, threat, options
+        self._n_distinct = binned.count_distinct()
+        self._n_cuts = options.n_cuts or self._find_cuts()
+        self._designs: dict[tuple[bool, float], Design] = {}
+
+    def _find_cuts(self) -> int:
+        wanted = _MANY_CUTS if self._n_distinct > _MANY_ROWS else _FEW_CUTS
+        return max(4, min(wanted, _MOST_WEIGHTS // max(len(self._binned.numbers), 1)))
+
+    def design(self, with_ramp: bool, radius: float | None = None) -> Design:
+        """The columns of the model, for the radius that is asked for or another one."""
+        key = (with_ramp, self._options.radius if radius is None else radius)
+        if key not in self._designs:
+            self._designs[key] = design_model(
+                self._binned,
+                self._noise,
+                self._threat,
+                key[1],
+                n_cuts=self._n_cuts,
+                with_ramp=with_ramp,
+                monotone=self._options.monotone,
+                n_features=self._n_features,
+            )
+        return self._designs[key]
+
+    def fit(
+        self,
+        design: Design,
+        rows: BinnedTable,
+        regularization: float,
+        start: FloatArray | None = None,
+        stages: tuple[Stage, ...] | None = None,
+        n_threads: int | None = None,
+    ) -> FloatArray:
+        """Weights for some rows; large tables begin with those of a sample."""
+        n_rows = rows.target.size
+        if stages is None and n_rows > _LARGE:
+            some = rows.take(_spread(rows, _CHOICE_ROWS))
+            start = self.fit(design, some, regularization, start)
+            stages = _LARGE_PLAIN if design.is_plain else _THOROUGH[2:5]
+        rate = float(np.clip(rows.weights @ rows.target / rows.weights.sum(), 1e-6, 1 - 1e-6))
+        penalties = design.list_penalties(regularization) / rows.count_distinct()
+        change = Precondition(design, penalties, _share_codes(design, rows), rate)
+        fit = WeightFit(MarginLoss(design, rows, n_threads or self._options.n_threads), penalties, change)
+        stages = stages or (_PLAIN if design.is_plain else _THOROUGH)
+        if start is not None:
+            return fit.fit(start, stages)
+        start = np.zeros(penalties.size)
+        start[0] = np.log(rate / (1 - rate))
+        return fit.fit_anew(start, stages)
+
+    def choose(self) -> _Choice:
+        """The penalty of least loss on rows left out, and whether a ramp helps; or what the options ask for."""
+        asked = self._options.regularization
+        rows = _spread(self._binned, _CHOICE_ROWS)
+        some = self._binned.take(rows)
+        folds = _draw_folds(some)
+        if asked is not None or folds is None:
+            nothing = np.empty(0)
+            path = SelectionPath(nothing, nothing.astype(np.int64), nothing, nothing)
+            return _Choice(1.0 if asked is None else asked, True, path)
+        tried: list[_Tried] = []
+        for regularization in REGULARIZATIONS:
+            tried.append(self._try(some, folds, regularization, True, tried[-1] if tried else None))
+            if len(tried) > 1 and tried[-1].mean > tried[-2].mean:
+                break
+        best = _find_best(tried)
+        for factor in (_BETWEEN, 1 / _BETWEEN):
+            tried.append(self._try(some, folds, best.regularization * factor, True, best))
+        best = _find_best(tried)
+        tried.append(self._try(some, folds, best.regularization, False, None))
+        best = _find_best(tried)
+        path = SelectionPath(
+            np.array([one.regularization for one in tried]),
+            np.array([one.ramp for one in tried], dtype=np.int64),
+            np.array([one.mean for one in tried]),
+            np.array([one.losses.std() / np.sqrt(one.losses.size) for one in tried]),
+        )
+        return _Choice(best.regularization, best.ramp, path, rows, best.scores)
+
+    def _try(
+        self, rows: BinnedTable, folds: IntArray, regularization: float, ramp: bool, before: _Tried | None
+    ) -> _Tried:
+        """Fit on all folds but one, measure on that one, for each of them; start from what was tried before."""
+        design = self.design(ramp)
+        stages = _QUICK_PLAIN if design.is_plain else _QUICK if before is None else _QUICK[1:]
+        n_folds = int(folds.max()) + 1
+        fitted: list[Any] = [None] * n_folds
+        losses, scores = np.empty(n_folds), np.empty(folds.size)
+
+        def fit_fold(block: slice) -> None:
+            fold = block.start
+            inside, outside = rows.take(np.flatnonzero(folds != fold)), np.flatnonzero(folds == fold)
+            start = None if before is None else before.weights[fold]
+            weights = self.fit(design, inside, regularization, start, stages, n_threads=1)
+            left = rows.take(outside)
+            losses[fold] = MarginLoss(design, left).measure(weights)
+            scores[outside] = _score(design, left, weights)
+            fitted[fold] = weights
+
+        # short loops would hand the interpreter's lock to and fro
+        run_blocks(fit_fold, n_folds, 1, self._options.n_threads if folds.size > _FEW_ROWS else 1)
+        return _Tried(regularization, ramp, fitted, losses, scores)
+
+    def check(self, design: Design, weights: FloatArray, chosen: _Choice, table: TrainingTable) -> tuple[str, ...]:
+        """Say so where certified accuracy does not beat a constant answer, and at which radius it would."""
+        some = self._binned.take(_spread(self._binned, _CHECKED_ROWS))
+        share = self._measure_majority(some)
+        certified = self._measure_certified(design, weights, some)
+        if certified > share or self._options.radius == 0:
+            return ()
+        good, bad = 0.0, self._options.radius
+        weights_at = None
+        for _ in range(6):
+            radius = (good + bad) / 2
+            smaller = self.design(chosen.ramp, radius)
+            weights_at = self.fit(smaller, some, chosen.regularization, None, _QUICK)
+            beats = self._measure_certified(smaller, weights_at, some) > share
+            good, bad = (radius, bad) if beats else (good, radius)
+        largest = f"about {good:.2g}: train with that radius or a smaller one" if good else "below what was tried"
+        return (
+            f"At radius {self._options.radius:g} the model certifies {100 * certified:.1f} % of the training rows, no "
+            f"more than the constant answer, which is right on {100 * share:.1f} %: the robust optimum has collapsed. "
+            f"The largest radius at which it does better is {largest}.",
+        )
+
+    @staticmethod
+    def _measure_majority(rows: BinnedTable) -> float:
+        shares = np.bincount(rows.target, weights=rows.weights, minlength=2)
+        return float(shares.max() / shares.sum())
+
+    @staticmethod
+    def _measure_certified(design: Design, weights: FloatArray, rows: BinnedTable) -> float:
+        margins = MarginLoss(design, rows).find_margins(weights)
+        return float(rows.weights @ (margins > 0) / rows.weights.sum())
+
+    def calibrate(
+        self, design: Design, weights: FloatArray, chosen: _Choice, table: TrainingTable
+    ) -> tuple[float, float]:
+        """Slope and shift of the logarithm of odds, by rows left out where there are such; as it is, where it fits.
+
+        The shift is 0 but for class weights: without them a row is of the label that is more likely.
+        """
+        rows = _spread(self._binned, _CHOICE_ROWS) if chosen.rows is None else chosen.rows
+        weighted = bool((table.class_weight != table.class_weight[0]).any())
+        if chosen.scores is None and design.is_plain and not weighted:
+            return 1.0, 0.0
+        scores = _score(design, self._binned.take(rows), weights) if chosen.scores is None else chosen.scores
+        sample = np.ones(rows.size) if table.sample_weight is None else table.sample_weight[rows]
+        return _fit_logistic(scores, table.target[rows], sample, weighted)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tried:
+    regularization: float
+    ramp: bool
+    weights: list[FloatArray]
+    losses: FloatArray
+    scores: FloatArray
+
+    @property
+    def mean(self) -> float:
+        return float(self.losses.mean())
+
+
+def _find_best(tried: list[_Tried]) -> _Tried:
+    return min(tried, key=lambda one: one.mean)
+
+
+def _spread(rows: BinnedTable, most: int) -> IntArray:
+    """At most so many of the rows, the same ones whatever their order: those of the smallest keys."""
+    if rows.target.size <= most:
+        return np.arange(rows.target.size)
+    return np.sort(np.argsort(rows.keys, kind="stable")[:most])
+
+
+def _draw_folds(rows: BinnedTable) -> IntArray | None:
+    """The fold of each row, equal rows in the same one; None where a class has too few different rows."""
+    folds = np.empty(rows.target.size, dtype=np.int64)
+    count = _FOLDS if rows.target.size <= _FEW_ROWS else _FEWER_FOLDS
+    for label in (0, 1):
+        at = np.flatnonzero(rows.target == label)
+        keys, place = np.unique(rows.keys[at], return_inverse=True)
+        folds[at] = place
+        count = min(count, keys.size)
+    return None if count < 2 else folds % count
+
+
+def _share_codes(design: Design, rows: BinnedTable) -> list[FloatArray]:
+    """Share of all weight that each code of each categorical column has."""
+    first, total = len(design.numbers), rows.weights.sum()
+    return [
+        np.bincount(rows.codes[:, first + at], weights=rows.weights, minlength=one.n_codes) / total
+        for at, one in enumerate(design.categories)
+    ]
+
+
+def _score(design: Design, rows: BinnedTable, weights: FloatArray) -> FloatArray:
+    """Logarithm of odds of each row as it is."""
+    margins = MarginLoss(leave_in_place(design), rows).find_margins(weights)
+    return np.asarray((2.0 * rows.target - 1.0) * margins)
+
+
+def _fit_logistic(
+    scores: FloatArray, target: FloatArray, weights: FloatArray, with_shift: bool
+) -> tuple[float, float]:
+    """Slope and shift of the most likely logarithms of odds `slope * score + shift`."""
+    sides = 2.0 * target - 1.0
+    total = weights.sum()
+
+    def loss(point: FloatArray) -> tuple[float, FloatArray]:
+        margins = sides * (point[0] * scores + point[1])
+        slopes = -weights * sides * expit(-margins) / total
+        value = float(weights @ np.logaddexp(0, -margins) / total)
+        return value, np.array([slopes @ scores, slopes.sum() if with_shift else 0.0])
+
+    bounds = [(1 / _LARGEST_SLOPE, _LARGEST_SLOPE), (None, None) if with_shift else (0, 0)]
+    found = minimize(loss, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-12})
+    return float(found.x[0]), float(found.x[1])
+
+
+def _measure_importances(design: Design, weights: FloatArray, rows: BinnedTable, n_features: int) -> FloatArray:
+    """Mean size of what each column adds to the score of a row, as a share of all."""
+    sizes = np.zeros(n_features)
+    some = rows.take(_spread(rows, _CHOICE_ROWS))
+    starts = design.starts
+    for at, column in enumerate(design.columns):
+        own = weights[starts[at] : starts[at + 1]]
+        values = np.zeros(column.n_codes)
+        if isinstance(column, CategoryColumn):
+            values[: own.size] = own
+        else:
+            n_weights = column.basis.shape[2]
+            values[:-1] = column.basis[:, column.own, :] @ own[:n_weights]
+            values[-1] = own[-1] if own.size > n_weights else 0.0
+        added = values[some.codes[:, at]]
+        sizes[column.feature] = np.average(np.abs(added - np.average(added, weights=some.weights)), weights=some.weights)
+    total = sizes.sum()
+    return sizes / total if total > 0 else sizes
+
+
+def _build_model(design: Design, weights: FloatArray, n_features: int) -> AdditiveEnsemble:
+    """The model on a grid on which its law can be afforded."""
+    starts = design.starts
+    parts = [weights[starts[at] : starts[at + 1]] for at in range(len(design.columns))]
+    shapes = [one.read_shape(part) for one, part in zip(design.numbers, parts, strict=False)]
+    tables = [one.read_table(part) for one, part in zip(design.categories, parts[len(shapes) :], strict=True)]
+    spans = [float(np.ptp([*one.values, *([] if one.missing is None else [one.missing])])) for one in shapes]
+    spans += [float(np.ptp([*one.values, one.other, *([] if one.missing is None else [one.missing])])) for one in tables]
+    total = sum(spans)
+    levels = max(1, int(_SUPPORT / total)) if total > _SUPPORT / 2**40 else 1000
+    return AdditiveEnsemble.from_shapes(
+        shapes, tables, intercept=float(weights[0]), n_features=n_features, levels=levels
+    )

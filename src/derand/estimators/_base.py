@@ -39,7 +39,7 @@ from derand.certificates import (
 )
 from derand.finite import refuse_masked
 from derand.frames import TableEncoding, is_frame
-from derand.learn import TrainingTable, measure_units
+from derand.learn import SCALINGS, TrainingTable, measure_units
 from derand.model import Model
 from derand.noise import Gaussian, Noise, as_noise, as_noise_or_none
 from derand.threat import Threat, as_threats
@@ -421,8 +421,9 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense, before any data is read."""
-        if self.scaling not in (None, "standard", "range"):
-            raise ValueError(f"`scaling` must be None, 'standard' or 'range', got {self.scaling!r}.")
+        if self.scaling is not None and self.scaling not in SCALINGS:
+            known = ", ".join(map(repr, SCALINGS[:-1]))
+            raise ValueError(f"`scaling` must be None, {known} or {SCALINGS[-1]!r}, got {self.scaling!r}.")
         find_rule(self.rule)
         if isinstance(self.noise, str) and self.noise == "none":
             raise ValueError(

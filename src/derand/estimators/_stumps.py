@@ -31,8 +31,8 @@ class StumpClassifier(CertifiedClassifier):
         the entropy itself.
     max_entropy : float
         A stump is kept where its entropy, in nats, is below.
-    scaling : None, "standard" or "range"
-        Let the noise, and so the radius, count in deviations or ranges of the training columns.
+    scaling : None, "standard", "range" or "robust"
+        Let the noise, and so the radius, count in deviations, ranges or interquartile ranges of the training columns.
     categorical_features : "from_dtype", None, or a list of names or column numbers, or a mask
         "from_dtype" takes columns of text, of booleans, and of a category type.
     categorical_leaf : float or None

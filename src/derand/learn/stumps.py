@@ -308,5 +308,5 @@ def _list_step_warnings(table: TrainingTable, splits: Splits, step: float) -> tu
     return (
         f"A step of {step:g} would make more than {MAX_CANDIDATES:,} candidate splits in {len(coarse)} "
         f"features, so it was made larger there: {listed}{more}. Their range is huge beside the noise: use "
-        "scaling='standard' or 'range', or more noise.",
+        "scaling='standard', 'range' or 'robust', or more noise.",
     )

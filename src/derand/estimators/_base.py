@@ -37,6 +37,7 @@ from derand.certificates import (
     find_rule,
     place_scores,
 )
+from derand.estimators._one_label import warn_of_one_label
 from derand.finite import refuse_masked
 from derand.frames import TableEncoding, is_frame
 from derand.learn import SCALINGS, TrainingTable, measure_units
@@ -134,7 +135,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         training = self._train(table, noise)
         self.ensemble_ = training.model
         self.classes_, self.encoding_, self.noise_ = classes, encoding, noise
-        return training.warnings
+        return (*warn_of_one_label(self, table, totals), *training.warnings)
 
     @classmethod
     def from_parts(

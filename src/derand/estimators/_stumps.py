@@ -62,7 +62,7 @@ class StumpClassifier(CertifiedClassifier):
     Notes
     -----
     Where no stump is kept and there is no categorical feature, the model is constant, the class of the larger
-    weight (`classes_[0]` on a tie), and a warning says so.
+    weight (`classes_[0]` on a tie). A warning says so, and also where all training rows get the same label otherwise.
     A numerical feature has at most 20,000 candidates; beyond that the step grows, and a warning says so.
     The search is exact for features of at most 32,768 distinct values; those of any other are put into bins first,
     eight of them per step and per scale of the noise (fewer where 65,536 bins do not suffice).

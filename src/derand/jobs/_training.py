@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypedDict
 
-from derand.certificates import Certificates
 from derand.files import PathLike, require_writable
 from derand.frames import ColumnCheck, TableEncoding
 from derand.jobs._classifiers import Classifier, find_trainer
@@ -117,18 +116,9 @@ def train_file(
         "columns": summarize_columns(read.checks, classifier),
         "training_accuracy": float((certificates.label == read.labels).mean()),
         "training_certified_accuracy": float(certified_accuracy(read.labels, certificates, [0.0])[0]),
-        "warnings": [*(str(warning.message) for warning in caught), *_warn_of_one_label(certificates)],
+        "warnings": [str(warning.message) for warning in caught],
         "seconds": time.perf_counter() - start,
     }
-
-
-def _warn_of_one_label(certificates: Certificates) -> list[str]:
-    if (certificates.label != certificates.label[0]).any():
-        return []
-    return [
-        f"Every row gets the label {certificates.label[0]}: smoothed, no stump outweighs the larger class. "
-        "Try --class-weight balanced, or less noise."
-    ]
 
 
 def summarize_columns(checks: Iterable[ColumnCheck], classifier: Classifier) -> list[ColumnSummary]:

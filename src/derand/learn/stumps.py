@@ -197,7 +197,7 @@ def train_stumps(
     """
     # the grid that a search for the minimum starts from must not step over the noise
     step = min(_LARGEST_FIRST_STEP, noise.magnitude / 4) if split_step is None else float(split_step)
-    found = find_stumps(
+    return find_stumps(
         table,
         noise,
         SplitGrid.around(noise, step),
@@ -207,7 +207,6 @@ def train_stumps(
         categorical_leaf=categorical_leaf,
         n_threads=n_threads,
     )
-    return replace(found, warnings=(*found.warnings, *list_constant_warnings(found.stumps, max_entropy)))
 
 
 def find_stumps(
@@ -261,16 +260,6 @@ def find_majority(tables: Iterable[TrainingTable]) -> int:
     totals = [np.bincount(table.target, weights=table.row_weight, minlength=2) for table in tables]
     zero, one = np.sum(totals, axis=0)
     return int(one > zero * (1 + _TIE))
-
-
-def list_constant_warnings(stumps: Stumps, max_entropy: float) -> tuple[str, ...]:
-    """What to say where there is nothing that the model could consist of."""
-    if len(stumps):
-        return ()
-    return (
-        f"No stump has an entropy below max_entropy={max_entropy}, so the model is constant: use less noise, "
-        "another scaling, or a larger max_entropy.",
-    )
 
 
 def _find_leaves(table: TrainingTable, column: int, n_categories: int, categorical_leaf: float | None) -> FloatArray:

@@ -26,7 +26,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from derand._arrays import TINY, FloatArray, IntArray
+from derand._arrays import TINY, FloatArray
 from derand.certificates import (
     Certificates,
     Explanation,
@@ -39,7 +39,7 @@ from derand.certificates import (
 )
 from derand.estimators._one_label import warn_of_one_label
 from derand.finite import refuse_masked
-from derand.frames import TableEncoding, is_frame
+from derand.frames import TableEncoding, as_rows, is_frame, take_rows
 from derand.learn import SCALINGS, TrainingTable, measure_units
 from derand.model import Model
 from derand.noise import Gaussian, Noise, as_noise, as_noise_or_none
@@ -119,7 +119,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         if sample_weight is not None:
             weights = _read_weights(sample_weight, target.size)
             counted = np.flatnonzero(weights)
-            X, target, weights = _take_rows(X, counted), target[counted], weights[counted]
+            X, target, weights = take_rows(X, counted), target[counted], weights[counted]
         if np.unique(target).size < 2:
             raise ValueError(
                 f"`y` must hold two classes among the rows of positive weight, got only one class, "
@@ -440,9 +440,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
             if 0 in X.shape:
                 raise ValueError(f"Found array with 0 sample(s) or 0 feature(s) (shape={X.shape}) in `X`.")
             return X
-        if not hasattr(X, "dtype") and np.asarray(X).dtype.kind in "US":
-            X = np.array(X, dtype=object)  # lists that mix text and numbers: keep the numbers
-        return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        return validate_data(self, as_rows(X), reset=reset, dtype=None, ensure_all_finite=False)
 
     def _resolve_noise(self, table: TrainingTable) -> Noise:
         """The noise with the units that `scaling` asks for."""
@@ -494,12 +492,6 @@ def _read_weights(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
     if not weights.any():
         raise ValueError("`sample_weight` must be positive for some row, got zeros alone.")
     return np.asarray(weights * (np.count_nonzero(weights) / weights.sum()))
-
-
-def _take_rows(X: Any, rows: IntArray) -> Any:
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return X.take(rows) if hasattr(X, "column_names") else X[rows]
 
 
 def _resolve_class_weight(class_weight: ClassWeight, classes: NDArray[Any], totals: FloatArray) -> FloatArray:

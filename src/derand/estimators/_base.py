@@ -49,6 +49,8 @@ ClassWeight = str | dict[Any, float] | None
 Columns = str | Sequence[str | int | bool] | NDArray[Any] | None
 """Which columns are categorical: "from_dtype", None, names, numbers or a mask."""
 
+DEFAULT_NOISE = Gaussian(0.25)
+
 INFINITE_RADIUS = 1e9
 """What `decision_function` gives, in magnitudes of the noise, where no change at all can flip the label: more than
 any finite radius (a term adds at most 750), yet finite, as scikit-learn's metrics demand."""
@@ -444,7 +446,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _resolve_noise(self, table: TrainingTable) -> Noise:
         """The noise with the units that `scaling` asks for."""
-        noise = Gaussian(0.25) if self.noise is None else as_noise(self.noise)
+        noise = DEFAULT_NOISE if self.noise is None else as_noise(self.noise)
         if self.scaling is None:
             if noise.units is not None and len(noise.units) != table.n_features:
                 raise ValueError(

@@ -313,14 +313,15 @@ def trade_off(
     x = np.concatenate([[0.0], np.asarray(radii, dtype=np.float64)])
     heights = np.column_stack([natural, certified])
     lowest = float(min(heights.min(), 1.0 if constant is None else constant))
-    bottom = max(0.0, np.floor(10 * lowest - 0.5) / 10)
+    highest = float(max(heights.max(), 0.0 if constant is None else constant))
+    bottom, top = max(0.0, np.floor(10 * lowest - 0.5) / 10), min(1.0, np.ceil(10 * highest + 0.5) / 10)
     axes.set_xlim(0.0, float(x[-1]) or 1.0)
-    axes.set_ylim(bottom, 1.0)
+    axes.set_ylim(bottom, top)
     if constant is not None:
         axes.axhline(constant, color=WRONG, linewidth=1, ls="--", zorder=5)
         text: dict[str, Any] = {"textcoords": "offset points", "color": WRONG, "va": "top", "fontsize": 8.5}
         axes.annotate("always the same label", (0.0, constant), (4, -3), **text)
-    places = _spread(heights[:, -1], 0.06 * (1.0 - bottom))
+    places = _spread(heights[:, -1], 0.06 * (top - bottom))
     greys = [str(grey) for grey in np.linspace(0.55, 0.15, len(heights))]
     for at, line in enumerate(heights):
         name, style = names[at], _Line(greys[at], 1.2, 3.0, "normal", 3)
@@ -365,7 +366,14 @@ def _draw_named(axes: Axes, x: FloatArray, y: FloatArray, name: str, place: floa
         weight=style.weight,
         fontsize=9,
         va="center",
-        arrowprops={"arrowstyle": "-", "color": style.colour, "linewidth": 0.7, "shrinkA": 1, "shrinkB": 4},
+        arrowprops={
+            "arrowstyle": "-",
+            "color": style.colour,
+            "linewidth": 0.7,
+            "relpos": (0, 0.5),
+            "shrinkA": 2,
+            "shrinkB": 4,
+        },
     )
 
 

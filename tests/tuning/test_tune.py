@@ -174,7 +174,11 @@ ERRORS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "no radii": ({"radii": []}, ValueError, "`radii` must be a list of radii"),
     "text as radii": ({"radii": ["far"]}, ValueError, "`radii` must be a list of radii"),
     "one fold": ({"cv": 1}, ValueError, "`cv` must be a whole number of folds, 2 or larger, got 1"),
-    "many folds": ({"cv": 100}, ValueError, r"`cv` must be at most \d+, the number of rows of the class 'b', got 100"),
+    "many folds": (
+        {"cv": 100},
+        ValueError,
+        r"at most \d+, the number of rows of the class 'b', got 100",
+    ),
     "one class": ({"y": ["a"] * 120}, ValueError, "`y` must hold two classes, got 1"),
     "few labels": ({"y": Y[:50]}, ValueError, "inconsistent numbers of samples"),
     "a tolerance of all": ({"tolerance": 1.0}, ValueError, "`tolerance` must be a share of rows"),

@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
+from derand.tuning._candidates import RADIUS, has_training_radius
 from derand.tuning._result import Tuning, TuningSummary
 from derand.tuning._tune import tune
 
-__all__ = ["Tuning", "TuningSummary", "tune"]
+__all__ = ["RADIUS", "Tuning", "TuningSummary", "has_training_radius", "tune"]

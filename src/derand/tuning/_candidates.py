@@ -41,6 +41,14 @@ class Candidates:
     """The radius that each value is for, (n_values,)."""
 
 
+def has_training_radius(estimator: CertifiedClassifier) -> bool:
+    """Whether a classifier is trained for a radius in a norm: then that radius is tuned, and not the noise.
+
+    Targets of the paper's boosting are none: they are a radius of the noise's own ball.
+    """
+    return {RADIUS, "norm"} <= set(estimator.get_params(deep=False))
+
+
 def choose_threat(estimator: CertifiedClassifier, norm: float | str | None, threat: Threat | None) -> Threat:
     """What may change: as asked, else in the norm that the estimator is trained for, else in that of its noise."""
     if threat is not None:
@@ -78,7 +86,7 @@ def find_candidates(
     """
     known = estimator.get_params(deep=False)
     if parameter == "auto":
-        parameter = RADIUS if {RADIUS, "norm"} <= set(known) else NOISE
+        parameter = RADIUS if has_training_radius(estimator) else NOISE
     if parameter not in known:
         raise ValueError(
             f"`parameter` must be 'auto' or one of {type(estimator).__name__}: {', '.join(known)}; got {parameter!r}."

@@ -49,7 +49,7 @@ def cut_folds(labels: NDArray[Any], cv: Any, random_state: Any) -> list[Fold]:
         raise ValueError(f"`y` must hold two classes, got {classes.size}: there is nothing to tell apart, or too much.")
     if counts.min() < cv:
         raise ValueError(
-            f"`cv` must be at most {counts.min()}, the number of rows of the class "
+            f"`cv`, the number of folds, must be at most {counts.min()}, the number of rows of the class "
             f"{classes[counts.argmin()].item()!r}, got {cv}: every fold needs one. Use fewer folds or more rows."
         )
     splitter = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)

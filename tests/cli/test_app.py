@@ -43,7 +43,7 @@ BAD_INPUT = {
     "tuning by no rule": ([*TUNE, "--rule", "dice"], "--rule must be one of vote, mean"),
     "tuning without a table": (["tune", "absent.csv", "--target", "label"], "absent.csv does not exist"),
     "tuning without labels": (["tune", "data.csv", "--target", "labell"], "Did you mean 'label'?"),
-    "tuning around no noise": ([*TUNE, "--noise", "pink:1"], "Unknown noise 'pink'"),
+    "tuning around no noise": ([*TUNE, "--model", "stumps", "--noise", "pink:1"], "Unknown noise 'pink'"),
     "tuning in too many folds": ([*TUNE, "--folds", "500"], "must be at most 212"),
     "tuning for everything": ([*TUNE, "--tolerance", "1"], "`tolerance` must be"),
     "a picture of no known kind": ([*TUNE, "-o", "t.doc"], "must end with one of .png"),

@@ -19,7 +19,8 @@ from tests.tuning.examples import RadiusClassifier
 
 def test_a_file_is_tuned_on_as_its_rows_are(data: Path) -> None:
     """The same columns as for training, the same figures, and what was asked for."""
-    summary = tune_file(data, "label", noise="gaussian:0.5", rule="mean", radii=[0.3], folds=3, categorical=["floor"])
+    asked: dict[str, Any] = {"model": "stumps", "noise": "gaussian:0.5", "rule": "mean", "radii": [0.3], "folds": 3}
+    summary = tune_file(data, "label", categorical=["floor"], **asked)
     frame = make_frame()
     rows = frame[["x", "job", "floor", "member"]].astype({"floor": str, "member": str})
     estimator = StumpClassifier(noise="gaussian:0.5", scaling="standard", rule="mean")
@@ -33,7 +34,7 @@ def test_a_file_is_tuned_on_as_its_rows_are(data: Path) -> None:
 def test_a_picture_is_drawn_where_asked(suffix: str, data: Path, tmp_path: Path) -> None:
     """As a file of the kind that its name says."""
     picture = tmp_path / f"tune.{suffix}"
-    summary = tune_file(data, "label", picture, radii=[0.1], folds=2)
+    summary = tune_file(data, "label", picture, model="stumps", radii=[0.1], folds=2)
     assert summary["picture"] == str(picture)
     assert picture.read_bytes()[:5] in (b"\x89PNG\r", b"<?xml", b"%PDF-")
 
@@ -71,7 +72,7 @@ def test_there_is_no_command_where_nothing_is_recommended(tmp_path: Path) -> Non
     rng = np.random.default_rng(0)
     lines = [f"{x},{'rare' if row % 9 == 0 else 'usual'}" for row, x in enumerate(rng.normal(size=90))]
     (tmp_path / "data.csv").write_text("\n".join(["x,y", *lines]))
-    summary = tune_file(tmp_path / "data.csv", "y", folds=3)
+    summary = tune_file(tmp_path / "data.csv", "y", model="stumps", folds=3)
     assert (summary["recommended"], summary["command"]) == (None, None)
     assert summary["text"].startswith("Nothing is recommended")
 

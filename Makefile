@@ -28,7 +28,7 @@ test-lowest: $(LOWEST)/.installed
 	$(LOWEST)/bin/python scripts/try_commands.py
 	$(LOWEST)/bin/python -m pytest -q -m "not long" $(LOWEST_TESTS)
 
-LOWEST_TESTS := tests/cli tests/frames tests/test_jobs.py tests/certificates/test_results.py tests/learn/test_stumps.py \
+LOWEST_TESTS := tests/cli tests/frames tests/jobs tests/certificates/test_results.py tests/learn/test_stumps.py \
 	tests/report/test_render.py tests/test_plot.py tests/test_noise.py
 
 $(LOWEST)/.installed: pyproject.toml constraints/lowest.txt

@@ -20,10 +20,10 @@ ROOT = Path(__file__).resolve().parent.parent
 NOBODY = 65534
 TESTS = (
     "tests/certificates/test_results.py",
+    "tests/jobs",
     "tests/kernels/test_compiling.py",
     "tests/storage",
     "tests/test_files.py",
-    "tests/test_jobs.py",
 )
 """What reads and writes files, and what compiles."""
 

@@ -28,12 +28,13 @@ ORDER = [
     {"estimators"},
     {"storage"},
     {"plot"},
+    {"tuning"},
     {"report"},
     {"jobs", "demo"},
     {"cli"},
     {"__main__"},
 ]
-SCIKIT_LEARN_ROOMS = {"estimators", "datasets"}
+SCIKIT_LEARN_ROOMS = {"estimators", "datasets", "tuning"}
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
@@ -123,7 +124,7 @@ def test_only_the_model_room_asks_for_classes_of_terms_and_models(path: Path) ->
 
 @pytest.mark.parametrize("path", MODULES, ids=name_module)
 def test_scikit_learn_stays_in_its_rooms(path: Path) -> None:
-    """scikit-learn is imported by estimators, importers and datasets alone."""
+    """scikit-learn is imported by estimators, datasets and tuning alone."""
     imports_it = any(name.split(".")[0] == "sklearn" for name in walk_imports(path))
     assert not imports_it or name_room(path) in SCIKIT_LEARN_ROOMS
 

@@ -39,6 +39,29 @@ def test_rows_that_nothing_flips_stay_at_the_end_of_the_curve() -> None:
     assert np.isfinite(axes.get_xlim()).all()
 
 
+def test_names_of_lines_keep_their_distance_and_order() -> None:
+    """As near to the ends of their lines as that allows; names that are far apart stay where they are."""
+    heights = np.array([0.5, 0.9, 0.51, 0.505, 0.2])
+    places = np.array(plots._spread(heights, 0.05))
+    assert np.diff(np.sort(places)).min() >= 0.05 - 1e-12
+    assert np.argsort(places).tolist() == np.argsort(heights).tolist()
+    assert places[[1, 4]].tolist() == pytest.approx([0.9, 0.2])
+    assert places[[0, 2, 3]].mean() == pytest.approx(heights[[0, 2, 3]].mean())
+
+
+def test_a_trade_off_without_a_choice_is_grey() -> None:
+    """Lines begin at the natural accuracy; no colour and no constant model where there are none."""
+    axes = plots.trade_off(
+        [0.5, 1.0], [0.9, 0.8], [[0.5, 0.2], [0.7, 0.6]], ["a", "b"], Figure().subplots(), norm=np.inf
+    )
+    first, second = axes.get_lines()
+    assert first.get_ydata().tolist() == [0.9, 0.5, 0.2]
+    assert second.get_xdata().tolist() == [0.0, 0.5, 1.0]
+    assert plots.ACCENT not in (first.get_color(), second.get_color())
+    assert [text.get_text() for text in axes.texts] == ["a", "b"]
+    assert axes.get_xlabel() == "radius (linf); at 0: natural accuracy"
+
+
 def test_new_axes_are_made_where_none_are_given() -> None:
     """Without axes the plot makes its own."""
     from matplotlib import pyplot

@@ -31,6 +31,8 @@ _HOMES = {
     "RobTreeBoostClassifier": "estimators",
     "RobAdaBoostClassifier": "estimators",
     "make_certified_scorer": "estimators",
+    "tune": "tuning",
+    "Tuning": "tuning",
     "CertificateReport": "report",
     "save": "storage",
     "load": "storage",
@@ -62,6 +64,8 @@ if TYPE_CHECKING:
     from derand.storage import load as load
     from derand.storage import save as save
     from derand.threat import Threat as Threat
+    from derand.tuning import Tuning as Tuning
+    from derand.tuning import tune as tune
 
 
 def __getattr__(name: str) -> Any:

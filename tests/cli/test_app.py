@@ -20,6 +20,7 @@ from tests.cli.running import run, run_in_shell, run_process
 on_posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no such shell, pipes and signals")
 has_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 
+TUNE = ("tune", "data.csv", "--target", "label")
 BAD_INPUT = {
     "missing target": (["train", "data.csv", "--target", "labell", "-o", "m.json"], "Did you mean 'label'?"),
     "missing file": (["train", "absent.csv", "--target", "label", "-o", "m.json"], "absent.csv does not exist"),
@@ -35,6 +36,17 @@ BAD_INPUT = {
         ["train", "data.csv", "--target", "label", "-o", "m.json", "--scaling", "log"],
         "--scaling must be one",
     ),
+    "tuning by an unknown model": ([*TUNE, "--model", "forest"], "--model must be one"),
+    "tuning for no radius": ([*TUNE, "--radius", "0"], "--radius must be a number above"),
+    "tuning in no norm": ([*TUNE, "--norm", "3"], "--norm must be one of 0, 1, 2, inf"),
+    "tuning with no scaling": ([*TUNE, "--scaling", "log"], "--scaling must be one of"),
+    "tuning by no rule": ([*TUNE, "--rule", "dice"], "--rule must be one of vote, mean"),
+    "tuning without a table": (["tune", "absent.csv", "--target", "label"], "absent.csv does not exist"),
+    "tuning without labels": (["tune", "data.csv", "--target", "labell"], "Did you mean 'label'?"),
+    "tuning around no noise": ([*TUNE, "--model", "stumps", "--noise", "pink:1"], "Unknown noise 'pink'"),
+    "tuning in too many folds": ([*TUNE, "--folds", "500"], "must be at most 212"),
+    "tuning for everything": ([*TUNE, "--tolerance", "1"], "`tolerance` must be"),
+    "a picture of no known kind": ([*TUNE, "-o", "t.doc"], "must end with one of .png"),
     "no such folder": (["train", "data.csv", "--target", "label", "-o", "no/m.json"], "Cannot write no"),
     "radii": (["certify", "model.json", "data.csv", "-o", "o.csv", "--radii", "0,x"], "--radii must be numbers"),
     "negative radii": (

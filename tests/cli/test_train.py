@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from derand import load
+from derand import learn, load
 from derand.cli._train import SCALINGS
 from derand.estimators import TRAINERS
 from derand.noise import NOISES
@@ -63,6 +63,7 @@ def test_the_help_names_all_that_can_be_chosen() -> None:
     assert list_choices("How it is trained: one of") == list(TRAINERS)
     assert list_choices("Kind and scale; kinds are") == list(NOISES)
     assert all(scaling in read_help("train") for scaling in SCALINGS)
+    assert (*learn.SCALINGS, "none") == SCALINGS
 
 
 def test_the_rule_is_the_model_s_own(tmp_path: Path) -> None:

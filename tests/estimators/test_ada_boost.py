@@ -203,7 +203,7 @@ def test_interrupted_training(tumours: tuple[np.ndarray, np.ndarray], monkeypatc
         ({"radius": 0.0}, "`radius` must be positive and finite, got 0.0"),
         ({"n_estimators": 0}, "`n_estimators` must be a whole number, 1 or larger, got 0"),
         ({"max_entropy": -1.0}, "`max_entropy` must be positive and finite"),
-        ({"scaling": "max"}, "`scaling` must be None, 'standard' or 'range'"),
+        ({"scaling": "max"}, "`scaling` must be None, 'standard', 'range' or 'robust'"),
     ],
 )
 def test_wrong_parameters_are_named(parameters: dict[str, Any], message: str) -> None:

@@ -98,7 +98,7 @@ def test_boosting_warns_by_texts_alone() -> None:
         trees = boost_stumps(nothing, NOISE, failure=0.2)
         wide = TrainingTable(1e6 * make_table().X, make_table().target)
         vote = boost_vote(wide, NOISE, radius=1e9, n_estimators=2)
-    assert [text[:13] for text in trees.warnings] == ["No stump has "]
+    assert trees.warnings == ()  # that it is constant, `fit` says
     assert [text[:13] for text in vote.warnings] == ["A step of 0.0", "No member cer"]
     assert trees.model.threshold == -1
 

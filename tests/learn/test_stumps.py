@@ -40,7 +40,7 @@ def test_training_warns_by_texts_alone() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         training = train_stumps(table, Gaussian(0.25), max_entropy=1e-9)
-    assert [text.split(" ")[:3] for text in training.warnings] == [["A", "step", "of"], ["No", "stump", "has"]]
+    assert [text.split(" ")[:3] for text in training.warnings] == [["A", "step", "of"]]
     assert train_stumps(make_table(), Gaussian(0.4)).warnings == ()
 
 

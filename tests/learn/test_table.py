@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from derand.learn import TrainingTable, measure_units
+from derand.learn import SCALINGS, TrainingTable, measure_units
 
 TABLE = TrainingTable(
     np.array([[0.0, 1.0, 5.0], [2.0, np.nan, 5.0], [4.0, 0.0, 5.0]]),
@@ -38,3 +39,30 @@ def test_units_are_weighted_deviations_or_ranges() -> None:
     deviation = np.sqrt((0.5 * mean**2 + (2 - mean) ** 2 + 1.5 * (4 - mean) ** 2) / 3)
     np.testing.assert_allclose(measure_units(TABLE, "standard"), [deviation, 1.0, 1.0])
     assert measure_units(TABLE, "range").tolist() == [4.0, 1.0, 1.0]
+
+
+def make_column(values: list[float], weights: list[float] | None = None) -> TrainingTable:
+    target = np.arange(len(values), dtype=np.uint8) % 2
+    return TrainingTable(
+        np.array(values)[:, None], target, sample_weight=None if weights is None else np.array(weights)
+    )
+
+
+def test_robust_units_are_interquartile_ranges() -> None:
+    """An outlier does not stretch them; where they are 0 the deviation counts, 1 where the column is constant."""
+    assert measure_units(make_column([1.0, 2.0, 3.0, 4.0, 1e6]), "robust").tolist() == [2.0]
+    mostly_one = [0.0] * 9 + [5.0]
+    assert measure_units(make_column(mostly_one), "robust").tolist() == [np.std(mostly_one)]
+    assert measure_units(make_column([3.0, 3.0]), "robust").tolist() == [1.0]
+    weighted = make_column([0.0, 1.0, 2.0, 1e6], [1.0, 98.0, 98.0, 1.0])
+    assert measure_units(weighted, "robust")[0] == pytest.approx(0.5, abs=0.05)  # as of two rows, 1 and 2
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_units_count_finite_cells_alone(scaling: str) -> None:
+    """A gap changes nothing, with or without weights; a column of gaps has the unit 1."""
+    values, weights = [1.0, 2.0, 4.0, 7.0, 20.0], [1.0, 3.0, 1.0, 0.5, 2.0]
+    for some in (None, weights):
+        gap = make_column([*values, np.nan], None if some is None else [*some, 9.0])
+        assert measure_units(gap, scaling).tolist() == measure_units(make_column(values, some), scaling).tolist()
+    assert measure_units(make_column([np.nan, np.nan]), scaling).tolist() == [1.0]

@@ -45,6 +45,23 @@ def test_every_part_of_a_threat_is_told_by_name(mixed: Any) -> None:
     assert "Frozen: “town”" in report.to_latex()
 
 
+@pytest.mark.parametrize(
+    ("scaling", "unit", "axis"),
+    [
+        ("standard", "its standard deviation", "in standard deviations"),
+        ("range", "its range", "in ranges"),
+        ("robust", "its interquartile range", "in interquartile ranges"),
+    ],
+)
+def test_what_a_change_is_divided_by_is_told(scaling: str, unit: str, axis: str) -> None:
+    """Every scaling has its words, in the text and on the axis."""
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = X[:, 0] > 0
+    report = CertificateReport(StumpClassifier(scaling=scaling).fit(X, y), X, y)
+    assert f"{unit} in the training data" in report.to_html()
+    assert axis in report.to_html()
+
+
 def test_columns_of_a_bare_model_go_by_number_or_shown_name(numbers: Any) -> None:
     """A frozen column may be named as the report shows it."""
     clf, X, _ = numbers

@@ -1,7 +1,7 @@
 """The command line: one file per command, each a thin function that calls the library and prints what it returns.
 
 Heavy libraries are imported inside the functions, so that `--help` and `--version` answer at once (but for
-`train --help`, which lists registries). To add a command,
+`train --help` and `tune --help`, which list registries). To add a command,
 write a file `_name.py` with a function `name` under `@add_command`, and add its name to COMMANDS.
 """
 
@@ -49,7 +49,7 @@ __all__ = [
     "show_steps",
 ]
 
-COMMANDS = ("train", "certify", "report", "datasets", "demo", "moved")
+COMMANDS = ("train", "tune", "certify", "report", "datasets", "demo", "moved")
 """Files of commands, in the order in which help lists them."""
 
 

@@ -215,7 +215,7 @@ def add_command(command: Callable[Parameters, None]) -> Callable[Parameters, Non
 
 
 class _Command(TyperCommand):
-    """A command whose help lists registries: `{NOISES}` and `{TRAINERS}` are filled in when the help is asked for."""
+    """A command whose help lists registries: `{NOISES}` and the like are filled in when it is asked for."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         for parameter in self.params:
@@ -239,7 +239,17 @@ def _list_trainers() -> str:
     return ", ".join(TRAINERS)
 
 
-_LISTS: dict[str, Callable[[], str]] = {"{NOISES}": _list_noises, "{TRAINERS}": _list_trainers}
+def _name_default_model() -> str:
+    from derand.jobs import choose_model
+
+    return choose_model()
+
+
+_LISTS: dict[str, Callable[[], str]] = {
+    "{NOISES}": _list_noises,
+    "{TRAINERS}": _list_trainers,
+    "{DEFAULT_MODEL}": _name_default_model,
+}
 
 
 def require_choice(option: str, value: str, choices: Sequence[str]) -> None:
@@ -263,16 +273,20 @@ def make_console() -> Console:
     return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
-def make_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+def make_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = _RIGHT
+) -> Table:
     """A table to be printed on a console.
 
     Parameters
     ----------
     title : str
     columns : sequence of str
-        Names; radius, failure, share and row stand to the right.
+        Names.
     rows : sequence of sequences of str
         Text of the cells, printed as it is.
+    right : sequence of str
+        Columns that stand to the right; radius, failure, share and row if not given.
     """
     from rich import box
     from rich.table import Table
@@ -280,7 +294,7 @@ def make_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
 
     table = Table(title=title, box=box.SIMPLE, title_justify="left")
     for column in columns:
-        table.add_column(column, justify="right" if column in _RIGHT else "left")
+        table.add_column(column, justify="right" if column in right else "left")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     return table

@@ -21,7 +21,8 @@ from derand.cli._app import (
 if TYPE_CHECKING:
     from derand.jobs import TrainingSummary
 
-SCALINGS = ("standard", "range", "none")
+SCALINGS = ("standard", "range", "robust", "none")
+"""Those of `derand.learn`, which is slow to load, and none."""
 
 
 @add_command
@@ -33,7 +34,10 @@ def train(
     noise: Annotated[str, typer.Option(help="Kind and scale; kinds are {NOISES}.")] = "gaussian:0.25",
     scaling: Annotated[
         str,
-        typer.Option(help="Count noise and radii in deviations (standard) or ranges (range) of each column, or none."),
+        typer.Option(
+            help="Count noise and radii in deviations (standard), ranges (range) or interquartile ranges (robust) of "
+            "each column, or none."
+        ),
     ] = "standard",
     class_weight: Annotated[
         str | None, typer.Option(help='"balanced" gives both classes the same weight.', show_default=False)

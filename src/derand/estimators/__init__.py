@@ -7,12 +7,13 @@ the rest.
 from __future__ import annotations
 
 from derand.estimators._ada_boost import RobAdaBoostClassifier
-from derand.estimators._base import CertifiedClassifier
+from derand.estimators._base import DEFAULT_NOISE, CertifiedClassifier
 from derand.estimators._scoring import make_certified_scorer
 from derand.estimators._stumps import StumpClassifier
 from derand.estimators._tree_boost import RobTreeBoostClassifier
 
 __all__ = [
+    "DEFAULT_NOISE",
     "TRAINERS",
     "CertifiedClassifier",
     "RobAdaBoostClassifier",

@@ -40,8 +40,8 @@ class RobAdaBoostClassifier(CertifiedClassifier):
         Weights in the first round; "balanced" gives both classes the same total weight.
     levels, split_step, max_entropy, categorical_leaf
         Of each member, as for StumpClassifier.
-    scaling : None, "standard" or "range"
-        Let the noise, and so the radius, count in deviations or ranges of the training columns.
+    scaling : None, "standard", "range" or "robust"
+        Let the noise, and so the radius, count in deviations, ranges or interquartile ranges of the training columns.
     categorical_features : "from_dtype", None, or a list of names or column numbers, or a mask
         "from_dtype" takes columns of text, of booleans, and of a category type.
     verbose : bool

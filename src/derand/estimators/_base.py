@@ -26,7 +26,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from derand._arrays import TINY, FloatArray, IntArray
+from derand._arrays import TINY, FloatArray
 from derand.certificates import (
     Certificates,
     Explanation,
@@ -37,9 +37,10 @@ from derand.certificates import (
     find_rule,
     place_scores,
 )
+from derand.estimators._one_label import warn_of_one_label
 from derand.finite import refuse_masked
-from derand.frames import TableEncoding, is_frame
-from derand.learn import TrainingTable, measure_units
+from derand.frames import TableEncoding, as_rows, is_frame, take_rows
+from derand.learn import SCALINGS, TrainingTable, measure_units
 from derand.model import Model
 from derand.noise import Gaussian, Noise, as_noise, as_noise_or_none
 from derand.threat import Threat, as_threats
@@ -47,6 +48,8 @@ from derand.threat import Threat, as_threats
 ClassWeight = str | dict[Any, float] | None
 Columns = str | Sequence[str | int | bool] | NDArray[Any] | None
 """Which columns are categorical: "from_dtype", None, names, numbers or a mask."""
+
+DEFAULT_NOISE = Gaussian(0.25)
 
 INFINITE_RADIUS = 1e9
 """What `decision_function` gives, in magnitudes of the noise, where no change at all can flip the label: more than
@@ -118,7 +121,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         if sample_weight is not None:
             weights = _read_weights(sample_weight, target.size)
             counted = np.flatnonzero(weights)
-            X, target, weights = _take_rows(X, counted), target[counted], weights[counted]
+            X, target, weights = take_rows(X, counted), target[counted], weights[counted]
         if np.unique(target).size < 2:
             raise ValueError(
                 f"`y` must hold two classes among the rows of positive weight, got only one class, "
@@ -134,7 +137,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         training = self._train(table, noise)
         self.ensemble_ = training.model
         self.classes_, self.encoding_, self.noise_ = classes, encoding, noise
-        return training.warnings
+        return (*warn_of_one_label(self, table, totals), *training.warnings)
 
     @classmethod
     def from_parts(
@@ -421,8 +424,9 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense, before any data is read."""
-        if self.scaling not in (None, "standard", "range"):
-            raise ValueError(f"`scaling` must be None, 'standard' or 'range', got {self.scaling!r}.")
+        if self.scaling is not None and self.scaling not in SCALINGS:
+            known = ", ".join(map(repr, SCALINGS[:-1]))
+            raise ValueError(f"`scaling` must be None, {known} or {SCALINGS[-1]!r}, got {self.scaling!r}.")
         find_rule(self.rule)
         if isinstance(self.noise, str) and self.noise == "none":
             raise ValueError(
@@ -438,13 +442,11 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
             if 0 in X.shape:
                 raise ValueError(f"Found array with 0 sample(s) or 0 feature(s) (shape={X.shape}) in `X`.")
             return X
-        if not hasattr(X, "dtype") and np.asarray(X).dtype.kind in "US":
-            X = np.array(X, dtype=object)  # lists that mix text and numbers: keep the numbers
-        return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        return validate_data(self, as_rows(X), reset=reset, dtype=None, ensure_all_finite=False)
 
     def _resolve_noise(self, table: TrainingTable) -> Noise:
         """The noise with the units that `scaling` asks for."""
-        noise = Gaussian(0.25) if self.noise is None else as_noise(self.noise)
+        noise = DEFAULT_NOISE if self.noise is None else as_noise(self.noise)
         if self.scaling is None:
             if noise.units is not None and len(noise.units) != table.n_features:
                 raise ValueError(
@@ -492,12 +494,6 @@ def _read_weights(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
     if not weights.any():
         raise ValueError("`sample_weight` must be positive for some row, got zeros alone.")
     return np.asarray(weights * (np.count_nonzero(weights) / weights.sum()))
-
-
-def _take_rows(X: Any, rows: IntArray) -> Any:
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return X.take(rows) if hasattr(X, "column_names") else X[rows]
 
 
 def _resolve_class_weight(class_weight: ClassWeight, classes: NDArray[Any], totals: FloatArray) -> FloatArray:

@@ -31,8 +31,8 @@ class StumpClassifier(CertifiedClassifier):
         the entropy itself.
     max_entropy : float
         A stump is kept where its entropy, in nats, is below.
-    scaling : None, "standard" or "range"
-        Let the noise, and so the radius, count in deviations or ranges of the training columns.
+    scaling : None, "standard", "range" or "robust"
+        Let the noise, and so the radius, count in deviations, ranges or interquartile ranges of the training columns.
     categorical_features : "from_dtype", None, or a list of names or column numbers, or a mask
         "from_dtype" takes columns of text, of booleans, and of a category type.
     categorical_leaf : float or None
@@ -62,7 +62,7 @@ class StumpClassifier(CertifiedClassifier):
     Notes
     -----
     Where no stump is kept and there is no categorical feature, the model is constant, the class of the larger
-    weight (`classes_[0]` on a tie), and a warning says so.
+    weight (`classes_[0]` on a tie). A warning says so, and also where all training rows get the same label otherwise.
     A numerical feature has at most 20,000 candidates; beyond that the step grows, and a warning says so.
     The search is exact for features of at most 32,768 distinct values; those of any other are put into bins first,
     eight of them per step and per scale of the noise (fewer where 65,536 bins do not suffice).

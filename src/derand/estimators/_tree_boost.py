@@ -56,8 +56,8 @@ class RobTreeBoostClassifier(CertifiedClassifier):
     max_entropy : float
         A stump of the first ensemble is kept where its entropy, in nats, is below. Any numerical feature may get
         stumps later.
-    scaling : None, "standard" or "range"
-        Let the noise, and so the radius, count in deviations or ranges of the training columns.
+    scaling : None, "standard", "range" or "robust"
+        Let the noise, and so the radius, count in deviations, ranges or interquartile ranges of the training columns.
     categorical_features : "from_dtype", None, or a list of names or column numbers, or a mask
         "from_dtype" takes columns of text, of booleans, and of a category type. Their tables are those of the
         first ensemble and shift a row's score; stumps are added on numerical features alone.

@@ -11,7 +11,7 @@ from derand.frames._encoding import CategoricalFeatures, TableEncoding
 from derand.frames._files import TableFile, inspect_file, write_batches
 from derand.frames._kinds import Category, ColumnKind, kind_of_arrow_type, kind_of_values
 from derand.frames._matching import Labels, MatchedFile, match_file
-from derand.frames._tables import is_frame
+from derand.frames._tables import as_rows, is_frame, take_rows
 
 __all__ = [
     "CategoricalFeatures",
@@ -23,11 +23,13 @@ __all__ = [
     "MatchedFile",
     "TableEncoding",
     "TableFile",
+    "as_rows",
     "check_columns",
     "inspect_file",
     "is_frame",
     "kind_of_arrow_type",
     "kind_of_values",
     "match_file",
+    "take_rows",
     "write_batches",
 ]

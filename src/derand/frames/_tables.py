@@ -51,6 +51,21 @@ def is_frame(X: object) -> bool:
     return _find_library(X) is not None
 
 
+def as_rows(X: Any) -> Any:
+    """A frame or array as it is, lists as an array, in which text leaves the numbers beside it as they are."""
+    if is_frame(X) or hasattr(X, "dtype"):
+        return X
+    array = np.asarray(X)
+    return np.array(X, dtype=object) if array.dtype.kind in "US" else array
+
+
+def take_rows(X: Any, rows: IntArray) -> Any:
+    """Some rows of a frame or an array."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X.take(rows) if hasattr(X, "column_names") else X[rows]
+
+
 def open_table(X: object) -> Table:
     """An array or frame as a table that is read column by column."""
     library = _find_library(X)

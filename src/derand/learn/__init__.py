@@ -20,9 +20,10 @@ from derand.learn.splits import (
     search_minimum,
 )
 from derand.learn.stumps import CategoryLeaves, Stumps, StumpTraining, join_tables, train_stumps
-from derand.learn.table import TrainingTable, measure_units
+from derand.learn.table import SCALINGS, TrainingTable, measure_units
 
 __all__ = [
+    "SCALINGS",
     "AdditiveOptions",
     "AdditiveTraining",
     "BinnedTable",

@@ -242,7 +242,8 @@ def design_model(
         for one, box in zip(binned.numbers, boxes, strict=True)
     )
     has_gaps = [
-        bool((binned.codes[:, len(numbers) + place] == count).any()) for place, (_, count) in enumerate(binned.categories)
+        bool((binned.codes[:, len(numbers) + place] == count).any())
+        for place, (_, count) in enumerate(binned.categories)
     ]
     categories = tuple(
         _design_category(feature, count, gaps, threat)
@@ -310,9 +311,7 @@ def _choose_places(norm: float | None) -> FloatArray:
     return _MORE_NEARBY if norm == 2 else _EVENLY
 
 
-def _look_at(
-    places: FloatArray, cuts: FloatArray, stairs: FloatArray, noise: Noise | None, feature: int
-) -> FloatArray:
+def _look_at(places: FloatArray, cuts: FloatArray, stairs: FloatArray, noise: Noise | None, feature: int) -> FloatArray:
     """What a jump at each cut, and the ramp, have added at each place, on average under noise."""
     n_weights = cuts.size + (stairs.size > 0)
     basis = np.empty((*places.shape, n_weights))

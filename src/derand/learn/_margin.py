@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cholesky
 from scipy.optimize import minimize
 
@@ -165,9 +164,7 @@ class MarginLoss:
 
         def spread(block: slice) -> None:
             ends = (block.start, block.stop)
-            spread_columns(
-                self._columns, ends, tables.values, self._signs, self._prices, blur, slopes, gradient
-            )
+            spread_columns(self._columns, ends, tables.values, self._signs, self._prices, blur, slopes, gradient)
 
         run_blocks(spread, self._n_numbers, _COLUMNS, self._n_threads)
         for at, one in enumerate(self.design.categories, self._n_numbers):
@@ -181,7 +178,9 @@ class MarginLoss:
         n_rows = self._rows.target.size
         return n_rows if n_rows < _FEW_ROWS else max(_BLOCK_ROWS, -(-n_rows // _MOST_BLOCKS))
 
-    def _pass_rows(self, weights: FloatArray, tables: Tables) -> tuple[float, float, FloatArray, FloatArray, FloatArray]:
+    def _pass_rows(
+        self, weights: FloatArray, tables: Tables
+    ) -> tuple[float, float, FloatArray, FloatArray, FloatArray]:
         """Loss, its slope by the intercept, margins in the order of groups, and slopes by all tables."""
         codes, signs, groups, swaps, row_weights = self._sorted
         n_rows, size = signs.size, self._block_rows()
@@ -258,7 +257,9 @@ def _swap(
         return None
     targets = np.append(np.where(column.reachable, own[:-1], np.nan), 0.0 if column.unseen else np.nan)
     reached = signs[:, None] * targets
-    least = np.nanmin(reached, axis=1, keepdims=True) if not np.isnan(reached).all() else np.full((signs.size, 1), np.inf)
+    least = (
+        np.nanmin(reached, axis=1, keepdims=True) if not np.isnan(reached).all() else np.full((signs.size, 1), np.inf)
+    )
     shares = np.nan_to_num(np.exp(-(reached - least) / max(blur, 1e-9)))
     count = max(int(np.isfinite(targets).sum()), 1)
     soft = least[:, 0] - (blur * np.log(shares.sum(axis=1) / count) if blur else 0.0) + prices

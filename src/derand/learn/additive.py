@@ -383,9 +383,7 @@ def _score(design: Design, rows: BinnedTable, weights: FloatArray) -> FloatArray
     return np.asarray((2.0 * rows.target - 1.0) * margins)
 
 
-def _fit_logistic(
-    scores: FloatArray, target: FloatArray, weights: FloatArray, with_shift: bool
-) -> tuple[float, float]:
+def _fit_logistic(scores: FloatArray, target: FloatArray, weights: FloatArray, with_shift: bool) -> tuple[float, float]:
     """Slope and shift of the most likely logarithms of odds `slope * score + shift`."""
     sides = 2.0 * target - 1.0
     total = weights.sum()
@@ -416,7 +414,9 @@ def _measure_importances(design: Design, weights: FloatArray, rows: BinnedTable,
             values[:-1] = column.basis[:, column.own, :] @ own[:n_weights]
             values[-1] = own[-1] if own.size > n_weights else 0.0
         added = values[some.codes[:, at]]
-        sizes[column.feature] = np.average(np.abs(added - np.average(added, weights=some.weights)), weights=some.weights)
+        sizes[column.feature] = np.average(
+            np.abs(added - np.average(added, weights=some.weights)), weights=some.weights
+        )
     total = sizes.sum()
     return sizes / total if total > 0 else sizes
 
@@ -428,7 +428,9 @@ def _build_model(design: Design, weights: FloatArray, n_features: int) -> Additi
     shapes = [one.read_shape(part) for one, part in zip(design.numbers, parts, strict=False)]
     tables = [one.read_table(part) for one, part in zip(design.categories, parts[len(shapes) :], strict=True)]
     spans = [float(np.ptp([*one.values, *([] if one.missing is None else [one.missing])])) for one in shapes]
-    spans += [float(np.ptp([*one.values, one.other, *([] if one.missing is None else [one.missing])])) for one in tables]
+    spans += [
+        float(np.ptp([*one.values, one.other, *([] if one.missing is None else [one.missing])])) for one in tables
+    ]
     total = sum(spans)
     levels = max(1, int(_SUPPORT / total)) if total > _SUPPORT / 2**40 else 1000
     return AdditiveEnsemble.from_shapes(

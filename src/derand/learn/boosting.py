@@ -17,7 +17,7 @@ from derand.certificates import certify
 from derand.learn._laws import ScoreLaws
 from derand.learn._residual_splits import Candidate, ResidualSearch
 from derand.learn.splits import SplitGrid
-from derand.learn.stumps import Stumps, find_majority, find_stumps, list_constant_warnings, train_stumps
+from derand.learn.stumps import Stumps, find_majority, find_stumps, train_stumps
 from derand.learn.table import TrainingTable
 from derand.model import AdditiveEnsemble, StepFunction, WeightedVote
 from derand.noise import Noise
@@ -148,7 +148,7 @@ def boost_stumps(
         freeze(scores[:, 0].copy()),
         None if aside is None else freeze(scores[:, 1].copy()),
         {name: why for name, why in first.ignored_features.items() if name not in used},
-        (*first.warnings, *list_constant_warnings(stumps, max_entropy)),
+        first.warnings,
     )
 
 

@@ -197,7 +197,7 @@ def train_stumps(
     """
     # the grid that a search for the minimum starts from must not step over the noise
     step = min(_LARGEST_FIRST_STEP, noise.magnitude / 4) if split_step is None else float(split_step)
-    found = find_stumps(
+    return find_stumps(
         table,
         noise,
         SplitGrid.around(noise, step),
@@ -207,7 +207,6 @@ def train_stumps(
         categorical_leaf=categorical_leaf,
         n_threads=n_threads,
     )
-    return replace(found, warnings=(*found.warnings, *list_constant_warnings(found.stumps, max_entropy)))
 
 
 def find_stumps(
@@ -263,16 +262,6 @@ def find_majority(tables: Iterable[TrainingTable]) -> int:
     return int(one > zero * (1 + _TIE))
 
 
-def list_constant_warnings(stumps: Stumps, max_entropy: float) -> tuple[str, ...]:
-    """What to say where there is nothing that the model could consist of."""
-    if len(stumps):
-        return ()
-    return (
-        f"No stump has an entropy below max_entropy={max_entropy}, so the model is constant: use less noise, "
-        "another scaling, or a larger max_entropy.",
-    )
-
-
 def _find_leaves(table: TrainingTable, column: int, n_categories: int, categorical_leaf: float | None) -> FloatArray:
     """Leaf of each category of a column."""
     codes = table.X[:, column]
@@ -308,5 +297,5 @@ def _list_step_warnings(table: TrainingTable, splits: Splits, step: float) -> tu
     return (
         f"A step of {step:g} would make more than {MAX_CANDIDATES:,} candidate splits in {len(coarse)} "
         f"features, so it was made larger there: {listed}{more}. Their range is huge beside the noise: use "
-        "scaling='standard' or 'range', or more noise.",
+        "scaling='standard', 'range' or 'robust', or more noise.",
     )

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import FloatArray, IntArray
+from derand.learn._quartiles import measure_quartile_range
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,13 +79,20 @@ class TrainingTable:
         return replace(self, sample_weight=row_weight, class_weight=np.ones(2))
 
 
+SCALINGS = ("standard", "range", "robust")
+"""What `measure_units` can measure."""
+
+
 def measure_units(table: TrainingTable, scaling: str) -> FloatArray:
-    """Population deviation ("standard") or range ("range") of each column, 1 for constant and categorical ones.
+    """The unit of each column, 1 for constant and categorical ones; cells that are not finite do not count.
+
+    The population deviation ("standard"), the range ("range"), or the interquartile range and, where that is 0, the
+    deviation ("robust"). Deviations and quartiles count the rows' weights.
 
     Parameters
     ----------
     table : TrainingTable
-    scaling : "standard" or "range"
+    scaling : one of SCALINGS
 
     Returns
     -------
@@ -93,18 +101,24 @@ def measure_units(table: TrainingTable, scaling: str) -> FloatArray:
     Examples
     --------
     >>> table = TrainingTable(np.array([[0.0, 3.0], [4.0, 3.0]]), np.array([0, 1], dtype=np.uint8))
-    >>> measure_units(table, "standard").tolist(), measure_units(table, "range").tolist()
-    ([2.0, 1.0], [4.0, 1.0])
+    >>> [measure_units(table, scaling).tolist() for scaling in ("standard", "range", "robust")]
+    [[2.0, 1.0], [4.0, 1.0], [2.0, 1.0]]
     """
     units = np.ones(table.n_features)
     for column in table.numerical.tolist():
-        values = table.X[:, column]
-        span = float(values.max() - values.min())
-        if span == 0:
-            continue
-        if scaling == "range":
-            units[column] = span
-        else:
-            mean = np.average(values, weights=table.sample_weight)
-            units[column] = np.sqrt(np.average((values - mean) ** 2, weights=table.sample_weight))
+        known = np.isfinite(table.X[:, column])
+        values = table.X[known, column]
+        weights = None if table.sample_weight is None else table.sample_weight[known]
+        span = float(values.max() - values.min()) if values.size else 0.0
+        if span > 0:
+            units[column] = span if scaling == "range" else _measure_spread(values, weights, scaling)
     return units
+
+
+def _measure_spread(values: FloatArray, weights: FloatArray | None, scaling: str) -> float:
+    """Deviation of values that are not all equal, or their interquartile range where that is asked for and not 0."""
+    quartiles = measure_quartile_range(values, weights) if scaling == "robust" else 0.0
+    if quartiles > 0:
+        return quartiles
+    mean = np.average(values, weights=weights)
+    return float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))

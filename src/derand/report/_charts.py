@@ -30,6 +30,12 @@ from derand.text import format_count, format_exactly, format_short, format_short
 _WIDTH, _HEIGHT = 420, 250
 _SHAPE_WIDTH, _SHAPE_HEIGHT = 300, 176
 _LAW_PICTURE = 220
+_UNITS = {
+    "standard": ", in standard deviations",
+    "range": ", in ranges",
+    "robust": ", in interquartile ranges",
+    "given": ", in given units",
+}
 _ROLE_CLASSES = {"all": "line-main", "balanced": "line-second", "baseline": "line-base"}
 
 
@@ -160,8 +166,8 @@ def _radius_ticks(summary: ReportSummary, end: float) -> list[float]:
 def _name_axis(summary: ReportSummary) -> str:
     if summary["threat"]["norm"] == 0:
         return "radius (columns that may become anything)"
-    unit = {"standard": ", in standard deviations", "range": ", in ranges", "given": ", in given units"}
-    return f"radius ({summary['threat']['norm_text']}{unit.get(summary['noise']['unit'], '')})"
+    unit = _UNITS.get(summary["noise"]["unit"], "")
+    return f"radius ({summary['threat']['norm_text']}{unit})"
 
 
 def draw_budgets(summary: ReportSummary) -> Markup | None:

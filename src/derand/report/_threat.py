@@ -13,6 +13,7 @@ from derand.threat import EVERY, Limit
 _SCALING_UNITS = {
     "standard": "standard deviation in the training data",
     "range": "range in the training data",
+    "robust": "interquartile range in the training data",
 }
 _LISTED = 20
 _NAME_LENGTH = 60

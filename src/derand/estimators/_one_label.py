@@ -1,0 +1,123 @@
+"""Models that answer one label, whatever the row: found, and told in one place.
+
+Owns which rows are looked at, and the text of the warning. Must not know how anything is trained.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._arrays import FloatArray, IntArray
+from derand.certificates import find_labels
+from derand.learn import TrainingTable
+from derand.model import Model
+from derand.noise import Noise
+from derand.text import format_percent, quote_short
+
+_ROUNDS = (64, 2000)
+"""How many rows are looked at: few first, because most models tell them apart; a million would take too long."""
+_FINER = "AdditiveClassifier"
+"""What to try where one stump per feature does not outweigh the larger class."""
+
+
+class Fitted(Protocol):
+    """What is asked of a fitted classifier."""
+
+    ensemble_: Model
+    noise_: Noise
+    classes_: NDArray[Any]
+    class_weight: Any
+    rule: str
+    n_jobs: int | None
+
+    def get_params(self, deep: bool = ...) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class OneLabel:
+    """That all rows which were looked at get one label."""
+
+    label: int
+    n_seen: int
+    n_rows: int
+
+
+def warn_of_one_label(classifier: Fitted, table: TrainingTable, totals: FloatArray) -> tuple[str, ...]:
+    """What to say where all training rows get the same label, though both classes occur; nothing where they do not.
+
+    Parameters
+    ----------
+    classifier : a fitted CertifiedClassifier
+    table : TrainingTable
+        What it was trained on.
+    totals : array of shape (2,)
+        How many rows each class has, or their weight.
+    """
+    found = find_one_label(classifier, table)
+    if found is None:
+        return ()
+    names, larger = classifier.classes_.tolist(), int(totals[1] > totals[0])
+    is_constant = not classifier.ensemble_.member_terms
+    label = quote_short(names[found.label])
+    if is_constant:
+        start = f"No column was found to tell the classes apart, so the model is constant: every row gets {label}"
+    elif found.n_seen < found.n_rows:
+        start = f"Each of {found.n_seen:,} training rows, spread over both classes, gets the label {label}"
+    else:
+        start = f"Every training row gets the label {label}"
+    text = (
+        f"{start} (rule {classifier.rule!r}, {classifier.noise_}); the larger class, {quote_short(names[larger])}, has "
+        f"{format_percent(float(totals[larger] / totals.sum()))} of the rows. "
+        f"Try {_list_cures(classifier, is_constant=is_constant, is_even=bool(totals[0] == totals[1]))}."
+    )
+    return (text,)
+
+
+def find_one_label(classifier: Fitted, table: TrainingTable) -> OneLabel | None:
+    """The only label that rows of a training table get; None where they get both."""
+    n_rows = table.target.size
+    for most in _ROUNDS:
+        chosen = spread_rows(table.target, most)
+        labels = find_labels(
+            classifier.ensemble_, table.X[chosen], classifier.noise_, rule=classifier.rule, n_jobs=classifier.n_jobs
+        )
+        if (labels != labels[0]).any():
+            return None
+        if chosen.size == n_rows:
+            break
+    return OneLabel(int(labels[0]), chosen.size, n_rows)
+
+
+def spread_rows(target: NDArray[np.uint8], most: int) -> IntArray:
+    """Numbers of so many rows at most, half of them of each class or all of a smaller one, evenly over the table.
+
+    Examples
+    --------
+    >>> spread_rows(np.array([0, 0, 0, 1, 0, 0, 0, 1, 0], dtype=np.uint8), 5).tolist()
+    [0, 3, 4, 7, 8]
+    """
+    fewer, more = sorted((np.flatnonzero(target == code) for code in (0, 1)), key=len)
+    of_fewer = min(len(fewer), most // 2)
+    return np.sort(np.concatenate([_spread(fewer, of_fewer), _spread(more, most - of_fewer)]))
+
+
+def _spread(places: IntArray, number: int) -> IntArray:
+    if number >= len(places):
+        return places
+    return places[np.linspace(0, len(places) - 1, number).round().astype(np.int64)]
+
+
+def _list_cures(classifier: Fitted, *, is_constant: bool, is_even: bool) -> str:
+    """What to try, in words: only what this classifier has and has not done yet."""
+    cures = ["less noise"]
+    if classifier.class_weight is None and not is_even:
+        cures.insert(0, 'class_weight="balanced" (--class-weight balanced)')
+    if is_constant:
+        cures.append("another scaling")
+        cures += ["a larger max_entropy"] if "max_entropy" in classifier.get_params(deep=False) else []
+    cures += [] if type(classifier).__name__ == _FINER else [_FINER]
+    return cures[0] if len(cures) == 1 else f"{', '.join(cures[:-1])} or {cures[-1]}"

@@ -1,0 +1,196 @@
+"""Certifying the rows of a file.
+
+Owns the loop over batches and what is written of each. Must not know the command line, how files are read and written,
+nor how a threat is made of what the user asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._arrays import IntArray
+from derand.certificates import Certificates, find_labels
+from derand.files import PathLike, require_writable
+from derand.frames import MatchedFile, match_file, write_batches
+from derand.jobs._classifiers import Classifier, load_classifier
+from derand.jobs._request import Request, ThreatSummary
+from derand.jobs._tally import Tally, TallySummary
+from derand.noise import Noise, as_noise_or_none
+from derand.threat import Threat
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class CertifyingSummary(TallySummary):
+    """What `certify_file` read and what it did not, and the results in short."""
+
+    output: str
+    witness: str | None
+    columns_not_used: list[str]
+    unseen_categories: dict[str, int]
+    empty_columns: list[str]
+    """Categorical ones without any value, which count like values that training did not see."""
+    rule: str
+    proof: str
+    """Which proofs were allowed."""
+    noise: str
+    norm: float | None
+    l0: int
+    threat: ThreatSummary
+    seconds: float
+
+
+def certify_file(
+    model: PathLike,
+    data: PathLike,
+    output: PathLike,
+    *,
+    target: str | None = None,
+    radii: Sequence[float] = (0.0, 0.25, 0.5, 1.0),
+    l0: int | None = None,
+    rule: str | None = None,
+    proof: str = "best",
+    noise: Noise | str | None = None,
+    threat: Threat | PathLike | None = None,
+    witness: PathLike | None = None,
+    safe_csv: bool = False,
+    advance: Callable[[int], None] = lambda rows: None,
+) -> CertifyingSummary:
+    """Certify every row of a CSV or Parquet file, batch by batch, and write row, label, failure, radius and proof.
+
+    Where limits alone say what may change (`norm=None` of the threat), there is a verdict instead of a radius.
+
+    Parameters
+    ----------
+    model : path-like
+        A saved classifier.
+    data : path-like
+        Columns are matched by name (by position, where the classifier was trained without names); others are not read.
+    output : path-like
+        .csv or .parquet; rows count from 1.
+    target : str or None
+        Column with the true labels.
+    radii : sequence of float
+        Where certified accuracy is measured, with a target.
+    l0 : int or None
+        How many categorical features may change at the same time. None is 0.
+    rule, proof, noise
+        As for `certify` of the classifier.
+    threat : Threat, path-like or None
+        What may change, instead of `l0`, with columns by their names in the file; or a TOML file that says it.
+    witness : path-like or None
+        .csv or .parquet, for a threat without norm: one line per row that flips, with row, label, new_label and the
+        classifier's columns, changed so that they get the new label.
+    safe_csv : bool
+        Put an apostrophe before text that a spreadsheet would take for a formula; for .csv alone.
+    advance : callable
+        Called with the number of rows of each batch that is done.
+
+    Returns
+    -------
+    CertifyingSummary
+        A dict: what was read, what was not, and the results in short.
+    """
+    start = time.perf_counter()
+    as_noise_or_none(noise)  # refused before any file is looked at
+    inputs = [model, data, *([threat] if threat is not None and not isinstance(threat, Threat) else [])]
+    require_writable(output, *inputs)
+    if witness is not None:
+        require_writable(witness, *inputs)
+        if os.path.realpath(witness) == os.path.realpath(output):
+            raise ValueError(f"The witnesses cannot go to {os.fspath(output)} as well: name another file.")
+    classifier = load_classifier(model)
+    source = match_file(data, classifier.encoding_, target=target, classes=classifier.classes_)
+    request = Request(classifier, source, l0, threat, rule=rule, proof=proof, noise=noise)
+    if witness is not None and request.resolved.norm is not None:
+        raise ValueError(
+            "Witnesses are written only where limits alone say what may change (norm none), got norm "
+            f"{request.resolved.norm}."
+        )
+    tally = Tally(radii)
+    with ExitStack() as files:
+        write = files.enter_context(write_batches(output, safe_csv=safe_csv))
+        write_flips = None if witness is None else files.enter_context(write_batches(witness, safe_csv=safe_csv))
+        for batch in source.read_batches():
+            first_row = tally.n_rows + 1
+            rows, labels = source.split(batch, first_row=first_row)
+            with source.name_gaps(batch, first_row=first_row):
+                certificates = request.certify(rows, batch, first_row)
+            write(_list_results(certificates, first_row))
+            if write_flips is not None:
+                flips = _find_flips(certificates)
+                if flips.size or not tally.n_rows:  # a file without witnesses has a header line
+                    write_flips(_list_flips(classifier, source, batch, certificates, flips, first_row))
+            tally.add(certificates, labels, source.count_unseen(batch), source.find_empty(batch))
+            advance(batch.num_rows)
+        if not tally.n_rows:
+            raise ValueError(f"{data} has a header line but no rows.")
+    return {
+        "output": os.fspath(output),
+        "witness": None if witness is None else os.fspath(witness),
+        "columns_not_used": [name for name in source.file.names if name not in source.kinds],
+        "unseen_categories": dict(tally.unseen),
+        "empty_columns": sorted(tally.empty or ()),
+        "rule": request.rule,
+        "proof": proof,
+        "noise": "none" if request.noise is None else str(request.noise),
+        "norm": request.resolved.ball_norm,
+        "l0": request.resolved.l0,
+        "threat": request.summarize(),
+        **tally.summarize(),
+        "seconds": time.perf_counter() - start,
+    }
+
+
+def _list_results(certificates: Certificates, first_row: int) -> dict[str, NDArray[Any]]:
+    """What is written of a batch, by column."""
+    held = {"radius": certificates.radius} if certificates.verdict is None else {"verdict": certificates.verdict}
+    return {
+        "row": np.arange(first_row, first_row + len(certificates)),
+        "label": certificates.label,
+        "failure": certificates.failure,
+        **held,
+        "proof": certificates.proof,
+    }
+
+
+def _find_flips(certificates: Certificates) -> IntArray:
+    assert certificates.flips is not None  # without a norm there are flips, and witnesses of them
+    return np.flatnonzero(certificates.flips)
+
+
+def _list_flips(
+    classifier: Classifier,
+    source: MatchedFile,
+    batch: pa.Table,
+    certificates: Certificates,
+    at: IntArray,
+    first_row: int,
+) -> dict[str, Any]:
+    """What is written of the rows of a batch that flip, by column; ours give way to columns of the same name."""
+    import pyarrow as pa
+
+    assert certificates.witness is not None
+    changed = certificates.witness[at]
+    codes = find_labels(classifier.ensemble_, changed, certificates.noise, rule=certificates.rule)
+    classes = classifier.classes_.tolist()
+    kind = pa.array(classes).type
+    own: dict[str, Any] = {
+        "row": at + first_row,
+        "label": pa.array(certificates.label[at].tolist(), type=kind),
+        "new_label": pa.array([classes[code] for code in codes.tolist()], type=kind),
+    }
+    for name in list(own):
+        free = name
+        while free in source.names:
+            free = f"_{free}"
+        own[free] = own.pop(name)
+    return {**own, **source.decode(batch.take(at), changed)}

@@ -1,0 +1,114 @@
+"""Reporting on the rows of a file.
+
+Owns the way from files to a CertificateReport. Must not know the command line, nor what a report says.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypedDict
+
+from derand.files import PathLike, require_writable
+from derand.frames import match_file
+from derand.jobs._classifiers import load_classifier
+from derand.report import CertificateReport
+from derand.threat import Threat
+from derand.threat_text import read_threat
+
+
+class ReportSummary(TypedDict):
+    """Where the report of `report_file` is, and its guarantee."""
+
+    output: str
+    rows: int
+    guarantee: str
+    unseen_categories: dict[str, int]
+    empty_columns: list[str]
+    seconds: float
+
+
+def report_file(
+    model: PathLike,
+    data: PathLike,
+    output: PathLike,
+    *,
+    target: str | None = None,
+    train: PathLike | None = None,
+    groups: Sequence[str] = (),
+    radius: float | None = None,
+    l0: int | None = None,
+    title: str | None = None,
+    rule: str | None = None,
+    noise: str | None = None,
+    threat: Threat | PathLike | None = None,
+) -> ReportSummary:
+    """Certify the rows of a CSV or Parquet file and write a CertificateReport about them.
+
+    Parameters
+    ----------
+    model : path-like
+        A saved classifier.
+    data : path-like
+        Columns are matched as for `certify_file`.
+    output : path-like
+        .html, .md, .tex or .json.
+    target : str or None
+        Column with the true labels.
+    train : path-like or None
+        The training table, with the target: a twin trained on it without noise becomes a baseline.
+    groups : sequence of str
+        Columns whose groups are compared; they need not be features.
+    radius, l0, title, rule, noise
+        As for CertificateReport.
+    threat : Threat, path-like or None
+        What may change, or a TOML file that says so; instead of `l0`.
+
+    Returns
+    -------
+    ReportSummary
+        A dict: where the report is, and its guarantee.
+    """
+    start = time.perf_counter()
+    if train is not None and target is None:
+        raise ValueError("The training table needs the target, to train the baseline: name it.")
+    require_writable(output, model, data, *([] if train is None else [train]))
+    classifier = load_classifier(model)
+    source = match_file(data, classifier.encoding_, target=target, classes=classifier.classes_)
+    table = source.read_all(groups)
+    rows, labels = source.split(table, first_row=1)
+    X_train, y_train = None, None
+    if train is not None:
+        known = match_file(train, classifier.encoding_, target=target, classes=classifier.classes_)
+        training = known.read_all()
+        known.require_complete(training)
+        X_train, y_train = known.split(training, first_row=1)
+    if threat is not None and not isinstance(threat, Threat):
+        threat = read_threat(threat, source.names, classifier.noise_.units)
+    with source.name_gaps(table, first_row=1):
+        report = CertificateReport(
+            classifier,
+            rows,
+            labels,
+            X_train=X_train,
+            y_train=y_train,
+            groups={name: name if name in source.names else table.column(name).to_pylist() for name in groups} or None,
+            radius=radius,
+            l0=l0,
+            title=title or f"Certificate report: {Path(data).name}",
+            feature_names=source.names,
+            rule=rule,
+            noise=noise,
+            threat=threat,
+        )
+        report.write(output)
+    return {
+        "output": os.fspath(output),
+        "rows": table.num_rows,
+        "guarantee": report.to_dict()["guarantee"]["paragraph"],
+        "unseen_categories": source.count_unseen(table),
+        "empty_columns": sorted(source.find_empty(table)),
+        "seconds": time.perf_counter() - start,
+    }

@@ -1,0 +1,139 @@
+"""What is asked about the rows of a file: rule, proof, noise, and what may change.
+
+Owns the way from a threat as a user names it (columns as in the file, or a TOML file) to one of this classifier, and
+the refusal of what makes no sense before any row is read. Must not know what is written of the results.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import numpy as np
+
+from derand.certificates import Certificates
+from derand.files import PathLike
+from derand.frames import MatchedFile
+from derand.jobs._classifiers import Classifier
+from derand.noise import Noise
+from derand.text import quote_short
+from derand.threat import Column, Limit, Threat, as_threats
+from derand.threat_text import read_threat
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SHOWN_VALUES = 8
+
+
+class ThreatSummary(TypedDict):
+    """What may change, with columns by name."""
+
+    norm: float | None
+    l0: int
+    unseen: bool
+    units: dict[str, float] | None
+    """Of the numerical columns, in a ball; None where all are 1."""
+    frozen: list[str]
+    limits: dict[str, Limit]
+    domain: dict[str, tuple[float, float]]
+    steps: dict[str, float]
+    may_become: dict[str, list[Any]]
+    fixed: list[str]
+    """Numerical columns that cannot change: frozen ones and, without a ball, those without limits and domain."""
+
+
+class Request:
+    """What is asked about the rows of a file; refused before any row is read where it makes no sense."""
+
+    def __init__(
+        self,
+        classifier: Classifier,
+        source: MatchedFile,
+        l0: int | None,
+        threat: Threat | PathLike | None,
+        *,
+        rule: str | None,
+        proof: str,
+        noise: Noise | str | None,
+    ) -> None:
+        self._classifier, self._source = classifier, source
+        self._asked: _Asked = {"rule": rule, "proof": proof, "noise": noise}
+        if threat is not None and not isinstance(threat, Threat):
+            units = None if (own := self._ask_nothing(Threat()).noise) is None else own.units
+            threat = read_threat(threat, source.names, units)
+        (self.given,) = as_threats(l0, None, threat)
+        _refuse_categories(self.given, source)
+        self.named = self.given.name_columns(source.names)
+        _refuse_unseen(self.named, source)
+        facts = self._ask_nothing(self.named)
+        self.rule, self.noise, self.resolved = facts.rule, facts.noise, facts.threat
+
+    def _ask_nothing(self, threat: Threat) -> Certificates:
+        """The certificates of no rows: they know what was asked for, and are refused as those of rows would be."""
+        nothing = np.empty((0, self._classifier.encoding_.n_features))
+        return self._classifier.certify_encoded(nothing, [threat], **self._asked)[0]
+
+    def certify(self, rows: object, batch: pa.Table, first_row: int) -> Certificates:
+        """The certificates of a batch."""
+        for column, ends in self.named.domain.items():
+            assert isinstance(column, int)  # `name_columns` saw to that
+            self._source.require_between(batch, column, ends, first_row)
+        return self._classifier.certify(rows, threat=self.named, **self._asked)
+
+    def summarize(self) -> ThreatSummary:
+        """What may change, with columns by name."""
+        names, numerical = self._source.names, self._classifier.encoding_.numerical
+
+        def by_name(values: Mapping[Column, Any]) -> dict[str, Any]:
+            return {names[at] if isinstance(at, int) else at: value for at, value in values.items()}
+
+        units, threat = self.resolved.units, self.given
+        free = self.named.find_free(numerical)
+        return {
+            "norm": self.resolved.ball_norm,
+            "l0": threat.l0,
+            "unseen": bool(threat.unseen),
+            "units": None if units is None else {names[at]: units[at] for at in numerical},
+            "frozen": list(by_name(dict.fromkeys(threat.frozen))),
+            "limits": by_name(threat.limits),
+            "domain": by_name(threat.domain),
+            "steps": by_name(threat.steps),
+            "may_become": {name: list(values) for name, values in by_name(threat.may_become).items()},
+            "fixed": [names[at] for at, can_move in zip(numerical, free.tolist(), strict=True) if not can_move],
+        }
+
+
+class _Asked(TypedDict):
+    rule: str | None
+    proof: str
+    noise: Noise | str | None
+
+
+def _refuse_categories(threat: Threat, source: MatchedFile) -> None:
+    """Refuse limits of categorical columns by the names that the user knows."""
+    categorical = {source.names[at] for at in source.encoding.categorical}
+    for field in ("limits", "domain", "steps"):
+        for column in getattr(threat, field):
+            if column in categorical:
+                raise ValueError(
+                    f"`{field}` of Threat must name numerical columns, got {column!r}, which is categorical: `l0` says "
+                    "how many of those may change, `frozen` which may not."
+                )
+
+
+def _refuse_unseen(threat: Threat, source: MatchedFile) -> None:
+    """Refuse values that training did not see among those that a category may become: in a file they are slips."""
+    for column, values in threat.may_become.items():
+        known = source.encoding.categories.get(int(column), ())
+        for value in values if known else ():
+            if value not in known:
+                near = difflib.get_close_matches(str(value), [one for one in known if isinstance(one, str)], n=1)
+                more = ", ..." if len(known) > _SHOWN_VALUES else ""
+                listed = f": its values are {', '.join(map(quote_short, known[:_SHOWN_VALUES]))}{more}."
+                meant = f"; did you mean {quote_short(near[0])}?" if near else listed
+                raise ValueError(
+                    f"`may_become` of Threat names {quote_short(value)} for {quote_short(source.names[int(column)])}, "
+                    f"which training did not see{meant}"
+                )

@@ -1,0 +1,88 @@
+"""Unbalanced data: no trainer is silent about a model that gives every row the same label."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from derand import RobAdaBoostClassifier, RobTreeBoostClassifier, StumpClassifier
+from derand.estimators import CertifiedClassifier
+from derand.estimators._one_label import _ROUNDS, spread_rows
+
+PAPER: dict[str, CertifiedClassifier] = {
+    "stumps": StumpClassifier(noise="gaussian:0.5"),
+    "tree-boost": RobTreeBoostClassifier(noise="gaussian:0.5", n_estimators=5),
+    "ada-boost": RobAdaBoostClassifier(noise="gaussian:0.5", n_estimators=3),
+}
+
+
+def make_unbalanced(n_rows: int = 600, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """95 rows of "no" for 5 of "yes", which lie one deviation apart in each of four columns."""
+    y = np.arange(n_rows) % 20 == 7
+    return np.random.default_rng(seed).normal(size=(n_rows, 4)) + y[:, None], np.where(y, "yes", "no")
+
+
+def fit_and_listen(classifier: CertifiedClassifier, X: Any, y: Any, **options: Any) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        classifier.fit(X, y, **options)
+    return [str(one.message) for one in caught]
+
+
+@pytest.mark.parametrize("rule", ["vote", "mean"])
+@pytest.mark.parametrize("name", PAPER)
+def test_one_label_for_all_rows_is_told_once(name: str, rule: str) -> None:
+    """The warning names the share of the larger class and what to try; with balanced weights there is none."""
+    X, y = make_unbalanced()
+    classifier = PAPER[name].set_params(rule=rule, class_weight=None)
+    told = fit_and_listen(classifier, X, y)
+    assert set(classifier.predict(X)) == {"no"}
+    (text,) = [one for one in told if "Every training row gets the label 'no'" in one]
+    for part in (f"rule '{rule}', gaussian:0.5", "95.0 %", 'class_weight="balanced"', "AdditiveClassifier"):
+        assert part in text
+    balanced = fit_and_listen(classifier.set_params(class_weight="balanced"), X, y)
+    assert set(classifier.predict(X)) == {"yes", "no"}
+    assert not [one for one in balanced if "training row" in one]
+
+
+def test_weights_that_were_given_are_not_suggested() -> None:
+    """Where they did not help, the warning names what is left; weights of rows count for the share."""
+    X, y = make_unbalanced()
+    (text,) = fit_and_listen(StumpClassifier(noise="gaussian:0.5", class_weight={"no": 2.0}), X, y)
+    assert "class_weight" not in text
+    assert "Try less noise or AdditiveClassifier." in text
+    (text,) = fit_and_listen(StumpClassifier(noise="gaussian:0.5"), X, y, sample_weight=np.where(y == "no", 2.0, 1.0))
+    assert "'no', has 97.4 % of the rows" in text
+
+
+def test_a_constant_model_is_told_in_the_same_words() -> None:
+    """One warning, not two; equal classes have no use for weights."""
+    (text,) = fit_and_listen(StumpClassifier(), np.zeros((6, 1)), [0, 1, 0, 1, 0, 1])
+    assert "the model is constant: every row gets 0" in text
+    assert "class_weight" not in text
+    assert "less noise, another scaling, a larger max_entropy or AdditiveClassifier" in text
+
+
+def test_a_part_of_many_rows_is_looked_at() -> None:
+    """The warning says so; a model that tells one row in twenty apart is not complained about."""
+    X, y = make_unbalanced(5000)
+    (text,) = fit_and_listen(StumpClassifier(noise="gaussian:0.5"), X, y)
+    assert text.startswith("Each of 2,000 training rows, spread over both classes, gets the label 'no'")
+    assert not fit_and_listen(StumpClassifier(noise="gaussian:0.1"), X + 9 * (y == "yes")[:, None], y)
+
+
+@pytest.mark.parametrize("n_rare", [1, 3, 40, 1500, 5000])
+@pytest.mark.parametrize("most", _ROUNDS)
+def test_rows_are_spread_over_both_classes(n_rare: int, most: int) -> None:
+    """Half of them are of the rare class, or all of it; the same ones each time, none twice."""
+    target = np.zeros(10000, dtype=np.uint8)
+    target[np.linspace(0, 9999, n_rare).astype(int)] = 1
+    chosen = spread_rows(target, most)
+    assert np.unique(chosen).size == chosen.size == most
+    assert target[chosen].sum() == min(n_rare, most // 2)
+    assert np.diff(chosen[target[chosen] == 0]).max() < 10000 / (most / 2) * 3
+    np.testing.assert_array_equal(chosen, spread_rows(target, most))
+    assert spread_rows(target[:60], 64).tolist() == list(range(60))

@@ -1,0 +1,23 @@
+"""A table and a model for the jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from derand.jobs import train_file
+from tests.jobs.tables import make_frame
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "data.csv"
+    make_frame().to_csv(path)  # with pandas' nameless index column
+    return path
+
+
+@pytest.fixture
+def model(data: Path, tmp_path: Path) -> Path:
+    train_file(data, "label", tmp_path / "model.json", categorical=["floor"])
+    return tmp_path / "model.json"

@@ -1,0 +1,43 @@
+"""A table with every sort of column, and ways to spoil it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+
+def make_frame(n_rows: int = 300, seed: int = 0) -> pd.DataFrame:
+    """A mixed table with every sort of column, of which x, job and floor say something about the label."""
+    rng = np.random.default_rng(seed)
+    x, job = rng.normal(size=n_rows), rng.choice(["clerk", "cook", "driver"], size=n_rows)
+    floor = rng.integers(1, 4, size=n_rows)
+    return pd.DataFrame(
+        {
+            "x": x,
+            "job": job,
+            "floor": floor,
+            "member": rng.choice([True, False], size=n_rows),
+            "same": 3,
+            "word": "one",
+            "name": [f"person {row}" for row in range(n_rows)],
+            "day": pd.date_range("2024-01-01", periods=n_rows).strftime("%Y-%m-%d"),
+            "gap": "",
+            "label": np.where(x + (job == "cook") + 0.3 * floor > 0.8, "yes", "no"),
+        }
+    )
+
+
+def edit_nothing(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame
+
+
+def with_cell(column: str, rows: Any, value: Any) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    def edit(frame: pd.DataFrame) -> pd.DataFrame:
+        frame = frame.astype({column: object})
+        frame.loc[rows, column] = value
+        return frame
+
+    return edit

@@ -1,0 +1,53 @@
+"""Reporting on a file: as on its rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from derand import CertificateReport, load, save
+from derand.estimators import StumpClassifier
+from derand.jobs import report_file
+from tests.jobs.tables import make_frame
+
+
+def test_a_report_on_a_file_equals_a_report_on_its_rows(data: Path, model: Path, tmp_path: Path) -> None:
+    """Features, labels, subgroups (of features and of other columns) and the baseline come from the files."""
+    path = tmp_path / "report.json"
+    summary = report_file(model, data, path, target="label", train=data, groups=["job", "member", "word"], radius=0.1)
+    report = json.loads(path.read_text(encoding="utf-8"))
+    frame, classifier = make_frame(), load(model)
+    rows = frame[list(classifier.feature_names_in_)].astype({"floor": str, "member": str})
+    direct = CertificateReport(classifier, rows, frame["label"], radius=0.1).to_dict()
+    assert report["data"] == direct["data"]
+    assert report["radii"] == direct["radii"]
+    assert summary["guarantee"] == report["guarantee"]["paragraph"] == direct["guarantee"]["paragraph"]
+    assert [group["column"] for group in report["subgroups"]] == ["job", "member", "word"]
+    assert report["subgroups"][2]["groups"][0]["n_rows"] == 300
+    assert [one["key"] for one in report["accuracy"]["baselines"]] == ["constant", "without-noise"]
+
+
+def test_a_report_of_a_model_without_names_shows_those_of_the_file(tmp_path: Path) -> None:
+    """Columns are read by position and named as in the file."""
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    save(StumpClassifier().fit(X, X[:, 0] > 0), tmp_path / "model.json")
+    pd.DataFrame(X, columns=["länge", "breite"]).to_csv(tmp_path / "data.csv", index=False)
+    report_file(tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "report.json")
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert report["model"]["feature_names"] == ["länge", "breite"]
+    assert not report["data"]["has_labels"]
+
+
+def test_a_report_refuses_what_it_cannot_use(data: Path, model: Path, tmp_path: Path) -> None:
+    """A training table without a target, an unknown column, a folder that is missing."""
+    with pytest.raises(ValueError, match="needs the target"):
+        report_file(model, data, tmp_path / "report.html", train=data)
+    with pytest.raises(ValueError, match="'nothing'"):
+        report_file(model, data, tmp_path / "report.html", groups=["nothing"])
+    with pytest.raises(OSError, match="Cannot write"):
+        report_file(model, data, tmp_path / "missing" / "report.html")
+    assert not (tmp_path / "report.html").exists()

@@ -35,6 +35,7 @@ def bench_joint(plain_rows: int = 100, large_rows: int = 1_000_000) -> Figures:
         the large run, the table included.
     """
     model, rows = train_on_adult()
+    assert model.noise_ is not None  # it votes
     ensemble, table = model.ensemble_, rows_of_adult()
     certify(ensemble, rows[:8], model.noise_, BUDGETS, proof="paper")  # compiles
     seconds, found = time_best(lambda: certify(ensemble, rows, model.noise_, BUDGETS, proof="paper"), repeats=5)

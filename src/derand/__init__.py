@@ -27,6 +27,7 @@ _HOMES = {
     "distribution": "certificates",
     "certified_accuracy": "metrics",
     "average_certified_radius": "metrics",
+    "AdditiveClassifier": "estimators",
     "StumpClassifier": "estimators",
     "RobTreeBoostClassifier": "estimators",
     "RobAdaBoostClassifier": "estimators",
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from derand.certificates import Distribution as Distribution
     from derand.certificates import certify as certify
     from derand.certificates import distribution as distribution
+    from derand.estimators import AdditiveClassifier as AdditiveClassifier
     from derand.estimators import RobAdaBoostClassifier as RobAdaBoostClassifier
     from derand.estimators import RobTreeBoostClassifier as RobTreeBoostClassifier
     from derand.estimators import StumpClassifier as StumpClassifier

@@ -243,11 +243,38 @@ def _as_column(column: Any, name: str) -> Column:
 def _find_column(column: Column, known: Mapping[str, int], name: str) -> Column:
     if not isinstance(column, str) or (column == EVERY and name == "limits"):
         return column
+    return _look_up(column, known, f"`{name}` of Threat")
+
+
+def _look_up(column: str, known: Mapping[str, int], what: str) -> int:
     if column not in known:
         near = difflib.get_close_matches(column, known, n=1)
         meant = f"; did you mean {near[0]!r}?" if near else f": the columns are {', '.join(known) or 'numbers alone'}."
-        raise ValueError(f"`{name}` of Threat names the column {column!r}, which does not exist{meant}")
+        raise ValueError(f"{what} names the column {column!r}, which does not exist{meant}")
     return known[column]
+
+
+def find_column(column: Any, names: Sequence[str] | None, n_features: int, what: str) -> int:
+    """The number of a column that is given by name or number, for a table with these names.
+
+    Parameters
+    ----------
+    column : int or str
+    names : sequence of str or None
+    n_features : int
+    what : str
+        Names the parameter in errors, such as "`monotone`".
+
+    Examples
+    --------
+    >>> find_column("age", ["income", "age"], 2, "`monotone`")
+    1
+    """
+    if isinstance(column, str):
+        return _look_up(column, {name: at for at, name in enumerate(names or ())}, what)
+    if isinstance(column, bool) or not isinstance(column, int | np.integer) or not 0 <= column < n_features:
+        raise ValueError(f"{what} must name columns, or number them from 0 to {n_features - 1}, got {column!r}.")
+    return int(column)
 
 
 def _as_limit(limit: Any, column: Any) -> Limit:

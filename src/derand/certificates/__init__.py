@@ -10,7 +10,7 @@ label. Must not know training, true labels or files.
 
 from derand.certificates._attack import Flip, find_flip
 from derand.certificates._explain import Change, Explanation, explain
-from derand.certificates._labels import find_labels, place_scores
+from derand.certificates._labels import find_labels, measure_margins, place_scores
 from derand.certificates._problem import PackedTerms, Problem, pack_terms
 from derand.certificates._results import Certificates, Distribution
 from derand.certificates._rule import Bounds, Engine, Rule
@@ -43,6 +43,7 @@ __all__ = [
     "find_flip",
     "find_labels",
     "find_rule",
+    "measure_margins",
     "pack_terms",
     "place_scores",
     "vote_share",

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, FloatArray, IntArray
+from derand._arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.certificates._by_mean import expect_scores
 from derand.certificates._problem import find_problems
 from derand.certificates._rule import Engine
 from derand.certificates._rules import find_rule
 from derand.certificates._votes import decide_votes, vote_share
 from derand.kernels import load_backend
-from derand.model import Model
+from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise
 from derand.threads import count_threads
 
@@ -29,6 +29,28 @@ def find_labels(
         found.find_labels(problem, rows, noise, engine) for member in model.members for problem in find_problems(member)
     ]
     return labels[0] if model.weights is None else decide_votes(np.stack(labels), model.weights)
+
+
+def measure_margins(model: AdditiveEnsemble, rows: FloatArray, noise: Noise | None) -> FloatArray:
+    """Distance of the expected score from the threshold, divided by the levels: positive exactly for label 1.
+
+    Parameters
+    ----------
+    model : AdditiveEnsemble
+    rows : array of shape (n_rows, n_features)
+        Checked already.
+    noise : Noise or None
+        None for the score itself.
+
+    Returns
+    -------
+    array of shape (n_rows,)
+    """
+    is_one = find_labels(model, rows, noise, rule="mean") == 1
+    (problem,) = find_problems(model)
+    score = expect_scores(problem.terms, rows, noise) + problem.terms.fixed_scores(rows)
+    margin = (score - problem.threshold) / model.levels
+    return np.where(is_one, np.maximum(margin, TINY), np.minimum(margin, 0.0))
 
 
 def place_scores(model: Model, rows: FloatArray, noise: Noise | None) -> FloatArray:

@@ -7,6 +7,7 @@ the rest.
 from __future__ import annotations
 
 from derand.estimators._ada_boost import RobAdaBoostClassifier
+from derand.estimators._additive import AdditiveClassifier
 from derand.estimators._base import DEFAULT_NOISE, CertifiedClassifier
 from derand.estimators._scoring import make_certified_scorer
 from derand.estimators._stumps import StumpClassifier
@@ -15,6 +16,7 @@ from derand.estimators._tree_boost import RobTreeBoostClassifier
 __all__ = [
     "DEFAULT_NOISE",
     "TRAINERS",
+    "AdditiveClassifier",
     "CertifiedClassifier",
     "RobAdaBoostClassifier",
     "RobTreeBoostClassifier",
@@ -23,6 +25,7 @@ __all__ = [
 ]
 
 TRAINERS: dict[str, type[CertifiedClassifier]] = {
+    "additive": AdditiveClassifier,
     "stumps": StumpClassifier,
     "tree-boost": RobTreeBoostClassifier,
     "ada-boost": RobAdaBoostClassifier,

@@ -73,7 +73,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
     refuse what makes no sense in `_check_parameters`, and train in `_train`.
     """
 
-    noise: Noise | str | None
+    noise: Any
     class_weight: ClassWeight
     scaling: str | None
     categorical_features: Columns
@@ -81,8 +81,18 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
     n_jobs: int | None
 
     @abstractmethod
-    def _train(self, table: TrainingTable, noise: Noise) -> Training:
+    def _train(self, table: TrainingTable, noise: Any) -> Training:
         """Train, and keep what was found besides the model and its warnings; class 1 is `classes_[1]`."""
+
+    @property
+    def default_threat(self) -> Threat:
+        """What `certify` certifies against where nothing is asked for: changes in the norm of the noise."""
+        return Threat()
+
+    @property
+    def units(self) -> tuple[float, ...] | None:
+        """What counts as a change of 1 of each feature; None for 1 everywhere."""
+        return tuple(self.units_.tolist()) if self.noise_ is None else self.noise_.units
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on a table.
@@ -133,17 +143,23 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         class_weight = _resolve_class_weight(self.class_weight, classes, totals)
         n_categories = {column: len(values) for column, values in encoding.categories.items()}
         table = TrainingTable(matrix, target, class_weight, weights, n_categories, encoding.names)
-        noise = self._resolve_noise(table)
+        noise, units = self._resolve_noise(table)
+        self.classes_, self.encoding_, self.noise_ = classes, encoding, noise
+        if noise is None:
+            self.units_ = np.ones(table.n_features) if units is None else np.array(units)
         training = self._train(table, noise)
         self.ensemble_ = training.model
-        self.classes_, self.encoding_, self.noise_ = classes, encoding, noise
-        return (*warn_of_one_label(self, table, totals), *training.warnings)
+        return (*self._warn_of_one_label(table, totals, training), *training.warnings)
+
+    def _warn_of_one_label(self, table: TrainingTable, totals: FloatArray, training: Training) -> tuple[str, ...]:
+        """What to say where all rows get one label; `totals` holds the weight of each class."""
+        return warn_of_one_label(self, table, totals)
 
     @classmethod
     def from_parts(
         cls,
         ensemble: Model,
-        noise: Noise,
+        noise: Noise | None,
         classes: NDArray[Any],
         encoding: TableEncoding,
         /,
@@ -155,7 +171,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         ensemble : AdditiveEnsemble or WeightedVote
-        noise : Noise
+        noise : Noise or None
             With units, where it has them.
         classes : array of shape (2,)
         encoding : TableEncoding
@@ -214,7 +230,8 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _certify_by_law(self, rows: FloatArray) -> list[Certificates]:
         """Certificates that follow from probabilities alone: these rank rows as probabilities do."""
-        return self.certify_encoded(rows, [Threat()], proof="paper")
+        assert self.noise_ is not None  # a vote has one
+        return self.certify_encoded(rows, [Threat(norm=self.noise_.norm)], proof="paper")
 
     def decision_function(self, X: Any) -> FloatArray:
         """Radius by the paper's proof, positive for `classes_[1]` and negative for `classes_[0]`.
@@ -236,6 +253,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         if self.rule == "mean":
             return place_scores(self.ensemble_, rows, self.noise_)
         (certificates,) = self._certify_by_law(rows)
+        assert self.noise_ is not None  # a vote has one
         radius = np.minimum(certificates.radius, INFINITE_RADIUS * self.noise_.magnitude)
         positive = np.maximum(radius, TINY)
         return np.where(certificates.label == self.classes_[1], positive, -radius)
@@ -291,11 +309,13 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
             A category that training did not see, or a missing one, is allowed.
         l0 : int or sequence of int
             How many categorical features may change at the same time; more than there are counts as all of them. None
-            is 0.
+            is that of `default_threat`: what an AdditiveClassifier was trained against, 0 for all others.
         unseen : bool
-            Whether a categorical feature may change to a value that training did not see. None is True.
+            Whether a categorical feature may change to a value that training did not see. None is True, in the same
+            way.
         threat : Threat or None
-            What may change, instead of `l0` and `unseen`; columns by name, where the table has names.
+            What may change, instead of `l0` and `unseen`; columns by name, where the table has names. None is
+            `default_threat`.
         rule : {"vote", "mean"} or None
             None is the estimator's own, so that labels are those of `predict`.
         proof : {"best", "paper"}
@@ -312,7 +332,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         Certificates with labels of `classes_`, or a list of them where `l0` is a sequence
         """
         check_is_fitted(self)
-        threats = as_threats(l0, unseen, threat)
+        threats = self._ask_threats(l0, unseen, threat)
         check_request(rule or self.rule, proof, self._choose_noise(noise), [self._name_columns(one) for one in threats])
         found = self.certify_encoded(
             self.encode_rows(X), threats, rule=rule, proof=proof, noise=noise, backend=backend, n_jobs=n_jobs
@@ -372,14 +392,29 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
             rows[0],
             self._choose_noise(noise),
             rule=rule or self.rule,
-            threat=self._name_columns(threat or Threat()),
+            threat=self._name_columns(threat or self.default_threat),
         )
         return replace(found, label=self.classes_[found.label])
 
     def _name_columns(self, threat: Threat) -> Threat:
         """The threat by numbers of columns and codes of categories, counting in the classifier's units."""
         named = threat.name_columns(self.encoding_.names, self.encoding_.categories)
-        return named if named.units is not None else replace(named, units=self.noise_.units)
+        norm = self.default_threat.norm if named.norm == "auto" else named.norm
+        return replace(named, norm=norm, units=self.units if named.units is None else named.units)
+
+    def _ask_threats(self, l0: int | Sequence[int] | None, unseen: bool | None, threat: Threat | None) -> list[Threat]:
+        """The threats that are asked for; what is not said is as in `default_threat`."""
+        asked, own = as_threats(l0, unseen, threat), self.default_threat
+        if threat is not None:
+            return asked
+        return [
+            replace(
+                own,
+                l0=own.l0 if l0 is None else one.l0,
+                unseen=own.unseen if unseen is None else one.unseen,
+            )
+            for one in asked
+        ]
 
     def decode_rows(self, rows: FloatArray) -> Any:
         """Rows as the model reads them, such as witnesses, back in the words of the table that it was trained on.
@@ -415,7 +450,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         other = as_noise_or_none(noise)
         if other is None or other.units is not None:
             return other
-        return other.with_units(self.noise_.units)
+        return other.with_units(self.units)
 
     def encode_rows(self, X: Any) -> FloatArray:
         """Rows to predict or certify as the model reads them."""
@@ -428,11 +463,19 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
             known = ", ".join(map(repr, SCALINGS[:-1]))
             raise ValueError(f"`scaling` must be None, {known} or {SCALINGS[-1]!r}, got {self.scaling!r}.")
         find_rule(self.rule)
+        self._check_noise()
+
+    def _check_noise(self) -> None:
         if isinstance(self.noise, str) and self.noise == "none":
             raise ValueError(
                 f"`noise` of {type(self).__name__} must be a noise, got 'none': it is trained under noise. To certify "
                 "the model without smoothing, fit it and use `certify(X, noise='none', rule='mean')`."
             )
+        self._make_noise()
+
+    def _make_noise(self) -> Noise | None:
+        """The noise that is asked for, without the units of `scaling`."""
+        return DEFAULT_NOISE if self.noise is None else as_noise(self.noise)
 
     def _check_table(self, X: Any, reset: bool) -> Any:
         """X as a frame, or as an array of two dimensions whose cells are not looked at yet."""
@@ -444,21 +487,23 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
             return X
         return validate_data(self, as_rows(X), reset=reset, dtype=None, ensure_all_finite=False)
 
-    def _resolve_noise(self, table: TrainingTable) -> Noise:
-        """The noise with the units that `scaling` asks for."""
-        noise = DEFAULT_NOISE if self.noise is None else as_noise(self.noise)
+    def _resolve_noise(self, table: TrainingTable) -> tuple[Noise | None, tuple[float, ...] | None]:
+        """The noise with the units that `scaling` asks for, and these units."""
+        noise = self._make_noise()
+        own = None if noise is None else noise.units
         if self.scaling is None:
-            if noise.units is not None and len(noise.units) != table.n_features:
+            if own is not None and len(own) != table.n_features:
                 raise ValueError(
                     f"`units` of the noise must have one entry per column of `X`, {table.n_features} in all, "
-                    f"got {len(noise.units)}."
+                    f"got {len(own)}."
                 )
-            return noise
-        if noise.units is not None:
+            return noise, own
+        if own is not None:
             raise ValueError(
                 f"`scaling` is {self.scaling!r} and the noise has `units` of its own: give one of the two."
             )
-        return noise.with_units(measure_units(table, self.scaling).tolist())
+        units = tuple(measure_units(table, self.scaling).tolist())
+        return (None if noise is None else noise.with_units(units)), units
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

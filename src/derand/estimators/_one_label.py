@@ -28,7 +28,7 @@ class Fitted(Protocol):
     """What is asked of a fitted classifier."""
 
     ensemble_: Model
-    noise_: Noise
+    noise_: Noise | None
     classes_: NDArray[Any]
     class_weight: Any
     rule: str
@@ -70,7 +70,8 @@ def warn_of_one_label(classifier: Fitted, table: TrainingTable, totals: FloatArr
     else:
         start = f"Every training row gets the label {label}"
     text = (
-        f"{start} (rule {classifier.rule!r}, {classifier.noise_}); the larger class, {quote_short(names[larger])}, has "
+        f"{start} (rule {classifier.rule!r}, {classifier.noise_ or 'no noise'}); "
+        f"the larger class, {quote_short(names[larger])}, has "
         f"{format_percent(float(totals[larger] / totals.sum()))} of the rows. "
         f"Try {_list_cures(classifier, is_constant=is_constant, is_even=bool(totals[0] == totals[1]))}."
     )

@@ -1,7 +1,7 @@
 """Training as functions with frozen results: tables and a noise in, models out. Must not know scikit-learn.
 
-`train_additive`, `train_stumps`, `boost_stumps` and `boost_vote` train; histograms and splits are what they consist of. What a user
-should be warned of stands in their results.
+`train_additive`, `train_stumps`, `boost_stumps` and `boost_vote` train; bins, histograms and splits are what they
+consist of. What a user should be warned of stands in their results.
 """
 
 from __future__ import annotations

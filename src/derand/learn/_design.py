@@ -69,7 +69,7 @@ class NumberColumn:
     @property
     def n_weights(self) -> int:
         """Of the jumps, the ramp, and what is missing."""
-        return self.basis.shape[2] + (self.bins.missing > 0)
+        return int(self.basis.shape[2]) + (self.bins.missing > 0)
 
     def list_penalties(self, regularization: float) -> FloatArray:
         jumps = np.full(self.cuts.size, regularization * self.cuts.size)
@@ -165,7 +165,7 @@ class Design:
 
     @property
     def starts(self) -> IntArray:
-        """Where the weights of each column begin among all weights, the intercept being the first; one more at the end."""
+        """Where the weights of each column begin among all, the intercept being the first; one more at the end."""
         return np.cumsum([1, *(column.n_weights for column in self.columns)], dtype=np.int64)
 
     @property
@@ -296,7 +296,7 @@ def _design_number(
     side = _choose_places(norm) if any(end.any() for end in box) else np.zeros(1)
     shifts = np.concatenate([-box[0][:, None] * side[:0:-1], box[1][:, None] * side], axis=1)
     has_cost = norm is not None and np.isfinite(norm)
-    costs = np.abs(shifts / unit) ** norm if has_cost else np.zeros_like(shifts)  # type: ignore[operator]
+    costs = np.abs(shifts / unit) ** norm if has_cost else np.zeros_like(shifts)
     own = side.size - 1
     basis = _look_at(bins.centers[:, None] + shifts, cuts, stairs, noise, bins.feature)
     means = bins.shares @ basis[:, own, :] / bins.shares.sum() if bins.shares.size else np.zeros(basis.shape[2])

@@ -228,7 +228,9 @@ def _line_up(design: Design, offsets: IntArray) -> Columns:
     sizes = np.array([one.basis.shape for one in numbers], dtype=np.int64).reshape(-1, 3)
     points, numbers_in = sizes[:, 0] * sizes[:, 1], sizes.prod(axis=1)
     return Columns(
-        *(np.ascontiguousarray(sizes[:, axis]) for axis in range(3)),
+        sizes[:, 0].copy(),
+        sizes[:, 1].copy(),
+        sizes[:, 2].copy(),
         np.cumsum(points) - points,
         design.starts[: len(numbers)].copy(),
         offsets[: len(numbers)].copy(),

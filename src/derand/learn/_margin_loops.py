@@ -279,7 +279,7 @@ def _add_rows(
     first_group: int,
     margins: FloatArray,
 ) -> tuple[float, float]:
-    """Log-loss of the margins of some rows and its slopes by all tables; returns the loss and the slope by the intercept.
+    """Add the slopes of the log-loss of some rows to those by all tables; give the loss and its slope by the intercept.
 
     `tables` holds what each code of a numerical column is worth, per group of rows; `swap_tables` the same for
     categorical columns. `slopes` begins at `first_group`.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from derand._arrays import FloatArray, IntArray
 from derand.learn._design import CategoryColumn, Design, design_model, leave_in_place
@@ -32,7 +32,7 @@ _FOLDS, _FEWER_FOLDS, _FEW_ROWS = 5, 3, 5_000
 _FEW_BINS = 96  # of columns that are moved, in tables of few rows
 _FEWEST_BINS, _MOST_BINS = 32, 25_000  # of each such column, and of all together
 _FEW_CUTS, _MANY_CUTS, _MANY_ROWS = 32, 128, 10_000
-_MOST_WEIGHTS = 6_000  # of all columns together, where the number of cuts is free
+_MOST_WEIGHTS = 12_000  # of all columns together, where the number of cuts is free
 _CHOICE_ROWS = 20_000  # rows on which the penalty is chosen
 _LARGE = 60_000  # rows of which a sample is fitted first
 _CHECKED_ROWS = 5_000
@@ -383,7 +383,9 @@ def _score(design: Design, rows: BinnedTable, weights: FloatArray) -> FloatArray
     return np.asarray((2.0 * rows.target - 1.0) * margins)
 
 
-def _fit_logistic(scores: FloatArray, target: FloatArray, weights: FloatArray, with_shift: bool) -> tuple[float, float]:
+def _fit_logistic(
+    scores: FloatArray, target: NDArray[np.uint8], weights: FloatArray, with_shift: bool
+) -> tuple[float, float]:
     """Slope and shift of the most likely logarithms of odds `slope * score + shift`."""
     sides = 2.0 * target - 1.0
     total = weights.sum()

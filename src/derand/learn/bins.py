@@ -55,9 +55,10 @@ class NumberBins:
         by_mass = max(1, int(np.ceil(_BY_MASS * n_cuts)))
         running = np.cumsum(self.shares)[:-1] / self.shares.sum()
         wanted = (np.arange(by_mass) + 1) / (by_mass + 1)
-        chosen = np.minimum(np.searchsorted(running, wanted - _TIE), self.edges.size - 1)
-        evenly = np.linspace(0, self.edges.size - 1, n_cuts - by_mass).round().astype(np.int64)
-        return self.edges[np.union1d(chosen, evenly)]
+        chosen = np.unique(np.minimum(np.searchsorted(running, wanted - _TIE), self.edges.size - 1))
+        # where many values are equal, quantiles coincide: what is left is spread over the bins
+        evenly = np.linspace(0, self.edges.size - 1, n_cuts - chosen.size + 2).round().astype(np.int64)
+        return np.asarray(self.edges[np.union1d(chosen, evenly[1:-1])])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

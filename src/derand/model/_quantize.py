@@ -51,9 +51,9 @@ def round_shapes(
     Parameters are those of `AdditiveEnsemble.from_shapes`. Edges at which no rounded score changes are left out, and so
     are functions that are constant.
     """
-    for one in (*shapes, *tables):
-        if not np.isfinite([*one.values, *([] if one.missing is None else [one.missing])]).all():
-            raise ValueError(f"`values` of the shape of feature {one.feature} must be finite, got nan or infinity.")
+    for feature, values, missing in [(one.feature, one.values, one.missing) for one in (*shapes, *tables)]:  # type: ignore[attr-defined]
+        if not np.isfinite([*values, 0.0 if missing is None else missing]).all():
+            raise ValueError(f"`values` of the shape of feature {feature} must be finite, got nan or infinity.")
     if not math.isfinite(intercept):
         raise ValueError(f"`intercept` must be finite, got {intercept!r}.")
     terms: list[Term] = []

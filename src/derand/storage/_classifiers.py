@@ -7,6 +7,7 @@ of an array would be padding they are arrays of objects: what is allocated stays
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -18,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand.model import Model
-from derand.noise import Noise, as_noise
+from derand.noise import Noise
 from derand.storage._fields import Field, construct, shorten
 from derand.storage._models import build_model, build_noise, describe_model, describe_noise
+from derand.threat import Threat
 
 if TYPE_CHECKING:
     from derand.estimators import CertifiedClassifier
@@ -51,7 +53,7 @@ def describe_classifier(model: CertifiedClassifier) -> dict[str, Any]:
         "estimator": type(model).__name__,
         "parameters": {name: _describe_value(value, name) for name, value in model.get_params(deep=False).items()},
         "classes": _describe_array(model.classes_, "classes_"),
-        "noise": describe_noise(model.noise_),
+        "noise": None if model.noise_ is None else describe_noise(model.noise_),
         "feature_names": None if names is None else list(names),
         "categories": [
             {"feature": feature, "values": list(values)} for feature, values in model.encoding_.categories.items()
@@ -75,8 +77,8 @@ def build_classifier(field: Field) -> CertifiedClassifier:
     parameters = fields["parameters"].members(*asked)
     ensemble = _build_ensemble(fields["ensemble"])
     classes = _build_classes(fields["classes"])
-    noise = build_noise(fields["noise"])
-    if noise.units is not None and len(noise.units) != ensemble.n_features:
+    noise = fields["noise"].or_none(build_noise)
+    if noise is not None and noise.units is not None and len(noise.units) != ensemble.n_features:
         fields["noise"].refuse(f"have `units` of {ensemble.n_features} entries, one per feature")
     build = partial(
         kind.from_parts,
@@ -91,13 +93,11 @@ def build_classifier(field: Field) -> CertifiedClassifier:
 
 
 def _build_parameters(fields: Mapping[str, Field]) -> dict[str, Any]:
-    """The parameters of a constructor: numbers finite, and a noise, which it does not look at, one that exists."""
+    """The parameters of a constructor: numbers finite, but for a norm."""
     values = {name: _build_value(field) for name, field in fields.items()}
     for name, value in values.items():
-        if not _is_finite(value):
+        if not _is_finite(value) and (name, value) != ("norm", math.inf):
             fields[name].refuse("hold finite numbers")
-    if values["noise"] is not None:
-        construct(partial(as_noise, values["noise"]), fields["noise"])
     return values
 
 
@@ -292,6 +292,18 @@ def _describe_dict(value: dict[Any, Any], name: str) -> list[list[Any]]:
     return [[_describe_value(key, name), _describe_value(item, name)] for key, item in value.items()]
 
 
+def _describe_threat(threat: Threat, name: str) -> dict[str, Any]:
+    return {one.name: _describe_value(getattr(threat, one.name), name) for one in dataclasses.fields(threat)}
+
+
+def _build_threat(field: Field) -> Threat:
+    """A threat by its fields; those that later releases added may be missing."""
+    known = [one.name for one in dataclasses.fields(Threat)]
+    given = [name for name in known if isinstance(field.value, dict) and name in field.value]
+    fields = field.members(*given)
+    return construct(partial(Threat, **{name: _build_value(one) for name, one in fields.items()}), field)
+
+
 def _build_float(field: Field) -> float:
     return _STRANGE_FLOATS[field.choice(list(_STRANGE_FLOATS))]
 
@@ -302,6 +314,7 @@ _BUILDERS: Mapping[str, Callable[[Field], Any]] = {
     "dict": _build_dict,
     "array": _build_array,
     "noise": build_noise,
+    "threat": _build_threat,
 }
 
 _DESCRIBERS: Mapping[type, tuple[str, Callable[[Any, str], Any]]] = {
@@ -310,4 +323,5 @@ _DESCRIBERS: Mapping[type, tuple[str, Callable[[Any, str], Any]]] = {
     dict: ("dict", _describe_dict),
     np.ndarray: ("array", _describe_array),
     Noise: ("noise", lambda value, _: describe_noise(value)),
+    Threat: ("threat", _describe_threat),
 }

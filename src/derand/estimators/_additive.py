@@ -1,0 +1,274 @@
+"""AdditiveClassifier: the face of training for a certified margin, `derand.learn.train_additive`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.utils import check_random_state
+
+from derand._arrays import FloatArray
+from derand.certificates import measure_margins
+from derand.estimators._base import CertifiedClassifier, ClassWeight, Columns, Training
+from derand.learn import AdditiveOptions, AdditiveTraining, TrainingTable, train_additive
+from derand.model import AdditiveEnsemble
+from derand.noise import Gaussian, Noise, as_noise_or_none
+from derand.threads import count_threads
+from derand.threat import Column, Threat, as_budget, find_column
+
+_DIRECTIONS = {"increasing": 1, "decreasing": -1, 1: 1, -1: -1, 0: 0}
+
+
+class AdditiveClassifier(CertifiedClassifier):
+    """An additive logistic model, as accurate as boosting, trained on the margin that it can certify.
+
+    Every numerical column gets a step function, every categorical one a table, a missing value a cell of its own; their
+    sum is the logarithm of odds. They are fitted by the log-loss not of the rows as they are, but of each row after the
+    worst change that the radius allows, so that what is certified is what was trained for.
+
+    Parameters
+    ----------
+    radius : float
+        How large a change to train against, in units of `scaling`; 0 is a plain additive model.
+    norm : {1, 2, inf}
+        How changes of numbers are measured.
+    rule : {"mean", "vote"}
+        How a label is found: "mean" is that of the expected score under noise, "vote" the one that most noisy copies
+        get, the paper's rule, certified by both proofs.
+    noise : "auto", "none", Noise or str
+        "auto" follows the radius: Gaussian noise of half of it, none at radius 0. "none" is no smoothing.
+    scaling : None, "standard", "range" or "robust"
+        Let noise and radii count in deviations, ranges or interquartile ranges of the training columns.
+    n_cuts : int or "auto"
+        Where the function of a column may change, at most; "auto" is 32, and 128 for more than 10,000 rows.
+    regularization : float or "cv"
+        How strongly changes of the functions are penalised; "cv" takes what loses least on rows left out.
+    class_weight : None, "balanced" or dict
+        Moves the decision. `predict_proba` stays calibrated to the data as they are: the two then differ.
+    l0 : int
+        How many categorical features may change at the same time.
+    frozen : sequence of columns
+        Columns that do not change, by name or number.
+    monotone : dict of column to {"increasing", "decreasing"}, or None
+        Numerical columns whose function must only rise or only fall; 1 and -1 mean the same.
+    threat : Threat or None
+        What may change, instead of `norm`, `l0` and `frozen`: limits, domains, other units. Steps and budgets of
+        missing values count when it is certified, not in training.
+    categorical_features : "from_dtype", None, or a list of names or column numbers, or a mask
+        "from_dtype" takes columns of text, of booleans, and of a category type.
+    n_jobs : int or None
+        Threads; None or -1 uses all cores. The model does not depend on it.
+    random_state : int, RandomState or None
+        Of the folds that `regularization="cv"` draws; None is 0, so that a fit can be repeated.
+
+    Attributes
+    ----------
+    ensemble_ : AdditiveEnsemble
+        The frozen model; its score divided by its `levels` is the logarithm of odds.
+    noise_ : Noise or None
+    classes_ : array of shape (2,)
+    encoding_ : TableEncoding
+        Column names and categories.
+    regularization_ : float
+        As given, or as chosen.
+    path_ : dict
+        What was tried to choose it: "regularization", "ramp" (whether functions had a linear part), "loss" and "error"
+        (mean log-loss of certified margins on rows left out, and its standard error).
+    feature_importances_ : array of shape (n_features,)
+        Mean size of what each column adds to the score, as a share of all.
+    calibration_ : array of shape (2,)
+        Slope and shift from the decision's logarithm of odds to that of `predict_proba`.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from derand import AdditiveClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> clf = AdditiveClassifier(radius=0.25, regularization=0.1).fit(X, y)
+    >>> certificates = clf.certify(X)
+    >>> bool(((certificates.label == y) & (certificates.radius >= 0.25)).mean() > 0.9)
+    True
+    """
+
+    ensemble_: AdditiveEnsemble
+
+    def __init__(
+        self,
+        *,
+        radius: float = 0.25,
+        norm: float = 2,
+        rule: str = "mean",
+        noise: Noise | str = "auto",
+        scaling: str | None = "robust",
+        n_cuts: int | str = "auto",
+        regularization: float | str = "cv",
+        class_weight: ClassWeight = None,
+        l0: int = 0,
+        frozen: Sequence[Column] = (),
+        monotone: Mapping[Column, Any] | None = None,
+        threat: Threat | None = None,
+        categorical_features: Columns = "from_dtype",
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.radius = radius
+        self.norm = norm
+        self.rule = rule
+        self.noise = noise
+        self.scaling = scaling
+        self.n_cuts = n_cuts
+        self.regularization = regularization
+        self.class_weight = class_weight
+        self.l0 = l0
+        self.frozen = frozen
+        self.monotone = monotone
+        self.threat = threat
+        self.categorical_features = categorical_features
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @property
+    def default_threat(self) -> Threat:
+        """What it was trained against, and what `certify` certifies where nothing else is asked for."""
+        if self.threat is None:
+            return Threat(norm=self.norm, l0=self.l0, frozen=tuple(self.frozen))
+        return self.threat if self.threat.norm != "auto" else replace(self.threat, norm=self.norm)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.threat is not None:
+            for name, default in (("norm", 2), ("l0", 0), ("frozen", ())):
+                if getattr(self, name) != default and list(np.ravel(getattr(self, name))) != list(np.ravel(default)):
+                    raise ValueError(f"Give `{name}` or `threat`, got both: write Threat({name}=...) alone.")
+            if not isinstance(self.threat, Threat):
+                raise TypeError(f"`threat` must be a Threat such as Threat(norm=inf), got {self.threat!r}.")
+        as_budget(self.l0)
+        if self.default_threat.norm not in (1, 2, np.inf, None):
+            raise ValueError(
+                f"`norm` of AdditiveClassifier must be 1, 2 or inf, got {self.default_threat.norm!r}: those can be "
+                "trained for. Any trained model can be certified in norm 0 by `certify(X, threat=Threat(norm=0))`."
+            )
+        for name, word in (("n_cuts", "auto"), ("regularization", "cv")):
+            if isinstance(getattr(self, name), str) and getattr(self, name) != word:
+                raise ValueError(f"`{name}` must be {word!r} or a number, got {getattr(self, name)!r}.")
+        if not isinstance(self.n_cuts, str):
+            _require_number(self.n_cuts, "n_cuts", least=1, whole=True)
+        if not isinstance(self.regularization, str):
+            _require_number(self.regularization, "regularization", least=1e-12)
+        if self._make_noise() is None and self.rule == "vote":
+            raise ValueError(
+                "`noise` must not be 'none' under the rule 'vote', which counts noisy copies: give a noise such as "
+                "'gaussian:0.25', or use rule='mean'. noise='auto' is none where `radius` is 0."
+            )
+
+    def _check_noise(self) -> None:
+        _require_number(self.radius, "radius", least=0.0)
+        self._make_noise()
+
+    def _make_noise(self) -> Noise | None:
+        """The noise that is asked for, without units."""
+        if isinstance(self.noise, str) and self.noise == "auto":
+            return Gaussian(self.radius / 2) if self.radius > 0 else None
+        return as_noise_or_none(self.noise)
+
+    def _find_columns(self, table: TrainingTable) -> dict[int, int]:
+        """The monotone columns by number, each with its direction."""
+        if self.monotone is None:
+            return {}
+        if not isinstance(self.monotone, Mapping):
+            raise TypeError(f"`monotone` must be a dict of column to direction, got {self.monotone!r}.")
+        found = {}
+        for column, direction in self.monotone.items():
+            number = find_column(column, table.names, table.n_features, "`monotone`")
+            if number in table.n_categories:
+                raise ValueError(
+                    f"`monotone` must name numerical columns, got {column!r}, which is categorical: it has no order."
+                )
+            if isinstance(direction, bool) or direction not in _DIRECTIONS:
+                raise ValueError(
+                    f"`monotone` must be 'increasing' (1) or 'decreasing' (-1), got {direction!r} for {column!r}."
+                )
+            found[number] = _DIRECTIONS[direction]
+        return {number: direction for number, direction in found.items() if direction}
+
+    def _train(self, table: TrainingTable, noise: Noise | None) -> AdditiveTraining:
+        threat = self._name_columns(self.default_threat)
+        numerical = [column for column in range(table.n_features) if column not in table.n_categories]
+        threat.check_columns(table.n_features, table.n_categories, numerical)
+        state = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
+        training = train_additive(
+            table,
+            noise,
+            threat,
+            AdditiveOptions(
+                radius=float(self.radius),
+                n_cuts=None if isinstance(self.n_cuts, str) else int(self.n_cuts),
+                regularization=None if isinstance(self.regularization, str) else float(self.regularization),
+                monotone=self._find_columns(table),
+                seed=state,
+                n_threads=count_threads(self.n_jobs),
+            ),
+        )
+        self.regularization_ = training.regularization
+        self.path_ = {
+            "regularization": training.path.regularization,
+            "ramp": training.path.ramp.astype(bool),
+            "loss": training.path.loss,
+            "error": training.path.error,
+        }
+        self.feature_importances_ = training.importances
+        self.calibration_ = np.array(training.calibration)
+        return training
+
+    def _warn_of_one_label(self, table: TrainingTable, totals: FloatArray, training: Training) -> tuple[str, ...]:
+        """Nothing where training has named the collapse already."""
+        return () if training.warnings else super()._warn_of_one_label(table, totals, training)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Logarithm of the odds of `classes_[1]` by which the label is decided; by the rule "vote" the signed radius.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        array of shape (n_rows,)
+        """
+        if self.rule != "mean":
+            return super().decision_function(X)
+        rows = self.encode_rows(X)
+        return measure_margins(self.ensemble_, rows, self.noise_)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of both classes: the logistic function of the expected score, calibrated on rows left out.
+
+        With class weights they are those of the data as they are, while `predict` weighs the classes. By the rule
+        "vote" they are the exact shares of noisy copies that get each label.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        array of shape (n_rows, 2)
+        """
+        if self.rule != "mean":
+            return super().predict_proba(X)
+        odds = self.decision_function(X)
+        slope, shift = self.calibration_.tolist()
+        odds = slope * odds + shift
+        return np.stack([expit(-odds), expit(odds)], axis=1)
+
+
+def _require_number(value: Any, name: str, *, least: float, whole: bool = False) -> None:
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    if isinstance(value, bool) or not isinstance(value, kinds) or not (np.isfinite(value) and value >= least):
+        what = "a whole number" if whole else "a finite number"
+        raise ValueError(f"`{name}` must be {what}, {least:g} or larger, got {value!r}.")

@@ -20,17 +20,43 @@ _SHIFT = np.uint64(29)
 _FAINT = 30.0  # a share of exp(-30) does not count
 
 
+def _index_edges(edges: FloatArray, starts: IntArray, origins: FloatArray, scales: FloatArray, index: IntArray) -> None:
+    """Fill in how many edges of each column lie in cells before each of `index.shape[1] - 1` even cells.
+
+    A value's cell is the whole part of (value - origin) * scale, which never falls where the value rises: so edges in
+    cells before a value's own are not above it, rounding or not.
+    """
+    last = index.shape[1] - 2
+    for place in range(starts.size - 1):
+        index[place] = 0
+        for at in range(starts[place], starts[place + 1]):
+            cell = min(max((edges[at] - origins[place]) * scales[place], 0.0), last)
+            index[place, int(cell) + 1] += 1
+        for cell in range(1, last + 2):
+            index[place, cell] += index[place, cell - 1]
+
+
 def _find_codes(
-    X: FloatArray, columns: IntArray, edges: FloatArray, starts: IntArray, gaps: IntArray, codes: NDArray[Any]
+    X: FloatArray,
+    columns: IntArray,
+    edges: FloatArray,
+    starts: IntArray,
+    origins: FloatArray,
+    scales: FloatArray,
+    index: IntArray,
+    gaps: IntArray,
+    codes: NDArray[Any],
 ) -> None:
     """Code of each value: how many edges of its column are not above it; `gaps` of the column for NaN."""
+    last = index.shape[1] - 2
     for row in range(X.shape[0]):
         for place in range(columns.size):
             value = X[row, columns[place]]
-            low, high = starts[place], starts[place + 1]
             if value != value:  # noqa: PLR0124 - NaN
                 codes[row, place] = gaps[place]
                 continue
+            cell = int(min(max((value - origins[place]) * scales[place], 0.0), last))
+            low, high = starts[place] + index[place, cell], starts[place] + index[place, cell + 1]
             while low < high:
                 middle = (low + high) // 2
                 if edges[middle] <= value:
@@ -336,6 +362,7 @@ def _choose_groups(
         out[row] = where
 
 
+index_edges: Any = compile_loop()(_index_edges)
 find_codes: Any = compile_loop()(_find_codes)
 hash_rows: Any = compile_loop()(_hash_rows)
 mark_used: Any = compile_loop()(_mark_used)

@@ -28,15 +28,19 @@ def measure_quartile_range(values: FloatArray, weights: FloatArray | None) -> fl
     >>> measure_quartile_range(np.array([1.0, 2.0, 3.0, 4.0, 90.0]), None)
     2.0
     """
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    running = np.arange(1.0, values.size + 1) if weights is None else np.cumsum(weights[order])
-    shares = running / running[-1]
-    return _find_quantile(ordered, shares, 0.75) - _find_quantile(ordered, shares, 0.25)
+    if weights is None:
+        places = [(-(-values.size * part // 4) - 1, min(values.size * part // 4, values.size - 1)) for part in (1, 3)]
+        ordered = np.partition(values, sorted({place for pair in places for place in pair}))
+    else:
+        order = np.argsort(values, kind="stable")
+        ordered, running = values[order], np.cumsum(weights[order])
+        shares = running / running[-1]
+        places = [_find_places(shares, part / 4) for part in (1, 3)]
+    low, high = (ordered[first] + (ordered[last] - ordered[first]) / 2 for first, last in places)
+    return float(high - low)
 
 
-def _find_quantile(ordered: FloatArray, shares: FloatArray, share: float) -> float:
-    """The value at which a share of the weight is reached; `shares` holds what is reached at each value."""
-    last = ordered.size - 1
-    reached, passed = np.minimum(np.searchsorted(shares, [share - _TIE, share + _TIE]), last)
-    return float(ordered[reached] + (ordered[passed] - ordered[reached]) / 2)
+def _find_places(shares: FloatArray, share: float) -> tuple[int, int]:
+    """Where a share of the weight is reached, and where it is passed; `shares` holds what is reached at each value."""
+    reached, passed = np.minimum(np.searchsorted(shares, [share - _TIE, share + _TIE]), shares.size - 1)
+    return int(reached), int(passed)

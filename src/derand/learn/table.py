@@ -106,9 +106,10 @@ def measure_units(table: TrainingTable, scaling: str) -> FloatArray:
     """
     units = np.ones(table.n_features)
     for column in table.numerical.tolist():
-        known = np.isfinite(table.X[:, column])
-        values = table.X[known, column]
-        weights = None if table.sample_weight is None else table.sample_weight[known]
+        values, weights = np.ascontiguousarray(table.X[:, column]), table.sample_weight
+        known = np.isfinite(values)
+        if not known.all():
+            values, weights = values[known], None if weights is None else weights[known]
         span = float(values.max() - values.min()) if values.size else 0.0
         if span > 0:
             units[column] = span if scaling == "range" else _measure_spread(values, weights, scaling)

@@ -158,10 +158,10 @@ class Threat:
                     )
 
     def check_rows(self, rows: Any) -> None:
-        """Refuse rows whose own values lie outside their domain."""
+        """Refuse rows whose own values lie outside their domain; what is missing has none."""
         for column, (least, most) in self.domain.items():
             own = np.asarray(rows[:, int(column)], dtype=np.float64)
-            outside = np.flatnonzero(~((own >= least) & (own <= most)))
+            outside = np.flatnonzero((own < least) | (own > most))
             if outside.size:
                 raise ValueError(
                     f"`domain` of Threat must hold the rows' own values, got [{least}, {most}] for column {column} and "

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand.certificates._gaps import fill_gaps
 from derand.certificates._problem import PackedTerms, Problem
 from derand.certificates._rule import DUAL, EXACT, NO_PROOF, Bounds, Engine, Rule, require_norm
 from derand.certificates._worst import NORMS, find_deployed_case, find_reach, find_smoothed_case, take_reach
@@ -49,7 +50,8 @@ class ByMean(Rule):
         def bound_block(block: slice) -> None:
             require_gradual_underflow()
             x = np.asarray(rows[block], dtype=np.float64)
-            reach = find_reach(threat, x, problem.numerical_features)
+            filled = fill_gaps(terms, x, noise)
+            reach = find_reach(threat, filled.rows, problem.numerical_features, filled.gaps)
             falls, rises = terms.category_shifts(x, budgets, threat)
             cut = (problem.threshold - terms.base - terms.fixed_scores(x))[:, None]
             is_one = find_mean_labels(problem, x, noise)
@@ -58,10 +60,12 @@ class ByMean(Rule):
                 at = np.flatnonzero(is_one == side)
                 moved = (cut + falls + problem.widening if side else cut - rises - problem.widening)[at]
                 part = take_reach(reach, at)
-                radius[block][at], proof[block][at] = _find_radii(terms, x[at], noise, threat, part, side, moved)
+                radius[block][at], proof[block][at] = _find_radii(
+                    terms, filled.rows[at], noise, threat, part, side, moved
+                )
                 if worst is not None and part is not None:
                     shift = problem.threshold - (cut + falls if side else cut - rises)[at]
-                    worst[block][at] = shift + _find_worst(terms, x[at], noise, threat, part, side)[:, None]
+                    worst[block][at] = shift + _find_worst(terms, filled.rows[at], noise, threat, part, side)[:, None]
 
         run_blocks(bound_block, rows.shape[0], _block_rows(rows.shape[0], engine), engine.n_threads)
         nothing = np.full(rows.shape[0], np.nan)
@@ -96,6 +100,7 @@ def find_mean_labels(problem: Problem, rows: FloatArray, noise: Noise | None) ->
     cut = problem.threshold - terms.base - terms.fixed_scores(rows)
     if not terms.n_terms:
         return cut < 0
+    rows = fill_gaps(terms, rows, noise).rows
     if noise is None:
         case = find_deployed_case(terms, 2, np.ones(rows.shape[1]), 1)
         return case.add_scores(rows) > np.floor_divide(cut, terms.step)
@@ -111,9 +116,10 @@ def find_mean_labels(problem: Problem, rows: FloatArray, noise: Noise | None) ->
 
 
 def expect_scores(terms: PackedTerms, rows: FloatArray, noise: Noise | None) -> FloatArray:
-    """Expected score of each row, without its fixed terms, rounded downward (but for the last rounding)."""
+    """Expected score of each row, without its fixed scores, rounded downward (but for the last rounding)."""
     if not terms.n_terms:
         return np.full(rows.shape[0], float(terms.base))
+    rows = fill_gaps(terms, rows, noise).rows
     if noise is None:
         case = find_deployed_case(terms, 2, np.ones(rows.shape[1]), 1)
         return (terms.base + terms.step * case.add_scores(rows)).astype(np.float64)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates._deduction import choose_caps, deduct
+from derand.certificates._gaps import fill_gaps, find_ends
 from derand.certificates._problem import PackedTerms, Problem
 from derand.certificates._rule import DUAL, NO_PROOF, PAPER, Bounds, Engine, Rule, require_norm
 from derand.certificates._worst import NORMS, find_reach, find_smoothed_case, take_reach
@@ -64,21 +65,25 @@ class ByVote(Rule):
         def bound_block(block: slice) -> None:
             require_gradual_underflow()
             x = np.asarray(rows[block], dtype=np.float64)
-            reach = find_reach(threat, x, problem.numerical_features)
+            filled = fill_gaps(terms, x, noise)
+            reach = find_reach(threat, filled.rows, problem.numerical_features, filled.gaps)
             falls, rises = terms.category_shifts(x, columns.budgets, threat)
             cut = (problem.threshold - terms.fixed_scores(x))[:, None]
             highest, lowest = cut + falls + columns.widenings, cut - rises - columns.widenings
             low, high = (highest - terms.base) // terms.step, (lowest - terms.base) // terms.step
-            is_one, failing, path[block] = _failing_masses(_Masses(engine.kernels, terms, x, noise), low, high)
-            constant = np.where(is_one[:, None], low < 0, high >= terms.largest)
+            is_one, failing, path[block] = _failing_masses(
+                _Masses(engine.kernels, terms, filled.rows, noise), low, high
+            )
+            least, most = find_ends(terms, filled.gaps)
+            constant = np.where(is_one[:, None], low < least, high >= most)
             own = np.maximum(noise.radius_of_log(failing) - slack, 0.0)
-            reduced = _carry_over(own, noise, threat, moving, x, reach)
+            reduced = _carry_over(own, noise, threat, moving, filled.rows, reach)
             label[block] = is_one
             log_failure[block] = failing
             radius[block] = np.where(constant, np.inf, reduced)
             proof[block] = np.where(constant | (reduced > 0), PAPER, NO_PROOF)
             if second is not None:
-                second.improve(x, is_one, highest, lowest, reach, radius[block], proof[block])
+                second.improve(filled.rows, is_one, highest, lowest, reach, radius[block], proof[block])
 
         run_blocks(bound_block, rows.shape[0], _block_rows(terms, engine, rows.shape[0]), engine.n_threads)
         return [

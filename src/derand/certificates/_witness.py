@@ -65,14 +65,14 @@ def _move_to_worst(
     steps = threat.steps_of(rows.shape[1])
     for term in member.terms:
         for axis in term.axes:
-            at = axis.feature
-            column = rows[:, at], low[:, at], high[:, at], signs
+            at, there = axis.feature, ~np.isnan(rows[:, axis.feature])
+            column = rows[there, at], low[there, at], high[there, at], signs[there]
             if steps[at]:
-                moved[:, at] = _find_worst_step(noise, axis, term.cell_scores, float(steps[at]), *column)
+                moved[there, at] = _find_worst_step(noise, axis, term.cell_scores, float(steps[at]), *column)
             elif noise is None:
-                moved[:, at] = _find_worst_cell(axis, term.cell_scores, *column)
+                moved[there, at] = _find_worst_cell(axis, term.cell_scores, *column)
             else:
-                moved[:, at] = _find_worst_place(noise, axis, term.cell_scores, *column)
+                moved[there, at] = _find_worst_place(noise, axis, term.cell_scores, *column)
     tables = [term for term in member.terms if not term.axes and term.features[0] not in threat.frozen]
     _change_categories(moved, rows, tables, threat, signs)
     return moved
@@ -175,7 +175,14 @@ def _change_categories(
 
 
 def _list_codes(term: Term, threat: Threat) -> FloatArray:
-    """To what a category may change; NaN is a value that is not in its table."""
+    """To what a category may change."""
     if term.features[0] in threat.may_become:
         return np.asarray(threat.may_become[term.features[0]], dtype=np.float64)
-    return np.append(term.codes, np.nan) if threat.unseen or not term.codes.size else term.codes
+    return (
+        np.concatenate([term.codes, list_outside(term.codes)]) if threat.unseen or not term.codes.size else term.codes
+    )
+
+
+def list_outside(codes: FloatArray) -> FloatArray:
+    """What a category may be that is not in its table: missing, or a code that the table does not have."""
+    return np.array([np.nan, min(float(codes.min(initial=0.0)), 0.0) - 1.0])

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, FloatArray, IntArray
+from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates._curves import Stretch, name_shapes, orient_terms, place_terms, trace_curves
 from derand.certificates._problem import PackedTerms
 from derand.kernels.envelopes import (
@@ -304,9 +304,14 @@ def find_deployed_case(terms: PackedTerms, norm: float | None, units: FloatArray
     return case
 
 
-def find_reach(threat: Threat, rows: FloatArray, columns: Sequence[int]) -> Reach | None:
-    """What a threat allows the numbers of some rows to become; None for anything."""
-    return Reach(*threat.find_box(rows, columns), threat.steps_of(rows.shape[1])) if threat.has_box else None
+def find_reach(threat: Threat, rows: FloatArray, columns: Sequence[int], gaps: BoolArray | None = None) -> Reach | None:
+    """What a threat allows the numbers of some rows to become; None for anything. Missing ones stay in their place."""
+    if gaps is None and not threat.has_box:
+        return None
+    low, high = threat.find_box(rows, columns)
+    if gaps is not None:
+        low[gaps] = high[gaps] = rows[gaps]
+    return Reach(low, high, threat.steps_of(rows.shape[1]))
 
 
 def take_reach(reach: Reach | None, rows: IntArray) -> Reach | None:

@@ -13,10 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
-from derand.certificates._gaps import fill_gaps
+from derand.certificates._gaps import Filled, fill_gaps
+from derand.certificates._missing import add_largest, find_falls, find_floor_falls, list_changing
 from derand.certificates._problem import PackedTerms, Problem
 from derand.certificates._rule import DUAL, EXACT, NO_PROOF, Bounds, Engine, Rule, require_norm
-from derand.certificates._worst import NORMS, find_deployed_case, find_reach, find_smoothed_case, take_reach
+from derand.certificates._worst import (
+    NORMS,
+    DeployedCase,
+    SmoothedCase,
+    find_deployed_case,
+    find_reach,
+    find_smoothed_case,
+    take_reach,
+)
 from derand.kernels import TAIL_ERROR, require_gradual_underflow
 from derand.kernels.steps import Reach
 from derand.noise import Noise
@@ -58,14 +67,17 @@ class ByMean(Rule):
             label[block] = is_one
             for side in (0, 1):
                 at = np.flatnonzero(is_one == side)
-                moved = (cut + falls + problem.widening if side else cut - rises - problem.widening)[at]
-                part = take_reach(reach, at)
-                radius[block][at], proof[block][at] = _find_radii(
-                    terms, filled.rows[at], noise, threat, part, side, moved
-                )
+                own, part = filled.take(at), take_reach(reach, at)
+                fall = _find_fall(terms, own, noise, threat, part, side)
+                moved = cut[at] + falls[at] + fall if side else cut[at] - rises[at] - fall
+                wider = moved + problem.widening if side else moved - problem.widening
+                radius[block][at], how = _find_radii(terms, own.rows, noise, threat, part, side, wider)
+                # beside a ball a fall is that from where the row stands: a bound
+                is_bound = (how == EXACT) & (threat.norm is not None) & (np.asarray(fall) > 0)
+                proof[block][at] = np.where(is_bound, DUAL, how)
                 if worst is not None and part is not None:
-                    shift = problem.threshold - (cut + falls if side else cut - rises)[at]
-                    worst[block][at] = shift + _find_worst(terms, filled.rows[at], noise, threat, part, side)[:, None]
+                    lowest = _find_worst(terms, own.rows, noise, threat, part, side)
+                    worst[block][at] = problem.threshold - moved + lowest[:, None]
 
         run_blocks(bound_block, rows.shape[0], _block_rows(rows.shape[0], engine), engine.n_threads)
         nothing = np.full(rows.shape[0], np.nan)
@@ -144,17 +156,38 @@ def mean_error(terms: PackedTerms) -> float:
     return float((terms.ranges * by_term).sum()) + EPSILON * (2 * terms.scores.size + 64) * float(terms.ranges.sum())
 
 
+def _find_fall(
+    terms: PackedTerms, filled: Filled, noise: Noise | None, threat: Threat, reach: Reach | None, label: int
+) -> Any:
+    """What numbers that go missing or appear take off the worst case at most, (n_rows, 1); 0 without a budget."""
+    gaps = list_changing(terms, threat)
+    if not gaps or not filled.rows.size:
+        return 0
+    if threat.norm is None and terms.n_terms:  # nothing is lost there: each number is at its worst, or missing
+        assert reach is not None  # without a ball there is always one
+        floors = _find_case(terms, noise, threat, filled.rows.shape[1], label).find_floors(filled.rows, reach)
+        falls = find_floor_falls(gaps, filled, terms, floors, label)
+    else:
+        falls = find_falls(gaps, filled, noise, label)
+    return add_largest(falls, threat.missing_budget)[:, None]
+
+
+def _find_case(
+    terms: PackedTerms, noise: Noise | None, threat: Threat, n_features: int, label: int
+) -> DeployedCase | SmoothedCase:
+    norm, units = threat.ball_norm, threat.units_of(n_features)
+    if noise is None:
+        return find_deployed_case(terms, norm, units, label)
+    return find_smoothed_case(terms, noise, norm, units, label)
+
+
 def _find_worst(
     terms: PackedTerms, rows: FloatArray, noise: Noise | None, threat: Threat, reach: Reach, label: int
 ) -> FloatArray:
     """The lowest sum of unreduced scores within the reach, but for the base; for label 0 the highest."""
     if not rows.size or not terms.n_terms:
         return np.zeros(rows.shape[0])
-    units = threat.units_of(rows.shape[1])
-    if noise is None:
-        lowest = find_deployed_case(terms, None, units, label).find_lowest(rows, reach)
-    else:
-        lowest = find_smoothed_case(terms, noise, None, units, label).find_lowest(rows, reach)
+    lowest = _find_case(terms, noise, threat, rows.shape[1], label).find_lowest(rows, reach)
     return terms.step * (lowest if label else terms.largest - lowest)
 
 
@@ -165,7 +198,7 @@ def _find_radii(
     threat: Threat,
     reach: Reach | None,
     label: int,
-    cuts: IntArray,
+    cuts: NDArray[Any],
 ) -> tuple[FloatArray, NDArray[np.uint8]]:
     """Radii of rows of one label, and how they are proven, for each of their cuts, (n_rows, n_cuts).
 
@@ -174,15 +207,13 @@ def _find_radii(
     if not rows.size or not terms.n_terms:
         holds = cuts < 0 if label else cuts >= 0
         return np.where(holds, np.inf, 0.0), np.where(holds, EXACT, NO_PROOF).astype(np.uint8)
-    norm, units = threat.ball_norm, threat.units_of(rows.shape[1])
+    case = _find_case(terms, noise, threat, rows.shape[1], label)
     if noise is None:  # sums are whole: class 0 holds below the next whole one
         low = np.floor_divide(cuts, terms.step)
-        whole = low if label else terms.largest - low - 1
-        radius, exact = find_deployed_case(terms, norm, units, label).find_radii(rows, whole, reach)
+        radius, exact = case.find_radii(rows, low if label else terms.largest - low - 1, reach)
     else:
         level = cuts / terms.step
         level += (1 if label else -1) * (mean_error(terms) + 4 * EPSILON * np.abs(level))
-        thresholds = level if label else terms.largest - level
-        radius, exact = find_smoothed_case(terms, noise, norm, units, label).find_radii(rows, thresholds, reach)
+        radius, exact = case.find_radii(rows, level if label else terms.largest - level, reach)
     proof = np.where(exact, EXACT, DUAL)
     return radius, np.where(radius > 0, proof, NO_PROOF).astype(np.uint8)

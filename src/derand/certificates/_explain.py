@@ -109,7 +109,8 @@ def explain(
     numbers = [at for at in model.numerical_features if not np.isnan(start[at])]
     held = tuple(at for at, free in zip(numbers, asked.find_free(numbers), strict=True) if not free)
     kept = tuple(dict.fromkeys((*asked.frozen, *held)))  # without a ball, numbers that are named nowhere stay, too
-    ball = replace(asked, norm=np.inf if asked.norm is None else asked.norm, l0=0, frozen=kept)
+    norm = np.inf if asked.norm is None else asked.norm
+    ball = replace(asked, norm=norm, l0=0, frozen=kept, missing="fixed")
     whole = certify(model, start[None], smoothing, rule=rule, threat=ball)
     home = int(whole.label[0])
     changes = [

@@ -39,6 +39,10 @@ class Filled(NamedTuple):
     rows: FloatArray
     gaps: BoolArray | None
 
+    def take(self, at: IntArray) -> Filled:
+        """Some of the rows."""
+        return Filled(self.rows[at], None if self.gaps is None else self.gaps[at])
+
 
 def fill_gaps(terms: PackedTerms, rows: FloatArray, noise: Noise | None) -> Filled:
     """The same rows with a place for each missing number that some term has a cell for.

@@ -155,6 +155,7 @@ def certify_checked(
     engine = Engine(load_backend(backend, rows.shape[0] * model.n_cells), count_threads(n_jobs), proof)
     for one in threats:
         one.check_columns(model.n_features, model.categorical_features, model.numerical_features)
+        one.check_missing(model.missing_features)
         one.check_rows(rows)
     if not threats:
         return []

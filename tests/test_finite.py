@@ -25,6 +25,21 @@ def test_gaps_are_counted_by_column() -> None:
         require_finite(rows, [0])
 
 
+def test_where_values_may_be_missing_only_infinity_is_refused() -> None:
+    """NaN passes there, and an error does not speak of it; elsewhere it says how NaN would be taken."""
+    rows = np.array([[np.nan, np.inf], [0.0, np.nan]])
+    require_finite(rows[:, :1], [0], may_miss=[0])
+    with pytest.raises(MissingNumbersError, match=r"got infinity in column 1 \(1 rows\): drop .* first\.$"):
+        require_finite(rows, [0, 1], may_miss=[0, 1])
+    with pytest.raises(MissingNumbersError, match=r"got NaN or infinity in column 1 .* trained with missing values"):
+        require_finite(rows, [0, 1], may_miss=[0])
+    with (
+        pytest.raises(MissingNumbersError, match=r"got infinity in column 'b'"),
+        name_gaps(lambda column: "ab"[column]),
+    ):
+        require_finite(rows, [0, 1], may_miss=[0, 1])
+
+
 def test_names_are_added_on_the_way_up() -> None:
     """The same counts, with the names of the outer level."""
     with pytest.raises(MissingNumbersError, match=r"column 'b' \(1 rows\)"), name_gaps(lambda column: "ab"[column]):
@@ -37,9 +52,9 @@ def test_a_row_of_a_frame_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> 
     clf = StumpClassifier(noise="gaussian:0.5").fit(frame, [0, 0, 1, 1])
     calls = []
 
-    def count(rows: np.ndarray, columns: object) -> None:
+    def count(rows: np.ndarray, columns: object, *rest: object) -> None:
         calls.append(rows.shape)
-        require_finite(rows, columns)  # type: ignore[arg-type]
+        require_finite(rows, columns, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr("derand.frames._encoding.require_finite", count)
     monkeypatch.setattr("derand.certificates._run.require_finite", count)

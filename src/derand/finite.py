@@ -31,25 +31,34 @@ class MissingNumbersError(ValueError):
     ----------
     counts : dict of int to int
         In how many rows, by the number of the column.
+    may_miss : bool
+        Whether all those columns may hold NaN: what is wrong is then infinity.
     """
 
-    def __init__(self, counts: Mapping[int, int], name: Callable[[int], str | int] = _name_by_number) -> None:
-        self.counts = dict(counts)
+    def __init__(
+        self, counts: Mapping[int, int], name: Callable[[int], str | int] = _name_by_number, may_miss: bool = False
+    ) -> None:
+        self.counts, self.may_miss = dict(counts), may_miss
         listed = [f"column {name(column)!r} ({rows} rows)" for column, rows in self.counts.items()]
         more = f" and {len(listed) - 10} more columns" if len(listed) > 10 else ""
+        found, cure = "infinity", "drop those rows or fill the gaps first."
+        if not may_miss:
+            found, cure = "NaN or infinity", f"{cure[:-1]}. A model that was trained with missing values takes NaN."
         super().__init__(
-            "`X` must hold finite numbers in its numerical columns, got NaN or infinity in "
-            f"{', '.join(listed[:10])}{more}: drop those rows or fill the gaps first."
+            f"`X` must hold finite numbers in its numerical columns, got {found} in "
+            f"{', '.join(listed[:10])}{more}: {cure}"
         )
 
 
-def require_finite(rows: NDArray[Any], columns: Iterable[int]) -> None:
+def require_finite(rows: NDArray[Any], columns: Iterable[int], may_miss: Iterable[int] = ()) -> None:
     """Refuse NaN and infinity in some columns of a table of numbers.
 
     Parameters
     ----------
     rows : array of shape (n_rows, n_columns)
     columns : iterable of int
+    may_miss : iterable of int
+        Those of them that may hold NaN, a missing value; infinity is refused there, too.
 
     Raises
     ------
@@ -65,14 +74,17 @@ def require_finite(rows: NDArray[Any], columns: Iterable[int]) -> None:
     if rows.dtype.kind != "f":
         return
     gaps = np.zeros(rows.shape[1], dtype=np.int64)
+    allowed = list(may_miss)
     block = max(1, _BLOCK_NUMBERS // max(rows.shape[1], 1))
     for start in range(0, rows.shape[0], block):
-        finite = np.isfinite(rows[start : start + block])
+        part = rows[start : start + block]
+        finite = np.isfinite(part)
         if not finite.all():  # counting by column is slow and rarely needed
+            finite[:, allowed] |= np.isnan(part[:, allowed])
             gaps += (~finite).sum(axis=0)
     counts = {column: int(gaps[column]) for column in columns if gaps[column]}
     if counts:
-        raise MissingNumbersError(counts)
+        raise MissingNumbersError(counts, may_miss=set(counts) <= set(allowed))
 
 
 @contextmanager
@@ -81,7 +93,7 @@ def name_gaps(name: Callable[[int], str | int]) -> Iterator[None]:
     try:
         yield
     except MissingNumbersError as error:
-        raise MissingNumbersError(error.counts, name) from None
+        raise MissingNumbersError(error.counts, name, error.may_miss) from None
 
 
 def refuse_masked(X: object) -> None:

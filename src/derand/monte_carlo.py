@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand._arrays import FloatArray, IntArray
-from derand.certificates import Certificates
+from derand.certificates import Certificates, fill_gaps, pack_terms
 from derand.kernels.compiling import compile_loop
 from derand.model import AdditiveEnsemble, Axis
 from derand.noise import Noise, as_noise
@@ -193,8 +193,9 @@ def count_class_1(
     if max((np.abs(np.diff(scores)).max() for _, scores in split), default=0) * max(len(split), 1) >= 2**30:
         raise ValueError("`model` has scores too large for the sampler: use fewer levels.")
     lowest = sum(int(scores[0]) for _, scores in moved)
-    categories = sum((term.score_rows(rows) for term in model.terms if not term.axes), np.int64(0))
-    thresholds = np.broadcast_to(model.threshold - lowest - categories, rows.shape[:1])
+    packed = pack_terms(model.terms)
+    thresholds = model.threshold - lowest - packed.fixed_scores(rows)
+    rows = fill_gaps(packed, rows, noise).rows
     axes = [axis for axis, _ in split]
     starts = np.cumsum([0, *(axis.edges.size for axis in axes)], dtype=np.int64)
     jumps = np.concatenate([np.diff(scores) for _, scores in split] or [np.empty(0)]).astype(np.int32)

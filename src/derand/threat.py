@@ -7,7 +7,7 @@ Must not know models; a noise says in which norm its own certificates are.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -26,7 +26,7 @@ EVERY = "*"
 
 @dataclass(frozen=True, slots=True)
 class Threat:
-    """What may change: numbers within a ball and within limits, and some categorical features.
+    """What may change: numbers within a ball and within limits, some categorical features, and which numbers there are.
 
     Parameters
     ----------
@@ -54,6 +54,10 @@ class Threat:
         sound.
     may_become : dict of column to list of values
         To what a category may change; columns that are not named to anything. By code in the core.
+    missing : "fixed" or int
+        How many numbers may go missing or, where they are missing, appear as any number, whatever the limits of their
+        columns say; only columns whose terms have a cell for missing values, and no frozen ones. "fixed", as 0: what is
+        missing stays so, and what is there stays there.
 
     Examples
     --------
@@ -75,8 +79,11 @@ class Threat:
     domain: Mapping[Column, tuple[float, float]] = field(default_factory=dict)
     steps: Mapping[Column, float] = field(default_factory=dict)
     may_become: Mapping[Column, tuple[Any, ...]] = field(default_factory=dict)
+    missing: int | Literal["fixed"] = "fixed"
 
     def __post_init__(self) -> None:
+        if self.missing != "fixed":
+            object.__setattr__(self, "missing", _as_missing(self.missing))
         if self.norm is not None and self.norm != "auto":
             object.__setattr__(self, "norm", _as_norm(self.norm))
         object.__setattr__(self, "l0", as_budget(self.l0))
@@ -99,7 +106,7 @@ class Threat:
                 raise ValueError(f"`frozen` of Threat must not name {column!r}, which has limits or the like as well.")
 
     def __hash__(self) -> int:  # dicts have none; what is equal has the same
-        return hash((self.norm, self.l0, self.unseen, self.units, self.frozen))
+        return hash((self.norm, self.l0, self.unseen, self.units, self.frozen, self.missing))
 
     def resolve(self, noise: Noise | None) -> Threat:
         """The same with the noise's norm for "auto", and with the noise's units where it has none of its own."""
@@ -157,16 +164,29 @@ class Threat:
                         "`l0` says how many of those may change, `frozen` which may not."
                     )
 
+    def check_missing(self, columns: Collection[int]) -> None:
+        """Refuse a budget of missing numbers for a model that takes none; `columns` are those that it takes them in."""
+        if self.missing_budget and not columns:
+            raise ValueError(
+                f"`missing` of Threat must be 'fixed' for a model that takes no missing numbers, got {self.missing}: "
+                "train it on a table in which some are missing, or leave it out."
+            )
+
     def check_rows(self, rows: Any) -> None:
-        """Refuse rows whose own values lie outside their domain."""
+        """Refuse rows whose own values lie outside their domain; what is missing has none."""
         for column, (least, most) in self.domain.items():
             own = np.asarray(rows[:, int(column)], dtype=np.float64)
-            outside = np.flatnonzero(~((own >= least) & (own <= most)))
+            outside = np.flatnonzero((own < least) | (own > most))
             if outside.size:
                 raise ValueError(
                     f"`domain` of Threat must hold the rows' own values, got [{least}, {most}] for column {column} and "
                     f"{own[outside[0]]} in row {outside[0]}."
                 )
+
+    @property
+    def missing_budget(self) -> int:
+        """How many numbers may go missing or appear."""
+        return 0 if self.missing == "fixed" else self.missing
 
     @property
     def has_box(self) -> bool:
@@ -232,6 +252,15 @@ def _as_norm(norm: Any) -> float:
     ):
         raise ValueError(f"`norm` of Threat must be 'auto', None, 0, 1, 2 or inf, got {norm!r}.")
     return int(norm) if float(norm).is_integer() else float(norm)
+
+
+def _as_missing(missing: Any) -> int:
+    if isinstance(missing, bool) or not isinstance(missing, int | np.integer) or missing < 0:
+        raise ValueError(
+            "`missing` of Threat must be 'fixed' or how many numbers may go missing or appear, 0 or larger, "
+            f"got {missing!r}."
+        )
+    return int(missing)
 
 
 def _as_column(column: Any, name: str) -> Column:

@@ -48,7 +48,7 @@ class Flip:
         Size of the change in the threat's norm and units, rounded up: an upper bound of the true radius. For norm 0 the
         number of changed columns.
     row : array of shape (n_features,)
-        The changed row, read-only; only numerical features differ.
+        The changed row, read-only; only numerical features differ, and what is missing stays so.
     label : object
         What it gets, one of the certificates' classes.
     """
@@ -68,7 +68,7 @@ class _Search:
     norm: float
     start: FloatArray
     features: IntArray
-    """Numerical features that the model reads."""
+    """Numerical features that the model reads and that are not missing in the row."""
     units: FloatArray
     """Of those features."""
     reach: float
@@ -151,6 +151,8 @@ def find_flip(
     if not model.numerical_features or np.isinf(certificates.radius[row]):
         return None
     search = _start_search(model, rows[row], as_noise_or_none(noise), certificates, float(certificates.radius[row]))
+    if not search.features.size:
+        return None
     others = np.flatnonzero(certificates.label != certificates.label[row])
     found = [_follow_worst(search, member) for member in model.members]
     if search.norm != 0:
@@ -169,11 +171,12 @@ def find_flip(
 def _start_search(
     model: Model, start: FloatArray, noise: Noise | None, certificates: Certificates, radius: float
 ) -> _Search:
-    features = np.array(model.numerical_features, dtype=np.int64)
+    there = [at for at in model.numerical_features if not np.isnan(start[at])]
+    features = np.array(there, dtype=np.int64)
     units = certificates.threat.units_of(start.size)[features]
     home = int(find_labels(model, start[None], noise, rule=certificates.rule)[0])
     reachable = find_reach(certificates.threat, start[None], model.numerical_features)
-    scale = 1.0 if noise is None else float((noise.scales(features) / units).max())
+    scale = 1.0 if noise is None else float((noise.scales(features) / units).max(initial=0.0))
     norm = float(certificates.norm or 0)
     return _Search(
         model, noise, certificates.rule, norm, start, features, units, radius + _REACH * scale, home, reachable
@@ -233,7 +236,9 @@ def _move_terms(search: _Search, member: AdditiveEnsemble) -> FloatArray:
     one.
     """
     moved = np.tile(search.start, (_PRICES, 1))
-    columns = [_find_worst(search, term.axes[0], term.cell_scores) for term in member.terms if term.axes]
+    there = set(search.features.tolist())
+    moving = [term for term in member.terms if term.axes and term.axes[0].feature in there]
+    columns = [_find_worst(search, term.axes[0], term.cell_scores) for term in moving]
     if not columns:
         return moved
     if search.norm == 0:
@@ -277,12 +282,15 @@ def _list_near_rows(search: _Search, rows: FloatArray, others: IntArray) -> list
     others = others[:: max(1, others.size // _CANDIDATE_ROWS)]
     if not others.size:
         return []
-    scaled = (rows[np.ix_(others, search.features)] - search.start[search.features]) / search.units
+    own = search.start[search.features]
+    values = rows[np.ix_(others, search.features)]
+    values = np.where(np.isnan(values), own, values)  # what is there stays there
+    scaled = (values - own) / search.units
     nearest = np.argsort(np.linalg.norm(scaled, ord=search.norm, axis=1), kind="stable")[:_NEAREST_ROWS]
     ends = []
-    for other in others[nearest].tolist():
+    for place in nearest.tolist():
         end = search.start.copy()
-        end[search.features] = rows[other, search.features]
+        end[search.features] = values[place]
         ends.append(end)
     return ends
 

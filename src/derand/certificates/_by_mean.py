@@ -13,9 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand.certificates._gaps import Filled, fill_gaps
+from derand.certificates._missing import add_largest, find_falls, find_floor_falls, list_changing
 from derand.certificates._problem import PackedTerms, Problem
 from derand.certificates._rule import DUAL, EXACT, NO_PROOF, Bounds, Engine, Rule, require_norm
-from derand.certificates._worst import NORMS, find_deployed_case, find_reach, find_smoothed_case, take_reach
+from derand.certificates._worst import (
+    NORMS,
+    DeployedCase,
+    SmoothedCase,
+    find_deployed_case,
+    find_reach,
+    find_smoothed_case,
+    take_reach,
+)
 from derand.kernels import TAIL_ERROR, require_gradual_underflow
 from derand.kernels.steps import Reach
 from derand.noise import Noise
@@ -49,19 +59,25 @@ class ByMean(Rule):
         def bound_block(block: slice) -> None:
             require_gradual_underflow()
             x = np.asarray(rows[block], dtype=np.float64)
-            reach = find_reach(threat, x, problem.numerical_features)
+            filled = fill_gaps(terms, x, noise)
+            reach = find_reach(threat, filled.rows, problem.numerical_features, filled.gaps)
             falls, rises = terms.category_shifts(x, budgets, threat)
             cut = (problem.threshold - terms.base - terms.fixed_scores(x))[:, None]
             is_one = find_mean_labels(problem, x, noise)
             label[block] = is_one
             for side in (0, 1):
                 at = np.flatnonzero(is_one == side)
-                moved = (cut + falls + problem.widening if side else cut - rises - problem.widening)[at]
-                part = take_reach(reach, at)
-                radius[block][at], proof[block][at] = _find_radii(terms, x[at], noise, threat, part, side, moved)
+                own, part = filled.take(at), take_reach(reach, at)
+                fall = _find_fall(terms, own, noise, threat, part, side)
+                moved = cut[at] + falls[at] + fall if side else cut[at] - rises[at] - fall
+                wider = moved + problem.widening if side else moved - problem.widening
+                radius[block][at], how = _find_radii(terms, own.rows, noise, threat, part, side, wider)
+                # beside a ball a fall is that from where the row stands: a bound
+                is_bound = (how == EXACT) & (threat.norm is not None) & (np.asarray(fall) > 0)
+                proof[block][at] = np.where(is_bound, DUAL, how)
                 if worst is not None and part is not None:
-                    shift = problem.threshold - (cut + falls if side else cut - rises)[at]
-                    worst[block][at] = shift + _find_worst(terms, x[at], noise, threat, part, side)[:, None]
+                    lowest = _find_worst(terms, own.rows, noise, threat, part, side)
+                    worst[block][at] = problem.threshold - moved + lowest[:, None]
 
         run_blocks(bound_block, rows.shape[0], _block_rows(rows.shape[0], engine), engine.n_threads)
         nothing = np.full(rows.shape[0], np.nan)
@@ -96,6 +112,7 @@ def find_mean_labels(problem: Problem, rows: FloatArray, noise: Noise | None) ->
     cut = problem.threshold - terms.base - terms.fixed_scores(rows)
     if not terms.n_terms:
         return cut < 0
+    rows = fill_gaps(terms, rows, noise).rows
     if noise is None:
         case = find_deployed_case(terms, 2, np.ones(rows.shape[1]), 1)
         return case.add_scores(rows) > np.floor_divide(cut, terms.step)
@@ -111,9 +128,10 @@ def find_mean_labels(problem: Problem, rows: FloatArray, noise: Noise | None) ->
 
 
 def expect_scores(terms: PackedTerms, rows: FloatArray, noise: Noise | None) -> FloatArray:
-    """Expected score of each row, without its fixed terms, rounded downward (but for the last rounding)."""
+    """Expected score of each row, without its fixed scores, rounded downward (but for the last rounding)."""
     if not terms.n_terms:
         return np.full(rows.shape[0], float(terms.base))
+    rows = fill_gaps(terms, rows, noise).rows
     if noise is None:
         case = find_deployed_case(terms, 2, np.ones(rows.shape[1]), 1)
         return (terms.base + terms.step * case.add_scores(rows)).astype(np.float64)
@@ -124,6 +142,7 @@ def sketch_scores(terms: PackedTerms, rows: FloatArray, noise: Noise | None) -> 
     """The same by the curves that stand for the terms: quick, and off by some 1e-4 of a term's range."""
     if noise is None or not terms.n_terms:
         return expect_scores(terms, rows, noise)
+    rows = fill_gaps(terms, rows, noise).rows
     smoothed = find_smoothed_case(terms, noise, 2, noise.units_of(np.arange(rows.shape[1])), 1)
     return np.asarray(terms.base + terms.step * smoothed.add_curves(rows)[0])
 
@@ -146,17 +165,38 @@ def mean_error(terms: PackedTerms) -> float:
     return float((terms.ranges * by_term).sum()) + EPSILON * (2 * terms.scores.size + 64) * float(terms.ranges.sum())
 
 
+def _find_fall(
+    terms: PackedTerms, filled: Filled, noise: Noise | None, threat: Threat, reach: Reach | None, label: int
+) -> Any:
+    """What numbers that go missing or appear take off the worst case at most, (n_rows, 1); 0 without a budget."""
+    gaps = list_changing(terms, threat)
+    if not gaps or not filled.rows.size:
+        return 0
+    if threat.norm is None and terms.n_terms:  # nothing is lost there: each number is at its worst, or missing
+        assert reach is not None  # without a ball there is always one
+        floors = _find_case(terms, noise, threat, filled.rows.shape[1], label).find_floors(filled.rows, reach)
+        falls = find_floor_falls(gaps, filled, terms, floors, label)
+    else:
+        falls = find_falls(gaps, filled, noise, label)
+    return add_largest(falls, threat.missing_budget)[:, None]
+
+
+def _find_case(
+    terms: PackedTerms, noise: Noise | None, threat: Threat, n_features: int, label: int
+) -> DeployedCase | SmoothedCase:
+    norm, units = threat.ball_norm, threat.units_of(n_features)
+    if noise is None:
+        return find_deployed_case(terms, norm, units, label)
+    return find_smoothed_case(terms, noise, norm, units, label)
+
+
 def _find_worst(
     terms: PackedTerms, rows: FloatArray, noise: Noise | None, threat: Threat, reach: Reach, label: int
 ) -> FloatArray:
     """The lowest sum of unreduced scores within the reach, but for the base; for label 0 the highest."""
     if not rows.size or not terms.n_terms:
         return np.zeros(rows.shape[0])
-    units = threat.units_of(rows.shape[1])
-    if noise is None:
-        lowest = find_deployed_case(terms, None, units, label).find_lowest(rows, reach)
-    else:
-        lowest = find_smoothed_case(terms, noise, None, units, label).find_lowest(rows, reach)
+    lowest = _find_case(terms, noise, threat, rows.shape[1], label).find_lowest(rows, reach)
     return terms.step * (lowest if label else terms.largest - lowest)
 
 
@@ -167,7 +207,7 @@ def _find_radii(
     threat: Threat,
     reach: Reach | None,
     label: int,
-    cuts: IntArray,
+    cuts: NDArray[Any],
 ) -> tuple[FloatArray, NDArray[np.uint8]]:
     """Radii of rows of one label, and how they are proven, for each of their cuts, (n_rows, n_cuts).
 
@@ -176,15 +216,13 @@ def _find_radii(
     if not rows.size or not terms.n_terms:
         holds = cuts < 0 if label else cuts >= 0
         return np.where(holds, np.inf, 0.0), np.where(holds, EXACT, NO_PROOF).astype(np.uint8)
-    norm, units = threat.ball_norm, threat.units_of(rows.shape[1])
+    case = _find_case(terms, noise, threat, rows.shape[1], label)
     if noise is None:  # sums are whole: class 0 holds below the next whole one
         low = np.floor_divide(cuts, terms.step)
-        whole = low if label else terms.largest - low - 1
-        radius, exact = find_deployed_case(terms, norm, units, label).find_radii(rows, whole, reach)
+        radius, exact = case.find_radii(rows, low if label else terms.largest - low - 1, reach)
     else:
         level = cuts / terms.step
         level += (1 if label else -1) * (mean_error(terms) + 4 * EPSILON * np.abs(level))
-        thresholds = level if label else terms.largest - level
-        radius, exact = find_smoothed_case(terms, noise, norm, units, label).find_radii(rows, thresholds, reach)
+        radius, exact = case.find_radii(rows, level if label else terms.largest - level, reach)
     proof = np.where(exact, EXACT, DUAL)
     return radius, np.where(radius > 0, proof, NO_PROOF).astype(np.uint8)

@@ -1,13 +1,13 @@
 """The vote, the paper's rule: the label that most noisy copies of a row get.
 
-Owns the failure mass of a row under the worst categorical change, the radius that follows from it by the noise, and the
-second proof, by the worst case of the expected score. The mass is summed on the failing side alone;
-`kernels/README.md` shows that a radius is a lower bound. Must not know how masses are summed or worst cases found.
+Owns the thresholds that a row is asked about under the worst categorical change and the worst of missing numbers, what
+the radius of its failing mass (`_masses`) says about a threat, and the second proof, by the worst case of the expected
+score. Must not know how masses are summed or worst cases found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,23 @@ from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates._deduction import choose_caps, deduct
+from derand.certificates._gaps import Filled, fill_gaps
+from derand.certificates._masses import Law
+from derand.certificates._missing import (
+    MOST_SETS,
+    Variant,
+    add_largest,
+    bound_falls,
+    change_rows,
+    count_sets,
+    find_falls,
+    list_changing,
+    list_sets,
+)
 from derand.certificates._problem import PackedTerms, Problem
 from derand.certificates._rule import DUAL, NO_PROOF, PAPER, Bounds, Engine, Rule, require_norm
 from derand.certificates._worst import NORMS, find_reach, find_smoothed_case, take_reach
-from derand.kernels import LAW, Backend, DeviceBackend, Failures, require_gradual_underflow, rounding_bound
+from derand.kernels import DeviceBackend, require_gradual_underflow
 from derand.kernels.steps import Reach
 from derand.noise import Noise
 from derand.threads import run_blocks
@@ -27,8 +40,6 @@ from derand.threat import Threat
 _BLOCK_NUMBERS = 2**19  # numbers in a block's probability table
 _BLOCK_ROWS = 2**13
 _FEW_ROWS = 2**7  # not worth the change from one block to the next
-_FAINT = 1e-280  # near FLOOR: the logarithm is needed
-_NEAR_TIE = 1e-6  # far more than `tails` and `failures` can differ by
 
 
 class ByVote(Rule):
@@ -55,30 +66,32 @@ class ByVote(Rule):
         terms, columns = problem.law, _Columns(problem, threats)
         second = _SecondProof(problem, noise, threats[0]) if engine.proof == "best" and terms.n_terms else None
         threat, moving = threats[0], np.unique(terms.edge_features)
+        law = Law(engine.kernels, terms, noise)
         label = np.empty(rows.shape[0], dtype=np.int64)
         log_failure = np.empty((rows.shape[0], columns.budgets.size))
         radius = np.empty_like(log_failure)
         path, proof = (np.empty(log_failure.shape, dtype=np.uint8) for _ in range(2))
-        slack = noise.tie_margin(terms.tie_band())  # so that the computed label, too, holds throughout the ball
 
         def bound_block(block: slice) -> None:
             require_gradual_underflow()
             x = np.asarray(rows[block], dtype=np.float64)
-            reach = find_reach(threat, x, problem.numerical_features)
+            filled = fill_gaps(terms, x, noise)
+            reach = find_reach(threat, filled.rows, problem.numerical_features, filled.gaps)
             falls, rises = terms.category_shifts(x, columns.budgets, threat)
             cut = (problem.threshold - terms.fixed_scores(x))[:, None]
             highest, lowest = cut + falls + columns.widenings, cut - rises - columns.widenings
-            low, high = (highest - terms.base) // terms.step, (lowest - terms.base) // terms.step
-            is_one, failing, path[block] = _failing_masses(_Masses(engine.kernels, terms, x, noise), low, high)
-            constant = np.where(is_one[:, None], low < 0, high >= terms.largest)
-            own = np.maximum(noise.radius_of_log(failing) - slack, 0.0)
-            reduced = _carry_over(own, noise, threat, moving, x, reach)
+            is_one, found = law.bound(filled, *columns.shift_cuts(filled, highest, lowest))
+            for variant in columns.list_variants(filled, noise):
+                cuts = columns.take(highest) + variant.falls[:, None], columns.take(lowest) - variant.rises[:, None]
+                found = found.lower(columns.missing, law.bound_side(variant.filled, is_one, *cuts))
             label[block] = is_one
-            log_failure[block] = failing
-            radius[block] = np.where(constant, np.inf, reduced)
-            proof[block] = np.where(constant | (reduced > 0), PAPER, NO_PROOF)
+            reduced = _carry_over(found.radius, noise, threat, moving, filled.rows, reach)
+            log_failure[block], path[block] = found.log_failure, found.path
+            radius[block] = np.where(found.constant, np.inf, reduced)
+            proof[block] = np.where(found.constant | (reduced > 0), PAPER, NO_PROOF)
             if second is not None:
-                second.improve(x, is_one, highest, lowest, reach, radius[block], proof[block])
+                gone = columns.find_falls(filled, noise, is_one)
+                second.improve(filled.rows, is_one, highest, lowest, gone, reach, radius[block], proof[block])
 
         run_blocks(bound_block, rows.shape[0], _block_rows(terms, engine, rows.shape[0]), engine.n_threads)
         return [
@@ -139,21 +152,28 @@ class _SecondProof:
         is_one: BoolArray,
         highest: IntArray,
         lowest: IntArray,
+        falls: FloatArray | None,
         reach: Reach | None,
         radius: FloatArray,
         proof: NDArray[np.uint8],
     ) -> None:
         """Raise the radii of a block of rows, and say so in `proof`, both of shape (n_rows, n_columns).
 
-        Class 1 is to hold where the score is above `highest`, class 0 where it is not above `lowest`.
+        Class 1 is to hold where the score is above `highest`, class 0 where it is not above `lowest`; `falls` is what
+        numbers that go missing or appear take off the expected score.
         """
         terms = self._terms
         for label in (0, 1):
             at = np.flatnonzero((is_one == label) & ~np.isinf(radius).all(axis=1))
             if not at.size:
                 continue
-            low, high = ((level[at] - terms.base) // terms.step for level in (highest, lowest))
-            levels = (low if label else terms.largest - high - 1).astype(np.float64)
+            if falls is None:
+                low, high = ((level[at] - terms.base) // terms.step for level in (highest, lowest))
+                levels = (low if label else terms.largest - high - 1).astype(np.float64)
+            else:  # what a missing number scores lies off the grid of reduced scores: only whole scores are left
+                levels = (highest[at] - terms.base if label else terms.base - lowest[at] - 1) / terms.step
+                levels += (0 if label else terms.largest) + falls[at] / terms.step * (1 + 4 * EPSILON)
+                levels += 8 * EPSILON * (np.abs(levels) + terms.largest + falls[at] / terms.step)
             for cap, deduction in self._caps.items():
                 case = find_smoothed_case(terms, self._noise, self._norm, self._units, label, cap)
                 found, _ = case.find_radii(rows[at], levels + deduction, take_reach(reach, at))
@@ -169,68 +189,53 @@ class _Columns:
     ----------
     budgets, widenings : arrays of shape (n_columns,)
         Categorical changes, and whole scores by which the threshold is moved away from either side.
+    missing : array of integers
+        The columns in which numbers may go missing or appear: all of them but the label's, or none.
     of_threats : list of int
         The column of each threat. Threats without changes and without widening share the label's.
     """
 
     def __init__(self, problem: Problem, threats: Sequence[Threat]) -> None:
         widening = problem.widening + problem.law.error
-        asked = [(widening, min(threat.l0, len(problem.terms.fixed))) for threat in threats]
-        pairs = sorted({(0, 0), *asked})
-        self.widenings, self.budgets = (np.array(side, dtype=np.int64) for side in zip(*pairs, strict=True))
-        self.of_threats = [pairs.index(pair) for pair in asked]
+        self._gaps = list_changing(problem.law, threats[0])
+        self._budget = min(threats[0].missing_budget, len(self._gaps))
+        self._tries = count_sets(len(self._gaps), self._budget) <= MOST_SETS
+        asked = [(self._budget, widening, min(threat.l0, len(problem.terms.fixed))) for threat in threats]
+        every = sorted({(0, 0, 0), *asked})
+        missing, self.widenings, self.budgets = (np.array(side, dtype=np.int64) for side in zip(*every, strict=True))
+        self.missing = np.flatnonzero(missing)
+        self.of_threats = [every.index(one) for one in asked]
 
+    def take(self, cuts: IntArray) -> IntArray:
+        """Those of the columns in which numbers may go missing or appear."""
+        return np.asarray(cuts[:, self.missing])
 
-class _Masses:
-    """`failures` and `tails` of the rows of a block, whoever computes their probability table."""
+    def shift_cuts(self, filled: Filled, highest: IntArray, lowest: IntArray) -> tuple[IntArray, IntArray]:
+        """The thresholds, moved where there are too many sets of numbers to try what becomes of each one."""
+        if self._tries or not self._budget:
+            return highest, lowest
+        moved = highest.copy(), lowest.copy()
+        for label, sign, cuts in ((1, 1, moved[0]), (0, -1, moved[1])):
+            falls = add_largest(bound_falls(self._gaps, filled, label), self._budget)
+            cuts[:, self.missing] += sign * falls[:, None]
+        return moved
 
-    def __init__(self, kernels: Backend, terms: PackedTerms, rows: FloatArray, noise: Noise) -> None:
-        self.terms = terms
-        self._kernels, self._plan = kernels, terms.plan(kernels)
-        self._device = kernels if isinstance(kernels, DeviceBackend) and noise.name in kernels.NOISES else None
-        if self._device is not None:
-            self._rows, self._edges = rows, terms.edges_under(noise)
-        else:
-            self._table = terms.table(rows, noise)
+    def list_variants(self, filled: Filled, noise: Noise) -> Iterator[Variant]:
+        """The rows after every change of numbers that can be tried."""
+        if self._tries:
+            for chosen in list_sets(self._gaps, self._budget):
+                yield change_rows(filled, chosen, noise)
 
-    def failures(self, thresholds: IntArray, at: IntArray | slice = slice(None)) -> Failures:
-        if self._device is not None:
-            return self._device.failures_from_edges(self._plan, self._rows[at], self._edges, thresholds)
-        return self._kernels.failures(self._plan, self._table[at], thresholds)
-
-    def tails(self, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
-        if self._device is not None:
-            return self._device.tails_from_edges(self._plan, self._rows, self._edges, low, high)
-        return self._kernels.tails(self._plan, self._table, low, high)
-
-
-def _failing_masses(masses: _Masses, low: IntArray, high: IntArray) -> tuple[BoolArray, FloatArray, NDArray[np.uint8]]:
-    """Whether label 1 is proven at the first threshold; at each, the failing mass's logarithm and how it was found."""
-    if low.shape[1] == 1:
-        is_one, log_mass, path = masses.failures(low[:, 0])
-        return is_one, log_mass[:, None], path[:, None]
-    widening = 1 + rounding_bound(masses.terms.scores.size)
-    low_mass, high_mass = (np.minimum(mass * widening, 1.0) for mass in masses.tails(low, high))
-    is_one = _decide_labels(masses, low_mass[:, 0], low[:, 0])
-    mass, paths = np.where(is_one[:, None], low_mass, high_mass), np.full(low.shape, LAW, dtype=np.uint8)
-    with np.errstate(divide="ignore"):
-        log_masses = np.log(mass)
-    log_masses += 4 * EPSILON * np.abs(np.maximum(log_masses, -1000.0))
-    faint = (mass > 0) & (mass < _FAINT)
-    for k in np.flatnonzero(faint.any(axis=0)):
-        at = np.flatnonzero(faint[:, k])
-        cut = np.where(is_one, low[:, k], high[:, k])[at]
-        _, log_masses[at, k], paths[at, k] = masses.failures(cut, at)
-    return is_one, log_masses, paths
-
-
-def _decide_labels(masses: _Masses, mass: FloatArray, thresholds: IntArray) -> BoolArray:
-    """Whether class 1 is proven: whatever is asked beside, a label is what `failures` says."""
-    is_one = mass < 0.5
-    near = np.flatnonzero(np.abs(mass - 0.5) < _NEAR_TIE)  # farther from a tie both ways are certain to agree
-    if near.size:
-        is_one[near] = masses.failures(thresholds[near], near).proven
-    return is_one
+    def find_falls(self, filled: Filled, noise: Noise, is_one: BoolArray) -> FloatArray | None:
+        """What such changes take off the expected score of each row at most, (n_rows, n_columns)."""
+        if not self._budget:
+            return None
+        found = np.zeros((is_one.size, self.budgets.size))
+        for label in (0, 1):
+            at = np.flatnonzero(is_one == label)
+            falls = add_largest(find_falls(self._gaps, filled.take(at), noise, label), self._budget)
+            found[np.ix_(at, self.missing)] = falls[:, None]
+        return found
 
 
 def _block_rows(terms: PackedTerms, engine: Engine, n_rows: int) -> int:

@@ -16,6 +16,7 @@ from derand.certificates._attack import find_flip, measure_change
 from derand.certificates._labels import find_labels
 from derand.certificates._results import Certificates
 from derand.certificates._run import certify
+from derand.certificates._witness import list_outside
 from derand.model import Model, as_model
 from derand.noise import Noise, as_noise_or_none
 from derand.threat import EVERY, Threat
@@ -84,7 +85,7 @@ def explain(
     rule : {"vote", "mean"}
     threat : Threat or None
         Its norm and units measure changes, and within its limits they stay; frozen columns are left out. Categories
-        are tried whatever its budget is.
+        are tried whatever its budget is. Numbers that are missing stay so, and are left out, too.
 
     Returns
     -------
@@ -105,15 +106,16 @@ def explain(
     if start.shape != (as_model(model).n_features,):
         raise ValueError(f"`row` must hold the {model.n_features} numbers of one row, got shape {start.shape}.")
     asked = (threat or Threat()).resolve(smoothing)
-    numbers = model.numerical_features
+    numbers = [at for at in model.numerical_features if not np.isnan(start[at])]
     held = tuple(at for at, free in zip(numbers, asked.find_free(numbers), strict=True) if not free)
     kept = tuple(dict.fromkeys((*asked.frozen, *held)))  # without a ball, numbers that are named nowhere stay, too
-    ball = replace(asked, norm=np.inf if asked.norm is None else asked.norm, l0=0, frozen=kept)
+    norm = np.inf if asked.norm is None else asked.norm
+    ball = replace(asked, norm=norm, l0=0, frozen=kept, missing="fixed")
     whole = certify(model, start[None], smoothing, rule=rule, threat=ball)
     home = int(whole.label[0])
     changes = [
         _explain_number(model, start, smoothing, rule, ball, feature, home)
-        for feature, free in zip(model.numerical_features, asked.find_free(model.numerical_features), strict=True)
+        for feature, free in zip(numbers, asked.find_free(numbers), strict=True)
         if free
     ]
     changes += [
@@ -190,7 +192,7 @@ def _explain_category(
 ) -> Change:
     """One category alone: the first value that flips; size 1 where there is one."""
     codes = np.unique(np.concatenate([term.codes for term in model.member_terms if feature in term.features]))
-    options = np.append(codes, np.nan) if threat.unseen else codes
+    options = np.concatenate([codes, list_outside(codes)]) if threat.unseen else codes
     if feature in threat.may_become:
         options = np.asarray(threat.may_become[feature], dtype=np.float64)
     rows = np.tile(start, (options.size, 1))

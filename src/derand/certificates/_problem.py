@@ -31,6 +31,15 @@ COARSE_SUPPORT = 2**13
 _lock = Lock()
 
 
+class Gap(NamedTuple):
+    """A term that noise acts on and that has a cell for a missing value, on which it does not; scores as they are."""
+
+    feature: int
+    edges: FloatArray
+    scores: IntArray
+    missing: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedTerms:
     """The terms of a sum as the kernels see them: reduced scores, 0 at the lowest and without a common divisor.
@@ -39,6 +48,8 @@ class PackedTerms:
     ----------
     fixed : tuple of Term
         Those that noise leaves alone.
+    gaps : tuple of Gap
+        Of those that it acts on, constant ones included, the ones that have a cell for a missing value.
     edges, edge_features, edge_terms : arrays of shape (n_edges,)
         Of all other terms that are not constant, one after the other.
     starts : array of shape (n_terms + 1,)
@@ -51,6 +62,7 @@ class PackedTerms:
     """
 
     fixed: tuple[Term, ...]
+    gaps: tuple[Gap, ...]
     edges: FloatArray
     edge_features: IntArray
     edge_terms: IntArray
@@ -68,6 +80,11 @@ class PackedTerms:
     @property
     def n_terms(self) -> int:
         return self.starts.size - 1
+
+    @property
+    def features(self) -> IntArray:
+        """Column of each term, (n_terms,)."""
+        return np.asarray(self.edge_features[self.starts[:-1] - np.arange(self.n_terms)])
 
     @property
     def ranges(self) -> FloatArray:
@@ -99,10 +116,15 @@ class PackedTerms:
         return 3 * TAIL_ERROR * self.edges.size + failure_excess(self.n_terms, self.scores.size)
 
     def fixed_scores(self, rows: FloatArray) -> IntArray:
-        """What the terms that noise leaves alone add to the sum, (n_rows,)."""
+        """What the terms that noise leaves alone add to the sum, (n_rows,).
+
+        A missing number counts as one in the last cell of its term (`_gaps`): its own score less that cell's.
+        """
         total = np.zeros(rows.shape[0], dtype=np.int64)
         for term in self.fixed:
             total += term.score_rows(rows)
+        for gap in self.gaps:
+            total[np.isnan(rows[:, gap.feature])] += gap.missing - int(gap.scores[-1])
         return total
 
     def category_shifts(self, rows: FloatArray, budgets: IntArray, threat: Threat) -> tuple[IntArray, IntArray]:
@@ -161,6 +183,7 @@ def pack_terms(terms: Sequence[Term], grid: int = 1) -> PackedTerms:
     nothing: list[NDArray[Any]] = [np.empty(0)]
     return PackedTerms(
         fixed=tuple(term for term in terms if not term.axes),
+        gaps=tuple(Gap(*term.axes[0], term.cell_scores, term.missing) for term in moved if term.missing is not None),
         edges=freeze(np.concatenate([axis.edges for axis in axes] or nothing)),
         edge_features=freeze(np.repeat(np.array([axis.feature for axis in axes], dtype=np.int64), counts)),
         edge_terms=freeze(np.repeat(np.arange(len(axes), dtype=np.int64), counts)),

@@ -13,6 +13,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from derand.certificates._gaps import bound_apart, fill_gaps
 from derand.certificates._problem import MAX_SUPPORT, find_problems, pack_terms
 from derand.certificates._results import Certificates, Distribution
 from derand.certificates._rule import Bounds, Engine, Rule
@@ -78,7 +79,8 @@ def certify(
     ----------
     model : AdditiveEnsemble or WeightedVote
     X : array-like of shape (n_rows, n_features)
-        Category columns hold codes; NaN is a missing category and an error in any other column.
+        Category columns hold codes; NaN is a missing value, and an error in a numerical column whose term has no cell
+        for it.
     noise : Noise, str or None
         Such as `Gaussian(0.25)` or "gaussian:0.25". None, or "none", is no smoothing: the model as deployed, by the
         rule "mean".
@@ -135,7 +137,7 @@ def certify_checked(
     backend: str | None = None,
     n_jobs: int | None = None,
 ) -> list[Certificates]:
-    """`certify` for rows that were checked already: numbers of the model's width, finite wherever it compares them.
+    """`certify` for rows that were checked already: numbers of the model's width, missing only where it has a cell.
 
     Parameters
     ----------
@@ -153,14 +155,16 @@ def certify_checked(
     engine = Engine(load_backend(backend, rows.shape[0] * model.n_cells), count_threads(n_jobs), proof)
     for one in threats:
         one.check_columns(model.n_features, model.categorical_features, model.numerical_features)
+        one.check_missing(model.missing_features)
         one.check_rows(rows)
     if not threats:
         return []
-    by_member = [
-        found.bound(problem, rows, noise, threats, engine)
-        for member in model.members
-        for (problem,) in (find_problems(member),)  # one contrast each, for now
-    ]
+
+    def bound_member(member: AdditiveEnsemble) -> list[Bounds]:
+        (problem,) = find_problems(member)  # one contrast each, for now
+        return bound_apart(problem.terms, rows, lambda part: found.bound(problem, part, noise, threats, engine))
+
+    by_member = [bound_member(member) for member in model.members]
     results = []
     for one, bounds in zip(threats, zip(*by_member, strict=True), strict=True):
         whole = bounds[0] if model.weights is None else combine_members(bounds, model.weights)
@@ -241,6 +245,7 @@ def distribution(model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str, back
             "be listed: use fewer levels or coarser leaves."
         )
     shift = packed.base + packed.fixed_scores(rows)
+    rows = fill_gaps(packed, rows, noise).rows
     lowest = int(shift.min()) if shift.size else packed.base
     spread = shift - lowest
     step = math.gcd(packed.step if packed.largest else 0, int(np.gcd.reduce(spread))) or 1
@@ -258,7 +263,7 @@ def distribution(model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str, back
 
 
 def _as_rows(model: Model, X: ArrayLike, noise: Noise | None) -> NDArray[Any]:
-    """X as a numeric table that fits the model, its numerical columns finite. Keeps the dtype: blocks convert."""
+    """X as a numeric table that fits the model, finite wherever it must be. Keeps the dtype: blocks convert."""
     refuse_masked(X)
     cells = np.asarray(X)
     try:
@@ -281,6 +286,7 @@ def _as_rows(model: Model, X: ArrayLike, noise: Noise | None) -> NDArray[Any]:
         require_unchanged(cells, rows)
     elif rows.dtype.itemsize > 4:  # smaller types are exact, and converted block by block
         rows = cast_exactly(rows)
-    categorical = set(model.categorical_features)
-    require_finite(rows, (column for column in range(model.n_features) if column not in categorical))
+    categorical, refuses = set(model.categorical_features), set(model.refuses_missing)
+    numbers = [column for column in range(model.n_features) if column not in categorical]
+    require_finite(rows, numbers, [column for column in numbers if column not in refuses])
     return rows

@@ -43,9 +43,13 @@ def find_witnesses(
         Rows that do not flip are as they were.
     """
     low, high = threat.find_box(rows, model.numerical_features)
+    signs = np.where(labels == 1, 1.0, -1.0)  # what is worst is lowest, after this
+    may_miss = set(model.missing_features) - set(threat.frozen)
     flips, witnesses = np.zeros(rows.shape[0], dtype=bool), np.array(rows, dtype=np.float64)
     for member in model.members:
-        moved = _move_to_worst(member, rows, noise, threat, labels, low, high)
+        moved = _move_to_worst(member, rows, noise, threat, signs, low, high)
+        changing = [term for term in member.terms if term.axes and term.axes[0].feature in may_miss]
+        _change_missing(moved, noise, changing, threat, signs)
         found = ~flips & (find_labels(model, moved, noise, rule=rule) != labels)
         witnesses[found], flips = moved[found], flips | found
     return flips, witnesses
@@ -56,23 +60,22 @@ def _move_to_worst(
     rows: FloatArray,
     noise: Noise | None,
     threat: Threat,
-    labels: IntArray,
+    signs: FloatArray,
     low: FloatArray,
     high: FloatArray,
 ) -> FloatArray:
     moved = np.array(rows, dtype=np.float64)
-    signs = np.where(labels == 1, 1.0, -1.0)  # what is worst is lowest, after this
     steps = threat.steps_of(rows.shape[1])
     for term in member.terms:
         for axis in term.axes:
-            at = axis.feature
-            column = rows[:, at], low[:, at], high[:, at], signs
+            at, there = axis.feature, ~np.isnan(rows[:, axis.feature])
+            column = rows[there, at], low[there, at], high[there, at], signs[there]
             if steps[at]:
-                moved[:, at] = _find_worst_step(noise, axis, term.cell_scores, float(steps[at]), *column)
+                moved[there, at] = _find_worst_step(noise, axis, term.cell_scores, float(steps[at]), *column)
             elif noise is None:
-                moved[:, at] = _find_worst_cell(axis, term.cell_scores, *column)
+                moved[there, at] = _find_worst_cell(axis, term.cell_scores, *column)
             else:
-                moved[:, at] = _find_worst_place(noise, axis, term.cell_scores, *column)
+                moved[there, at] = _find_worst_place(noise, axis, term.cell_scores, *column)
     tables = [term for term in member.terms if not term.axes and term.features[0] not in threat.frozen]
     _change_categories(moved, rows, tables, threat, signs)
     return moved
@@ -174,8 +177,50 @@ def _change_categories(
         moved[chosen, term.features[0]] = codes[chosen, k]
 
 
+def _change_missing(
+    moved: FloatArray, noise: Noise | None, terms: list[Term], threat: Threat, signs: FloatArray
+) -> None:
+    """Let the numbers go missing, or appear at their worst, that do most so, as many as may.
+
+    Each is looked at from the worst place that it was moved to.
+    """
+    if not threat.missing_budget or not terms:
+        return
+    gains, values = (np.zeros((moved.shape[0], len(terms))) for _ in range(2))
+    for k, term in enumerate(terms):
+        axis, scores = term.axes[0], term.cell_scores
+        column = moved[:, axis.feature]
+        is_gap = np.isnan(column)
+        worst = _find_worst_anywhere(noise, axis, scores, signs)
+        values[:, k] = np.where(is_gap, worst, np.nan)
+        home = signs * _expect_scores(noise, axis, scores, np.where(is_gap, worst, column))
+        gone = signs * float(term.missing or 0)
+        gains[:, k] = np.where(is_gap, gone - home, home - gone)
+    order = np.argsort(-gains, axis=1, kind="stable")[:, : threat.missing_budget]
+    for k, term in enumerate(terms):
+        chosen = (order == k).any(axis=1) & (gains[:, k] > 0)
+        moved[chosen, term.axes[0].feature] = values[chosen, k]
+
+
+def _find_worst_anywhere(noise: Noise | None, axis: Axis, scores: IntArray, signs: FloatArray) -> FloatArray:
+    """The worst of all numbers, for rows of both labels."""
+    if not axis.edges.size:
+        return np.zeros(signs.size)
+    own, far = np.full(signs.size, axis.edges[0]), np.full(signs.size, np.inf)
+    if noise is None:
+        return _find_worst_cell(axis, scores, own, -far, far, signs)
+    return _find_worst_place(noise, axis, scores, own, -far, far, signs)
+
+
 def _list_codes(term: Term, threat: Threat) -> FloatArray:
-    """To what a category may change; NaN is a value that is not in its table."""
+    """To what a category may change."""
     if term.features[0] in threat.may_become:
         return np.asarray(threat.may_become[term.features[0]], dtype=np.float64)
-    return np.append(term.codes, np.nan) if threat.unseen or not term.codes.size else term.codes
+    return (
+        np.concatenate([term.codes, list_outside(term.codes)]) if threat.unseen or not term.codes.size else term.codes
+    )
+
+
+def list_outside(codes: FloatArray) -> FloatArray:
+    """What a category may be that is not in its table: missing, or a code that the table does not have."""
+    return np.array([np.nan, min(float(codes.min(initial=0.0)), 0.0) - 1.0])

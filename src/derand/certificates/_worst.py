@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, FloatArray, IntArray
+from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates._curves import Stretch, name_shapes, orient_terms, place_terms, trace_curves
 from derand.certificates._problem import PackedTerms
 from derand.kernels.envelopes import (
@@ -32,7 +32,7 @@ from derand.kernels.envelopes import (
     find_powers,
     start_tables,
 )
-from derand.kernels.steps import WHOLE, Reach, add_scores, find_distances, find_lowest, prepare_stairs
+from derand.kernels.steps import WHOLE, Reach, Stairs, add_scores, find_distances, find_lowest, prepare_stairs
 from derand.kernels.windows import (
     Box,
     Minima,
@@ -78,6 +78,13 @@ class WorstCase(ABC):
     @abstractmethod
     def find_lowest(self, rows: FloatArray, reach: Reach) -> FloatArray:
         """Lower bounds of the least sum within the reach, (n_rows,)."""
+
+    @abstractmethod
+    def find_floors(self, rows: FloatArray, reach: Reach) -> NDArray[Any]:
+        """Lower bounds of the least value of each function within the reach, (n_rows, n_terms).
+
+        Their sum may be off by as much as `find_lowest` takes into account. Whole numbers without noise.
+        """
 
 
 class Tables:
@@ -161,7 +168,7 @@ class SmoothedCase(WorstCase):
             assert reach is not None  # without a ball there is always one
             return np.where(self.find_lowest(rows, reach)[:, None] > thresholds, np.inf, 0.0), how
         placed = None if reach is None else place_box(reach.low, reach.high, self._places)
-        floors = None if reach is None or self._norm not in (1, 2) else self._find_floors(rows, reach)
+        floors = None if reach is None or self._norm not in (1, 2) else self.find_floors(rows, reach)
         if self._norm in (1, 2):
             return self._find_best(rows, thresholds, placed, floors), how
         find = find_windows if self._norm else count_terms
@@ -190,9 +197,10 @@ class SmoothedCase(WorstCase):
 
     def find_lowest(self, rows: FloatArray, reach: Reach) -> FloatArray:
         """Lower bounds of the least sum within the reach."""
-        return np.asarray(self._find_floors(rows, reach).sum(axis=1) - self._error)
+        return np.asarray(self.find_floors(rows, reach).sum(axis=1) - self._error)
 
-    def _find_floors(self, rows: FloatArray, reach: Reach) -> FloatArray:
+    def find_floors(self, rows: FloatArray, reach: Reach) -> FloatArray:
+        """Lower bounds of the least value of each curve within the reach."""
         curves, minima = self._tables.curves, self._tables.minima
         floors = find_floors(rows, self._places, curves, minima, place_box(reach.low, reach.high, self._places))
         if reach.steps.any():
@@ -229,16 +237,8 @@ class DeployedCase(WorstCase):
     """The worst case of the functions themselves, without noise; thresholds are whole numbers."""
 
     def __init__(self, stretches: list[Stretch], norm: float | None, units: FloatArray) -> None:
-        self._norm = norm
-        features = np.array([stretch.feature for stretch in stretches], dtype=np.int64)
-        edges, scores = ([getattr(one, name) for one in stretches] or [np.empty(0)] for name in ("edges", "scores"))
-        self._stairs = prepare_stairs(
-            features,
-            np.cumsum([0, *(stretch.edges.size for stretch in stretches)], dtype=np.int64),
-            np.concatenate(edges),
-            np.concatenate(scores).astype(np.int64),
-            units[features],
-        )
+        self._norm, self._stretches, self._units = norm, stretches, units
+        self._stairs = _build_stairs(stretches, units)
 
     def add_scores(self, rows: FloatArray) -> IntArray:
         """The sum of all functions at each row."""
@@ -258,6 +258,23 @@ class DeployedCase(WorstCase):
     def find_lowest(self, rows: FloatArray, reach: Reach) -> FloatArray:
         """The least sum within the reach, exactly."""
         return find_lowest(rows, self._stairs, reach).astype(np.float64)
+
+    def find_floors(self, rows: FloatArray, reach: Reach) -> IntArray:
+        """The least value of each function within the reach, exactly."""
+        alone = [find_lowest(rows, _build_stairs([stretch], self._units), reach) for stretch in self._stretches]
+        return np.stack(alone, axis=1)
+
+
+def _build_stairs(stretches: list[Stretch], units: FloatArray) -> Stairs:
+    features = np.array([stretch.feature for stretch in stretches], dtype=np.int64)
+    edges, scores = ([getattr(one, name) for one in stretches] or [np.empty(0)] for name in ("edges", "scores"))
+    return prepare_stairs(
+        features,
+        np.cumsum([0, *(stretch.edges.size for stretch in stretches)], dtype=np.int64),
+        np.concatenate(edges),
+        np.concatenate(scores).astype(np.int64),
+        units[features],
+    )
 
 
 _lock = RLock()
@@ -304,9 +321,14 @@ def find_deployed_case(terms: PackedTerms, norm: float | None, units: FloatArray
     return case
 
 
-def find_reach(threat: Threat, rows: FloatArray, columns: Sequence[int]) -> Reach | None:
-    """What a threat allows the numbers of some rows to become; None for anything."""
-    return Reach(*threat.find_box(rows, columns), threat.steps_of(rows.shape[1])) if threat.has_box else None
+def find_reach(threat: Threat, rows: FloatArray, columns: Sequence[int], gaps: BoolArray | None = None) -> Reach | None:
+    """What a threat allows the numbers of some rows to become; None for anything. Missing ones stay in their place."""
+    if gaps is None and not threat.has_box:
+        return None
+    low, high = threat.find_box(rows, columns)
+    if gaps is not None:
+        low[gaps] = high[gaps] = rows[gaps]
+    return Reach(low, high, threat.steps_of(rows.shape[1]))
 
 
 def take_reach(reach: Reach | None, rows: IntArray) -> Reach | None:

@@ -81,6 +81,12 @@ class Model(Frozen, ABC):
         return tuple(sorted({at for term in self.member_terms if not term.takes_missing for at in term.features}))
 
     @property
+    def missing_features(self) -> tuple[int, ...]:
+        """Numerical columns in which a missing value has a cell, increasing."""
+        taken = {axis.feature for term in self.member_terms if term.takes_missing for axis in term.axes}
+        return tuple(sorted(taken - set(self.refuses_missing)))
+
+    @property
     def n_cells(self) -> int:
         """Cells of all terms that noise acts on: the work of a row."""
         return sum(term.scores.shape[0] for term in self.member_terms if term.axes)

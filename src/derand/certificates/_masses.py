@@ -1,0 +1,165 @@
+"""Failing masses: what the law of a row's score proves about its label.
+
+Owns the label by the vote, the failing side's mass and the radius that follows from it by the noise, for several
+thresholds of each row. The mass is summed on the failing side alone; `kernels/README.md` shows that a radius is a lower
+bound. Must not know threats or how masses are summed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand.certificates._gaps import Filled, find_ends
+from derand.certificates._problem import PackedTerms
+from derand.kernels import LAW, Backend, DeviceBackend, Failures, rounding_bound
+from derand.noise import Noise
+
+_FAINT = 1e-280  # near FLOOR: the logarithm is needed
+_NEAR_TIE = 1e-6  # far more than `tails` and `failures` can differ by
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LawBounds:
+    """What follows from the law of each row for some thresholds, arrays of shape (n_rows, n_columns).
+
+    Attributes
+    ----------
+    log_failure : upper bound of the logarithm of the failing mass
+    path : how that was found, a place in `derand.kernels.PATHS`
+    constant : whether no score at all lies on the failing side
+    radius : in the noise's own norm and units; infinite where the score cannot fail
+    """
+
+    log_failure: FloatArray
+    path: NDArray[np.uint8]
+    constant: BoolArray
+    radius: FloatArray
+
+    def lower(self, columns: IntArray, other: LawBounds) -> LawBounds:
+        """The worse one of both in some of the columns, which are all that the other has."""
+        log_failure, path = self.log_failure.copy(), self.path.copy()
+        constant, radius = self.constant.copy(), self.radius.copy()
+        is_worse = other.log_failure > log_failure[:, columns]
+        log_failure[:, columns] = np.where(is_worse, other.log_failure, log_failure[:, columns])
+        path[:, columns] = np.where(is_worse, other.path, path[:, columns])
+        constant[:, columns] &= other.constant
+        radius[:, columns] = np.minimum(radius[:, columns], other.radius)
+        return LawBounds(log_failure, path, constant, radius)
+
+
+class Law:
+    """The law of the scores of rows under noise, asked about thresholds."""
+
+    def __init__(self, kernels: Backend, terms: PackedTerms, noise: Noise) -> None:
+        self._kernels, self._terms, self._noise = kernels, terms, noise
+        self._slack = noise.tie_margin(terms.tie_band())  # so that the computed label, too, holds throughout the ball
+
+    def bound(self, filled: Filled, highest: IntArray, lowest: IntArray) -> tuple[BoolArray, LawBounds]:
+        """Whether each row is of class 1, by the first of its thresholds, and what is proven for each of them.
+
+        Class 1 is to hold where the score is above `highest`, class 0 where it is not above `lowest`, both of shape
+        (n_rows, n_columns).
+        """
+        low, high = self._reduce(highest), self._reduce(lowest)
+        is_one, log_mass, path = _failing_masses(self._sum(filled), low, high)
+        return is_one, self._judge(filled, is_one, low, high, log_mass, path)
+
+    def bound_side(self, filled: Filled, is_one: BoolArray, highest: IntArray, lowest: IntArray) -> LawBounds:
+        """The same for labels that are known."""
+        low, high = self._reduce(highest), self._reduce(lowest)
+        masses = self._sum(filled)
+        return self._judge(
+            filled, is_one, low, high, *_take_sides(masses, is_one, low, high, _find_tails(masses, low, high))
+        )
+
+    def _reduce(self, cuts: IntArray) -> IntArray:
+        return np.asarray((cuts - self._terms.base) // self._terms.step)
+
+    def _sum(self, filled: Filled) -> _Masses:
+        return _Masses(self._kernels, self._terms, filled.rows, self._noise)
+
+    def _judge(
+        self,
+        filled: Filled,
+        is_one: BoolArray,
+        low: IntArray,
+        high: IntArray,
+        log_mass: FloatArray,
+        path: NDArray[np.uint8],
+    ) -> LawBounds:
+        least, most = find_ends(self._terms, filled.gaps)
+        constant = np.where(is_one[:, None], low < least, high >= most)
+        radius = np.maximum(self._noise.radius_of_log(log_mass) - self._slack, 0.0)
+        return LawBounds(log_mass, path, constant, np.where(constant, np.inf, radius))
+
+
+class _Masses:
+    """`failures` and `tails` of the rows of a block, whoever computes their probability table."""
+
+    def __init__(self, kernels: Backend, terms: PackedTerms, rows: FloatArray, noise: Noise) -> None:
+        self.terms = terms
+        self._kernels, self._plan = kernels, terms.plan(kernels)
+        self._device = kernels if isinstance(kernels, DeviceBackend) and noise.name in kernels.NOISES else None
+        if self._device is not None:
+            self._rows, self._edges = rows, terms.edges_under(noise)
+        else:
+            self._table = terms.table(rows, noise)
+
+    def failures(self, thresholds: IntArray, at: IntArray | slice = slice(None)) -> Failures:
+        if self._device is not None:
+            return self._device.failures_from_edges(self._plan, self._rows[at], self._edges, thresholds)
+        return self._kernels.failures(self._plan, self._table[at], thresholds)
+
+    def tails(self, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
+        if self._device is not None:
+            return self._device.tails_from_edges(self._plan, self._rows, self._edges, low, high)
+        return self._kernels.tails(self._plan, self._table, low, high)
+
+
+_Tails = tuple[FloatArray, FloatArray]
+
+
+def _failing_masses(masses: _Masses, low: IntArray, high: IntArray) -> tuple[BoolArray, FloatArray, NDArray[np.uint8]]:
+    """Whether label 1 is proven at the first threshold; at each, the failing mass's logarithm and how it was found."""
+    if low.shape[1] == 1:
+        is_one, log_mass, path = masses.failures(low[:, 0])
+        return is_one, log_mass[:, None], path[:, None]
+    tails = _find_tails(masses, low, high)
+    is_one = _decide_labels(masses, tails[0][:, 0], low[:, 0])
+    return is_one, *_take_sides(masses, is_one, low, high, tails)
+
+
+def _find_tails(masses: _Masses, low: IntArray, high: IntArray) -> _Tails:
+    """Upper bounds of the masses at or below `low` and above `high`."""
+    widening = 1 + rounding_bound(masses.terms.scores.size)
+    below, above = (np.minimum(mass * widening, 1.0) for mass in masses.tails(low, high))
+    return below, above
+
+
+def _take_sides(
+    masses: _Masses, is_one: BoolArray, low: IntArray, high: IntArray, tails: _Tails
+) -> tuple[FloatArray, NDArray[np.uint8]]:
+    """The logarithm of the failing side's mass for each threshold, and how it was found."""
+    mass, paths = np.where(is_one[:, None], *tails), np.full(low.shape, LAW, dtype=np.uint8)
+    with np.errstate(divide="ignore"):
+        log_masses = np.log(mass)
+    log_masses += 4 * EPSILON * np.abs(np.maximum(log_masses, -1000.0))
+    faint = (mass > 0) & (mass < _FAINT)
+    for k in np.flatnonzero(faint.any(axis=0)):
+        at = np.flatnonzero(faint[:, k])
+        cut = np.where(is_one, low[:, k], high[:, k])[at]
+        _, log_masses[at, k], paths[at, k] = masses.failures(cut, at)
+    return log_masses, paths
+
+
+def _decide_labels(masses: _Masses, mass: FloatArray, thresholds: IntArray) -> BoolArray:
+    """Whether class 1 is proven: whatever is asked beside, a label is what `failures` says."""
+    is_one = mass < 0.5
+    near = np.flatnonzero(np.abs(mass - 0.5) < _NEAR_TIE)  # farther from a tie both ways are certain to agree
+    if near.size:
+        is_one[near] = masses.failures(thresholds[near], near).proven
+    return is_one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -105,6 +106,27 @@ def test_slopes_are_differences(norm: float, blur: float) -> None:
         moved = np.zeros(weights.size)
         moved[at] = step
         difference = (loss.evaluate(weights + moved, blur)[0] - loss.evaluate(weights - moved, blur)[0]) / (2 * step)
+        assert slopes[at] == pytest.approx(difference, abs=2e-6)
+
+
+def test_slopes_count_what_is_deducted_for_the_widest_function() -> None:
+    rows = make_rows()
+    design = replace(make_design(rows, 2, Gaussian(0.3), 0.7), deduction=0.73)
+    loss = MarginLoss(design, rows)
+    weights = draw_weights(design)
+    loss.choose_prices(weights)
+    plain = MarginLoss(replace(design, deduction=0.0), rows).find_margins(weights)
+    shapes = [
+        one.read_shape(weights[design.starts[at] : design.starts[at + 1]]) for at, one in enumerate(design.numbers)
+    ]
+    widest = max(float(np.ptp(shape.values)) for shape in shapes)
+    deducted = plain - loss.find_margins(weights)
+    assert deducted == pytest.approx(0.73 * widest, rel=0.05)
+    _, slopes = loss.evaluate(weights, 0.02)
+    for at in range(0, weights.size, 2):
+        moved = np.zeros(weights.size)
+        moved[at] = 1e-6
+        difference = (loss.evaluate(weights + moved, 0.02)[0] - loss.evaluate(weights - moved, 0.02)[0]) / 2e-6
         assert slopes[at] == pytest.approx(difference, abs=2e-6)
 
 

@@ -9,6 +9,7 @@ searches from the other side, for changes that do flip a label. Must not know tr
 """
 
 from derand.certificates._attack import Flip, find_flip
+from derand.certificates._deduction import CONSTANT as DEDUCTION
 from derand.certificates._explain import Change, Explanation, explain
 from derand.certificates._gaps import fill_gaps
 from derand.certificates._labels import find_labels, measure_margins, place_scores
@@ -25,6 +26,7 @@ from derand.certificates._run import (
 from derand.certificates._votes import vote_share
 
 __all__ = [
+    "DEDUCTION",
     "RULES",
     "Bounds",
     "Certificates",

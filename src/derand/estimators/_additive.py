@@ -11,7 +11,7 @@ from scipy.special import expit
 from sklearn.utils import check_random_state
 
 from derand._arrays import FloatArray
-from derand.certificates import measure_margins
+from derand.certificates import DEDUCTION, measure_margins
 from derand.estimators._base import CertifiedClassifier, ClassWeight, Columns, Training
 from derand.learn import AdditiveOptions, AdditiveTraining, TrainingTable, train_additive
 from derand.model import AdditiveEnsemble
@@ -210,6 +210,7 @@ class AdditiveClassifier(CertifiedClassifier):
                 n_cuts=None if isinstance(self.n_cuts, str) else int(self.n_cuts),
                 regularization=None if isinstance(self.regularization, str) else float(self.regularization),
                 monotone=self._find_columns(table),
+                deduction=DEDUCTION if self.rule == "vote" else 0.0,
                 seed=state,
                 n_threads=count_threads(self.n_jobs),
             ),

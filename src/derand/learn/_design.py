@@ -145,6 +145,8 @@ class Design:
         What a unit of cost counts for in the margin, and what the whole budget then counts for.
     swap_prices, swap_charges : arrays of shape (n_swap_prices,)
         The same for changed categories.
+    deduction : float
+        What is deducted from every margin, as a multiple of the widest range of a numerical column's function.
     """
 
     numbers: tuple[NumberColumn, ...]
@@ -153,6 +155,7 @@ class Design:
     charges: FloatArray
     swap_prices: FloatArray
     swap_charges: FloatArray
+    deduction: float = 0.0
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -171,7 +174,8 @@ class Design:
     @property
     def is_plain(self) -> bool:
         """Whether nothing changes: the margin is that of the row itself."""
-        return self.charges.size == 1 and self.swap_charges.size == 1 and all(one.own == 0 for one in self.numbers)
+        moves = self.charges.size > 1 or self.swap_charges.size > 1 or any(one.own for one in self.numbers)
+        return not (moves or self.deduction)
 
     def list_penalties(self, regularization: float) -> FloatArray:
         """The penalty of half the square of each weight; 0 for the intercept."""
@@ -202,6 +206,7 @@ def leave_in_place(design: Design) -> Design:
         charges=design.charges[stay] * 0.0,
         swap_prices=design.swap_prices[stay] * 0.0,
         swap_charges=design.swap_charges[stay] * 0.0,
+        deduction=0.0,
     )
 
 
@@ -215,6 +220,7 @@ def design_model(
     with_ramp: bool,
     monotone: Mapping[int, int],
     n_features: int,
+    deduction: float = 0.0,
 ) -> Design:
     """The columns of a model for binned rows.
 
@@ -233,6 +239,8 @@ def design_model(
     monotone : mapping of feature to -1 or 1
     n_features : int
         Columns of the rows.
+    deduction : float
+        As in Design.
     """
     norm = threat.ball_norm
     boxes = _find_boxes(binned.numbers, threat, radius, n_features)
@@ -253,7 +261,7 @@ def design_model(
     power = 0.0 if norm is None or not np.isfinite(norm) or radius == 0 else radius**norm
     prices = np.geomspace(*_PRICE_RANGE, _PRICES) / power if power else free
     swaps = np.concatenate([free, np.geomspace(*_PRICE_RANGE, _PRICES - 1)]) if threat.l0 and categories else free
-    return Design(numbers, categories, prices, prices * power, swaps, swaps * threat.l0)
+    return Design(numbers, categories, prices, prices * power, swaps, swaps * threat.l0, deduction)
 
 
 def _find_boxes(

@@ -26,6 +26,7 @@ from derand.learn._margin_loops import (
     solve_blocks,
     spread_columns,
 )
+from derand.learn._ranges import Deduction
 from derand.learn.bins import BinnedTable
 from derand.threads import run_blocks
 
@@ -78,6 +79,7 @@ class MarginLoss:
         self._n_codes = (int(ends[-1]), int(swap_ends[-1]))
         self._starts = design.starts
         self._columns = _line_up(design, self._offsets)
+        self._deduction = Deduction(design) if design.deduction else None
         self._signs, self._prices, self._charges = _pair(design.prices, design.charges)
         self._swap_signs, self._swap_prices, self._swap_charges = _pair(design.swap_prices, design.swap_charges)
         self._groups = rows.target.astype(np.int32) * design.prices.size
@@ -159,7 +161,7 @@ class MarginLoss:
         """Mean log-loss and its slopes, for the prices that were chosen last."""
         tables = self.tabulate(weights, blur, self._used)
         loss, by_intercept, _, slopes, swap_slopes = self._pass_rows(weights, tables)
-        gradient = np.empty(weights.size)
+        gradient = np.zeros(weights.size)
         gradient[0] = by_intercept
 
         def spread(block: slice) -> None:
@@ -171,6 +173,9 @@ class MarginLoss:
             part = swap_slopes[:, self._offsets[at] : self._offsets[at] + one.n_codes]
             shares = tables.swap_shares[at - self._n_numbers]
             gradient[self._starts[at] : self._starts[at + 1]] = _swap_back(one, self._swap_signs, part, shares)
+        if self._deduction is not None:
+            by_margin = slopes[:, : self.design.numbers[0].n_codes].sum()  # every row has one code of the first column
+            gradient -= by_margin * self._deduction.measure(weights)[1]
         return loss, gradient
 
     def _block_rows(self) -> int:
@@ -186,6 +191,7 @@ class MarginLoss:
         n_rows, size = signs.size, self._block_rows()
         margins = np.empty(n_rows)
         found: dict[int, Any] = {}
+        charges = self._charges + (0.0 if self._deduction is None else self._deduction.measure(weights)[0])
 
         def add(block: slice) -> None:
             first = int(groups[block.start])
@@ -201,7 +207,7 @@ class MarginLoss:
                 row_weights[block],
                 tables.worth,
                 tables.swap_worth,
-                self._charges,
+                charges,
                 self._swap_charges,
                 weights[0],
                 slopes,

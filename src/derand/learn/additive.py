@@ -62,6 +62,7 @@ class AdditiveOptions:
     n_cuts: int | None = None
     regularization: float | None = None
     monotone: Mapping[int, int] = field(default_factory=dict)
+    deduction: float = 0.0
     seed: int = 0
     n_threads: int = 1
 
@@ -203,6 +204,7 @@ class _Trainer:
                 with_ramp=with_ramp,
                 monotone=self._options.monotone,
                 n_features=self._n_features,
+                deduction=self._options.deduction if self._binned.numbers else 0.0,
             )
         return self._designs[key]
 

@@ -1,7 +1,7 @@
 """TrainingTable: what a trainer sees. Owns rows, target, weights and the measuring of units.
 
-Must not know how a table was read, noise, or scikit-learn. Whoever makes a table checks it: numbers are finite, both
-classes occur, rows of weight 0 are left out.
+Must not know how a table was read, noise, or scikit-learn. Whoever makes a table checks it: numbers are finite or
+missing, every numerical column has some, both classes occur, rows of weight 0 are left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class TrainingTable:
     Parameters
     ----------
     X : array of shape (n_rows, n_features)
-        Categorical columns hold codes from 0 on, NaN where the category is missing. Never written to.
+        Categorical columns hold codes from 0 on. NaN is a missing value, in any column. Never written to.
     target : array of shape (n_rows,)
         0 or 1.
     class_weight : array of shape (2,)
@@ -58,6 +58,10 @@ class TrainingTable:
         every = range(self.n_features)
         return np.array([column for column in every if column not in self.n_categories], dtype=np.int64)
 
+    def find_gaps(self) -> tuple[int, ...]:
+        """Numerical columns in which some value is missing, increasing."""
+        return tuple(column for column in self.numerical.tolist() if np.isnan(self.X[:, column]).any())
+
     @property
     def row_weight(self) -> FloatArray:
         """Sample weight times class weight of each row."""
@@ -81,6 +85,8 @@ class TrainingTable:
 def measure_units(table: TrainingTable, scaling: str) -> FloatArray:
     """Population deviation ("standard") or range ("range") of each column, 1 for constant and categorical ones.
 
+    Missing values are left out.
+
     Parameters
     ----------
     table : TrainingTable
@@ -98,13 +104,16 @@ def measure_units(table: TrainingTable, scaling: str) -> FloatArray:
     """
     units = np.ones(table.n_features)
     for column in table.numerical.tolist():
-        values = table.X[:, column]
-        span = float(values.max() - values.min())
+        values, weights = table.X[:, column], table.sample_weight
+        gaps = np.isnan(values)
+        if gaps.any():
+            values, weights = values[~gaps], None if weights is None else weights[~gaps]
+        span = float(values.max() - values.min()) if values.size else 0.0
         if span == 0:
             continue
         if scaling == "range":
             units[column] = span
         else:
-            mean = np.average(values, weights=table.sample_weight)
-            units[column] = np.sqrt(np.average((values - mean) ** 2, weights=table.sample_weight))
+            mean = np.average(values, weights=weights)
+            units[column] = np.sqrt(np.average((values - mean) ** 2, weights=weights))
     return units

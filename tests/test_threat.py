@@ -55,7 +55,7 @@ def test_columns_are_found_by_name() -> None:
     assert found.limits == {1: "5%", "*": 1.0}
     assert found.frozen == (0,)
     assert found.may_become[2][0] == 0.0
-    assert found.may_become[2][1] != found.may_become[2][1]  # NaN: training did not see it
+    assert found.may_become[2][1] == -1.0  # training did not see it
     with pytest.raises(ValueError, match=r"`limits` of Threat names the column 'incme', .* did you mean 'income'"):
         Threat(limits={"incme": 1}).name_columns(["age", "income"])
 

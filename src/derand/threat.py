@@ -127,9 +127,9 @@ class Threat:
         }
         for column, values in (categories or {}).items():
             if column in found["may_become"]:
-                codes = {value: float(code) for code, value in enumerate(values)}
+                codes = {value: float(code) for code, value in enumerate(values)} | {None: np.nan}
                 chosen = found["may_become"][column]
-                found["may_become"][column] = tuple(codes.get(value, np.nan) for value in chosen)
+                found["may_become"][column] = tuple(codes.get(value, -1.0) for value in chosen)  # -1: never seen
         return replace(self, frozen=tuple(_find_column(column, known, "frozen") for column in self.frozen), **found)
 
     def check_columns(self, n_features: int, categorical: Iterable[int], numerical: Iterable[int]) -> None:

@@ -23,6 +23,7 @@ COLUMNS: dict[str, list[Any]] = {
     "word": ["one"] * (N_ROWS - 1) + [None],
     "name": [f"person {row}" for row in range(N_ROWS)],
     "gaps": [None, float("inf"), *([1.0, 2.0] * 14)],
+    "some": [None, *([1.0] * 28), 2.0],
     "typed": ["n/v", "n/v", "?", *(str(row) for row in range(N_ROWS - 3))],
 }
 EXPECTED = {
@@ -32,7 +33,8 @@ EXPECTED = {
     "same": (ColumnKind.NUMBER, ColumnUse.IGNORED, "constant"),
     "word": (ColumnKind.TEXT, ColumnUse.IGNORED, "constant"),
     "name": (ColumnKind.TEXT, ColumnUse.IGNORED, "text with 30 different values in 30 rows"),
-    "gaps": (ColumnKind.NUMBER, ColumnUse.REFUSED, "2 of 30 cells are empty or infinite"),
+    "gaps": (ColumnKind.NUMBER, ColumnUse.REFUSED, "1 of 30 cells are infinite"),
+    "some": (ColumnKind.NUMBER, ColumnUse.NUMERICAL, None),
     "typed": (ColumnKind.TEXT, ColumnUse.REFUSED, "3 of 30 cells are text among numbers, such as 'n/v'"),
 }
 MAKERS = {
@@ -69,7 +71,8 @@ def test_columns_of_an_array_go_by_their_numbers() -> None:
 def test_what_must_be_mended_is_counted() -> None:
     """Gaps and stray cells are told in numbers, too."""
     checks = {check.name: check for check in check_columns(pa.table(COLUMNS))}
-    assert checks["gaps"].gaps == 2
+    assert (checks["gaps"].gaps, checks["gaps"].missing) == (1, 1)
+    assert (checks["some"].gaps, checks["some"].missing) == (0, 1)
     assert checks["typed"].stray == (("n/v", 2), ("?", 1))
     assert checks["age"].gaps == 0
     assert checks["age"].stray == ()
@@ -81,7 +84,7 @@ def test_what_is_usable_can_be_learnt_from() -> None:
     checks = check_columns(frame)
     used = [check.name for check in checks if check.use in (ColumnUse.NUMERICAL, ColumnUse.CATEGORICAL)]
     classifier = StumpClassifier().fit(frame[used], frame["age"] > 30)
-    assert classifier.encoding_.names == ("age", "job", "owns")
+    assert classifier.encoding_.names == ("age", "job", "owns", "some")
     assert classifier.encoding_.categorical == (1, 2)
     with pytest.raises(ValueError, match="column 'gaps'"):
         StumpClassifier().fit(frame[["age", "gaps"]], frame["age"] > 30)
@@ -111,8 +114,9 @@ def test_a_column_without_any_value_holds_nothing(values: Any) -> None:
 
 
 def test_a_number_with_gaps_is_no_constant() -> None:
-    """One number and an empty cell: what the cell should be is not known."""
-    assert check_one([1.0, None, 1.0]).reason == "1 of 3 cells are empty or infinite"
+    """One number and an empty cell: what is missing may teach something."""
+    check = check_one([1.0, None, 1.0])
+    assert (check.use, check.missing) == (ColumnUse.NUMERICAL, 1)
 
 
 @pytest.mark.parametrize("values", [pd.date_range("2024-01-01", periods=3), [[1], [2], [3]], [b"a", b"b", b"c"]])

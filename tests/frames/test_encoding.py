@@ -75,11 +75,11 @@ def test_tables_of_another_kind_are_read_alike(make: Any) -> None:
     np.testing.assert_array_equal(encoding.encode(make()), encoding.encode(make_pandas()))
 
 
-def test_unseen_categories_are_nan() -> None:
-    """A category that training did not see has no code."""
+def test_unseen_categories_are_told_apart_from_missing_ones() -> None:
+    """A category that training did not see has the code -1, a missing one NaN."""
     encoding = TableEncoding.learn(make_pandas(), "from_dtype")
-    matrix = encoding.encode(make_pandas().assign(job=["baker", "smith", "smith", "cook"]))
-    np.testing.assert_array_equal(matrix[:, 1], [np.nan, 1, 1, 0])
+    matrix = encoding.encode(make_pandas().assign(job=["baker", "smith", None, "cook"]))
+    np.testing.assert_array_equal(matrix[:, 1], [-1, 1, np.nan, 0])
 
 
 @pytest.mark.parametrize("chosen", [["owns", "job"], [1, 2], np.array([2, 1]), [False, True, True]], ids=str)
@@ -93,7 +93,7 @@ def test_numbers_may_be_categories() -> None:
     encoding = TableEncoding.learn(pd.DataFrame({"zip": [7, 3, 7], "x": [0.0, 1.0, 2.0]}), ["zip"])
     assert dict(encoding.categories) == {0: (3, 7)}
     later = pd.DataFrame({"zip": [7.0, np.nan, 9.0], "x": [0.0, 1.0, 2.0]})
-    np.testing.assert_array_equal(encoding.encode(later)[:, 0], [1, np.nan, np.nan])
+    np.testing.assert_array_equal(encoding.encode(later)[:, 0], [1, np.nan, -1])
 
 
 def test_a_plain_array_is_not_copied() -> None:

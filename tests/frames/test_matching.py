@@ -80,16 +80,16 @@ def test_a_feature_is_no_target(tmp_path: Path) -> None:
 
 
 def test_rows_of_the_model_are_written_in_the_columns_of_the_file(tmp_path: Path) -> None:
-    """Categories by name; NaN leaves a value that training did not see, and empties one that it did."""
-    text = "owns,x,job\ntrue,1,pilot\nfalse,2,cook\ntrue,3,clerk\n,4,\n"
+    """Categories by name; -1 leaves a value that training did not see, or makes one up; NaN empties a cell."""
+    text = "owns,x,job\ntrue,1,pilot\nfalse,2,cook\ntrue,3,clerk\n,4,\nfalse,5,cook\n"
     found = match_file(write(tmp_path, text), NAMED, classes=CLASSES)
     nan = np.nan
-    rows = np.array([[1.5, nan, 0], [2, nan, 0], [3, 1, nan], [4, 0, nan]])
+    rows = np.array([[1.5, -1, 0], [2, nan, 0], [3, 1, nan], [4, 0, nan], [nan, -1, 1]])
     columns = {name: column.to_pylist() for name, column in found.decode(found.read_all(), rows).items()}
     assert columns == {
-        "x": [1.5, 2.0, 3.0, 4.0],
-        "job": ["pilot", None, "cook", "clerk"],
-        "owns": [False, False, None, None],
+        "x": [1.5, 2.0, 3.0, 4.0, None],
+        "job": ["pilot", None, "cook", "clerk", "cook?"],
+        "owns": [False, False, None, None, True],
     }
     nothing = found.decode(found.read_all().slice(0, 0), rows[:0])
     assert {name: str(column.type) for name, column in nothing.items()} == {

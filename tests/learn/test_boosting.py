@@ -10,6 +10,8 @@ import pytest
 
 from derand import Gaussian, RobAdaBoostClassifier, RobTreeBoostClassifier
 from derand.learn import TrainingTable, boost_stumps, boost_vote
+from derand.learn._residual_splits import ResidualSearch
+from derand.learn.splits import SplitGrid
 from experiments.baselines.published_tree_boost import choose_leaf_edge_as_published
 
 NOISE = Gaussian(0.3)
@@ -111,3 +113,76 @@ def test_results_are_frozen() -> None:
         assert not array.flags.writeable
     with pytest.raises(AttributeError):
         vote.warnings = ()  # type: ignore[misc]
+
+
+def make_gaps(n_rows: int = 160) -> TrainingTable:
+    """Like `make_table`, with gaps in both columns, more often of class 1 in the first."""
+    table, rng = make_table(n_rows), np.random.default_rng(5)
+    X = table.X.copy()
+    X[rng.random(n_rows) < np.where(table.target == 1, 0.4, 0.05), 0] = np.nan
+    X[rng.random(n_rows) < 0.1, 1] = np.nan
+    return TrainingTable(X, table.target)
+
+
+def test_boosting_learns_from_gaps() -> None:
+    """Every stump of a column with gaps has a leaf for them; the certifiable prediction gets better."""
+    table = make_gaps()
+    boosting = boost_stumps(table, NOISE, failure=0.25, n_estimators=8, split_step=0.05)
+    assert not np.isnan(boosting.stumps.missing).any()
+    assert boosting.train_score[-1] > boosting.train_score[0]
+    gapped = np.isnan(table.X[:, 0])
+    scores = boosting.model.score(table.X[gapped])
+    assert (scores > boosting.model.threshold).mean() > 0.8  # class 1 is what is mostly missing there
+
+
+def test_a_leaf_for_gaps_is_a_newton_step_of_their_rows() -> None:
+    """The same formula as that of the two sides, with the rows that miss the value."""
+    table = make_gaps()
+    one = boost_stumps(table, NOISE, failure=0.25, n_estimators=1, split_step=0.05, max_entropy=1e-9)
+    feature = int(one.stumps.features[0])
+    gaps = np.isnan(table.X[:, feature])
+    residual = table.target - 0.5  # without any stump before it
+    step = 0.25 * residual[gaps].sum() / (1e-6 + 0.25) / gaps.sum()
+    assert one.stumps.missing[0] == pytest.approx(np.rint(np.clip(0.5 + step, 0, 1) * 100) / 100)
+
+
+def test_gaps_among_rows_set_aside_alone_are_taken() -> None:
+    """Their leaf is 1/2: training knows nothing of them."""
+    table, aside = make_table(), make_gaps(40)
+    boosting = boost_stumps(table, NOISE, failure=0.25, aside=aside, n_estimators=3, split_step=0.05)
+    assert boosting.stumps.missing.tolist() == [0.5] * len(boosting.stumps)
+    assert boosting.model.refuses_missing == ()
+    assert boosting.validation_score is not None
+
+
+def test_a_missing_value_is_one_more_cell_of_the_search() -> None:
+    """The split of least squared error, by trying all: rows that miss the value are a cell of their own."""
+    table, rng = make_gaps(60), np.random.default_rng(8)
+    labels = rng.random(60)
+    weights = rng.uniform(0.5, 2.0, 60)
+    grid = SplitGrid.within(NOISE, 0.05)
+    search = ResidualSearch(table.X, np.arange(2), weights, NOISE, grid)
+    found = search.find(labels, {0: [], 1: []})
+    assert found is not None
+    best = -np.inf
+    for column in range(2):
+        x = table.X[:, column]
+        gaps = np.isnan(x)
+        for candidate in np.arange(np.nanmin(x) - 0.025, np.nanmax(x) + 0.05, 0.05):
+            left = np.where(gaps, 0.0, NOISE.cdf((candidate - np.where(gaps, 0.0, x)) / 0.3))
+            value = 0.0
+            for share in (left, np.where(gaps, 0.0, 1 - left), gaps.astype(float)):
+                weight = weights * share
+                value += (weight @ labels) ** 2 / max(weight.sum(), 1e-12)
+            if value > best + 1e-12:
+                best, chosen = value, (column, candidate)
+    assert found.column == chosen[0]
+    assert search.threshold(found) == pytest.approx(chosen[1], abs=1e-9)
+
+
+def test_votes_are_boosted_over_rows_with_gaps() -> None:
+    """Members are certified on all rows, those with gaps, too."""
+    table = make_gaps()
+    boosting = boost_vote(table, NOISE, radius=0.1, n_estimators=4, max_entropy=1.0, split_step=0.05)
+    assert boosting.model.refuses_missing == ()
+    assert (boosting.member_errors < 0.6).all()

@@ -289,3 +289,24 @@ def test_histograms_cannot_be_changed() -> None:
     for array in (histogram.counts, histogram.levels, histogram.values, histogram.lows, histogram[:1].counts):
         assert array is not None
         assert not array.flags.writeable
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_missing_values_count_nowhere(weighted: bool) -> None:
+    """The histogram of a column with gaps is that of the rows that have a value there."""
+    rng = np.random.default_rng(9)
+    X, target = rng.integers(0, 6, (60, 3)).astype(float), rng.integers(0, 2, 60).astype(np.uint8)
+    X[rng.random(X.shape) < 0.3] = np.nan
+    weights = rng.uniform(0.5, 2, 60) if weighted else None
+    found = tabulate(X, np.arange(3), target, weights, np.ones(3), 0.01)
+    for histogram in found:
+        for row, column in enumerate(histogram.columns.tolist()):
+            rows = ~np.isnan(X[:, column])
+            part = None if weights is None else weights[rows]
+            (alone,) = tabulate(X[rows], np.array([column]), target[rows], part, np.ones(1), 0.01)
+            own = histogram.counts[row].any(axis=0)
+            assert histogram.values is not None
+            assert alone.values is not None
+            np.testing.assert_array_equal(histogram.values[own], alone.values)
+            np.testing.assert_array_equal(histogram.counts[row][:, own], alone.counts[0])
+            assert (histogram.lows[row], histogram.highs[row]) == (alone.lows[0], alone.highs[0])

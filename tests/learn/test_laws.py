@@ -84,3 +84,22 @@ def test_certifiable_scores(failure: float) -> None:
     zeros = law.support[(above < failure).argmax(axis=1)]
     np.testing.assert_array_equal(laws.certifiable_scores(np.ones(40, dtype=np.uint8)), ones)
     np.testing.assert_array_equal(laws.certifiable_scores(np.zeros(40, dtype=np.uint8)), zeros)
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=str)
+def test_laws_of_rows_with_gaps(noise: Noise) -> None:
+    """A missing value has the score of its own cell, whatever the noise."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 4))
+    X[rng.random(X.shape) < 0.4] = np.nan
+    drawn = [draw_term(rng, feature) for feature in range(4)]
+    terms = [StepFunction(term.feature, term.edges, term.scores, missing=int(rng.integers(-40, 50))) for term in drawn]
+    laws = ScoreLaws(X, noise, 0.1)
+    for term in terms:
+        laws.replace_term(term)
+    laws.certifiable_scores(np.zeros(40, dtype=np.uint8))
+    support, pmf = read_laws(laws)
+    fresh = distribution(AdditiveEnsemble(terms, 0, 4), X, noise)
+    inside = (fresh.support >= support[0]) & (fresh.support <= support[-1])
+    np.testing.assert_allclose(pmf[:, fresh.support[inside] - support[0]], fresh.pmf[:, inside], rtol=0, atol=1e-13)
+    np.testing.assert_allclose(pmf.sum(axis=1), 1.0, rtol=1e-12)

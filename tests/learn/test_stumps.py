@@ -82,3 +82,62 @@ def test_tables_on_the_grid_are_joined_as_they_are() -> None:
     assert model.step_functions[0].scores.ravel().tolist() == [2, 7, 10]
     nothing = join_tables(stumps.take(slice(0)), [])
     assert (nothing.terms, nothing.threshold) == ((), 0)
+
+
+def make_gaps() -> TrainingTable:
+    """Two columns of numbers with gaps, which say something about the label in the first, and one without."""
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(120, 3))
+    target = (X[:, 0] + 0.5 * X[:, 2] + 0.3 * rng.normal(size=120) > 0).astype(np.uint8)
+    X[(rng.random(120) < 0.3) & (target == 1), 0] = np.nan
+    X[rng.random(120) < 0.2, 1] = np.nan
+    return TrainingTable(X, target, class_weight=np.array([1.0, 1.2]))
+
+
+def test_rows_that_miss_a_value_are_left_out_of_its_split() -> None:
+    """The stump of a column is that of the rows that have it; a column without gaps refuses them."""
+    table = make_gaps()
+    trained = train_stumps(table, Gaussian(0.3), max_entropy=1.0)
+    for column in range(3):
+        rows = np.flatnonzero(~np.isnan(table.X[:, column]))
+        alone = train_stumps(table.take(rows), Gaussian(0.3), max_entropy=1.0)
+        mine, theirs = (
+            [(part[one.stumps.features == column]).tolist() for part in (one.stumps.thresholds, one.stumps.left)]
+            for one in (trained, alone)
+        )
+        assert mine == theirs
+    model = trained.model
+    assert [term.takes_missing for term in model.terms] == [True, True, False]
+    assert (model.levels, trained.stumps.levels) == (200, 200)
+
+
+@pytest.mark.parametrize("leaf", [0.125, 0.3, None])
+def test_the_leaf_of_missing_values_is_that_of_a_category(leaf: float | None) -> None:
+    """As if "missing" were a category of its own, by the same weights; 1/2 plus or minus, or the share of class 1."""
+    table = make_gaps()
+    trained = train_stumps(table, Gaussian(0.3), max_entropy=1.0, categorical_leaf=leaf)
+    for column in (0, 1):
+        codes = np.where(np.isnan(table.X[:, column]), 1.0, 0.0)
+        twin = TrainingTable(codes[:, None], table.target, table.class_weight, n_categories={0: 2})
+        (expected,) = train_stumps(twin, Gaussian(0.3), categorical_leaf=leaf).stumps.tables
+        assert trained.stumps.missing[trained.stumps.features == column].tolist() == [expected.leaves[1]]
+    assert np.isnan(trained.stumps.missing[trained.stumps.features == 2]).all()
+
+
+def test_a_table_without_gaps_trains_a_model_that_refuses_them() -> None:
+    """Its grid is as fine as it was, and no term has a cell for them."""
+    table = make_gaps()
+    whole = table.take(np.flatnonzero(~np.isnan(table.X).any(axis=1)))
+    trained = train_stumps(whole, Gaussian(0.3), max_entropy=1.0)
+    assert trained.model.levels == 100
+    assert not any(term.takes_missing for term in trained.model.terms)
+
+
+def test_a_column_without_any_value_has_no_term() -> None:
+    """It can occur where rows are set aside; the reason is told."""
+    table = make_gaps()
+    X = table.X.copy()
+    X[:, 1] = np.nan
+    trained = train_stumps(TrainingTable(X, table.target), Gaussian(0.3), max_entropy=1.0)
+    assert trained.ignored_features == {1: "no value in training"}
+    assert set(trained.stumps.features.tolist()) == {0, 2}

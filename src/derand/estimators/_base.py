@@ -100,8 +100,9 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_features)
-            Numbers, and categories (text, booleans) in categorical columns. Numerical columns must be finite; a
-            missing category teaches nothing.
+            Numbers, and categories (text, booleans) in categorical columns. Numbers must be finite or missing (NaN,
+            null, an empty cell): a missing one is a cell of its own, on which noise does not act. A missing category
+            teaches nothing.
         y : array-like of shape (n_rows,)
             Labels, of two kinds.
         sample_weight : array-like of shape (n_rows,), optional
@@ -138,7 +139,8 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
                 f"{classes.tolist()[int(target[0])]!r}: there is nothing to learn."
             )
         encoding = TableEncoding.learn(X, self.categorical_features)
-        matrix = encoding.encode_finite(X)
+        matrix = encoding.encode_finite(X, may_miss=encoding.numerical)
+        encoding.require_some(matrix)
         totals = np.bincount(target, weights=weights, minlength=2).astype(np.float64)
         class_weight = _resolve_class_weight(self.class_weight, classes, totals)
         n_categories = {column: len(values) for column, values in encoding.categories.items()}
@@ -306,7 +308,8 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_features)
-            A category that training did not see, or a missing one, is allowed.
+            A category that training did not see, or a missing one, is allowed; a missing number only in columns in
+            which some were missing in training, or that the model does not read.
         l0 : int or sequence of int
             How many categorical features may change at the same time; more than there are counts as all of them. None
             is that of `default_threat`: what an AdditiveClassifier was trained against, 0 for all others.
@@ -455,7 +458,9 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
     def encode_rows(self, X: Any) -> FloatArray:
         """Rows to predict or certify as the model reads them."""
         check_is_fitted(self)
-        return self.encoding_.encode_finite(self._check_table(X, reset=False))
+        refuses = set(self.ensemble_.refuses_missing)
+        may_miss = [column for column in self.encoding_.numerical if column not in refuses]
+        return self.encoding_.encode_finite(self._check_table(X, reset=False), may_miss=may_miss)
 
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense, before any data is read."""
@@ -510,6 +515,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         tags.classifier_tags.multi_class = False
         tags.input_tags.categorical = True
         tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
         return tags
 
 

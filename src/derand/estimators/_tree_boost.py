@@ -92,6 +92,8 @@ class RobTreeBoostClassifier(CertifiedClassifier):
         Stumps that were added.
     stump_features_, stump_thresholds_, stump_left_, stump_right_ : arrays of shape (n_stumps,)
         All stumps in the order in which they were found, the added ones last.
+    stump_missing_ : array of shape (n_stumps,) or None
+        Leaf of a missing value of each stump, NaN where its feature was nowhere missing; None where none was.
     train_score_, validation_score_ : arrays of shape (n_estimators_ + 1,)
         After each stage, beginning with the first ensemble: the weighted share of rows whose certifiable
         prediction is right. `validation_score_` is None where no rows were set aside.
@@ -189,6 +191,7 @@ class RobTreeBoostClassifier(CertifiedClassifier):
         if n_added == self.n_estimators_:
             return self
         n_stumps = self.stump_features_.size - self.n_estimators_ + n_added
+        missing = getattr(self, "stump_missing_", None)  # older files know of none
         stumps = Stumps(
             self.stump_features_[:n_stumps],
             self.stump_thresholds_[:n_stumps],
@@ -197,6 +200,7 @@ class RobTreeBoostClassifier(CertifiedClassifier):
             (),
             self.ensemble_.n_features,
             self.ensemble_.levels,
+            missing=np.empty(0) if missing is None else missing[:n_stumps],
         )
         stage = copy.copy(self)
         stage.ensemble_ = join_tables(stumps, self.ensemble_.category_tables)
@@ -255,6 +259,7 @@ class RobTreeBoostClassifier(CertifiedClassifier):
         self.n_estimators_ = boosting.n_added
         self.stump_features_, self.stump_thresholds_ = stumps.features, stumps.thresholds
         self.stump_left_, self.stump_right_ = stumps.left, stumps.right
+        self.stump_missing_ = None if np.isnan(stumps.missing).all() else stumps.missing
         self.train_score_, self.validation_score_ = boosting.train_score, boosting.validation_score
         self.ignored_features_ = dict(boosting.ignored_features)
         return boosting

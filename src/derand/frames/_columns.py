@@ -47,7 +47,9 @@ class ColumnCheck:
     reason : str or None
         Why it is ignored or refused.
     gaps : int
-        How many cells of a numerical column are empty or infinite.
+        How many cells of a numerical column are infinite.
+    missing : int
+        How many of its cells are empty: training takes them as a cell of their own.
     stray : tuple of (str, int)
         Text in a column of numbers, and in how many cells.
     """
@@ -57,6 +59,7 @@ class ColumnCheck:
     use: ColumnUse
     reason: str | None = None
     gaps: int = 0
+    missing: int = 0
     stray: tuple[tuple[str, int], ...] = ()
 
 
@@ -66,8 +69,8 @@ def check_columns(
     """What the columns of a table of features are good for: to be asked before `fit`, as `derand train` does.
 
     A column is left out where it is empty, constant, neither numbers nor text (dates), without a name, or text of
-    which nearly every cell is another (a name, or a number of the row). It must be mended where numbers are missing or
-    infinite, or stand among text.
+    which nearly every cell is another (a name, or a number of the row). It must be mended where numbers are infinite,
+    or stand among text.
 
     Parameters
     ----------
@@ -90,7 +93,7 @@ def check_columns(
     >>> for check in check_columns(pa.table({"age": ages, "job": jobs, "land": ["DE"] * 4, "zip": [1, 2, 2, 1]}),
     ...                            categorical=["zip"]):
     ...     print(check.name, check.use.value, check.reason)
-    age refused 1 of 4 cells are empty or infinite
+    age numerical None
     job categorical None
     land ignored constant
     zip categorical None
@@ -134,11 +137,11 @@ def _check_numbers(table: Table, column: int, name: str | int) -> ColumnCheck:
         return _say_empty(name)
     if present.size == values.size and (present == present[0]).all():
         return ColumnCheck(name, kind, ColumnUse.IGNORED, "constant")
-    gaps = int(np.count_nonzero(~np.isfinite(values)))
+    gaps, missing = int(np.count_nonzero(np.isinf(values))), values.size - present.size
     if gaps:
-        reason = f"{gaps} of {values.size} cells are empty or infinite"
-        return ColumnCheck(name, kind, ColumnUse.REFUSED, reason, gaps=gaps)
-    return ColumnCheck(name, kind, ColumnUse.NUMERICAL)
+        reason = f"{gaps} of {values.size} cells are infinite"
+        return ColumnCheck(name, kind, ColumnUse.REFUSED, reason, gaps, missing)
+    return ColumnCheck(name, kind, ColumnUse.NUMERICAL, missing=missing)
 
 
 def _check_categories(table: Table, column: int, found: ColumnCheck, *, is_chosen: bool) -> ColumnCheck:

@@ -18,6 +18,8 @@ from derand.finite import cast_exactly, name_gaps, require_finite
 from derand.frames._kinds import Category, ColumnKind, is_missing, kind_of_values
 from derand.frames._tables import Table, judge_cell, name_column, open_table
 
+UNSEEN = -1.0
+"""Code of a category that training did not see; that of a missing one is NaN."""
 CategoricalFeatures = str | Iterable[object] | None
 """What the parameter `categorical_features` of a classifier may be."""
 
@@ -68,7 +70,7 @@ class TableEncoding:
         )
 
     def encode(self, X: object) -> FloatArray:
-        """The matrix: numbers as they are, categories as codes, NaN for an unseen or missing category.
+        """The matrix: numbers as they are, categories as codes, -1 for an unseen category; NaN for what is missing.
 
         Parameters
         ----------
@@ -109,12 +111,28 @@ class TableEncoding:
         """Name of a column, or its number where the table had no names."""
         return self.names[column] if self.names is not None else column
 
-    def encode_finite(self, X: Any) -> FloatArray:
-        """`encode`, where NaN and infinity in a numerical column are an error that names it and counts the rows."""
+    def encode_finite(self, X: Any, may_miss: Iterable[int] = ()) -> FloatArray:
+        """`encode`, where NaN and infinity in a numerical column are an error that names it and counts the rows.
+
+        Parameters
+        ----------
+        X : array, or pandas, polars or pyarrow frame, of shape (n_rows, n_features)
+        may_miss : iterable of int
+            Columns that may hold NaN; infinity is refused there, too.
+        """
         matrix = self.encode(X)
         with name_gaps(self.name):
-            require_finite(matrix, self.numerical)
+            require_finite(matrix, self.numerical, may_miss)
         return matrix
+
+    def require_some(self, matrix: FloatArray) -> None:
+        """Refuse a numerical column, for training, of which every value is missing."""
+        for column in self.numerical:
+            if np.isnan(matrix[:, column]).all():
+                raise ValueError(
+                    f"`X` must hold some number in every numerical column, got none in column {self.name(column)!r}: "
+                    "all its values are missing. Drop it."
+                )
 
 
 def _choose_categorical(table: Table, chosen: CategoricalFeatures) -> list[int]:
@@ -203,5 +221,5 @@ def _encode_categories(table: Table, column: int, categories: tuple[Category, ..
             f"{kind.value} now and held {learnt.value} then: read both tables with the same types."
         )
     known = {value: code for code, value in enumerate(categories)}
-    lookup = np.array([*(known.get(value, np.nan) for value in values), np.nan])  # the last is the missing cell's
+    lookup = np.array([*(known.get(value, UNSEEN) for value in values), np.nan])  # the last is the missing cell's
     return np.asarray(lookup[codes], dtype=np.float64)

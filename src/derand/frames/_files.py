@@ -150,9 +150,14 @@ class TableFile:
             yield
         except MissingNumbersError as error:
             rows = f" in rows {first_row} to {first_row + n_rows - 1}"
-            self._refuse_gaps({names[column]: count for column, count in error.counts.items()}, n_rows, rows)
+            counts = {names[column]: count for column, count in error.counts.items()}
+            if error.may_miss:
+                self._refuse_gaps(counts, n_rows, rows, what="infinite")
+            self._refuse_gaps(counts, n_rows, rows, more=" A model that was trained with missing values takes them.")
 
-    def require_complete(self, table: pa.Table, names: Collection[str], first_row: int | None = None) -> None:
+    def require_complete(
+        self, table: pa.Table, names: Collection[str], first_row: int | None = None, *, may_miss: bool = False
+    ) -> None:
         """Refuse empty cells, NaN and infinity; says which columns and how many cells.
 
         Parameters
@@ -163,12 +168,15 @@ class TableFile:
             The columns to look at.
         first_row : int or None
             Number of the table's first row in the file where the table is only a part of it.
+        may_miss : bool
+            Whether cells may be empty or NaN; then infinity alone is refused.
         """
         rows = "" if first_row is None else f" in rows {first_row} to {first_row + table.num_rows - 1}"
-        self._refuse_gaps({name: _count_gaps(table.column(name)) for name in names}, table.num_rows, rows)
+        counts = {name: _count_gaps(table.column(name), may_miss) for name in names}
+        self._refuse_gaps(counts, table.num_rows, rows, what="infinite" if may_miss else "empty or infinite")
 
     def require_usable(self, checks: Iterable[ColumnCheck], n_rows: int) -> None:
-        """Refuse number columns that have gaps, or else text among their numbers.
+        """Refuse number columns that hold infinity, or else text among their numbers.
 
         Parameters
         ----------
@@ -177,7 +185,7 @@ class TableFile:
         n_rows : int
         """
         refused = [check for check in checks if check.use is ColumnUse.REFUSED]
-        self._refuse_gaps({str(check.name): check.gaps for check in refused}, n_rows)
+        self._refuse_gaps({str(check.name): check.gaps for check in refused}, n_rows, what="infinite")
         for check in refused:
             texts, counts = zip(*check.stray, strict=True)
             raise ValueError(
@@ -185,12 +193,20 @@ class TableFile:
                 f"{sum(counts)} of {n_rows} cells. Correct the cells, or declare the column as categorical."
             )
 
-    def _refuse_gaps(self, counts: Mapping[str, int], n_rows: int, rows: str = "") -> None:
+    def _refuse_gaps(
+        self,
+        counts: Mapping[str, int],
+        n_rows: int,
+        rows: str = "",
+        *,
+        what: str = "empty or infinite",
+        more: str = "",
+    ) -> None:
         bad = [f"{quote_short(name)} ({count} of {n_rows} cells)" for name, count in counts.items() if count]
         if bad:
             raise ValueError(
-                f"{self.path} has empty or infinite cells in {_list_some(bad, quote=False)}{rows}: "
-                "drop those rows or fill the gaps first."
+                f"{self.path} has {what} cells in {_list_some(bad, quote=False)}{rows}: "
+                f"drop those rows or fill the gaps first.{more}"
             )
 
 
@@ -412,12 +428,13 @@ def _as_text(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
 
 
-def _count_gaps(column: pa.ChunkedArray) -> int:
+def _count_gaps(column: pa.ChunkedArray, may_miss: bool = False) -> int:
     import pyarrow.compute as pc
 
-    gaps = column.null_count
+    gaps = 0 if may_miss else column.null_count
     if kind_of_arrow_type(column.type) is ColumnKind.NUMBER:
-        gaps += pc.sum(pc.invert(pc.is_finite(column.cast("float64", safe=False)))).as_py() or 0
+        numbers = column.cast("float64", safe=False)
+        gaps += pc.sum(pc.is_inf(numbers) if may_miss else pc.invert(pc.is_finite(numbers))).as_py() or 0
     return int(gaps)
 
 

@@ -83,9 +83,10 @@ class MatchedFile:
             rows = np.array([column.to_pylist() for column in rows.columns], dtype=object).T
         return rows, None if self.target is None else self._read_labels(table, self.target, first_row)
 
-    def require_complete(self, table: pa.Table) -> None:
-        """Refuse gaps in the numbers of a whole file, for rows that are to be trained on."""
-        self.file.require_complete(table, [self.names[feature] for feature in self.encoding.numerical])
+    def require_finite(self, table: pa.Table) -> None:
+        """Refuse infinity in the numbers of a whole file, for rows that are to be trained on."""
+        names = [self.names[feature] for feature in self.encoding.numerical]
+        self.file.require_complete(table, names, may_miss=True)
 
     def name_gaps(self, table: pa.Table, first_row: int) -> AbstractContextManager[None]:
         """Where the block finds gaps in these rows, say so with the file, its columns and the rows."""
@@ -140,7 +141,8 @@ class MatchedFile:
         table : pyarrow.Table
             What they were before, of the same number of rows.
         rows : array of shape (n_rows, n_features)
-            Where a category is NaN, a value that training did not see stays as it was, and any other becomes empty.
+            NaN becomes an empty cell. Where a category is -1, a value that training did not see stays as it was, and
+            any other becomes such a value.
         """
         import pyarrow as pa
 
@@ -149,14 +151,15 @@ class MatchedFile:
             values = rows[:, feature]
             if feature in self.encoding.categories:
                 known = self.encoding.categories[feature]
-                learnt, before = set(known), table.column(name).to_pylist()
+                learnt, before, new = set(known), table.column(name).to_pylist(), _make_unseen(known)
+                unseen = [new if own is None or own in learnt else own for own in before]
                 cells = [
-                    (None if own in learnt else own) if np.isnan(code) else known[int(code)]
-                    for own, code in zip(before, values.tolist(), strict=True)
+                    None if np.isnan(code) else known[int(code)] if code >= 0 else other
+                    for code, other in zip(values.tolist(), unseen, strict=True)
                 ]
                 columns[name] = pa.array(cells, type=table.schema.field(name).type)
             else:
-                columns[name] = pa.array(values)
+                columns[name] = pa.array(values, from_pandas=True)
         return columns
 
     def _read_labels(self, table: pa.Table, target: str, first_row: int) -> Labels:
@@ -170,6 +173,14 @@ class MatchedFile:
                     f"the model knows {', '.join(map(quote_short, self.classes.tolist()))}."
                 )
         return np.asarray(self.classes[[codes[value] for value in values]])
+
+
+def _make_unseen(known: tuple[Any, ...]) -> Any:
+    """Some value that is not among the categories; None where there is no other."""
+    kind = kind_of_values(known)
+    if kind is ColumnKind.TEXT:
+        return max(known, default="") + "?"
+    return max(known) + 1 if known and kind is ColumnKind.NUMBER else None
 
 
 def match_file(path: PathLike, encoding: TableEncoding, *, target: str | None = None, classes: Labels) -> MatchedFile:

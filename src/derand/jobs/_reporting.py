@@ -83,7 +83,7 @@ def report_file(
     if train is not None:
         known = match_file(train, classifier.encoding_, target=target, classes=classifier.classes_)
         training = known.read_all()
-        known.require_complete(training)
+        known.require_finite(training)
         X_train, y_train = known.split(training, first_row=1)
     if threat is not None and not isinstance(threat, Threat):
         threat = read_threat(threat, source.names, classifier.noise_.units)

@@ -33,6 +33,7 @@ class ScoreLaws:
     Parameters
     ----------
     X : array of shape (n_rows, n_features)
+        Missing values, NaN, have cells of their own, on which noise does not act.
     noise : Noise
     failure : float
         The mass beyond the certifiable score; masses far below it may be dropped.
@@ -125,12 +126,18 @@ class _Block:
                 self.laws[k] = None
 
     def _add_term(self, laws: _Laws, term: StepFunction) -> _Laws:
-        table = self._noise.cell_probabilities(self._X[:, term.feature], term.edges, term.feature)
+        x = self._X[:, term.feature]
+        gaps = np.isnan(x)
+        table = self._noise.cell_probabilities(np.where(gaps, 0.0, x) if gaps.any() else x, term.edges, term.feature)
         lowest = term.scores.min()
         scores = term.cell_scores - lowest
         n_rows, width = laws.masses.shape
         grown = np.empty((n_rows, width + int(scores.max())))
         first, sizes = laws.first + lowest, np.empty_like(laws.sizes)
+        if gaps.any():  # as if all their mass lay in the first cell, whose score is that of a missing value
+            assert term.missing is not None  # trainers see to that
+            table[gaps], table[gaps, 0] = 0.0, 1.0
+            first[gaps] += term.missing - lowest - scores[0]
         _convolve(laws.masses, laws.sizes, table, scores, self._lost, grown, first, sizes)
         return _Laws(grown[:, : sizes.max()].copy(), first, sizes)
 

@@ -5,8 +5,8 @@ splits and the new one make. Knows histograms and the noise's distribution funct
 models or scikit-learn.
 
 With W(v) and S(v) the weight and the sum of pseudo-labels expected left of v, a cell between two splits has the
-differences of W and S, and the error of a feature is a constant minus the sum of S**2 / W over its cells. Rows are
-tabulated once; a round only sums the pseudo-labels at each level.
+differences of W and S, and the error of a feature is a constant minus the sum of S**2 / W over its cells, of which
+missing values are one more. Rows are tabulated once; a round only sums the pseudo-labels at each level.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray, IntArray
+from derand._arrays import BoolArray, FloatArray, IntArray
 from derand.learn.histogram import Histogram, cut_into_blocks, tabulate
 from derand.learn.splits import BINS_PER_STEP, SplitGrid, measure_left
 from derand.noise import Noise
@@ -48,12 +48,15 @@ class _Group:
         Increasing distances from a column's smallest value, in units.
     sizes : array of shape (n_columns,)
         How many of the candidates lie in the column's own range.
+    gaps : array of booleans of shape (n_columns, n_rows), or None
+        Where the column is missing; None where it is nowhere.
     """
 
     histogram: Histogram
     codes: NDArray[np.uint16]
     candidates: FloatArray
     sizes: IntArray
+    gaps: BoolArray | None
 
     def threshold(self, place: int, number: int) -> float:
         return float(self.histogram.lows[place] + self.histogram.units[place] * self.candidates[number])
@@ -66,7 +69,7 @@ class ResidualSearch:
     ----------
     X : array of shape (n_rows, n_features)
     columns : array of shape (n_columns,)
-        The numerical columns; constant ones have no candidates.
+        The numerical columns; constant ones, and those without any value, have no candidates.
     weights : array of shape (n_rows,)
         Positive weights of the rows.
     noise : Noise
@@ -134,12 +137,15 @@ class ResidualSearch:
             left = self._measure(group, np.array(places), weighted)
             for (weight, labels), place in zip(left, places, strict=True):
                 column = int(group.histogram.columns[place])
+                missing = self._sum_missing(group, place, weighted)
                 value = self._explain(
                     weight[: group.sizes[place]],
                     labels[: group.sizes[place]],
-                    total,
+                    (self._total - missing[0], total - missing[1]),
                     sorted(set(splits.get(column, ()))),
                 )
+                if missing[0] > 0:
+                    value += missing[1] ** 2 / missing[0]
                 number = int(value.argmax())
                 if value[number] > -np.inf:
                     best[column] = (float(value[number]), number)
@@ -155,13 +161,22 @@ class ResidualSearch:
         counts = np.zeros((places.size, 2, n_levels))
         counts[:, 0] = chosen.counts[:, 0]
         for row, place in enumerate(places):
-            counts[row, 1] = np.bincount(group.codes[place], weights=weighted, minlength=n_levels)
+            present = weighted if group.gaps is None else np.where(group.gaps[place], 0.0, weighted)
+            counts[row, 1] = np.bincount(group.codes[place], weights=present, minlength=n_levels)
         return measure_left(replace(chosen, counts=counts), group.candidates, self._noise)
 
-    def _explain(self, weight: FloatArray, labels: FloatArray, total: float, edges: Sequence[int]) -> FloatArray:
+    def _sum_missing(self, group: _Group, place: int, weighted: FloatArray) -> tuple[float, float]:
+        """Weight and sum of pseudo-labels of the rows in which a column is missing."""
+        if group.gaps is None or not group.gaps[place].any():
+            return 0.0, 0.0
+        return float(self._weights[group.gaps[place]].sum()), float(weighted[group.gaps[place]].sum())
+
+    def _explain(
+        self, weight: FloatArray, labels: FloatArray, totals: tuple[float, float], edges: Sequence[int]
+    ) -> FloatArray:
         """Sum of S**2 / W over the cells that each candidate makes with the edges; -inf where a cell is empty."""
-        weight_at = np.concatenate([[0.0], weight[list(edges)], [self._total]])
-        labels_at = np.concatenate([[0.0], labels[list(edges)], [total]])
+        weight_at = np.concatenate([[0.0], weight[list(edges)], [totals[0]]])
+        labels_at = np.concatenate([[0.0], labels[list(edges)], [totals[1]]])
         cells = np.searchsorted(np.asarray(edges, dtype=np.int64), np.arange(weight.size), side="right")
         below = weight - weight_at[cells], labels - labels_at[cells]
         above = weight_at[cells + 1] - weight, labels_at[cells + 1] - labels
@@ -182,9 +197,11 @@ def _group_columns(X: FloatArray, histogram: Histogram, grid: SplitGrid) -> Iter
         part = histogram[(steps == step) & (histogram.spans > 0)]
         candidates = replace(grid, step=float(step)).candidates(float(part.spans.max()))
         positions = (X[:, part.columns].T - part.lows[:, None]) / part.units[:, None]
+        gaps = np.isnan(positions)
         yield _Group(
             part,
             np.searchsorted(middles, positions).astype(np.uint16),
             candidates,
             np.searchsorted(candidates, part.spans + grid.above),
+            gaps if gaps.any() else None,
         )

@@ -6,7 +6,7 @@ made, or scikit-learn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -120,6 +120,8 @@ def boost_stumps(
     (2, [1.0, 1.0, 1.0])
     """
     grid = SplitGrid.within(noise, float(split_step))
+    tables = [table] if aside is None else [table, aside]
+    gaps = {column for part in tables for column in part.find_gaps()}
     first = find_stumps(
         table,
         noise,
@@ -128,14 +130,14 @@ def boost_stumps(
         max_entropy=max_entropy,
         categorical_leaf=categorical_leaf,
         n_threads=n_threads,
+        gaps=gaps,
     )
-    tables = [table] if aside is None else [table, aside]
     parts = [_Rows(part, first.stumps, noise, failure, n_threads) for part in tables]
     stumps, scores = _add_stumps(
         replace(first.stumps, majority=find_majority(tables)),
         ResidualSearch(table.X, table.numerical, table.row_weight, noise, grid),
         parts,
-        partial(_fit_leaves, parts[0], noise=noise, learning_rate=learning_rate, levels=levels),
+        partial(_fit_leaves, parts[0], gaps=gaps, noise=noise, learning_rate=learning_rate, levels=levels),
         choose_leaf_edge,
         rounds=progress(n_estimators),
         most=max_stumps_per_feature,
@@ -156,7 +158,7 @@ def _add_stumps(
     stumps: Stumps,
     search: ResidualSearch,
     parts: Sequence[_Rows],
-    fit_leaves: Callable[[int, float], tuple[float, float]],
+    fit_leaves: Callable[[int, float], tuple[float, float, float]],
     choose_leaf_edge: LeafEdge,
     *,
     rounds: Iterable[int],
@@ -190,19 +192,31 @@ def _add_stumps(
 
 
 def _fit_leaves(
-    rows: _Rows, column: int, edge: float, *, noise: Noise, learning_rate: float, levels: int
-) -> tuple[float, float]:
-    """Leaves that take a Newton step of the cross-entropy, on the grid."""
+    rows: _Rows,
+    column: int,
+    edge: float,
+    *,
+    gaps: Collection[int],
+    noise: Noise,
+    learning_rate: float,
+    levels: int,
+) -> tuple[float, float, float]:
+    """Leaves that take a Newton step of the cross-entropy, on the grid; the last is that of missing values, NaN where
+    the column has none."""
     scale = noise.scales(np.array([column]))[0]
+    missing = np.isnan(rows.X[:, column])
     distance = (edge - rows.X[:, column]) / scale
     size = np.abs(rows.residual)
     curvature = _SMOOTHING + size * (1 - size)
+    sides = noise.cdf(distance), noise.cdf(-distance)
+    if missing.any():
+        sides = np.where(missing, 0.0, sides[0]), np.where(missing, 0.0, sides[1])
     leaves = []
-    for share in (noise.cdf(distance), noise.cdf(-distance)):
+    for share in (*sides, missing.astype(np.float64)):
         weight = rows.weights * share
         step = 0.25 * learning_rate * (weight @ rows.residual) / max(weight @ curvature, TINY)
         leaves.append(float(np.rint(np.clip(0.5 + step, 0.0, 1.0) * levels) / levels))
-    return leaves[0], leaves[1]
+    return leaves[0], leaves[1], leaves[2] if column in gaps else np.nan
 
 
 class _Rows:

@@ -104,7 +104,8 @@ def tabulate(
 
     Parameters
     ----------
-    X : array of shape (n_rows, n_features), finite in the columns named
+    X : array of shape (n_rows, n_features)
+        Finite in the columns named, or NaN, a missing value, which counts nowhere.
     columns : array of shape (n_columns,)
     target : array of shape (n_rows,), 0 or 1
     sample_weight : array of shape (n_rows,) or None
@@ -132,7 +133,7 @@ def tabulate(
     gather(X, columns, block, lows, highs)
     frame = _Frame(columns, lows, highs, units)
     weights = np.broadcast_to(np.int64(1), target.shape) if sample_weight is None else sample_weight
-    entries = [_Column(values, target, weights) for values in block]
+    entries = [_list_present(values, target, weights) for values in block]
     return _assemble(frame if limits is None else _widen(frame, *limits), entries, resolution)
 
 
@@ -254,6 +255,14 @@ class _Column:
     target: Target
     weights: Counts
     bins: tuple[_Bins, ...] = ()
+
+
+def _list_present(values: FloatArray, target: Target, weights: Counts) -> _Column:
+    """What occurs in a column, without rows in which it is missing."""
+    gaps = np.isnan(values)
+    if not gaps.any():
+        return _Column(values, target, weights)
+    return _Column(values[~gaps], target[~gaps], weights[~gaps])
 
 
 def _join_column(places: Sequence[_Home]) -> _Column:

@@ -107,7 +107,9 @@ def find_splits(
     Parameters
     ----------
     X : array of shape (n_rows, n_features)
+        Rows in which a column is missing, NaN, are left out of its search.
     columns : array of shape (n_columns,)
+        Each with some number.
     target : array of shape (n_rows,), 0 or 1
     noise : Noise
         Its distribution function, magnitude and units are used.

@@ -6,8 +6,8 @@ passes them on. Must not know how splits are searched, how certificates are made
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +39,8 @@ class Stumps:
     ----------
     features, thresholds, left, right : arrays of shape (n_stumps,)
         Leaves are in [0, 1].
+    missing : array of shape (n_stumps,)
+        Leaf of a missing value; NaN where the feature has none, which refuses such rows.
     tables : tuple of CategoryLeaves
     n_features, levels : int
         As for `AdditiveEnsemble.from_stumps`.
@@ -54,23 +56,27 @@ class Stumps:
     n_features: int
     levels: int
     majority: int = 0
+    missing: FloatArray = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
-        for array in (self.features, self.thresholds, self.left, self.right):
+        if not self.missing.size:
+            object.__setattr__(self, "missing", np.full(self.features.size, np.nan))
+        for array in (self.features, self.thresholds, self.left, self.right, self.missing):
             freeze(array)
 
     def __len__(self) -> int:
         """How many terms the mean is taken of."""
         return self.features.size + len(self.tables)
 
-    def append(self, feature: int, threshold: float, leaves: tuple[float, float]) -> Stumps:
-        """One stump more."""
+    def append(self, feature: int, threshold: float, leaves: tuple[float, float, float]) -> Stumps:
+        """One stump more; its leaves are the left, the right, and that of a missing value."""
         return replace(
             self,
             features=np.append(self.features, feature),
             thresholds=np.append(self.thresholds, threshold),
             left=np.append(self.left, leaves[0]),
             right=np.append(self.right, leaves[1]),
+            missing=np.append(self.missing, leaves[2]),
         )
 
     def take(self, chosen: slice | BoolArray) -> Stumps:
@@ -81,6 +87,7 @@ class Stumps:
             thresholds=self.thresholds[chosen],
             left=self.left[chosen],
             right=self.right[chosen],
+            missing=self.missing[chosen],
         )
 
     def merge(self, feature: int) -> StepFunction:
@@ -100,6 +107,7 @@ class Stumps:
             n_features=self.n_features,
             levels=self.levels,
             tables=self.tables,
+            missing=self.missing,
         )
 
 
@@ -133,6 +141,7 @@ def join_tables(stumps: Stumps, tables: Sequence[CategoryTable]) -> AdditiveEnse
         stumps.right,
         n_features=stumps.n_features,
         levels=stumps.levels,
+        missing=stumps.missing,
     )
     threshold = (stumps.features.size + len(tables)) * stumps.levels // 2
     return AdditiveEnsemble((*numbers.terms, *tables), threshold, stumps.n_features, stumps.levels)
@@ -219,11 +228,16 @@ def find_stumps(
     max_entropy: float,
     categorical_leaf: float | None,
     n_threads: int,
+    gaps: Collection[int] | None = None,
 ) -> StumpTraining:
-    """The same on a given grid, and without a warning where nothing was found."""
+    """The same on a given grid, and without a warning where nothing was found.
+
+    `gaps` are the columns in which values may be missing; None for those in which some of the table are.
+    """
+    known = [column for column in table.numerical.tolist() if not np.isnan(table.X[:, column]).all()]
     splits = find_splits(
         table.X,
-        table.numerical,
+        np.array(known, dtype=np.int64),
         table.target,
         noise,
         grid,
@@ -239,6 +253,9 @@ def find_stumps(
         if size > 1
     )
     left, right = (np.rint(leaves[kept] * levels) / levels for leaves in (splits.left, splits.right))
+    missing = find_gap_leaves(
+        table, splits.columns[kept], table.find_gaps() if gaps is None else gaps, categorical_leaf
+    )
     stumps = Stumps(
         splits.columns[kept],
         splits.thresholds[kept],
@@ -246,8 +263,9 @@ def find_stumps(
         right,
         tables,
         n_features=table.n_features,
-        levels=2 * levels if tables else levels,
+        levels=levels if not tables and np.isnan(missing).all() else 2 * levels,
         majority=find_majority([table]),
+        missing=missing,
     )
     entropy = np.full(table.n_features, np.nan)
     entropy[splits.columns] = splits.entropy
@@ -266,10 +284,33 @@ def _find_leaves(table: TrainingTable, column: int, n_categories: int, categoric
     """Leaf of each category of a column."""
     codes = table.X[:, column]
     known = ~np.isnan(codes)
-    places = codes[known].astype(np.int64) + n_categories * table.target[known].astype(np.int64)
-    weights = None if table.sample_weight is None else table.sample_weight[known]
-    rows = np.bincount(places, weights=weights, minlength=2 * n_categories).reshape(2, n_categories)
-    zero, one = rows * table.class_weight[:, None]
+    return _weigh_codes(table, codes[known].astype(np.int64), known, n_categories, categorical_leaf)
+
+
+def find_gap_leaves(
+    table: TrainingTable, columns: IntArray, gaps: Collection[int], categorical_leaf: float | None
+) -> FloatArray:
+    """Leaf of a missing value of each of some numerical columns: as that of a category; NaN where none may be missing.
+
+    Where none is missing in the table it is 1/2.
+    """
+    leaves = np.full(columns.size, np.nan)
+    for at, column in enumerate(columns.tolist()):
+        if column in gaps:
+            missing = np.isnan(table.X[:, column])
+            codes = np.zeros(int(missing.sum()), dtype=np.int64)
+            leaves[at] = _weigh_codes(table, codes, missing, 1, categorical_leaf)[0] if codes.size else 0.5
+    return leaves
+
+
+def _weigh_codes(
+    table: TrainingTable, codes: IntArray, rows: BoolArray, n_codes: int, categorical_leaf: float | None
+) -> FloatArray:
+    """Leaf of each code by the weight of both classes among the rows that have it; `codes` are those of `rows`."""
+    places = codes + n_codes * table.target[rows].astype(np.int64)
+    weights = None if table.sample_weight is None else table.sample_weight[rows]
+    counts = np.bincount(places, weights=weights, minlength=2 * n_codes).reshape(2, n_codes)
+    zero, one = counts * table.class_weight[:, None]
     if categorical_leaf is None:
         return np.asarray(one / (zero + one))
     return np.where(one >= zero * (1 - _TIE), 0.5 + categorical_leaf, 0.5 - categorical_leaf)
@@ -281,6 +322,8 @@ def _explain_ignored(table: TrainingTable, splits: Splits, kept: BoolArray, max_
     for at in np.flatnonzero(~kept).tolist():
         entropy = f"entropy {splits.entropy[at]:.6f} is not below max_entropy={max_entropy}"
         ignored[table.name(int(splits.columns[at]))] = entropy if splits.spans[at] > 0 else "constant in training"
+    for column in sorted(set(table.numerical.tolist()) - set(splits.columns.tolist())):
+        ignored[table.name(column)] = "no value in training"
     for column, size in table.n_categories.items():
         if size < 2:
             ignored[table.name(column)] = "fewer than two categories in training"

@@ -1,7 +1,7 @@
 """TrainingTable: what a trainer sees. Owns rows, target, weights and the measuring of units.
 
-Must not know how a table was read, noise, or scikit-learn. Whoever makes a table checks it: numbers are finite, both
-classes occur, rows of weight 0 are left out.
+Must not know how a table was read, noise, or scikit-learn. Whoever makes a table checks it: numbers are finite or
+missing, every numerical column has some, both classes occur, rows of weight 0 are left out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class TrainingTable:
     Parameters
     ----------
     X : array of shape (n_rows, n_features)
-        Categorical columns hold codes from 0 on, NaN where the category is missing. Never written to.
+        Categorical columns hold codes from 0 on. NaN is a missing value, in any column. Never written to.
     target : array of shape (n_rows,)
         0 or 1.
     class_weight : array of shape (2,)
@@ -58,6 +58,10 @@ class TrainingTable:
         """Numbers of the numerical columns."""
         every = range(self.n_features)
         return np.array([column for column in every if column not in self.n_categories], dtype=np.int64)
+
+    def find_gaps(self) -> tuple[int, ...]:
+        """Numerical columns in which some value is missing, increasing."""
+        return tuple(column for column in self.numerical.tolist() if np.isnan(self.X[:, column]).any())
 
     @property
     def row_weight(self) -> FloatArray:

@@ -110,6 +110,8 @@ class Subject:
             return format_short(value, 6)
         if np.isnan(value):
             return "(missing or new)"
+        if value < 0 and self.estimator is not None:  # how classifiers encode them
+            return "(new)"
         categories = self.categories[feature]
         code = int(value)
         return str(categories[code]) if 0 <= code < len(categories) else str(code)

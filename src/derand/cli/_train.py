@@ -116,6 +116,7 @@ def train(
         from derand.certificates import RULES
         from derand.estimators import TRAINERS
         from derand.jobs import choose_model, require_parameters, train_file
+        from derand.threat_text import NORMS as THREAT_NORMS
         from derand.threat_text import parse_pairs
 
         name = choose_model() if model is None else model
@@ -124,7 +125,7 @@ def train(
             require_choice("--rule", rule, list(RULES))
         given = {
             "radius": radius,
-            "norm": None if norm is None else float(norm),
+            "norm": None if norm is None else THREAT_NORMS[norm],
             "l0": l0,
             "frozen": freeze,
             "threat": threat,

@@ -8,8 +8,8 @@ import numpy as np
 
 from derand import average_certified_radius, certified_accuracy
 from derand.datasets import load
-from derand.demo import RADII, run_demo
-from derand.estimators import StumpClassifier
+from derand.demo import RADII, RADIUS, run_demo
+from derand.estimators import AdditiveClassifier
 
 
 def test_the_demo_reports_held_out_rows(tmp_path: Path) -> None:
@@ -18,18 +18,22 @@ def test_the_demo_reports_held_out_rows(tmp_path: Path) -> None:
     data = load("sklearn_breast_cancer")
     train, test = data.split
     labels = np.array(data.target_names)[data.y]
-    model = StumpClassifier(noise=result["noise"], scaling="standard", class_weight="balanced")
+    assert result["radius"] == RADIUS
+    model = AdditiveClassifier(radius=RADIUS, regularization=result["regularization"])
     certificates = model.fit(data.X[train], labels[train]).certify(data.X[test])
+    assert (result["noise"], result["norm"]) == (str(model.noise_), certificates.norm)
     assert [entry["radius"] for entry in result["certified_accuracy"]] == list(RADII)
     shares = certified_accuracy(labels[test], certificates, RADII)
     assert [entry["share"] for entry in result["certified_accuracy"]] == shares.tolist()
     assert result["average_certified_radius"] == average_certified_radius(labels[test], certificates)
-    assert result["accuracy"] > 0.85
+    assert result["accuracy"] > 0.95
+    assert shares[RADII.index(RADIUS)] > 0.9
 
     ordered = np.sort(certificates.radius)
     assert [row["radius"] for row in result["most_certain"]] == ordered[::-1][:5].tolist()
     assert [row["radius"] for row in result["least_certain"]] == ordered[:5].tolist()
     for row in result["most_certain"] + result["least_certain"]:
+        assert 0.5 <= row["probability"] <= 1
         assert row["correct"] == (row["label"] == labels[test][row["row"] - 1])
 
 

@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from derand import Threat
-from derand.threat_text import KEYS, NORMS, parse_threat, read_threat
+from derand.threat_text import KEYS, NORMS, change_threat, parse_changes, read_threat
+
+
+def parse_threat(**texts: Any) -> Threat:
+    """A threat that is nothing but what the texts say."""
+    return change_threat(Threat(), parse_changes(**texts))
 
 
 def test_texts_become_the_threat_that_they_describe() -> None:

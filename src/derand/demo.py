@@ -13,15 +13,17 @@ from typing import TypedDict
 import numpy as np
 
 from derand import plot
+from derand._arrays import FloatArray
 from derand.certificates import Certificates
 from derand.datasets import Dataset, load
-from derand.estimators import StumpClassifier
+from derand.estimators import AdditiveClassifier
 from derand.files import PathLike, replace_when_done
 from derand.frames import Labels
 from derand.metrics import ShareAtRadius, average_certified_radius, certified_accuracy
-from derand.noise import Gaussian
 from derand.report import CertificateReport
 
+RADIUS = 0.25
+"""What the model is trained for, in interquartile ranges."""
 RADII = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 _SHOWN_ROWS = 5
 
@@ -32,7 +34,10 @@ class DemoRow(TypedDict):
     row: int
     label: str
     correct: bool
+    probability: float
+    """Of the label."""
     failure: float
+    """Of a vote; NaN by the rule "mean"."""
     radius: float
 
 
@@ -50,8 +55,11 @@ class DemoResult(TypedDict):
     dataset: str
     training_rows: int
     test_rows: int
+    radius: float
+    """What it was trained for."""
+    regularization: float
     noise: str
-    norm: int
+    norm: float
     accuracy: float
     certified_accuracy: list[ShareAtRadius]
     average_certified_radius: float
@@ -63,7 +71,7 @@ class DemoResult(TypedDict):
 
 
 def run_demo(folder: PathLike) -> DemoResult:
-    """Train and certify a StumpClassifier on scikit-learn's breast-cancer data and show the results.
+    """Train and certify an AdditiveClassifier on scikit-learn's breast-cancer data and show the results.
 
     Writes `certified_accuracy.png` and `report.html`.
 
@@ -81,41 +89,47 @@ def run_demo(folder: PathLike) -> DemoResult:
     data = load("sklearn_breast_cancer")
     labels = np.array(data.target_names)[data.y]
     train, test = data.split
-    noise = Gaussian(0.5)
     opened = time.perf_counter()
-    StumpClassifier(noise=noise).fit([[0.0], [1.0]], [0, 1]).certify([[0.0]])  # compiles
+    small = AdditiveClassifier(radius=RADIUS, regularization=1.0)
+    small.fit([[0.0], [1.0]] * 4, [0, 1] * 4).certify([[0.0]])  # compiles
     started = time.perf_counter()
-    model = StumpClassifier(noise=noise, scaling="standard", class_weight="balanced").fit(data.X[train], labels[train])
+    model = AdditiveClassifier(radius=RADIUS).fit(data.X[train], labels[train])
     trained = time.perf_counter()
     certificates = model.certify(data.X[test])
     certified = time.perf_counter()
+    probability = model.predict_proba(data.X[test]).max(axis=1)
     order = np.argsort(-certificates.radius, kind="stable").tolist()
     return {
         "dataset": data.provenance,
         "training_rows": len(train),
         "test_rows": len(test),
-        "noise": str(noise),
-        "norm": noise.norm,
+        "radius": RADIUS,
+        "regularization": model.regularization_,
+        "noise": str(model.noise_),
+        "norm": model.norm,
         "accuracy": float((certificates.label == labels[test]).mean()),
         "certified_accuracy": [
             {"radius": radius, "share": float(share)}
             for radius, share in zip(RADII, certified_accuracy(labels[test], certificates, RADII), strict=True)
         ],
         "average_certified_radius": average_certified_radius(labels[test], certificates),
-        "most_certain": _describe_rows(certificates, labels[test], order[:_SHOWN_ROWS]),
-        "least_certain": _describe_rows(certificates, labels[test], order[: -_SHOWN_ROWS - 1 : -1]),
+        "most_certain": _describe_rows(certificates, labels[test], probability, order[:_SHOWN_ROWS]),
+        "least_certain": _describe_rows(certificates, labels[test], probability, order[: -_SHOWN_ROWS - 1 : -1]),
         "plot": os.fspath(_write_plot(certificates, labels[test], Path(folder))),
         "report": os.fspath(_write_report(model, data, Path(folder))),
         "seconds": {"compile": started - opened, "train": trained - started, "certify": certified - trained},
     }
 
 
-def _describe_rows(certificates: Certificates, labels: Labels, rows: list[int]) -> list[DemoRow]:
+def _describe_rows(
+    certificates: Certificates, labels: Labels, probability: FloatArray, rows: list[int]
+) -> list[DemoRow]:
     return [
         {
             "row": at + 1,
             "label": str(certificates.label[at]),
             "correct": bool(certificates.label[at] == labels[at]),
+            "probability": float(probability[at]),
             "failure": float(certificates.failure[at]),
             "radius": float(certificates.radius[at]),
         }
@@ -130,13 +144,13 @@ def _write_plot(certificates: Certificates, labels: Labels, folder: Path) -> Pat
     path = folder / "certified_accuracy.png"
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = plot.certified_accuracy(labels, certificates, figure.subplots())
-    axes.set_title("Breast cancer, test rows; radius in standard deviations")
+    axes.set_title("Breast cancer, test rows; radius in interquartile ranges")
     with replace_when_done(path) as draft:
         figure.savefig(draft, format="png", dpi=150)
     return path
 
 
-def _write_report(model: StumpClassifier, data: Dataset, folder: Path) -> Path:
+def _write_report(model: AdditiveClassifier, data: Dataset, folder: Path) -> Path:
     labels = np.array(data.target_names)[data.y]
     train, test = data.split
     path = folder / "report.html"

@@ -10,6 +10,8 @@ import difflib
 import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,22 +27,22 @@ KEYS = ("norm", "units", "l0", "unseen", "frozen", "limits", "domain", "steps", 
 Value = TypeVar("Value")
 
 
-def parse_threat(
+def parse_changes(
     *,
-    norm: str = "auto",
-    l0: int = 0,
+    norm: str | None = None,
+    l0: int | None = None,
     limits: Iterable[str] = (),
     domain: Iterable[str] = (),
     steps: Iterable[str] = (),
     frozen: Iterable[str] = (),
-) -> Threat:
-    """A threat from texts.
+) -> dict[str, Any]:
+    """Fields of Threat from texts; what is not given is left out.
 
     Parameters
     ----------
-    norm : str
+    norm : str or None
         One of NORMS.
-    l0 : int
+    l0 : int or None
     limits : iterable of str
         COLUMN=VALUE each, where VALUE is "5%", "500" or "down:up".
     domain : iterable of str
@@ -52,23 +54,34 @@ def parse_threat(
 
     Returns
     -------
-    Threat
+    dict
 
     Examples
     --------
-    >>> threat = parse_threat(norm="none", limits=["income=5%", "score=0:30"], domain=["rate=0:1"])
-    >>> threat.norm, threat.limits, threat.domain
-    (None, {'income': '5%', 'score': (0.0, 30.0)}, {'rate': (0.0, 1.0)})
+    >>> parse_changes(norm="none", limits=["income=5%", "score=0:30"])
+    {'limits': {'income': '5%', 'score': (0.0, 30.0)}, 'norm': None}
     """
     given: dict[str, Any] = {
-        "norm": _parse_norm(norm),
-        "l0": l0,
         "frozen": list(frozen),
-        "limits": _parse_pairs(limits, "limit", "COLUMN=VALUE", _parse_limit),
-        "domain": _parse_pairs(domain, "domain", "COLUMN=LOW:HIGH", _parse_domain),
-        "steps": _parse_pairs(steps, "step", "COLUMN=NUMBER", _parse_step),
+        "limits": parse_pairs(limits, "limit", "COLUMN=VALUE", _parse_limit),
+        "domain": parse_pairs(domain, "domain", "COLUMN=LOW:HIGH", _parse_domain),
+        "steps": parse_pairs(steps, "step", "COLUMN=NUMBER", _parse_step),
     }
-    return _make_threat(given)
+    found = {name: value for name, value in given.items() if value}
+    if norm is not None:
+        found["norm"] = _parse_norm(norm)
+    return found if l0 is None else {**found, "l0": l0}
+
+
+def change_threat(threat: Threat, changes: Mapping[str, Any]) -> Threat:
+    """A threat with some fields changed; values that make no sense are bad input.
+
+    Examples
+    --------
+    >>> change_threat(Threat(norm=2, l0=1), {"l0": 0}).l0
+    0
+    """
+    return _make_threat(partial(replace, threat), changes)
 
 
 def read_threat(path: PathLike, names: Sequence[str] | None = None, units: Sequence[float] | None = None) -> Threat:
@@ -110,7 +123,7 @@ def read_threat(path: PathLike, names: Sequence[str] | None = None, units: Seque
                 given[key] = {name: read(value, name) for name, value in _require_table(given[key], key).items()}
         if "units" in given:
             given["units"] = _read_units(given["units"], names, units)
-        return _make_threat(given)
+        return _make_threat(Threat, {name: value for name, value in given.items() if value not in ([], {})})
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
@@ -148,7 +161,22 @@ def _parse_norm(norm: object) -> float | str | None:
     return norm  # type: ignore[return-value] # whatever else a file holds, Threat looks at it
 
 
-def _parse_pairs(texts: Iterable[str], what: str, form: str, read: Callable[[object, str], Value]) -> dict[str, Value]:
+def parse_pairs(texts: Iterable[str], what: str, form: str, read: Callable[[str, str], Value]) -> dict[str, Value]:
+    """Texts such as COLUMN=VALUE as a dict.
+
+    Parameters
+    ----------
+    texts : iterable of str
+    what, form : str
+        What each one is, and how it is written: for errors.
+    read : callable
+        Reads a value; also told its column.
+
+    Examples
+    --------
+    >>> parse_pairs(["a=b=1"], "number", "COLUMN=NUMBER", lambda value, column: int(value))
+    {'a=b': 1}
+    """
     found: dict[str, Value] = {}
     for text in texts:
         column, equals, value = text.rpartition("=")  # a name may hold the sign, a value does not
@@ -214,9 +242,9 @@ def _read_units(given: object, names: Sequence[str] | None, units: Sequence[floa
     return [table.get(name, unit) for name, unit in zip(names, own, strict=True)]
 
 
-def _make_threat(given: Mapping[str, Any]) -> Threat:
-    """The threat, where a wrong type is bad input and no fault of a program; what says nothing is not passed on."""
+def _make_threat(make: Callable[..., Threat], given: Mapping[str, Any]) -> Threat:
+    """The threat, where a wrong type is bad input and no fault of a program."""
     try:
-        return Threat(**{name: value for name, value in given.items() if value not in ([], {})})
+        return make(**given)
     except TypeError as error:
         raise ValueError(str(error)) from None

@@ -25,5 +25,5 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def model(data: Path, tmp_path: Path) -> Path:
-    assert run("train", data, "--target", "label", "-o", tmp_path / "model.json").exit_code == 0
+    assert run("train", data, "--target", "label", "-o", tmp_path / "model.json", "--model", "stumps").exit_code == 0
     return tmp_path / "model.json"

@@ -44,7 +44,7 @@ def test_a_report_within_limits(tmp_path: Path) -> None:
     threat = tmp_path / "threat.toml"
     threat.write_text('norm = "none"\nfrozen = ["age"]\n[limits]\nincome = "5%"\n')
     model, page = tmp_path / "m.json", tmp_path / "report.md"
-    assert run("train", table, "--target", "paid", "-o", model).exit_code == 0
+    assert run("train", table, "--target", "paid", "-o", model, "--model", "stumps").exit_code == 0
     asked = ("--rule", "mean", "--noise", "none", "--threat", threat)
     found = run("report", model, table, "--target", "paid", "-o", page, *asked)
     assert found.exit_code == 0, found.output

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 
 import pytest
 
-from derand import learn, load
+from derand import Threat, learn, load
 from derand.cli._train import SCALINGS
 from derand.estimators import TRAINERS
 from derand.noise import NOISES
@@ -18,7 +19,7 @@ from tests.cli.running import read_help, run
 def test_training_prints_every_column_and_saves_the_model(data: Path, tmp_path: Path) -> None:
     """The table names each column and its use; the model carries the options."""
     options = ["--noise", "laplace:0.5", "--scaling", "range", "--class-weight", "balanced", "--ignore", "mean area"]
-    result = run("train", data, "--target", "label", "-o", tmp_path / "model.json", *options)
+    result = run("train", data, "--target", "label", "-o", tmp_path / "model.json", "--model", "stumps", *options)
     assert result.exit_code == 0, result.output
     for line in ("mean radius", "categorical", "constant", "as asked", "benign (357), malignant (212)", "laplace:0.5"):
         assert line in result.output
@@ -29,7 +30,19 @@ def test_training_prints_every_column_and_saves_the_model(data: Path, tmp_path: 
 
 def test_training_as_json_is_one_document(data: Path, tmp_path: Path) -> None:
     """With --json the output is JSON and nothing else."""
-    result = run("train", data, "--target", "label", "-o", tmp_path / "model.json", "--scaling", "none", "--json")
+    result = run(
+        "train",
+        data,
+        "--target",
+        "label",
+        "-o",
+        tmp_path / "model.json",
+        "--model",
+        "stumps",
+        "--scaling",
+        "none",
+        "--json",
+    )
     summary = json.loads(result.stdout)
     assert summary["rows"] == 569
     assert summary["scaling"] is None
@@ -45,11 +58,98 @@ def test_every_trainer_can_be_chosen(model: str, data: Path, tmp_path: Path) -> 
     assert type(load(tmp_path / "model.json")) is TRAINERS[model]
 
 
-def test_stumps_are_the_default(data: Path, tmp_path: Path) -> None:
-    """Without --model the independent stumps are trained."""
-    run("train", data, "--target", "label", "-o", tmp_path / "a.json")
-    run("train", data, "--target", "label", "-o", tmp_path / "b.json", "--model", "stumps")
+def test_the_additive_model_is_the_default(data: Path, tmp_path: Path) -> None:
+    """Without --model it is trained for radius 0.25 in interquartile ranges; the summary says what came of it."""
+    options = ["--target", "label", "--regularization", "1"]
+    result = run("train", data, *options, "-o", tmp_path / "a.json")
+    run("train", data, *options, "-o", tmp_path / "b.json", "--model", "additive", "--radius", "0.25", "--norm", "2")
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+    model = load(tmp_path / "a.json")
+    assert (model.radius, model.norm, model.rule, model.scaling) == (0.25, 2, "mean", "robust")
+    for fact in (
+        "trained by: additive",
+        "trained for radius: 0.25 (l2 balls, scaling robust)",
+        "regularization: 1",
+        "rule: mean",
+        "right and certified at 0.25 on these rows: ",
+    ):
+        assert fact in result.output
+
+
+def test_what_an_additive_model_is_trained_for(data: Path, tmp_path: Path) -> None:
+    """Norm, frozen and monotone columns, changes of categories; without noise there is nothing but the model."""
+    asked = ["--norm", "inf", "--radius", "0.1", "--l0", "1", "--freeze", "mean area", "--noise", "none"]
+    asked += ["--monotone", "mean texture=decreasing", "--regularization", "1", "--json"]
+    summary = json.loads(run("train", data, "--target", "label", "-o", tmp_path / "m.json", *asked).stdout)
+    assert (summary["radius"], summary["norm"], summary["noise"]) == (0.1, "inf", "none")
+    assert (summary["regularization"], summary["rule"]) == (1.0, "mean")
+    assert 0.5 < summary["training_certified_at_radius"] <= summary["training_certified_accuracy"]
+    model = load(tmp_path / "m.json")
+    assert model.noise_ is None
+    assert model.default_threat == Threat(norm=math.inf, l0=1, frozen=("mean area",))
+    assert model.monotone == {"mean texture": "decreasing"}
+
+
+def test_a_threat_in_a_file_is_trained_against(data: Path, tmp_path: Path) -> None:
+    """It is read once the columns are known, and saved with the model; certifying then goes by it."""
+    threat = tmp_path / "threat.toml"
+    threat.write_text('norm = "inf"\nfrozen = ["mean radius"]\n[limits]\n"mean area" = "5%"\n')
+    model, options = tmp_path / "m.json", ["--threat", threat, "--regularization", "1"]
+    result = run("train", data, "--target", "label", "-o", model, *options)
+    assert result.exit_code == 0, result.output
+    trained = load(model).default_threat
+    assert (trained.norm, trained.frozen, trained.limits) == (math.inf, ("mean radius",), {"mean area": "5%"})
+    told = json.loads(run("certify", model, data, "-o", tmp_path / "out.csv", "--json").stdout)["threat"]
+    assert (told["norm"], told["frozen"], told["limits"]) == ("inf", ["mean radius"], {"mean area": "5%"})
+    other = json.loads(run("certify", model, data, "-o", tmp_path / "out.csv", "--norm", "1", "--json").stdout)[
+        "threat"
+    ]
+    assert (other["norm"], other["frozen"]) == (1, ["mean radius"])
+    threat.write_text('[units]\n"mean area" = 5\n')
+    refused = run("train", data, "--target", "label", "-o", model, *options)
+    assert refused.exit_code == 2
+    assert "`units` must name every column" in refused.stderr
+
+
+STUMPS = ("--model", "stumps")
+REFUSED = {
+    "radius": (
+        [*STUMPS, "--radius", "1"],
+        "--radius belongs to the models additive, tree-boost, ada-boost;",
+    ),
+    "norm": ([*STUMPS, "--norm", "inf"], "--norm belongs to the model additive; stumps has nothing"),
+    "l0": (["--model", "tree-boost", "--l0", "1"], "--l0 belongs to the model additive;"),
+    "freeze": ([*STUMPS, "--freeze", "size"], "--freeze belongs to the model additive;"),
+    "monotone": (
+        [*STUMPS, "--monotone", "mean area=increasing"],
+        "--monotone belongs to the model additive;",
+    ),
+    "regularization": (
+        [*STUMPS, "--regularization", "1"],
+        "--regularization belongs to the model additive;",
+    ),
+    "threat": ([*STUMPS, "--threat", "t.toml"], "--threat belongs to the model additive;"),
+    "threat and norm": (
+        ["--threat", "t.toml", "--norm", "1"],
+        "--threat says all of what may change: leave --norm out",
+    ),
+    "no norm": (["--norm", "3"], "--norm must be one of 1, 2, inf, got '3'"),
+    "no direction": (["--monotone", "mean area=up"], "--monotone mean area must be one of increasing, decreasing"),
+    "no pair": (["--monotone", "mean area"], "A direction must be written COLUMN=increasing"),
+    "no radius": (["--radius", "-1"], "`radius` must be a finite number, 0 or larger, got -1.0"),
+    "no column": (["--freeze", "mean aria"], "'mean aria', which does not exist; did you mean 'mean area'?"),
+    "a vote without noise": (["--radius", "0", "--rule", "vote"], "`noise` must not be 'none' under the rule 'vote'"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
+def test_options_that_make_no_sense_are_one_line(options: list[str], message: str, data: Path, tmp_path: Path) -> None:
+    """By the name that the user wrote, and without a model."""
+    result = run("train", data, "--target", "label", "-o", tmp_path / "m.json", *options)
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert message in line
+    assert not (tmp_path / "m.json").exists()
 
 
 def list_choices(about: str) -> list[str]:
@@ -60,8 +160,9 @@ def list_choices(about: str) -> list[str]:
 
 def test_the_help_names_all_that_can_be_chosen() -> None:
     """Trainers, noises and scalings are those that exist: the help is made from the registries."""
-    assert list_choices("How it is trained: one of") == list(TRAINERS)
-    assert list_choices("Kind and scale; kinds are") == list(NOISES)
+    names = list(TRAINERS)
+    assert list_choices("How it is trained: one of") == [*names[:-1], f"{names[-1]}; additive if not given"]
+    assert list_choices("Kind and scale, such as gaussian:0.25; kinds are") == list(NOISES)
     assert all(scaling in read_help("train") for scaling in SCALINGS)
     assert (*learn.SCALINGS, "none") == SCALINGS
 
@@ -71,7 +172,7 @@ def test_the_rule_is_the_model_s_own(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("\n".join(["x,y", *(f"{x},{'a' if x < 10 else 'b'}" for x in range(20))]))
     model = tmp_path / "m.json"
-    assert run("train", table, "--target", "y", "-o", model, "--rule", "mean").exit_code == 0
+    assert run("train", table, "--target", "y", "-o", model, "--model", "stumps", "--rule", "mean").exit_code == 0
     assert load(model).rule == "mean"
     refused = run("train", table, "--target", "y", "-o", model, "--rule", "dice")
     assert refused.exit_code == 2

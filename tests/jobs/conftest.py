@@ -19,5 +19,5 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def model(data: Path, tmp_path: Path) -> Path:
-    train_file(data, "label", tmp_path / "model.json", categorical=["floor"])
+    train_file(data, "label", tmp_path / "model.json", model="stumps", categorical=["floor"])
     return tmp_path / "model.json"

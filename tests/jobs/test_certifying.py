@@ -67,7 +67,7 @@ def test_labels_that_look_like_formulas_are_disarmed_on_demand(tmp_path: Path) -
     labels = ['=HYPERLINK("x")', "-1 day"]
     frame = pd.DataFrame({"x": [0.0, 1.0, 4.0, 5.0], "y": [labels[0]] * 2 + [labels[1]] * 2})
     frame.to_csv(tmp_path / "data.csv", index=False)
-    train_file(tmp_path / "data.csv", "y", tmp_path / "model.json")
+    train_file(tmp_path / "data.csv", "y", tmp_path / "model.json", model="stumps")
     for safe, expected in ((False, labels), (True, ["'" + label for label in labels])):
         certify_file(tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "out.csv", safe_csv=safe)
         assert pd.read_csv(tmp_path / "out.csv")["label"].tolist() == [expected[0]] * 2 + [expected[1]] * 2
@@ -212,7 +212,7 @@ def test_witnesses_that_are_read_back_get_the_other_label(
     monkeypatch.setattr(_files, "_BATCH_ROWS", 64)
     make_mixed(300, 0).to_csv(tmp_path / "data.csv", index=False)
     model, out, flips = tmp_path / "model.json", tmp_path / "out.csv", tmp_path / f"flips.{suffix}"
-    train_file(tmp_path / "data.csv", "label", model)
+    train_file(tmp_path / "data.csv", "label", model, model="stumps")
     new = make_mixed(500, 1).astype({"job": object})
     new.loc[::5, "job"] = "pilot"
     new.loc[1::5, "job"] = None
@@ -251,7 +251,7 @@ def test_a_file_without_witnesses_has_a_header(tmp_path: Path) -> None:
     frame = pd.DataFrame({"row": [0.0, 1, 5, 6], "label": ["a", "a", "b", "b"], "y": [0, 0, 1, 1]})
     frame.to_csv(tmp_path / "data.csv", index=False)
     model, flips = tmp_path / "model.json", tmp_path / "flips.csv"
-    train_file(tmp_path / "data.csv", "y", model)
+    train_file(tmp_path / "data.csv", "y", model, model="stumps")
     summary = certify_file(model, tmp_path / "data.csv", tmp_path / "out.csv", threat=Threat(norm=None), witness=flips)
     assert summary["verdicts"] == {"holds": 4, "flips": 0, "undecided": 0}
     assert summary["threat"]["fixed"] == ["row"]

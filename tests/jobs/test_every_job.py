@@ -51,7 +51,7 @@ def test_labels_of_any_kind_go_from_file_to_file(labels: tuple[str, str], tmp_pa
     """Whole numbers, truth values and text are matched again when the true labels are read for certifying."""
     lines = [f"{x},{labels[int(x > 5)]}" for x in range(11)]
     (tmp_path / "data.csv").write_text("\n".join(["x,y", *lines]))
-    train_file(tmp_path / "data.csv", "y", tmp_path / "model.json")
+    train_file(tmp_path / "data.csv", "y", tmp_path / "model.json", model="stumps")
     summary = certify_file(tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "out.csv", target="y")
     assert summary["accuracy"] > 0.8
 
@@ -90,7 +90,7 @@ def test_a_file_is_opened_once_to_look_and_once_to_read(suffix: str, model: Path
     report_file(model, new, tmp_path / "report.md", target="label", groups=["word"])
     assert counter.count() == 2
     counter = OpenCounter(new)
-    train_file(new, "label", tmp_path / "again.json")
+    train_file(new, "label", tmp_path / "again.json", model="stumps")
     assert counter.count() == 2
 
 
@@ -99,7 +99,7 @@ def test_an_output_that_is_an_input_is_refused(tmp_path: Path, lost: str) -> Non
     """Neither the table nor the model is replaced by what is made from it."""
     data, model = tmp_path / "data.csv", tmp_path / "model.json"
     data.write_text("x,y\n" + "".join(f"{number},{'no' if number < 5 else 'yes'}\n" for number in range(10)))
-    train_file(data, "y", model)
+    train_file(data, "y", model, model="stumps")
     target = {"data": data, "model": model}[lost]
     before = target.read_bytes()
     with pytest.raises(ValueError, match="is also an input, which would be lost"):

@@ -122,8 +122,8 @@ def test_training_says_when_every_row_gets_the_same_label(tmp_path: Path) -> Non
     """Noise that drowns the classes gives one label to all rows, and a warning that says what to try."""
     lines = [f"{0.1 * (row % 2) + 0.01 * (row % 7)},{'yes' if row % 2 or row % 5 == 0 else 'no'}" for row in range(60)]
     (tmp_path / "data.csv").write_text("\n".join(["x,y", *lines]) + "\n")
-    drowned = train_file(tmp_path / "data.csv", "y", tmp_path / "m.json", noise="gaussian:5")
+    drowned = train_file(tmp_path / "data.csv", "y", tmp_path / "m.json", model="stumps", noise="gaussian:5")
     (message,) = [text for text in drowned["warnings"] if "Every training row gets the label 'yes'" in text]
     assert "--class-weight balanced" in message
-    clear = train_file(tmp_path / "data.csv", "y", tmp_path / "m.json", noise="gaussian:0.1")
+    clear = train_file(tmp_path / "data.csv", "y", tmp_path / "m.json", model="stumps", noise="gaussian:0.1")
     assert not [text for text in clear["warnings"] if "Every training row" in text]

@@ -11,7 +11,7 @@ import pytest
 
 from derand import StumpClassifier, load, tune
 from derand.estimators import TRAINERS
-from derand.jobs import choose_model, tune_file
+from derand.jobs import _classifiers, choose_model, tune_file
 from tests.cli.running import run
 from tests.jobs.tables import make_frame
 from tests.tuning.examples import RadiusClassifier
@@ -98,7 +98,7 @@ def test_training_radii_are_those_that_are_asked_for(data: Path) -> None:
 
 def test_stumps_are_tuned_where_there_is_nothing_finer(monkeypatch: pytest.MonkeyPatch) -> None:
     """The default goes by what there is."""
-    monkeypatch.delitem(TRAINERS, "additive", raising=False)
+    monkeypatch.setattr(_classifiers, "TRAINERS", {"stumps": StumpClassifier})
     assert choose_model() == "stumps"
 
 
@@ -134,5 +134,7 @@ def test_an_option_that_a_model_does_not_have_is_refused(data: Path, monkeypatch
             super().__init__(radius=radius, norm=norm, scaling=scaling)
 
     monkeypatch.setitem(TRAINERS, "bare", Bare)
-    with pytest.raises(ValueError, match="`rule` is nothing that the model 'bare' has: leave it out"):
+    with pytest.raises(
+        ValueError, match=r"`rule` belongs to the models .*stumps.*; bare has nothing of the kind: leave it out"
+    ):
         tune_file(data, "label", model="bare", rule="mean")

@@ -61,7 +61,7 @@ def certify(
     norm: Annotated[
         str | None,
         typer.Option(
-            help="Norm of the ball: auto (the noise's), 0, 1, 2, inf, or none: limits alone say what may change.",
+            help="Norm of the ball: 0, 1, 2, inf, or none: limits alone say what may change; auto: the model's own.",
             show_default="auto",
         ),
     ] = None,
@@ -88,7 +88,11 @@ def certify(
         typer.Option(metavar="COLUMN", help="A column that does not change. Repeatable.", show_default=False),
     ] = None,
     l0: Annotated[
-        int | None, typer.Option(help="How many categorical columns may change at the same time.", show_default="0")
+        int | None,
+        typer.Option(
+            help="How many categorical columns may change at the same time.",
+            show_default="what the model was trained for",
+        ),
     ] = None,
     threat: Annotated[
         Path | None,
@@ -115,7 +119,8 @@ def certify(
 ) -> None:
     """Certify every row of a table: its label, and the radius within which no change can flip it.
 
-    Columns are matched by name. The file is read and written in batches, so it may be larger than memory.
+    Columns are matched by name. What may change is what the model was trained for, but for the options that are given.
+    The file is read and written in batches, so it may be larger than memory.
     """
     wanted = _parse_radii(radii)
     single = {"--norm": norm, "--limit": limit, "--domain": domain, "--step": step, "--freeze": freeze, "--l0": l0}
@@ -125,7 +130,7 @@ def certify(
     with show_progress("certifying", unit="rows") as advance:
         from derand.certificates import RULES
         from derand.jobs import certify_file
-        from derand.threat_text import NORMS, parse_threat
+        from derand.threat_text import NORMS, parse_changes
 
         require_choice("--proof", proof, ("best", "paper"))
         if rule is not None:
@@ -141,10 +146,10 @@ def certify(
             rule=rule,
             proof=proof,
             noise=noise,
-            threat=threat
-            or parse_threat(
-                norm=norm or "auto",
-                l0=l0 or 0,
+            threat=threat,
+            changes=parse_changes(
+                norm=norm,
+                l0=l0,
                 limits=limit or (),
                 domain=domain or (),
                 steps=step or (),

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from derand.demo import DemoResult, DemoRow
 
 
+_RIGHT = ("row", "probability", "radius")
+
+
 @add_command
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the plot and the report.")] = Path("demo"),
@@ -51,8 +54,8 @@ def _print_result(result: DemoResult) -> None:
     print_facts(
         console,
         {
-            "trained on": f"{result['training_rows']} rows, noise {result['noise']} in standard deviations",
-            "certified": f"{result['test_rows']} test rows, l{result['norm']} balls",
+            "trained on": f"{result['training_rows']} rows, for radius {result['radius']:g} in interquartile ranges",
+            "certified": f"{result['test_rows']} test rows, l{result['norm']:g} balls, noise {result['noise']}",
             "average certified radius": format_down(result["average_certified_radius"], 4),
             "time": f"training {seconds['train']:.2f} s, certifying {seconds['certify']:.2f} s "
             f"(after {seconds['compile']:.1f} s of loading or compiling; compiling happens once)",
@@ -63,16 +66,16 @@ def _print_result(result: DemoResult) -> None:
 
 
 def _tabulate_rows(title: str, entries: Sequence[DemoRow]) -> Table:
-    from derand.text import format_down, format_up
+    from derand.text import format_down, format_percent
 
     rows = [
         [
             str(entry["row"]),
             entry["label"],
             "yes" if entry["correct"] else "no",
-            format_up(entry["failure"], 2),
+            format_percent(entry["probability"]),
             format_down(entry["radius"], 4),
         ]
         for entry in entries
     ]
-    return make_table(title, ["row", "label", "correct", "failure", "radius"], rows)
+    return make_table(title, ["row", "label", "correct", "probability", "radius"], rows, right=_RIGHT)

@@ -19,14 +19,15 @@ def report(
     ],
     target: Annotated[str | None, typer.Option(help="Column with the true labels.", show_default=False)] = None,
     train: Annotated[
-        Path | None, typer.Option(help="The training table, to compare with training without noise.")
+        Path | None, typer.Option(help="The training table, to compare with a model that is not trained to be robust.")
     ] = None,
     group: Annotated[list[str] | None, typer.Option(help="A column of subgroups; repeat it for more.")] = None,
     radius: Annotated[float | None, typer.Option(help="The radius that the text speaks of.")] = None,
     l0: Annotated[
         int | None,
         typer.Option(
-            help="Largest number of categorical columns that may change; if not given, 3, or all where there are fewer."
+            help="Largest number of categorical columns that may change; if not given, what the model was trained for, "
+            "else 3, or all where there are fewer."
         ),
     ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
@@ -39,7 +40,9 @@ def report(
     ] = None,
     threat: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.toml", help="What may change, in a file, instead of --l0.", show_default=False),
+        typer.Option(
+            metavar="FILE.toml", help="What may change, in a file, instead of --l0.", show_default="the model's own"
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

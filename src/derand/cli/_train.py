@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 SCALINGS = ("standard", "range", "robust", "none")
 """Those of `derand.learn`, which is slow to load, and none."""
+SHOWN_SCALING = "robust for additive, else standard"
+NORMS = ("1", "2", "inf")
+"""Those that a model can be trained for."""
 
 
 @add_command
@@ -30,21 +33,69 @@ def train(
     data: Annotated[Path, typer.Argument(help="Table to learn from, CSV or Parquet.", show_default=False)],
     target: Annotated[str, typer.Option(help="Column with the labels, of two kinds.", show_default=False)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model (JSON).", show_default=False)],
-    model: Annotated[str, typer.Option(help="How it is trained: one of {TRAINERS}.")] = "stumps",
-    noise: Annotated[str, typer.Option(help="Kind and scale; kinds are {NOISES}.")] = "gaussian:0.25",
+    model: Annotated[
+        str | None,
+        typer.Option(help="How it is trained: one of {TRAINERS}; {DEFAULT_MODEL} if not given.", show_default=False),
+    ] = None,
+    radius: Annotated[
+        float | None,
+        typer.Option(help="How large a change to train against; 0 is a plain model.", show_default="0.25"),
+    ] = None,
+    norm: Annotated[
+        str | None, typer.Option(help="How changes of numbers are measured: 1, 2 or inf.", show_default="2")
+    ] = None,
+    l0: Annotated[
+        int | None, typer.Option(help="How many categorical columns may change as well.", show_default="0")
+    ] = None,
+    freeze: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A column that does not change. Repeatable.", show_default=False),
+    ] = None,
+    threat: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.toml",
+            help="What may change, in a file instead of --norm, --l0 and --freeze.",
+            show_default=False,
+        ),
+    ] = None,
+    monotone: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=DIRECTION",
+            help="A number whose function only rises (increasing) or falls (decreasing). Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    regularization: Annotated[
+        float | None,
+        typer.Option(help="How smooth the functions are: a number above 0.", show_default="by cross-validation"),
+    ] = None,
+    noise: Annotated[
+        str | None,
+        typer.Option(
+            help="Kind and scale, such as gaussian:0.25; kinds are {NOISES}. For additive also auto and none.",
+            show_default="auto for additive, else gaussian:0.25",
+        ),
+    ] = None,
     scaling: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="Count noise and radii in deviations (standard), ranges (range) or interquartile ranges (robust) of "
-            "each column, or none."
+            "each column, or none.",
+            show_default=SHOWN_SCALING,
         ),
-    ] = "standard",
+    ] = None,
     class_weight: Annotated[
         str | None, typer.Option(help='"balanced" gives both classes the same weight.', show_default=False)
     ] = None,
     rule: Annotated[
-        str, typer.Option(help="How it answers: vote (of noisy copies) or mean (of their scores).")
-    ] = "vote",
+        str | None,
+        typer.Option(
+            help="How it answers: vote (of noisy copies) or mean (of their scores).",
+            show_default="mean for additive, else vote",
+        ),
+    ] = None,
     categorical: Annotated[
         list[str] | None, typer.Option(help="A column of numbers that are categories; repeat it for more.")
     ] = None,
@@ -55,31 +106,65 @@ def train(
 
     Columns of numbers and of text are found by themselves; the printed table says what became of each.
     """
-    require_choice("--scaling", scaling, SCALINGS)
+    for option, value, choices in (("--scaling", scaling, SCALINGS), ("--norm", norm, NORMS)):
+        if value is not None:
+            require_choice(option, value, choices)
+    beside = [name for name, value in (("--norm", norm), ("--l0", l0), ("--freeze", freeze)) if value not in (None, [])]
+    if threat is not None and beside:
+        raise ValueError(f"--threat says all of what may change: leave {', '.join(beside)} out, or put it in {threat}.")
     with show_progress("training"):
         from derand.certificates import RULES
         from derand.estimators import TRAINERS
-        from derand.jobs import train_file
+        from derand.jobs import choose_model, require_parameters, train_file
+        from derand.threat_text import NORMS as THREAT_NORMS
+        from derand.threat_text import parse_pairs
 
-        require_choice("--model", model, list(TRAINERS))
-        require_choice("--rule", rule, list(RULES))
-
+        name = choose_model() if model is None else model
+        require_choice("--model", name, list(TRAINERS))
+        if rule is not None:
+            require_choice("--rule", rule, list(RULES))
+        given = {
+            "radius": radius,
+            "norm": None if norm is None else THREAT_NORMS[norm],
+            "l0": l0,
+            "frozen": freeze,
+            "threat": threat,
+            "monotone": parse_pairs(monotone or (), "direction", "COLUMN=increasing", _read_direction),
+            "regularization": regularization,
+        }
+        used: dict[str, Any] = {key: value for key, value in given.items() if value not in (None, [], {})}
+        require_parameters(name, {_OPTIONS.get(key, f"--{key}"): key for key in used})
         summary = train_file(
             data,
             target,
             output,
-            model=model,
+            model=name,
             noise=noise,
-            scaling=None if scaling == "none" else scaling,
+            scaling=read_scaling(scaling),
             class_weight=class_weight,
             rule=rule,
             categorical=categorical or (),
             ignored=ignore or (),
+            **used,
         )
     if as_json:
         print_json(summary)
     else:
         _print_summary(summary)
+
+
+_OPTIONS = {"frozen": "--freeze"}
+"""Options that are not named as the parameter that they set."""
+
+
+def read_scaling(text: str | None) -> str | None:
+    """The scaling of an option: "auto", the model's own, where it is not given."""
+    return "auto" if text is None else None if text == "none" else text
+
+
+def _read_direction(value: str, column: str) -> str:
+    require_choice(f"--monotone {column}", value, ("increasing", "decreasing"))
+    return value
 
 
 def _print_summary(summary: TrainingSummary) -> None:
@@ -96,10 +181,38 @@ def _print_summary(summary: TrainingSummary) -> None:
             "trained by": summary["trainer"],
             "rows": f"{summary['rows']:,}",
             "classes": ", ".join(f"{name} ({count})" for name, count in summary["classes"].items()),
+            **_describe_training(summary),
             "rule": summary["rule"],
-            "noise": f"{summary['noise']}, l{summary['norm']} balls, scaling {summary['scaling'] or 'none'}",
+            "noise": f"{summary['noise']}, {_name_ball(summary)}, scaling {summary['scaling'] or 'none'}",
             "accuracy on these rows": format_percent(summary["training_accuracy"]),
+            **_describe_certified(summary),
             "model": summary["model"],
             "time": f"{summary['seconds']:.1f} s",
         },
     )
+
+
+def _name_ball(summary: TrainingSummary) -> str:
+    return "limits alone" if summary["norm"] is None else f"l{summary['norm']:g} balls"
+
+
+def _describe_training(summary: TrainingSummary) -> dict[str, str]:
+    """What it was trained for, where the trainer has a radius; how smooth its functions are, where it chose that."""
+    from derand.text import format_exactly, format_short
+
+    facts = {}
+    if summary["radius"] is not None:
+        unit = "" if summary["scaling"] is None else f", scaling {summary['scaling']}"
+        facts["trained for radius"] = f"{format_exactly(summary['radius'])} ({_name_ball(summary)}{unit})"
+    if summary["regularization"] is not None:
+        facts["regularization"] = format_short(summary["regularization"])
+    return facts
+
+
+def _describe_certified(summary: TrainingSummary) -> dict[str, str]:
+    from derand.text import format_exactly, format_percent
+
+    held, radius = summary["training_certified_at_radius"], summary["radius"]
+    if held is None or not radius:
+        return {}
+    return {f"right and certified at {format_exactly(radius)} on these rows": format_percent(held)}

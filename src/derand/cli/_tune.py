@@ -19,7 +19,7 @@ from derand.cli._app import (
     require_choice,
     show_steps,
 )
-from derand.cli._train import SCALINGS
+from derand.cli._train import SCALINGS, SHOWN_SCALING, read_scaling
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -56,8 +56,11 @@ def tune(
         typer.Option(help="Magnitudes are tried around this one; kinds are {NOISES}.", show_default="the model's own"),
     ] = None,
     scaling: Annotated[
-        str, typer.Option(help="Count radii in standard, range or robust units of each column, or none.")
-    ] = "standard",
+        str | None,
+        typer.Option(
+            help="Count radii in standard, range or robust units of each column, or none.", show_default=SHOWN_SCALING
+        ),
+    ] = None,
     class_weight: Annotated[
         str | None, typer.Option(help='"balanced" gives both classes the same weight.', show_default=False)
     ] = None,
@@ -79,7 +82,8 @@ def tune(
 
     Several strengths are cross-validated; the one that is recommended is the largest that costs little accuracy.
     """
-    require_choice("--scaling", scaling, SCALINGS)
+    if scaling is not None:
+        require_choice("--scaling", scaling, SCALINGS)
     if norm is not None:
         require_choice("--norm", norm, NORMS)
     for size in radius or ():
@@ -102,7 +106,7 @@ def tune(
             norm=norm,
             radii=radius or (),
             noise=noise,
-            scaling=None if scaling == "none" else scaling,
+            scaling=read_scaling(scaling),
             class_weight=class_weight,
             rule=rule,
             balanced=balanced,

@@ -96,6 +96,7 @@ class AdditiveClassifier(CertifiedClassifier):
     """
 
     ensemble_: AdditiveEnsemble
+    score_is_log_odds = True
 
     def __init__(
         self,

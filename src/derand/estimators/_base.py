@@ -80,6 +80,9 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
     rule: str
     n_jobs: int | None
 
+    score_is_log_odds = False
+    """Whether the score of `ensemble_`, divided by its `levels`, is a logarithm of odds."""
+
     @abstractmethod
     def _train(self, table: TrainingTable, noise: Any) -> Training:
         """Train, and keep what was found besides the model and its warnings; class 1 is `classes_[1]`."""

@@ -8,7 +8,7 @@ are useful: `derand.frames` does.
 from __future__ import annotations
 
 from derand.jobs._certifying import CertifyingSummary, certify_file
-from derand.jobs._classifiers import choose_model
+from derand.jobs._classifiers import choose_model, require_parameters
 from derand.jobs._reporting import ReportSummary, report_file
 from derand.jobs._request import ThreatSummary
 from derand.jobs._training import ColumnSummary, TrainingSummary, train_file
@@ -24,6 +24,7 @@ __all__ = [
     "certify_file",
     "choose_model",
     "report_file",
+    "require_parameters",
     "train_file",
     "tune_file",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +60,7 @@ def certify_file(
     proof: str = "best",
     noise: Noise | str | None = None,
     threat: Threat | PathLike | None = None,
+    changes: Mapping[str, Any] | None = None,
     witness: PathLike | None = None,
     safe_csv: bool = False,
     advance: Callable[[int], None] = lambda rows: None,
@@ -81,11 +82,16 @@ def certify_file(
     radii : sequence of float
         Where certified accuracy is measured, with a target.
     l0 : int or None
-        How many categorical features may change at the same time. None is 0.
+        How many categorical features may change at the same time. None is that of the classifier's `default_threat`:
+        what it was trained for, or 0.
     rule, proof, noise
         As for `certify` of the classifier.
     threat : Threat, path-like or None
-        What may change, instead of `l0`, with columns by their names in the file; or a TOML file that says it.
+        What may change, instead of `l0`, with columns by their names in the file; or a TOML file that says it. None
+        is the classifier's `default_threat`.
+    changes : mapping of str to value, or None
+        Fields of Threat that differ from those of the classifier's `default_threat`, such as {"norm": inf}; not beside
+        `threat`.
     witness : path-like or None
         .csv or .parquet, for a threat without norm: one line per row that flips, with row, label, new_label and the
         classifier's columns, changed so that they get the new label.
@@ -109,7 +115,7 @@ def certify_file(
             raise ValueError(f"The witnesses cannot go to {os.fspath(output)} as well: name another file.")
     classifier = load_classifier(model)
     source = match_file(data, classifier.encoding_, target=target, classes=classifier.classes_)
-    request = Request(classifier, source, l0, threat, rule=rule, proof=proof, noise=noise)
+    request = Request(classifier, source, l0, threat, changes or {}, rule=rule, proof=proof, noise=noise)
     if witness is not None and request.resolved.norm is not None:
         raise ValueError(
             "Witnesses are written only where limits alone say what may change (norm none), got norm "

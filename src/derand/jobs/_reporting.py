@@ -64,7 +64,7 @@ def report_file(
     radius, l0, title, rule, noise
         As for CertificateReport.
     threat : Threat, path-like or None
-        What may change, or a TOML file that says so; instead of `l0`.
+        What may change, or a TOML file that says so; instead of `l0`. None is the classifier's `default_threat`.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def report_file(
         known.require_finite(training)
         X_train, y_train = known.split(training, first_row=1)
     if threat is not None and not isinstance(threat, Threat):
-        threat = read_threat(threat, source.names, classifier.noise_.units)
+        threat = read_threat(threat, source.names, classifier.units)
     with source.name_gaps(table, first_row=1):
         report = CertificateReport(
             classifier,

@@ -7,7 +7,7 @@ the refusal of what makes no sense before any row is read. Must not know what is
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
@@ -19,7 +19,7 @@ from derand.jobs._classifiers import Classifier
 from derand.noise import Noise
 from derand.text import quote_short
 from derand.threat import Column, Limit, Threat, as_threats
-from derand.threat_text import read_threat
+from derand.threat_text import change_threat, read_threat
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,6 +44,34 @@ class ThreatSummary(TypedDict):
     """Numerical columns that cannot change: frozen ones and, without a ball, those without limits and domain."""
 
 
+def read_request(
+    classifier: Classifier,
+    names: Sequence[str],
+    l0: int | None,
+    threat: Threat | PathLike | None,
+    changes: Mapping[str, Any],
+) -> Threat:
+    """The threat that is asked for, or that of the classifier, with what is asked to be different.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the columns, as in the file.
+    l0, threat
+        As for `certify_file`.
+    changes : mapping of str to value
+        Fields of Threat; not beside `threat`.
+    """
+    if threat is not None:
+        if changes:
+            given = next(iter(changes))
+            raise ValueError(f"Give `{given}` or `threat`, got both: the threat says all of what may change.")
+        read = threat if isinstance(threat, Threat) else read_threat(threat, names, classifier.units)
+        return as_threats(l0, None, read)[0]
+    own = {} if l0 is None else {"l0": l0}
+    return change_threat(classifier.default_threat, {**changes, **own})
+
+
 class Request:
     """What is asked about the rows of a file; refused before any row is read where it makes no sense."""
 
@@ -53,6 +81,7 @@ class Request:
         source: MatchedFile,
         l0: int | None,
         threat: Threat | PathLike | None,
+        changes: Mapping[str, Any],
         *,
         rule: str | None,
         proof: str,
@@ -60,10 +89,7 @@ class Request:
     ) -> None:
         self._classifier, self._source = classifier, source
         self._asked: _Asked = {"rule": rule, "proof": proof, "noise": noise}
-        if threat is not None and not isinstance(threat, Threat):
-            units = None if (own := self._ask_nothing(Threat()).noise) is None else own.units
-            threat = read_threat(threat, source.names, units)
-        (self.given,) = as_threats(l0, None, threat)
+        self.given = read_request(classifier, source.names, l0, threat, changes)
         _refuse_categories(self.given, source)
         self.named = self.given.name_columns(source.names)
         _refuse_unseen(self.named, source)

@@ -17,7 +17,7 @@ import numpy as np
 
 from derand.estimators import CertifiedClassifier
 from derand.files import PathLike, replace_when_done, require_writable
-from derand.jobs._classifiers import choose_model, find_trainer
+from derand.jobs._classifiers import OWN, choose_model, find_trainer, make_estimator
 from derand.jobs._training_table import read_training_data
 from derand.text import format_exactly
 from derand.threat_text import NORMS
@@ -50,7 +50,7 @@ def tune_file(
     norm: str | None = None,
     radii: Sequence[float] = (),
     noise: str | None = None,
-    scaling: str | None = "standard",
+    scaling: str | None = OWN,
     class_weight: str | None = None,
     rule: str | None = None,
     balanced: bool = False,
@@ -90,8 +90,10 @@ def tune_file(
     """
     start = time.perf_counter()
     name = choose_model() if model is None else model
-    given = {"noise": noise, "scaling": scaling, "class_weight": class_weight, "rule": rule}
-    estimator = _make_estimator(name, {key: value for key, value in given.items() if value is not None}, norm)
+    given: dict[str, Any] = {"noise": noise, "class_weight": class_weight, "rule": rule}
+    if norm is not None and "norm" in find_trainer(name)().get_params(deep=False):
+        given["norm"] = _read_norm(norm)  # it is trained for a norm: the one that it is tuned in
+    estimator = make_estimator(name, given, scaling)
     if output is not None:
         if Path(output).suffix not in PICTURES:
             raise ValueError(f"{os.fspath(output)} must end with one of {', '.join(PICTURES)}: it is a picture.")
@@ -103,18 +105,20 @@ def tune_file(
         read.labels,
         radii=radii or None,
         norm=None if norm is None else _read_norm(norm),
-        values=[0.0, *radii] if radii and has_training_radius(estimator) else None,
+        values=_list_values(estimator, radii),
         cv=folds,
         balanced=balanced,
         tolerance=tolerance,
         advance=advance,
     )
     if output is not None:
-        _draw(tuning, output, f"{Path(data).name}: what robustness costs ({name}, scaling {scaling or 'none'})")
+        made = f"{name}, scaling {estimator.scaling or 'none'}"
+        _draw(tuning, output, f"{Path(data).name}: what robustness costs ({made})")
     names, counts = np.unique(read.labels, return_counts=True)
     options = [
         ("--norm", norm if tuning.parameter == RADIUS else None),  # a noise has a norm of its own
-        ("--scaling", None if scaling == "standard" else scaling or "none"),
+        ("--noise", noise if tuning.parameter == RADIUS else None),  # else it is what was tuned
+        ("--scaling", None if scaling == OWN else scaling or "none"),
         ("--class-weight", class_weight),
         ("--rule", rule),
         *(("--categorical", column) for column in categorical),
@@ -127,7 +131,7 @@ def tune_file(
         "target": target,
         "classes": dict(zip(map(str, names.tolist()), counts.tolist(), strict=True)),
         "folds": folds,
-        "scaling": scaling,
+        "scaling": estimator.scaling,
         "command": _write_command(tuning, [os.fspath(data), "--target", target, "--model", name], options),
         "picture": None if output is None else os.fspath(output),
         "seconds": time.perf_counter() - start,
@@ -141,17 +145,11 @@ def _read_norm(norm: str) -> Any:
     return NORMS[norm]
 
 
-def _make_estimator(name: str, options: dict[str, Any], norm: str | None) -> CertifiedClassifier:
-    """A classifier with what was asked for; what it does not have is refused."""
-    trainer = find_trainer(name)
-    estimator: CertifiedClassifier = trainer()
-    known = estimator.get_params(deep=False)
-    if norm is not None and "norm" in known:  # it is trained for a norm: the one that it is tuned in
-        options = {**options, "norm": _read_norm(norm)}
-    strange = [option for option in options if option not in known]
-    if strange:
-        raise ValueError(f"`{strange[0]}` is nothing that the model {name!r} has: leave it out.")
-    return estimator.set_params(**options)  # type: ignore[no-any-return]
+def _list_values(estimator: CertifiedClassifier, radii: Sequence[float]) -> list[float] | None:
+    """Training radii to try; None is the usual ones. A vote needs noise, which there is none of at radius 0."""
+    if not radii or not has_training_radius(estimator):
+        return None
+    return list(radii) if estimator.rule == "vote" else [0.0, *radii]
 
 
 def _draw(tuning: Tuning, output: PathLike, title: str) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from derand._arrays import BoolArray, FloatArray
 from derand.certificates import Certificates, certify
 from derand.metrics import average_certified_radius, certified_accuracy, certified_share
-from derand.report._inputs import Inputs, LabelArray, Training
+from derand.report._inputs import Classifier, Inputs, LabelArray, Training
 from derand.report._text import percent
 from derand.report._types import Accuracy, AccuracyTable, Histogram, Radii, Scale, Series
 
@@ -177,14 +177,10 @@ def _train_without_noise(inputs: Inputs, labels: LabelArray, training: Training)
     subject = inputs.subject
     if subject.estimator is None:
         raise ValueError("`X_train` needs a classifier that can be trained again: a bare model cannot. Leave it out.")
-    parameters = subject.estimator.get_params(deep=False)
-    # units are left to `scaling`, where the classifier has it
-    own = subject.estimator.noise_
-    units = None if parameters.get("scaling") is not None else own.units
-    weak = type(own)(own.magnitude * _BASELINE_SHARE, units)  # type: ignore[call-arg]
+    twin, label, how = _make_twin(subject.estimator)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        twin = type(subject.estimator)(**{**parameters, "noise": weak}).fit(*training)
+        twin.fit(*training)
     plain = inputs.plain
     # a twin that reads no column with gaps has nothing to lose where a value goes missing
     threat = plain.threat if twin.ensemble_.missing_features else replace(plain.threat, missing="fixed")
@@ -193,13 +189,26 @@ def _train_without_noise(inputs: Inputs, labels: LabelArray, training: Training)
     )
     return _Baseline(
         "without-noise",
-        "trained without noise",
+        label,
         f"The same {type(subject.estimator).__name__} with the same parameters, trained on the "
-        f"same rows with {_BASELINE_SHARE:.0%} of the noise, so that it does not learn to be robust; certified exactly "
-        "as the model is.",
+        f"same rows {how}, so that it does not learn to be robust; certified exactly as the model is.",
         np.asarray(subject.classes[certificates.label] == labels),
         certificates.radius,
     )
+
+
+def _make_twin(estimator: Classifier) -> tuple[Classifier, str, str]:
+    """A twin that does not learn to be robust, what it is called, and what it is trained with."""
+    parameters, own = estimator.get_params(deep=False), estimator.noise_
+    if own is not None and parameters.get("scaling") is not None:
+        own = own.with_units(None)  # they are left to `scaling`
+    if {"radius", "norm"} <= set(parameters):  # it is trained for a radius; a vote needs its noise
+        noise = {"noise": own} if parameters["rule"] == "vote" else {}
+        return type(estimator)(**{**parameters, "radius": 0.0, **noise}), "not trained for robustness", "for radius 0"
+    assert own is not None  # only trainers of a radius know models without noise
+    weak = type(own)(own.magnitude * _BASELINE_SHARE, own.units)  # type: ignore[call-arg]
+    twin = type(estimator)(**{**parameters, "noise": weak})
+    return twin, "trained without noise", f"with {_BASELINE_SHARE:.0%} of the noise"
 
 
 def tabulate(accuracy: Accuracy, scale: Scale) -> AccuracyTable:

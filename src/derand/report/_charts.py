@@ -374,7 +374,7 @@ def draw_law(row: RowFacts, law: Law, axis: LawAxis, at: int) -> Markup:
             f'<text class="tick" x="{ends + 6}" y="{frame.y(share) + 4}">{share:.0%}</text>'
             for share in (0.0, 0.5, 1.0)
         ),
-        frame.ticks(_law_ticks(axis), "score under noise, points above the threshold"),
+        frame.ticks(_law_ticks(axis), f"score under noise, {_name_points(axis)} above the threshold"),
     ]
     title = f"Law of the score of row {row['row']}"
     told = "Most of it lies on the answer's side of the threshold, or all of it, where the answer is sure"
@@ -390,8 +390,16 @@ def _mark_law(frame: Frame, x: float) -> str:
 
 
 def _law_ticks(axis: LawAxis) -> list[tuple[float, str]]:
-    """Whole scores, counted from the threshold, in the middle of their places on the axis."""
-    low = axis["low"] - axis["threshold"]
-    scores = choose_ticks(low, low + axis["n_bins"] * axis["width"], 6)
-    places = [((score - low + 0.5) / axis["width"], score) for score in scores if score == round(score)]
-    return [(place, f"{score:+.0f}" if score else "0") for place, score in places if place <= axis["n_bins"]]
+    """Scores, counted from the threshold, in the middle of their places on the axis; whole ones, but for log-odds."""
+    low, points = axis["low"] - axis["threshold"], axis["points"]
+    scores = choose_ticks(low / points, (low + axis["n_bins"] * axis["width"]) / points, 6)
+    places = [
+        ((score * points - low + 0.5) / axis["width"], score)
+        for score in scores
+        if points != 1 or score == round(score)
+    ]
+    return [(place, f"{score:+g}" if score else "0") for place, score in places if 0 <= place <= axis["n_bins"]]
+
+
+def _name_points(axis: LawAxis) -> str:
+    return "points" if axis["points"] == 1 else "log-odds"

@@ -27,10 +27,11 @@ class Pushes:
     """Scores measured from a neutral point: above 0 pushes towards class 1, and all pushes add up to score - threshold.
 
     The neutral point divides every term's range at the same share, so that all terms at their neutral points sit
-    exactly on the threshold. It needs no data.
+    exactly on the threshold. It needs no data. `points` is how many whole scores count as 1.
     """
 
-    def __init__(self, model: AdditiveEnsemble) -> None:
+    def __init__(self, model: AdditiveEnsemble, points: float = 1.0) -> None:
+        self._points = points
         ranges = {term.features: term.score_range() for term in model.terms}
         lowest = sum(low for low, _ in ranges.values())
         span = sum(high - low for low, high in ranges.values())
@@ -40,7 +41,7 @@ class Pushes:
 
     def of_scores(self, term: Term, scores: ArrayLike) -> FloatArray:
         """Pushes of scores of a term."""
-        return np.asarray(scores, dtype=np.float64) - self.neutral[term.features]
+        return (np.asarray(scores, dtype=np.float64) - self.neutral[term.features]) / self._points
 
     def under_noise(self, term: Term, x: FloatArray, noise: Noise | None) -> FloatArray:
         """Mean push of values of the term's column under noise, if there is any; a category is not randomised."""
@@ -67,7 +68,7 @@ def summarize_shapes(inputs: Inputs, limit: int) -> list[Shape]:
     model = inputs.subject.additive
     if model is None:
         return []
-    pushes = Pushes(model)
+    pushes = Pushes(model, inputs.subject.points)
     return [
         (_describe_steps if term.axes else _describe_table)(inputs, term, pushes, importance)
         for importance, term in rank_terms(inputs, model)[:limit]

@@ -183,6 +183,9 @@ def _list_limits(inputs: Inputs, scale: Scale) -> list[str]:
 
 def _say_whose(inputs: Inputs) -> str:
     """Which model it is about."""
+    estimator = inputs.subject.estimator
+    if inputs.subject.noise is None and estimator is not None and estimator.noise_ is None:
+        return "It is about the model itself, the one whose answers derand gives: nothing is smoothed."
     if inputs.subject.noise is None:
         return "It is about the model as deployed, without noise: the smoothed model may answer otherwise."
     how = "the majority over" if inputs.plain.rule == "vote" else "by the expected score of"

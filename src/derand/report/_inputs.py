@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -41,13 +41,22 @@ class Classifier(Protocol):
     """What a report asks of a fitted classifier."""
 
     ensemble_: Model
-    noise_: Noise
+    noise_: Noise | None
     classes_: LabelArray
     encoding_: Encoding
     rule: str
     n_jobs: int | None
+    score_is_log_odds: bool
 
     def __init__(self, **parameters: Any) -> None: ...
+
+    @property
+    def units(self) -> tuple[float, ...] | None:
+        """What counts as a change of 1 of each feature."""
+
+    @property
+    def default_threat(self) -> Threat:
+        """What it was trained against, and is certified against where nothing is asked for."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of the constructor."""
@@ -103,6 +112,17 @@ class Subject:
     def additive(self) -> AdditiveEnsemble | None:
         """The model where it is one sum, which has shapes and laws; None for a vote."""
         return self.model.members[0] if self.model.weights is None else None
+
+    @property
+    def points(self) -> float:
+        """How many whole scores are one unit of what is shown: of log-odds, where the score is one; else 1."""
+        is_odds = self.estimator is not None and self.estimator.score_is_log_odds
+        return float(self.additive.levels) if is_odds and self.additive is not None else 1.0
+
+    @property
+    def digits(self) -> int:
+        """Digits after the point with which scores and pushes are kept."""
+        return 2 if self.points == 1 else 4
 
     def describe_value(self, feature: int, value: float) -> str:
         """A cell of the encoded table as the user wrote it."""
@@ -198,7 +218,7 @@ def _check_classifier(clf: Any, noise: Noise | str | None) -> Classifier:
     if noise is not None and not (isinstance(noise, str) and noise == "none"):
         raise ValueError(
             f"`noise` must be left out for a classifier, which is certified under its own noise, "
-            f"{fitted.noise_}, or be 'none', got {noise!r}."
+            f"{fitted.noise_ or 'none'}, or be 'none', got {noise!r}."
         )
     return fitted
 
@@ -228,7 +248,7 @@ def read_inputs(
 ) -> Inputs:
     """Encode the rows once, certify them and check the labels."""
     asked = Request(l0) if request is None else request
-    threats = _list_threats(subject, asked)
+    threats, has_threat = _list_threats(subject, asked)
     own = "vote" if subject.estimator is None else subject.estimator.rule
     check_request(asked.rule or own, asked.proof, subject.noise, threats)
     start = time.perf_counter()
@@ -245,18 +265,28 @@ def read_inputs(
     if not len(matrix):
         raise ValueError("`X` must hold at least one row, got none.")
     labels = _read_labels(y, certificates[0])
-    has_threat = asked.threat is not None
     return Inputs(subject, matrix, labels, tuple(certificates), seconds, asked.proof, has_threat)
 
 
-def _list_threats(subject: Subject, asked: Request) -> list[Threat]:
-    """The threat that was given, its columns by number, or one per number of categorical changes."""
-    if asked.threat is None:
+def _list_threats(subject: Subject, asked: Request) -> tuple[list[Threat], bool]:
+    """The threat that was given, its columns by number, or one per number of categorical changes; and which it is.
+
+    A classifier that was trained for more than a norm, such as frozen columns, is certified against just that.
+    """
+    if asked.threat is not None:
+        if not isinstance(asked.threat, Threat):
+            raise TypeError(f"`threat` must be a Threat, got {type(asked.threat).__name__}.")
+        return [one.name_columns(subject.names) for one in as_threats(asked.l0, None, asked.threat)], True
+    own, names = Threat(), subject.names
+    if subject.estimator is not None:
+        own, names = subject.estimator.default_threat, subject.estimator.encoding_.names or names
+    plain = replace(own, norm="auto", l0=0) == Threat()
+    if plain and (asked.l0 is not None or not own.l0):
         most = DEFAULT_L0 if asked.l0 is None else as_budget(asked.l0)
-        return as_threats(range(min(len(subject.model.categorical_features), most) + 1), None, None)
-    if not isinstance(asked.threat, Threat):
-        raise TypeError(f"`threat` must be a Threat, got {type(asked.threat).__name__}.")
-    return [one.name_columns(subject.names) for one in as_threats(asked.l0, None, asked.threat)]
+        budgets = range(min(len(subject.model.categorical_features), most) + 1)
+        return [replace(own, l0=budget) for budget in budgets], False
+    own = own if asked.l0 is None else replace(own, l0=as_budget(asked.l0))
+    return [own.name_columns(names)], True
 
 
 def _certify_bare(subject: Subject, X: Any, threats: list[Threat], asked: Request) -> list[Certificates]:

@@ -72,7 +72,10 @@ def summarize_rows(inputs: Inputs, scale: Scale, limit: int, n_explained: int, s
 def _describe_row(inputs: Inputs, row: int, pushes: RowPushes | None, verdict: str | None) -> RowFacts:
     plain, model = inputs.plain, inputs.subject.additive
     margin = pushes["total"] if pushes is not None and plain.rule == "mean" else None
-    score = None if margin is None or model is None else round((model.threshold or 0) + margin, 2)
+    subject = inputs.subject
+    score = None
+    if margin is not None and model is not None:
+        score = round((model.threshold or 0) / subject.points + margin, subject.digits)
     truth = None if inputs.labels is None else inputs.labels[row]
     failure = float(plain.failure[row])
     return {
@@ -105,7 +108,7 @@ def _summarize_pushes(inputs: Inputs, rows: IntArray) -> list[RowPushes] | list[
     model = inputs.subject.additive
     if model is None:
         return [None] * rows.size
-    pushes = Pushes(model)
+    pushes = Pushes(model, inputs.subject.points)
     terms = {term.features[0]: term for _, term in rank_terms(inputs, model)}
     features = list(terms)
     cells = inputs.matrix[rows]
@@ -120,18 +123,19 @@ def _summarize_pushes(inputs: Inputs, rows: IntArray) -> list[RowPushes] | list[
 def _list_pushes(inputs: Inputs, features: list[int], row: FloatArray, strengths: FloatArray) -> RowPushes:
     """The strongest pushes of one row, for the push of each feature."""
     order = np.argsort(-np.abs(strengths), kind="stable")[: _LISTED_PUSHES if features else 0]
+    digits = inputs.subject.digits
     return {
         "listed": [
             {
                 "feature": features[k],
                 "value": inputs.subject.describe_value(features[k], float(row[features[k]])),
-                "push": round(float(strengths[k]), 2),
+                "push": round(float(strengths[k]), digits),
             }
             for k in order.tolist()
         ],
-        "rest": round(float(strengths.sum() - strengths[order].sum()), 2),
+        "rest": round(float(strengths.sum() - strengths[order].sum()), digits),
         "n_rest": len(features) - len(order),
-        "total": round(float(strengths.sum()), 2),
+        "total": round(float(strengths.sum()), digits),
     }
 
 
@@ -144,14 +148,14 @@ def _summarize_laws(
         return [None] * rows.size, None
     found = _compute_laws(inputs, model, noise, rows, at_least)
     failure_at = noise.failure_at(scale["radii"]).tolist() if inputs.has_percentile else []
-    axis = _choose_axis(found, int(model.threshold or 0), failure_at)
+    axis = _choose_axis(found, int(model.threshold or 0), failure_at, inputs.subject.points)
     shown = inputs.plain.label[rows] == inputs.subject.classes[1]
     by_mean = inputs.plain.rule == "mean"
     laws = [_summarize_law(law, axis, bool(is_one), by_mean) for law, is_one in zip(found, shown, strict=False)]
     return [*laws, *[None] * (rows.size - len(laws))], axis
 
 
-def _choose_axis(laws: list[Distribution], threshold: int, failure_at: list[float]) -> LawAxis:
+def _choose_axis(laws: list[Distribution], threshold: int, failure_at: list[float], points: float) -> LawAxis:
     """Bins for all that is visible of the laws, and the threshold between two of them."""
     step = int(np.gcd.reduce([law.support[1] - law.support[0] for law in laws if law.support.size > 1] or [1]))
     visible = [law.support[law.pmf[0] > _FAINT * law.pmf[0].max()] for law in laws]
@@ -166,6 +170,7 @@ def _choose_axis(laws: list[Distribution], threshold: int, failure_at: list[floa
         "threshold_bin": -first,  # bins from here on are class 1
         "low": threshold + 1 + first * width,
         "failure_at": failure_at,
+        "points": points,
     }
 
 

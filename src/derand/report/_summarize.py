@@ -51,7 +51,7 @@ class Options:
 def summarize(inputs: Inputs, options: Options) -> ReportSummary:
     """All that a report says."""
     start = time.perf_counter()
-    scale = choose_scale(inputs.plain, options.radius)
+    scale = choose_scale(inputs.plain, options.radius or _find_trained_radius(inputs))
     radii = summarize_radii(inputs)
     accuracy = summarize_accuracy(inputs, scale, options.training)
     shapes = summarize_shapes(inputs, options.n_shapes)
@@ -82,6 +82,17 @@ def summarize(inputs: Inputs, options: Options) -> ReportSummary:
     return cast(ReportSummary, as_plain_json(summary))
 
 
+def _find_trained_radius(inputs: Inputs) -> float | None:
+    """The radius that the model was trained for, where it is certified in the same balls."""
+    estimator, threat = inputs.subject.estimator, inputs.threat
+    parameters = {} if estimator is None else estimator.get_params(deep=False)
+    if estimator is None or not {"radius", "norm"} <= set(parameters) or not parameters["radius"]:
+        return None
+    own = estimator.default_threat
+    same = threat.norm == own.norm is not None and threat.units == (own.units or estimator.units)
+    return float(parameters["radius"]) if same else None
+
+
 def _find_foremost(inputs: Inputs, shapes: list[Shape]) -> int | None:
     """The most important numerical feature that may change, as far as that is known."""
     ranked = [shape["feature"] for shape in shapes if shape["kind"] == "numerical"]
@@ -101,6 +112,7 @@ def _describe_model(inputs: Inputs) -> ModelFacts:
         "n_members": len(model.members) if is_vote else None,
         "threshold": None if subject.additive is None else subject.additive.threshold,
         "levels": None if subject.additive is None else subject.additive.levels,
+        "score_unit": "points" if subject.points == 1 else "log-odds",
         "classes": [str(name) for name in subject.classes.tolist()],
         "feature_names": list(subject.names),
         "n_numerical": len(model.numerical_features),

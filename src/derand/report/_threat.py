@@ -25,7 +25,7 @@ def describe_unit(inputs: Inputs) -> dict[str, str]:
     if units is None:
         return {"divide": "", "short": "own"}
     scaling = None if estimator is None else getattr(estimator, "scaling", None)
-    if scaling in _SCALING_UNITS and estimator is not None and units == estimator.noise_.units:
+    if scaling in _SCALING_UNITS and estimator is not None and units == estimator.units:
         return {"divide": f"its {_SCALING_UNITS[scaling]}", "short": scaling}
     return {"divide": "the unit given for it", "short": "given"}
 

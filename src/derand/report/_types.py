@@ -34,6 +34,8 @@ class ModelFacts(TypedDict):
     n_members: int | None
     threshold: int | None
     levels: int | None
+    score_unit: Literal["points", "log-odds"]
+    """In what pushes, scores and margins count."""
     classes: list[str]
     feature_names: list[str]
     n_numerical: int
@@ -305,6 +307,8 @@ class LawAxis(TypedDict):
     threshold_bin: int
     low: int
     failure_at: list[float]
+    points: float
+    """How many whole scores are one unit of what is shown."""
 
 
 class RowFacts(TypedDict):

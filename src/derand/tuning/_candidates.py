@@ -95,7 +95,8 @@ def find_candidates(
     if parameter == NOISE:
         return _find_noises(known[NOISE], listed, radii, norm, count_numbers)
     if parameter == RADIUS:
-        sizes = as_radii(TRAINING_RADII if listed is None else listed, "values")
+        usual = [radius for radius in TRAINING_RADII if radius or known.get("rule") != "vote"]  # a vote needs noise
+        sizes = as_radii(usual if listed is None else listed, "values")
         measured = as_radii(sizes[sizes > 0] if radii is None else radii, "radii")
         return Candidates(parameter, tuple(sizes.tolist()), measured, sizes)
     if listed is None or radii is None:

@@ -102,9 +102,7 @@ def summarize_cells(lines: Sequence[Joint]) -> Summary:
     )
 
 
-def _measure_split(
-    data: Dataset, parts: Division, asked: Sequence[tuple[int, float]]
-) -> list[tuple[float, float, float]]:
+def _measure_split(data: Dataset, parts: Division, asked: Sequence[tuple[int, float]]) -> list[list[float]]:
     """For each cell: certified by its own model, natural accuracy of that, certified by the one model."""
     single = _fit(data, parts, ONE_BUDGET, ONE_RADIUS)
     found = []
@@ -115,7 +113,7 @@ def _measure_split(
             float(certified_accuracy(parts.y_test, model.certify(parts.X_test, l0=budget), [radius], balanced=True)[0])
             for model in (own, single)
         ]
-        found.append((certified[0], float(natural[0]), certified[1]))
+        found.append([certified[0], float(natural[0]), certified[1]])
     return found
 
 

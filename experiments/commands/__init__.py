@@ -5,9 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from experiments.commands._bench import bench
+from experiments.commands._beyond import beyond
 from experiments.commands._datasets import datasets
+from experiments.commands._joint import joint
 from experiments.commands._limits import limits
+from experiments.commands._natural import natural
 from experiments.commands._reproduce import reproduce
 from experiments.commands._sharper import sharper
+from experiments.commands._trained import trained
 
-COMMANDS: Sequence[Callable[..., None]] = (reproduce, bench, datasets, sharper, limits)
+COMMANDS: Sequence[Callable[..., None]] = (
+    reproduce,
+    bench,
+    datasets,
+    sharper,
+    limits,
+    natural,
+    trained,
+    beyond,
+    joint,
+)

@@ -117,7 +117,7 @@ def _measure(
 
 
 def attack_rows(
-    model: AdditiveEnsemble, rows: FloatArray, noise: Noise, certificates: Certificates
+    model: AdditiveEnsemble, rows: FloatArray, noise: Noise | None, certificates: Certificates
 ) -> tuple[int, float]:
     """How many rows were flipped within their radius, and the median of radius by distance of the flip."""
     flips = [find_flip(model, rows, noise, certificates, row=row) for row in range(len(rows))]

@@ -1,0 +1,48 @@
+"""AdditiveClassifier measured: beside other models, trained for a radius, and on the paper's own tables.
+
+Owns one table per file: `_natural`, `_trained`, `_rows`, `_joint`. Settings are chosen on training rows alone, and test
+rows are asked once. Must not know how anything is trained, certified or printed.
+"""
+
+from __future__ import annotations
+
+from experiments.beyond._joint import TABLES, Joint, Summary, compare_cells, summarize_cells
+from experiments.beyond._natural import (
+    MODELS,
+    NATURAL_DATASETS,
+    NO_PEER,
+    Natural,
+    check_floors,
+    compare_naturally,
+    has_peer,
+)
+from experiments.beyond._rows import ATTACKED, Beyond, ByRule, check_rows, compare_rows, list_rows
+from experiments.beyond._shares import Shares
+from experiments.beyond._trained import GOALS, Goal, Trained, check_goals, compare_training
+
+__all__ = [
+    "ATTACKED",
+    "GOALS",
+    "MODELS",
+    "NATURAL_DATASETS",
+    "NO_PEER",
+    "TABLES",
+    "Beyond",
+    "ByRule",
+    "Goal",
+    "Joint",
+    "Natural",
+    "Shares",
+    "Summary",
+    "Trained",
+    "check_floors",
+    "check_goals",
+    "check_rows",
+    "compare_cells",
+    "compare_naturally",
+    "compare_rows",
+    "compare_training",
+    "has_peer",
+    "list_rows",
+    "summarize_cells",
+]

@@ -19,7 +19,7 @@ from derand.threat import Limit, Threat
 
 NORMS: dict[str, float | str | None] = {"auto": "auto", "0": 0, "1": 1, "2": 2, "inf": math.inf, "none": None}
 """Norms as text."""
-KEYS = ("norm", "units", "l0", "unseen", "frozen", "limits", "domain", "steps", "may_become")
+KEYS = ("norm", "units", "l0", "unseen", "frozen", "limits", "domain", "steps", "may_become", "missing")
 """What a file may say of a threat: the fields of Threat."""
 
 Value = TypeVar("Value")
@@ -33,6 +33,7 @@ def parse_threat(
     domain: Iterable[str] = (),
     steps: Iterable[str] = (),
     frozen: Iterable[str] = (),
+    missing: int | None = None,
 ) -> Threat:
     """A threat from texts.
 
@@ -49,6 +50,8 @@ def parse_threat(
         COLUMN=NUMBER.
     frozen : iterable of str
         Names of columns.
+    missing : int or None
+        How many numbers may go missing or appear; None is "fixed".
 
     Returns
     -------
@@ -64,6 +67,7 @@ def parse_threat(
         "norm": _parse_norm(norm),
         "l0": l0,
         "frozen": list(frozen),
+        "missing": "fixed" if missing is None else missing,
         "limits": _parse_pairs(limits, "limit", "COLUMN=VALUE", _parse_limit),
         "domain": _parse_pairs(domain, "domain", "COLUMN=LOW:HIGH", _parse_domain),
         "steps": _parse_pairs(steps, "step", "COLUMN=NUMBER", _parse_step),

@@ -129,3 +129,16 @@ def test_the_percentile_is_on_the_right_side_exactly_where_the_row_is_certified(
         )
         mark = axes.get_lines()[1].get_xdata()[0]
         assert ((mark > model.threshold) == bool(certificates.label[0])) == expected
+
+
+def test_shapes_show_the_cell_of_missing_values() -> None:
+    """A line for a number, a bar beside the others for a category; gaps in the data are left out."""
+    step = StepFunction(0, [1.0], [-2, 3], missing=7)
+    axes = plots.shape(step, "gaussian:0.5", [0.0, np.nan, 2.0], Figure().subplots())
+    assert "missing" in [line.get_label() for line in axes.get_lines()]
+    low, high = axes.get_xlim()
+    assert np.isfinite([low, high]).all()
+    table = CategoryTable(0, [0, 1], [2, -1], other=5, missing=-4)
+    axes = plots.shape(table, axes=Figure().subplots())
+    assert [bar.get_height() for bar in axes.patches] == [2, -1, 5, -4]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0", "1", "other", "missing"]

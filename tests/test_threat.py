@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from derand import Gaussian, Threat, Uniform
@@ -38,6 +39,13 @@ def test_the_norm_is_that_of_the_noise() -> None:
         ({"domain": {"age": (2, 1)}}, "`domain` of Threat for 'age' must be a pair"),
         ({"steps": {"age": 0}}, "`steps` of Threat for 'age' must be positive"),
         ({"may_become": {"job": "clerk"}}, "`may_become` of Threat for 'job' must be a list of values"),
+        (
+            {"missing": -1},
+            "`missing` of Threat must be 'fixed' or how many numbers may go missing or appear, .* got -1",
+        ),
+        ({"missing": True}, "`missing` of Threat must be 'fixed' or how many"),
+        ({"missing": "some"}, "`missing` of Threat must be 'fixed' or how many .* got 'some'"),
+        ({"missing": 1.5}, "`missing` of Threat must be 'fixed' or how many"),
         ({"frozen": ["age"], "limits": {"age": 1}}, "`frozen` of Threat must not name 'age'"),
         ({"units": ["m"]}, "`units` of Threat must be a positive number, got 'm'"),
     ],
@@ -71,3 +79,22 @@ def test_boxes_are_closed_and_percent_is_of_the_absolute_value() -> None:
     assert (low[0, 1], high[0, 1]) == (0.0, 1.0)  # both hold
     low, high = Threat(norm=None, limits={"*": 1}, frozen=[2]).find_box(rows, [0, 1, 2])
     assert (low.tolist(), high.tolist()) == ([[-201.0, -1.0, 3.0]], [[-199.0, 1.0, 3.0]])
+
+
+def test_missing_numbers_are_fixed_unless_a_budget_says_otherwise() -> None:
+    """The word "fixed" is a budget of 0; what is missing in a row lies in every domain."""
+    assert [Threat(missing=missing).missing_budget for missing in ("fixed", 0, np.int64(3))] == [0, 0, 3]
+    assert Threat(missing=2) == Threat(missing=2) != Threat(missing=1)
+    assert hash(Threat(missing=2)) == hash(Threat(missing=2))
+    Threat(domain={0: (0, 1)}).check_rows(np.array([[0.5], [np.nan]]))
+    with pytest.raises(ValueError, match="takes no missing numbers, got 2"):
+        Threat(missing=2).check_missing([])
+    Threat(missing=2).check_missing([0])
+    Threat().check_missing([])
+
+
+def test_a_missing_category_is_none_among_what_others_may_become() -> None:
+    """None is a missing one, NaN as a code; any other value that training did not see has the code -1."""
+    found = Threat(may_become={0: [None, "cook", "pilot"]}).name_columns(None, {0: ("clerk", "cook")})
+    assert np.isnan(found.may_become[0][0])
+    assert found.may_become[0][1:] == (1.0, -1.0)

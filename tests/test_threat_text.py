@@ -167,3 +167,18 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         read_threat(tmp_path / "absent.toml")
     with pytest.raises(OSError, match="cannot be read"):
         read_threat(tmp_path)
+
+
+def test_numbers_that_may_go_missing_are_counted(tmp_path: Path) -> None:
+    """By an option, and by a key of a file."""
+    assert parse_threat(missing=2) == Threat(missing=2)
+    assert parse_threat(missing=None) == Threat()
+    file = tmp_path / "threat.toml"
+    file.write_text('norm = "inf"\nmissing = 2\n')
+    assert read_threat(file) == Threat(norm=math.inf, missing=2)
+    file.write_text('missing = "fixed"\n')
+    assert read_threat(file) == Threat()
+    for wrong in ("-1", "1.5", "true", '"many"'):
+        file.write_text(f"missing = {wrong}\n")
+        with pytest.raises(ValueError, match=r"threat\.toml: `missing` of Threat must be 'fixed' or how many"):
+            read_threat(file)

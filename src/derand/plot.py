@@ -156,6 +156,8 @@ def shape(
     """
     axes = _as_axes(axes)
     values = None if column is None else np.asarray(column, dtype=np.float64)
+    if values is not None and term.axes:
+        values = values[~np.isnan(values)]
     (feature,) = term.features
     if term.axes:
         _draw_steps(axes, term, term.axes[0], None if noise is None else as_noise(noise), values)
@@ -181,6 +183,8 @@ def _draw_steps(axes: Axes, term: Term, axis: Axis, noise: Noise | None, values:
     if noise is not None:
         cells = noise.cell_probabilities(x, axis.edges, axis.feature)
         axes.plot(x, cells @ heights, color=ACCENT, linewidth=2, label="mean under noise")
+    if term.missing is not None:
+        axes.axhline(term.missing, color=MUTED, linestyle="--", label="missing")
     axes.set_xlim(float(x[0]), float(x[-1]))
 
 
@@ -199,10 +203,10 @@ def _draw_table(axes: Axes, term: Term, values: FloatArray | None, categories: S
     names = [f"{code:g}" if categories is None else str(categories[int(code)]) for code in codes]
     if values is not None:
         names = [f"{name} ({int((values == code).sum())})" for name, code in zip(names, codes, strict=True)]
-    heights = term.evaluate([*codes, np.nan]).tolist()  # the last is that of any other value
-    colours = [*[ACCENT] * len(codes), MUTED]
-    axes.bar(range(len(heights)), heights, color=colours)
-    axes.set_xticks(range(len(heights)), [*names, "other"], rotation=30, ha="right")
+    outside = {"other": min([0.0, *codes]) - 1.0} | ({} if term.missing is None else {"missing": np.nan})
+    heights = term.evaluate([*codes, *outside.values()]).tolist()
+    axes.bar(range(len(heights)), heights, color=[*[ACCENT] * len(codes), *[MUTED] * len(outside)])
+    axes.set_xticks(range(len(heights)), [*names, *outside], rotation=30, ha="right")
 
 
 def law(

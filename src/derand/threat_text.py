@@ -21,7 +21,7 @@ from derand.threat import Limit, Threat
 
 NORMS: dict[str, float | str | None] = {"auto": "auto", "0": 0, "1": 1, "2": 2, "inf": math.inf, "none": None}
 """Norms as text."""
-KEYS = ("norm", "units", "l0", "unseen", "frozen", "limits", "domain", "steps", "may_become")
+KEYS = ("norm", "units", "l0", "unseen", "frozen", "limits", "domain", "steps", "may_become", "missing")
 """What a file may say of a threat: the fields of Threat."""
 
 Value = TypeVar("Value")
@@ -35,6 +35,7 @@ def parse_changes(
     domain: Iterable[str] = (),
     steps: Iterable[str] = (),
     frozen: Iterable[str] = (),
+    missing: int | None = None,
 ) -> dict[str, Any]:
     """Fields of Threat from texts; what is not given is left out.
 
@@ -51,6 +52,8 @@ def parse_changes(
         COLUMN=NUMBER.
     frozen : iterable of str
         Names of columns.
+    missing : int or None
+        How many numbers may go missing or appear; None is "fixed".
 
     Returns
     -------
@@ -70,7 +73,7 @@ def parse_changes(
     found = {name: value for name, value in given.items() if value}
     if norm is not None:
         found["norm"] = _parse_norm(norm)
-    return found if l0 is None else {**found, "l0": l0}
+    return found | {name: value for name, value in (("l0", l0), ("missing", missing)) if value is not None}
 
 
 def change_threat(threat: Threat, changes: Mapping[str, Any]) -> Threat:

@@ -193,3 +193,28 @@ def test_bad_requests_are_one_line_and_exit_code_2(
     assert line.startswith("Error: ")
     assert message in line
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_numbers_that_may_go_missing_are_asked_for_and_told(tmp_path: Path) -> None:
+    """A table with gaps is trained on and certified; a model without cells for them refuses the budget."""
+    frame = pd.DataFrame({"a": range(40), "b": [3 * row % 7 for row in range(40)]})
+    frame["y"] = (frame["a"] > 19).astype(int)
+    frame.to_csv(tmp_path / "whole.csv", index=False)
+    frame.assign(a=frame["a"].where(frame["a"] % 5 > 0)).to_csv(tmp_path / "gaps.csv", index=False)
+    for name in ("whole", "gaps"):
+        result = run("train", tmp_path / f"{name}.csv", "--target", "y", "-o", tmp_path / f"{name}.json")
+        assert result.exit_code == 0, result.output
+    arguments = [tmp_path / "gaps.json", tmp_path / "gaps.csv", "-o", tmp_path / "out.csv", "--missing", 1]
+    result = run("certify", *arguments)
+    assert result.exit_code == 0, result.output
+    assert "missing: any one number may go missing or, where missing, appear" in " ".join(result.output.split())
+    assert json.loads(run("certify", *arguments, "--json").stdout)["threat"]["missing"] == 1
+    assert "--missing" in read_help("certify")
+    refused = run(
+        "certify", tmp_path / "whole.json", tmp_path / "whole.csv", "-o", tmp_path / "out.csv", "--missing", 1
+    )
+    assert refused.exit_code == 2
+    assert "takes no missing numbers" in " ".join(refused.output.split())
+    (tmp_path / "t.toml").write_text("missing = 1\n")
+    assert run("certify", *arguments, "--threat", tmp_path / "t.toml").exit_code == 2
+    assert run("certify", *arguments[:-2], "--threat", tmp_path / "t.toml").exit_code == 0

@@ -128,7 +128,8 @@ class Certificates(Frozen):
         certified = int((self.radius > 0).sum())
         where = "within limits" if self.norm is None else "any columns" if self.norm == 0 else f"l{self.norm} ball"
         how = f"rule {self.rule}, {self.noise or 'no noise'}"
-        return f"<Certificates: {len(self)} rows, {certified} certified, {where}, l0 = {self.l0}, {how}>"
+        missing = f", missing = {self.threat.missing_budget}" if self.threat.missing_budget else ""
+        return f"<Certificates: {len(self)} rows, {certified} certified, {where}, l0 = {self.l0}{missing}, {how}>"
 
     def with_classes(self, classes: NDArray[Any]) -> Certificates:
         """The same with labels of these classes in the place of 0, 1, ..."""

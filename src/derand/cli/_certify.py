@@ -94,11 +94,19 @@ def certify(
             show_default="what the model was trained for",
         ),
     ] = None,
+    missing: Annotated[
+        int | None,
+        typer.Option(
+            metavar="K",
+            help="How many numbers may go missing or, where they are missing, appear as anything.",
+            show_default="none",
+        ),
+    ] = None,
     threat: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE.toml",
-            help="What may change, in a file instead of --norm, --limit, --domain, --step, --freeze and --l0.",
+            help="What may change, in a file instead of --norm, --limit, ..., --l0 and --missing.",
             show_default=False,
         ),
     ] = None,
@@ -124,6 +132,7 @@ def certify(
     """
     wanted = _parse_radii(radii)
     single = {"--norm": norm, "--limit": limit, "--domain": domain, "--step": step, "--freeze": freeze, "--l0": l0}
+    single |= {"--missing": missing}
     beside = [option for option, value in single.items() if value is not None and value != []]
     if threat is not None and beside:
         raise ValueError(f"--threat says all of what may change: leave {', '.join(beside)} out, or put it in {threat}.")
@@ -154,6 +163,7 @@ def certify(
                 domain=domain or (),
                 steps=step or (),
                 frozen=freeze or (),
+                missing=missing,
             ),
             witness=witness,
             safe_csv=safe_csv,
@@ -240,6 +250,7 @@ def _describe_threat(threat: ThreatSummary) -> dict[str, str]:
         ball = "any so many numerical columns, to anything (norm 0)"
     facts = {
         "threat": f"{ball}{changes}{unseen}",
+        "missing": _describe_missing(threat["missing"]),
         "limits": "; ".join(f"{_name(column)} {_write_limit(limit)}" for column, limit in threat["limits"].items()),
         "domains": "; ".join(
             f"{_name(column)} from {_write(low)} to {_write(high)}" for column, (low, high) in threat["domain"].items()
@@ -254,6 +265,13 @@ def _describe_threat(threat: ThreatSummary) -> dict[str, str]:
         fixed = [name for name in threat["fixed"] if name not in threat["frozen"]]
         facts["numerical columns that stay fixed, without a limit"] = ", ".join(fixed)
     return {name: text for name, text in facts.items() if text}
+
+
+def _describe_missing(budget: int) -> str:
+    if not budget:
+        return ""
+    numbers = "any one number" if budget == 1 else f"any {budget} numbers"
+    return f"{numbers} may go missing or, where missing, appear"
 
 
 def _name(column: str) -> str:

@@ -40,6 +40,8 @@ class ThreatSummary(TypedDict):
     domain: dict[str, tuple[float, float]]
     steps: dict[str, float]
     may_become: dict[str, list[Any]]
+    missing: int
+    """How many numbers may go missing or appear."""
     fixed: list[str]
     """Numerical columns that cannot change: frozen ones and, without a ball, those without limits and domain."""
 
@@ -127,6 +129,7 @@ class Request:
             "domain": by_name(threat.domain),
             "steps": by_name(threat.steps),
             "may_become": {name: list(values) for name, values in by_name(threat.may_become).items()},
+            "missing": threat.missing_budget,
             "fixed": [names[at] for at, can_move in zip(numerical, free.tolist(), strict=True) if not can_move],
         }
 

@@ -64,7 +64,7 @@ def _is_allowed(inputs: Inputs, row: int, flipped: FloatArray) -> bool:
         return True
     columns = inputs.subject.model.numerical_features
     low, high = inputs.threat.find_box(inputs.matrix[row : row + 1], columns)
-    at = list(columns)
+    at = [column for column in columns if not np.isnan(flipped[column])]  # what is missing stays so
     return bool(((flipped[at] >= low[0, at]) & (flipped[at] <= high[0, at])).all())
 
 

@@ -263,9 +263,14 @@ def draw_shape(shape: Shape, span: tuple[float, float]) -> Markup:
         places = [frame.x(shape["low"] + width * k / last) for k in range(last + 1)]
         points = [f"{x},{frame.y(push)}" for x, push in zip(places, shape["smooth"], strict=True)]
         body.append(f'<polyline class="line-main" points="{" ".join(points)}"/>')
+    missing = shape["missing"]
+    if missing is not None:
+        text = f"missing: {format_short(missing['push'])} ({format_count(missing['count'])})"
+        body.append(frame.rule(frame.y(missing["push"]), "missing"))
+        body.append(f'<text class="tick" x="{frame.left + 4}" y="{frame.y(missing["push"]) - 3}">{text}</text>')
     body.append(_short_ticks(frame, shape))
     edges, pushes = (", ".join(format_short(value) for value in some[:6]) for some in (shape["edges"], shape["pushes"]))
-    told = f"Steps at {edges}; pushes {pushes}"
+    told = f"Steps at {edges}; pushes {pushes}" + ("" if missing is None else f"; {text}")
     return _svg(frame, "".join(body), f"Shape of {shape['name']}", told)
 
 
@@ -323,7 +328,7 @@ def shape_span(shapes: Sequence[Shape]) -> tuple[float, float]:
     pushes = [0.0]
     for shape in shapes:
         if shape["kind"] == "numerical":
-            pushes += shape["pushes"]
+            pushes += [*shape["pushes"], *([] if shape["missing"] is None else [shape["missing"]["push"]])]
         else:
             pushes += [entry["push"] for entry in [*shape["categories"], shape["other"]]]
     low, high = min(pushes), max(pushes)

@@ -44,12 +44,14 @@ class Pushes:
         return (np.asarray(scores, dtype=np.float64) - self.neutral[term.features]) / self._points
 
     def under_noise(self, term: Term, x: FloatArray, noise: Noise | None) -> FloatArray:
-        """Mean push of values of the term's column under noise, if there is any; a category is not randomised."""
+        """Mean push of values of the term's column under noise, if there is any; it acts neither on categories nor on
+        missing values."""
         if not term.axes or noise is None:
             return self.of_scores(term, term.evaluate(x))
         (axis,) = term.axes
-        cells = noise.cell_probabilities(x, axis.edges, axis.feature)
-        return self.of_scores(term, cells @ term.cell_scores)
+        gaps = np.isnan(x)
+        cells = noise.cell_probabilities(np.where(gaps, 0.0, x), axis.edges, axis.feature)
+        return self.of_scores(term, np.where(gaps, float(term.missing or 0), cells @ term.cell_scores))
 
 
 def rank_terms(inputs: Inputs, model: AdditiveEnsemble) -> list[tuple[float, Term]]:
@@ -77,10 +79,11 @@ def summarize_shapes(inputs: Inputs, limit: int) -> list[Shape]:
 
 def _describe_steps(inputs: Inputs, term: Term, pushes: Pushes, importance: float) -> NumericalShape:
     ((feature, edges),) = term.axes
-    subject, column = inputs.subject, inputs.matrix[:, feature]
+    subject, every = inputs.subject, inputs.matrix[:, feature]
+    column = every[~np.isnan(every)]
     noise = subject.noise
     noise_scale = float(inputs.units[feature] if noise is None else noise.scales(np.array([feature]))[0])
-    low, high = float(column.min()), float(column.max())
+    low, high = _find_ends(column, edges)
     if edges.size and not (low <= edges[0] and edges[-1] <= high):
         # a split outside the data is shown where it is within reach of the noise
         near = edges[(edges > low - 4 * noise_scale) & (edges < high + 4 * noise_scale)]
@@ -105,7 +108,16 @@ def _describe_steps(inputs: Inputs, term: Term, pushes: Pushes, importance: floa
         "smooth": [] if noise is None else pushes.under_noise(term, x, noise).tolist(),
         "counts": np.histogram(column, bins)[0].tolist(),
         "noise_scale": None if noise is None else noise_scale,
+        "missing": None
+        if term.missing is None
+        else {"push": float(pushes.of_scores(term, term.missing)), "count": int(every.size - column.size)},
     }
+
+
+def _find_ends(values: FloatArray, edges: FloatArray) -> tuple[float, float]:
+    """The least and the largest number of a column without gaps, or of its edges where there is none."""
+    there = values if values.size else edges if edges.size else np.zeros(1)
+    return float(there.min()), float(there.max())
 
 
 def _describe_table(inputs: Inputs, term: Term, pushes: Pushes, importance: float) -> CategoricalShape:
@@ -120,7 +132,7 @@ def _describe_table(inputs: Inputs, term: Term, pushes: Pushes, importance: floa
         for code, push in zip(term.codes.tolist(), pushes.of_scores(term, term.cell_scores).tolist(), strict=True)
     ]
     known.sort(key=lambda entry: -entry["count"])
-    other = pushes.of_scores(term, term.evaluate([np.nan]))
+    other = pushes.of_scores(term, term.evaluate([float(term.codes.min(initial=0.0)) - 1.0]))  # a code of no category
     return {
         "feature": feature,
         "name": subject.names[feature],
@@ -140,6 +152,7 @@ def summarize_moves(inputs: Inputs, radii: Radii) -> list[Move]:
     for feature in [] if norm is None else inputs.moving:
         unit = float(inputs.units[feature])
         column = inputs.matrix[:, feature]
+        low, high = _find_ends(column[~np.isnan(column)], np.empty(0))
         sizes = [float(radius) for radius in (radii["median"], radii["tenth"])]
         if norm == 0:  # one column may become anything, or none
             sizes = [math.inf if size >= 1 else 0.0 for size in sizes]
@@ -152,8 +165,8 @@ def summarize_moves(inputs: Inputs, radii: Radii) -> list[Move]:
                 "unit": unit,
                 "half_of_rows": half,
                 "nine_in_ten": most,
-                "low": float(column.min()),
-                "high": float(column.max()),
+                "low": low,
+                "high": high,
                 "limit": limit,
                 "sentence": _say_move(shorten(subject.names[feature]), half, norm, limit),
             }

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from derand._arrays import IntArray
 from derand.metrics import certified_share
-from derand.report._inputs import Groups, Inputs, LabelArray
+from derand.report._inputs import MISSING, Groups, Inputs, LabelArray
 from derand.report._text import percent
 from derand.report._types import Group, GroupShare, Subgroups
 from derand.text import format_short, format_short_down
@@ -89,16 +89,18 @@ def _find_feature(inputs: Inputs, one: object) -> int:
 def _cut_column(inputs: Inputs, feature: int, title: str) -> Grouping:
     """Groups of one feature: its categories or values, or four intervals with about a quarter of the rows each."""
     subject, column = inputs.subject, inputs.matrix[:, feature]
-    values = np.unique(column)
+    there = column[~np.isnan(column)]
+    values = np.unique(there)
     if feature in subject.categories or values.size <= MAX_GROUPS:
         return _by_size(title, np.array([subject.describe_value(feature, value) for value in column.tolist()]))
-    cuts = np.unique(np.quantile(column, [0.25, 0.5, 0.75], method="lower"))
+    cuts = np.unique(np.quantile(there, [0.25, 0.5, 0.75], method="lower"))
     names = [
         f"up to {format_short(cuts[0])}",
         *(f"{format_short(low)} to {format_short(high)}" for low, high in pairwise(cuts.tolist())),
         f"above {format_short(cuts[-1])}",
     ]
-    return Grouping(title, np.array(names)[np.searchsorted(cuts, column)], names)
+    found = np.array([*names, MISSING])[np.where(np.isnan(column), len(names), np.searchsorted(cuts, column))]
+    return Grouping(title, found, names if there.size == column.size else [*names, MISSING])
 
 
 def _merge_small(names: LabelArray) -> LabelArray:

@@ -124,6 +124,8 @@ def _say_also(inputs: Inputs) -> str:
     """What the threat allows or forbids besides a size, in short: its own sentences say it in full."""
     threat = inputs.threat
     also = f" and of up to {plural(threat.l0, 'category', 'categories')}" if threat.l0 else ""
+    if threat.missing_budget:
+        also += f" and of up to {plural(threat.missing_budget, 'number')} that may go missing or appear"
     if threat.limits or threat.domain:
         return f"{also} within the limits below"
     return f"{also} that leaves frozen columns alone" if threat.frozen else also
@@ -177,6 +179,8 @@ def _list_limits(inputs: Inputs, scale: Scale) -> list[str]:
             f"Categories: results are given for 0 to {len(inputs.certificates) - 1} changed ones at a time, and "
             "changes to new values count as changes."
         )
+    if inputs.subject.model.missing_features and not inputs.threat.missing_budget:
+        limits.append("Numbers that go missing, or missing ones that appear, are not covered.")
     limits.append(_say_whose(inputs))
     return limits
 

@@ -26,6 +26,9 @@ LabelArray = NDArray[Any]
 Groups = str | int | Sequence[str | int] | Mapping[str, str | int | ArrayLike]
 """Columns, or titles with one group per row or a column."""
 
+MISSING = "(missing)"
+"""How a missing number is shown."""
+
 DEFAULT_L0 = 3
 """How many categorical changes are looked at where nothing is asked for."""
 
@@ -127,7 +130,7 @@ class Subject:
     def describe_value(self, feature: int, value: float) -> str:
         """A cell of the encoded table as the user wrote it."""
         if feature not in self.categories:
-            return format_short(value, 6)
+            return MISSING if np.isnan(value) else format_short(value, 6)
         if np.isnan(value):
             return "(missing or new)"
         if value < 0 and self.estimator is not None:  # how classifiers encode them
@@ -177,7 +180,7 @@ class Inputs:
         """Whether the failure mass of the unchanged row is what certifies a radius."""
         noise, threat = self.subject.noise, self.threat
         same = noise is not None and threat.norm == noise.norm and threat.units == noise.units
-        return same and self.plain.rule == "vote" and threat.l0 == 0
+        return same and self.plain.rule == "vote" and threat.l0 == threat.missing_budget == 0
 
     @property
     def n_rows(self) -> int:

@@ -73,6 +73,7 @@ def describe_threat(inputs: Inputs) -> ThreatFacts:
         "norm": None if threat.norm is None else float(threat.ball_norm or 0),
         "norm_text": name_norm(inputs),
         "l0": threat.l0,
+        "missing": threat.missing_budget,
         "unseen": bool(threat.unseen),
         "frozen": frozen,
         "limits": limits,
@@ -152,7 +153,7 @@ def _list_sentences(inputs: Inputs, limits: list[LimitFacts], domain: list[Limit
     if frozen:
         verb = "does" if len(frozen) == 1 else "do"
         sentences.append(f"Frozen: {join_words(_cut([_quote(name) for name in frozen]))} {verb} not change.")
-    sentences.append(_say_categories(inputs))
+    sentences += [_say_categories(inputs), _say_missing(inputs)]
     return [sentence for sentence in sentences if sentence]
 
 
@@ -198,6 +199,19 @@ def _say_categories(inputs: Inputs) -> str:
     ]
     exceptions = f", but {'; '.join(allowed)}" if allowed else ""
     return f"At the same time {which} may take {values}{exceptions}."
+
+
+def _say_missing(inputs: Inputs) -> str:
+    """Which numbers may go missing or appear."""
+    threat = inputs.threat
+    free = [at for at in inputs.subject.model.missing_features if at not in threat.frozen]
+    if not inputs.subject.model.missing_features:
+        return ""
+    if not threat.missing_budget or not free:
+        return "No number goes missing, and none that is missing appears."
+    names = join_words(_cut([_quote(inputs.subject.names[at]) for at in free]))
+    which = f"up to {plural(threat.missing_budget, 'number')} of {names}" if len(free) > 1 else names
+    return f"At the same time {which} may go missing or, where it is missing, appear as any number."
 
 
 def _quote(name: str) -> str:

@@ -106,6 +106,8 @@ class ThreatFacts(TypedDict):
     norm: Size | None
     norm_text: str
     l0: int
+    missing: int
+    """How many numbers may go missing or appear."""
     unseen: bool
     frozen: list[str]
     limits: list[LimitFacts]
@@ -227,8 +229,16 @@ class _Shape(TypedDict):
     importance: float
 
 
+class OtherPush(TypedDict):
+    """Push of values that no other entry names, and how many rows have one."""
+
+    push: float
+    count: int
+
+
 class NumericalShape(_Shape):
-    """Pushes of a number: the steps, their mean under noise (nothing without any), and the data beneath."""
+    """Pushes of a number: the steps, their mean under noise (nothing without any), the data beneath, and the push of a
+    missing value with how many rows have none (null where such rows are refused)."""
 
     kind: Literal["numerical"]
     low: float
@@ -238,13 +248,7 @@ class NumericalShape(_Shape):
     smooth: list[float]
     counts: list[int]
     noise_scale: float | None
-
-
-class OtherPush(TypedDict):
-    """Push of values that no other entry names, and how many rows have one."""
-
-    push: float
-    count: int
+    missing: OtherPush | None
 
 
 class CategoryPush(OtherPush):

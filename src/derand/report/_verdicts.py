@@ -56,7 +56,8 @@ def _say_verdicts(count: VerdictCount) -> str:
 
 
 def describe_witness(inputs: Inputs, row: int) -> Witness:
-    """The witness of a row that flips, its columns from the largest move in units to the smallest, categories first."""
+    """The witness of a row that flips, its columns from the largest move in units to the smallest; categories and
+    numbers that go missing or appear come first."""
     plain = inputs.plain
     assert plain.witness is not None  # limits alone
     classes = plain.classes.tolist()
@@ -72,14 +73,14 @@ def describe_witness(inputs: Inputs, row: int) -> Witness:
 
 
 def _measure(inputs: Inputs, before: FloatArray, after: FloatArray, feature: int) -> float:
-    if feature in inputs.subject.categories:
+    if feature in inputs.subject.categories or np.isnan(before[feature]) or np.isnan(after[feature]):
         return math.inf
     return float(abs(after[feature] - before[feature]) / inputs.units[feature])
 
 
 def _describe_change(inputs: Inputs, before: FloatArray, after: FloatArray, feature: int) -> WitnessChange:
     subject, old, new = inputs.subject, float(before[feature]), float(after[feature])
-    if feature in subject.categories:
+    if feature in subject.categories or math.isnan(old) or math.isnan(new):
         return {
             "feature": feature,
             "name": subject.names[feature],

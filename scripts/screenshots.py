@@ -1,4 +1,4 @@
-"""Take the README's screenshots of the demo report: `python scripts/screenshots.py [folder]`.
+"""Take the README's pictures of the demo and its report: `python scripts/screenshots.py [folder]`.
 
 Needs chromium (at /usr/bin/chromium, or where DERAND_CHROMIUM says) and playwright. Pictures go to docs/images.
 """
@@ -6,6 +6,7 @@ Needs chromium (at /usr/bin/chromium, or where DERAND_CHROMIUM says) and playwri
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -76,7 +77,9 @@ def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1] / "docs" / "images"
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as driver:
-        report = Path(run_demo(temporary)["report"]).resolve()
+        made = run_demo(temporary)
+        shutil.copyfile(made["plot"], folder / "demo.png")
+        report = Path(made["report"]).resolve()
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
         for shot in SHOTS:
             path = take(browser, report.as_uri(), shot, folder)

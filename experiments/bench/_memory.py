@@ -33,7 +33,7 @@ def bench_memory(sizes: tuple[int, ...] = (1_000_000, 10_000_000)) -> Figures:
     with TemporaryDirectory() as folder:
         training, model, table = (Path(folder) / name for name in ("train.parquet", "model.json", "table.parquet"))
         write_table(training, 20_000)
-        train_file(training, "label", model)
+        train_file(training, "label", model, model="stumps")
         for size in sizes:
             write_table(table, size)
             seconds, peak = run_apart(certify_apart, model, table)

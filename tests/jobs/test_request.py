@@ -72,6 +72,52 @@ def test_a_threat_in_a_file_is_that_of_the_library(model: Path, data: Path, tmp_
         certify_file(model, data, path, threat=path)
 
 
+@pytest.mark.parametrize("noise", ["auto", "none"])
+def test_a_model_is_certified_against_what_it_was_trained_for(noise: str, data: Path, tmp_path: Path) -> None:
+    """Norm, budget and frozen columns are its own; what is asked for takes their place, one by one."""
+    model, out = tmp_path / "model.json", tmp_path / "out.csv"
+    asked: dict[str, Any] = {"norm": np.inf, "l0": 1, "frozen": ["job"], "regularization": 1.0, "noise": noise}
+    train_file(data, "label", model, radius=0.1, ignored=["floor"], **asked)
+    classifier, frame = load(model), make_frame()
+    rows = frame[list(classifier.feature_names_in_)].astype({"member": str})
+    threats: list[tuple[dict[str, Any], Threat]] = [
+        ({}, Threat(norm=np.inf, l0=1, frozen=("job",))),
+        ({"l0": 0}, Threat(norm=np.inf, frozen=("job",))),
+        ({"changes": {"norm": 1, "frozen": ["member"]}}, Threat(norm=1, l0=1, frozen=("member",))),
+        (
+            {"changes": {"norm": None, "limits": {"x": 0.2}}},
+            Threat(norm=None, l0=1, frozen=("job",), limits={"x": 0.2}),
+        ),
+        ({"threat": Threat(norm=2)}, Threat(norm=2)),
+    ]
+    for options, threat in threats:
+        summary = certify_file(model, data, out, **options)
+        expected = classifier.certify(rows, threat=threat)
+        assert (summary["norm"], summary["l0"], summary["threat"]["frozen"]) == (
+            expected.norm,
+            threat.l0,
+            list(threat.frozen),
+        )
+        if expected.verdict is None:
+            written = pd.read_csv(out, dtype={"radius": str})["radius"].astype(float)
+            assert written.tolist() == expected.radius.tolist()
+        else:
+            assert pd.read_csv(out)["verdict"].tolist() == expected.verdict.tolist()
+    with pytest.raises(ValueError, match="Give `norm` or `threat`, got both"):
+        certify_file(model, data, out, threat=Threat(), changes={"norm": 1})
+
+
+def test_units_in_a_file_stand_beside_those_of_a_model_without_noise(data: Path, tmp_path: Path) -> None:
+    """Columns that are not named keep the units of training."""
+    model, path = tmp_path / "model.json", tmp_path / "threat.toml"
+    train_file(data, "label", model, radius=0, regularization=1.0)
+    path.write_text("norm = 2\n[units]\nx = 2\n")
+    units = certify_file(model, data, tmp_path / "out.csv", threat=path)["threat"]["units"]
+    own = load(model).units
+    assert own is not None
+    assert units == {"x": 2.0, "floor": own[load(model).encoding_.names.index("floor")]}
+
+
 def test_columns_of_a_nameless_model_are_named_as_in_the_file(tmp_path: Path) -> None:
     """A threat names what the user sees."""
     X = np.random.default_rng(0).normal(size=(50, 2))

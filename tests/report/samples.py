@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from derand import AdditiveEnsemble, CategoryTable, StepFunction, StumpClassifier, Threat, WeightedVote
+from derand import (
+    AdditiveClassifier,
+    AdditiveEnsemble,
+    CategoryTable,
+    StepFunction,
+    StumpClassifier,
+    Threat,
+    WeightedVote,
+)
 from derand.report import CertificateReport, ReportSummary
 
 
@@ -78,6 +86,13 @@ def report_under(*, labels: bool = True, **options: Any) -> CertificateReport:
     return CertificateReport(clf, frame, target if labels else None, groups="job", **options)
 
 
+def report_on_additive(groups: str | None = "job", **parameters: Any) -> CertificateReport:
+    """A report on a model that was trained for its certificates."""
+    frame, target = make_mixed()
+    clf = AdditiveClassifier(**{"regularization": 1.0, **parameters}).fit(frame, target)
+    return CertificateReport(clf, frame, target, X_train=frame, y_train=target, groups=groups, n_explained=2)
+
+
 LIMITS = Threat(norm=None, limits={"age": "20%"}, frozen=["town"], l0=1)
 
 CASES: dict[str, tuple[Callable[[], CertificateReport], str]] = {
@@ -109,5 +124,19 @@ CASES: dict[str, tuple[Callable[[], CertificateReport], str]] = {
         lambda: report_on_bare(make_vote(), threat=Threat(norm=None, limits={"*": 0.2})),
         "Limits alone say what may change",
     ),
+    "an additive model": (lambda: report_on_additive(norm=np.inf), "there are no failure masses"),
+    "an additive model without noise": (
+        lambda: report_on_additive(radius=0),
+        "Without noise a score is one number",
+    ),
+    "an additive model for a threat": (
+        lambda: report_on_additive(noise="none", l0=1, frozen=["town"]),
+        "Without noise a score is one number",
+    ),
+    "an additive model for limits": (
+        lambda: report_on_additive(threat=Threat(norm=None, limits={"age": 2.0})),
+        "Limits alone say what may change",
+    ),
+    "an additive vote": (lambda: report_on_additive(rule="vote", groups=None), "No column was chosen"),
 }
 """Reports on unusual input, and what each says that it leaves out."""

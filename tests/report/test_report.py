@@ -6,13 +6,14 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from derand import StumpClassifier
 from derand.report import CertificateReport
 from derand.storage._classifiers import list_estimators
 from tests.report.pages import check_page
-from tests.report.samples import make_mixed, make_rows
+from tests.report.samples import make_mixed, make_rows, report_on_additive
 
 
 @pytest.mark.parametrize("name", list_estimators())
@@ -80,3 +81,21 @@ def test_a_fixed_date_makes_reports_the_same(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
     with pytest.raises(ValueError, match="SOURCE_DATE_EPOCH must be a whole number of seconds since 1970, got 'soon'"):
         CertificateReport(clf, X, y).to_dict()
+
+
+def test_a_report_goes_by_what_the_model_was_trained_for() -> None:
+    """Norm, budget and frozen columns are said in words, the quoted radius is the trained one, scores are log-odds."""
+    told = report_on_additive(norm=np.inf, radius=0.3).to_dict()
+    assert (told["threat"]["norm"], told["scale"]["quoted"]) == ("inf", 0.3)
+    assert told["model"]["score_unit"] == "log-odds"
+    assert "each by less than 0.3" in told["guarantee"]["paragraph"]
+    assert {one["key"]: one["label"] for one in told["accuracy"]["baselines"]}["without-noise"] == (
+        "not trained for robustness"
+    )
+    told = report_on_additive(l0=1, frozen=["town"], noise="none").to_dict()
+    assert (told["threat"]["l0"], told["threat"]["frozen"]) == (1, ["town"])
+    assert "does not change" in told["guarantee"]["paragraph"]
+    assert "nothing is smoothed" in " ".join(told["guarantee"]["limits"])
+    row = told["rows"]["table"][0]
+    assert row["pushes"] is not None
+    assert abs(row["pushes"]["total"]) < 20

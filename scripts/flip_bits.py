@@ -45,6 +45,16 @@ def make_ensemble() -> AdditiveEnsemble:
     return AdditiveEnsemble(terms, threshold=1, n_features=3, levels=20)
 
 
+def make_with_gaps() -> AdditiveEnsemble:
+    """Terms that have cells for missing values."""
+    terms = (
+        StepFunction(0, [-0.5, 0.1, 1 / 3], [-4, 0, 7, 3], missing=-2),
+        StepFunction(1, [0.25], [-5, 4], missing=6),
+        CategoryTable(2, [0, 1], [3, -3], other=1, missing=-4),
+    )
+    return AdditiveEnsemble(terms, threshold=1, n_features=3, levels=20)
+
+
 def make_vote() -> WeightedVote:
     """Two ensembles, of which one is reversed."""
     return WeightedVote((make_ensemble(), make_ensemble()), [0.7, -0.2])
@@ -71,6 +81,14 @@ def certify_bare(model: Any) -> list[Certificates]:
     return certify(model, rows, "gaussian:0.5", l0=[0, 1])
 
 
+def certify_gaps(model: Any) -> list[Certificates]:
+    """Certificates of rows of which every fourth number is missing."""
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    rows[:, 2] = np.arange(40) % 4
+    rows.ravel()[::4] = np.nan
+    return certify(model, rows, "gaussian:0.5", l0=[0, 1])
+
+
 def certify_classifier(model: Any) -> list[Certificates]:
     """Certificates of a classifier."""
     found: list[Certificates] = model.certify(draw_frame(), l0=[0, 1])
@@ -79,6 +97,7 @@ def certify_classifier(model: Any) -> list[Certificates]:
 
 KINDS: dict[str, tuple[Callable[[], Any], Callable[[Any], list[Certificates]]]] = {
     "additive_ensemble": (make_ensemble, certify_bare),
+    "missing_values": (make_with_gaps, certify_gaps),
     "weighted_vote": (make_vote, certify_bare),
     **{name: (lambda name=name: make_classifier(name), certify_classifier) for name in TRAINERS},
 }

@@ -243,3 +243,17 @@ def test_gaps_are_filled_only_where_there_are_any() -> None:
     assert gaps.tolist() == [[False, False], [True, False]]
     assert np.isfinite(filled).all()
     assert packed.fixed_scores(rows).tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_backend_certifies_rows_with_gaps_alike(kind: str, backend: str) -> None:
+    """Labels, masses and radii, with and without numbers that may go missing; the GPU computes its cells itself."""
+    rng, noise = np.random.default_rng(9), NOISES[kind](0.5)
+    for _ in range(4):
+        model = draw_model(rng)
+        rows = draw_rows(rng, 20, model.n_features)
+        for threat in (Threat(l0=1), Threat(missing=1)):
+            one, other = (certify(model, rows, noise, threat=threat, backend=name) for name in (backend, "numba"))
+            assert one.label.tolist() == other.label.tolist()
+            np.testing.assert_allclose(one.failure, other.failure, rtol=1e-8, atol=1e-300)
+            np.testing.assert_allclose(one.radius, other.radius, rtol=1e-8, atol=1e-9)

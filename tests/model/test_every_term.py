@@ -21,10 +21,23 @@ OTHER = StepFunction(1, [0.0], [-2, 2])
 ROWS = np.array([[x, y] for x in (-1.0, 0.0, 1.0, 2.0) for y in (-0.3, 0.8)])
 
 
+WITH_GAPS: dict[str, Term] = {
+    "step_function": StepFunction(0, [-0.5, 0.25, 1.0], [0, 3, -2, 5], missing=8),
+    "category_table": CategoryTable(0, [0, 1, 2], [-2, 0, 3], other=1, missing=-6),
+}
+"""The same with a cell for missing values."""
+
+
 @pytest.fixture(params=sorted(TERMS))
 def term(request: pytest.FixtureRequest) -> Term:
     """An example of each registered kind."""
     return EXAMPLES[request.param]
+
+
+@pytest.fixture(params=sorted(TERMS))
+def gapped(request: pytest.FixtureRequest) -> Term:
+    """An example of each that has a cell for missing values."""
+    return WITH_GAPS[request.param]
 
 
 def test_its_cells_are_its_values(term: Term) -> None:
@@ -63,3 +76,21 @@ def test_it_comes_back_from_a_file_and_can_be_drawn(term: Term, tmp_path: Path) 
     again = load(tmp_path / "model.json").terms[0]
     assert (type(again), again.describe()) == (type(term), term.describe())
     assert plot.shape(term, "gaussian:0.5", axes=Figure().subplots(), name="age").get_xlabel() == "age"
+
+
+def test_a_cell_for_missing_values_is_scored_saved_and_certified(gapped: Term, tmp_path: Path) -> None:
+    """NaN has its score, in the range, after a file, too; certificates of such rows are those of a shift."""
+    assert gapped.missing is not None
+    assert gapped.takes_missing
+    assert gapped.evaluate([np.nan]).tolist() == [gapped.missing]
+    low, high = gapped.score_range()
+    assert low <= gapped.missing <= high
+    model = AdditiveEnsemble([gapped, OTHER], 0, 2)
+    save(model, tmp_path / "model.json")
+    assert load(tmp_path / "model.json").terms[0].describe() == gapped.describe()
+    rows = np.array([[np.nan, -0.3], [np.nan, 0.8]])
+    shifted = AdditiveEnsemble([OTHER], -gapped.missing, 2)
+    for rule, noise in (("vote", "gaussian:0.5"), ("mean", "laplace:0.5"), ("mean", None)):
+        found, twin = (certify(one, rows, noise, rule=rule, proof="best") for one in (model, shifted))
+        assert found.label.tolist() == twin.label.tolist()
+        np.testing.assert_allclose(found.radius, twin.radius, rtol=1e-2)

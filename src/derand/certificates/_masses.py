@@ -7,6 +7,7 @@ bound. Must not know threats or how masses are summed.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,10 +72,8 @@ class Law:
     def bound_side(self, filled: Filled, is_one: BoolArray, highest: IntArray, lowest: IntArray) -> LawBounds:
         """The same for labels that are known."""
         low, high = self._reduce(highest), self._reduce(lowest)
-        masses = self._sum(filled)
-        return self._judge(
-            filled, is_one, low, high, *_take_sides(masses, is_one, low, high, _find_tails(masses, low, high))
-        )
+        log_mass, path = _find_side_masses(self._sum(filled), is_one, low, high)
+        return self._judge(filled, is_one, low, high, log_mass, path)
 
     def _reduce(self, cuts: IntArray) -> IntArray:
         return np.asarray((cuts - self._terms.base) // self._terms.step)
@@ -119,6 +118,15 @@ class _Masses:
             return self._device.tails_from_edges(self._plan, self._rows, self._edges, low, high)
         return self._kernels.tails(self._plan, self._table, low, high)
 
+    def take(self, at: IntArray) -> _Masses:
+        """Those of some of the rows."""
+        part = copy(self)
+        if self._device is not None:
+            part._rows = self._rows[at]
+        else:
+            part._table = self._table[at]
+        return part
+
 
 _Tails = tuple[FloatArray, FloatArray]
 
@@ -131,6 +139,24 @@ def _failing_masses(masses: _Masses, low: IntArray, high: IntArray) -> tuple[Boo
     tails = _find_tails(masses, low, high)
     is_one = _decide_labels(masses, tails[0][:, 0], low[:, 0])
     return is_one, *_take_sides(masses, is_one, low, high, tails)
+
+
+def _find_side_masses(
+    masses: _Masses, is_one: BoolArray, low: IntArray, high: IntArray
+) -> tuple[FloatArray, NDArray[np.uint8]]:
+    """The failing side's masses for labels that are known: by the fast way where there is one threshold.
+
+    That way sums the side that has less than half of the mass; where it is not the failing one, tails do.
+    """
+    if low.shape[1] > 1:
+        return _take_sides(masses, is_one, low, high, _find_tails(masses, low, high))
+    proven, log_mass, path = masses.failures(np.where(is_one, low[:, 0], high[:, 0]))
+    log_masses, paths = log_mass[:, None].copy(), path[:, None].copy()
+    at = np.flatnonzero(proven != is_one)
+    if at.size:
+        part, ends = masses.take(at), (low[at], high[at])
+        log_masses[at], paths[at] = _take_sides(part, is_one[at], *ends, _find_tails(part, *ends))
+    return log_masses, paths
 
 
 def _find_tails(masses: _Masses, low: IntArray, high: IntArray) -> _Tails:

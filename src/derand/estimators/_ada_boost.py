@@ -75,6 +75,8 @@ class RobAdaBoostClassifier(CertifiedClassifier):
     rounding, or of 1), training ends. Where no member has an error below 1/2, the first one decides alone, and a
     warning says so.
 
+    Missing numbers are learnt by each member as by StumpClassifier.
+
     A member without any error has an infinite weight: it decides alone, and training ends.
 
     A vote has no failure mass: `certify` gives NaN there. `predict_proba` is the share of the weight that votes

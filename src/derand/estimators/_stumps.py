@@ -61,6 +61,9 @@ class StumpClassifier(CertifiedClassifier):
 
     Notes
     -----
+    A missing number is a cell of its own, on which noise does not act: rows that miss it are left out of the search for
+    the split, and its leaf is found like a category's, by `categorical_leaf`. The model's grid is then twice as fine,
+    too. A column without gaps in training refuses them later.
     Where no stump is kept and there is no categorical feature, the model is constant, the class of the larger
     weight (`classes_[0]` on a tie). A warning says so, and also where all training rows get the same label otherwise.
     A numerical feature has at most 20,000 candidates; beyond that the step grows, and a warning says so.

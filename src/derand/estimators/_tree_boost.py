@@ -108,6 +108,10 @@ class RobTreeBoostClassifier(CertifiedClassifier):
     uniform noise by its half-width farther. Where nothing can be learnt (all features are constant), the model is
     constant, the class of the larger weight, and a warning says so.
 
+    A missing number is a cell of its own, on which noise does not act: every stump of a feature with gaps has a third
+    leaf, in the first ensemble that of a category, later a Newton step of the rows that miss it, which count as one
+    more cell in the search for the split. A feature without gaps in training refuses them later.
+
     Examples
     --------
     >>> from derand import RobTreeBoostClassifier

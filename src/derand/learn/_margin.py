@@ -1,6 +1,6 @@
 """Log-loss of certified margins: what an additive model loses on rows that a threat has changed as badly as it can.
 
-Owns the margin of a row under the worst change (docs/theory.md, section 10), its slopes, and fitting weights to it. A
+Owns the margin of a row under the worst change (docs/theory.md, section 11), its slopes, and fitting weights to it. A
 margin is the least, over all changes, of the score on the side of the row's label; a price per cost makes the columns
 independent of each other, so that a table per column holds all that rows look up. Must not know how columns were made.
 """

@@ -257,10 +257,11 @@ def design_model(
         _design_category(feature, count, gaps, threat)
         for (feature, count), gaps in zip(binned.categories, has_gaps, strict=True)
     )
-    free = np.zeros(1)
+    free = np.zeros(1)  # at no price all may change as far as each may: what functions next to nothing lose by
+    charges = np.concatenate([free, np.geomspace(*_PRICE_RANGE, _PRICES)])
     power = 0.0 if norm is None or not np.isfinite(norm) or radius == 0 else radius**norm
-    prices = np.geomspace(*_PRICE_RANGE, _PRICES) / power if power else free
-    swaps = np.concatenate([free, np.geomspace(*_PRICE_RANGE, _PRICES - 1)]) if threat.l0 and categories else free
+    prices = charges / power if power else free
+    swaps = charges if threat.l0 and categories else free
     return Design(numbers, categories, prices, prices * power, swaps, swaps * threat.l0, deduction)
 
 

@@ -340,10 +340,14 @@ class WeightFit:
         for charge in _FIRST_CHARGES:
             self._loss.set_price(charge)
             weights = self._descend(start, stages[0])
-            value = self._loss.measure(weights) + 0.5 * float(self._penalties @ weights**2)
+            value = self.measure(weights)
             if value < least:
                 best, least = weights, value
         return self.fit(best, stages[1:])
+
+    def measure(self, weights: FloatArray) -> float:
+        """Penalised loss, by the prices that prove most."""
+        return self._loss.measure(weights) + 0.5 * float(self._penalties @ weights**2)
 
     def _descend(self, weights: FloatArray, stage: Stage) -> FloatArray:
         def evaluate(point: FloatArray) -> tuple[float, FloatArray]:

@@ -228,11 +228,12 @@ class _Trainer:
         change = Precondition(design, penalties, _share_codes(design, rows), rate)
         fit = WeightFit(MarginLoss(design, rows, n_threads or self._options.n_threads), penalties, change)
         stages = stages or (_PLAIN if design.is_plain else _THOROUGH)
-        if start is not None:
-            return fit.fit(start, stages)
-        start = np.zeros(penalties.size)
-        start[0] = np.log(rate / (1 - rate))
-        return fit.fit_anew(start, stages)
+        constant = np.zeros(penalties.size)
+        constant[0] = np.log(rate / (1 - rate))
+        weights = fit.fit_anew(constant, stages) if start is None else fit.fit(start, stages)
+        # where no function pays at this radius, the way to none of them is long: the end of it is known
+        is_worse = not design.is_plain and fit.measure(weights) > fit.measure(constant)
+        return constant if is_worse else weights
 
     def choose(self) -> _Choice:
         """The penalty of least loss on rows left out, and whether a ramp helps; or what the options ask for."""

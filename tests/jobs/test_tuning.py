@@ -138,3 +138,20 @@ def test_an_option_that_a_model_does_not_have_is_refused(data: Path, monkeypatch
         ValueError, match=r"`rule` belongs to the models .*stumps.*; bare has nothing of the kind: leave it out"
     ):
         tune_file(data, "label", model="bare", rule="mean")
+
+
+@pytest.mark.parametrize("rule", [None, "vote"])
+def test_the_command_for_an_additive_model_runs_as_printed(
+    rule: str | None, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the default, is tried at its own radii in its own units, and is trained for the recommended one."""
+    monkeypatch.chdir(tmp_path)
+    summary = tune_file(data, "label", norm="inf", radii=[0.05, 0.1], rule=rule, folds=2, ignored=["floor"])
+    assert (summary["trainer"], summary["scaling"]) == ("additive", "robust")
+    assert summary["values"] == ([0.05, 0.1] if rule == "vote" else [0.0, 0.05, 0.1])
+    assert summary["command"] is not None
+    result = run(*shlex.split(summary["command"])[1:])
+    assert result.exit_code == 0, result.output
+    model = load("model.json")
+    assert (model.radius, model.norm, model.scaling) == (summary["recommended"], np.inf, "robust")
+    assert model.rule == (rule or "mean")

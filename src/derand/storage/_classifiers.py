@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand.model import Model
-from derand.noise import Noise
+from derand.noise import Noise, as_noise
 from derand.storage._fields import Field, construct, shorten
 from derand.storage._models import build_model, build_noise, describe_model, describe_noise
 from derand.threat import Threat
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _STATED = {"ensemble_", "noise_", "classes_", "encoding_", "n_features_in_", "feature_names_in_"}
 _FITTED_NAME = re.compile(r"[a-z](\w*[a-z0-9])?_", flags=re.ASCII)
 _ARRAY_TYPE = re.compile(r"[<|](U[1-9]\d{0,3}|[iu][1248]|f[248]|b1|O)")
+_NOISE_WORDS = ("auto", "none")
+"""What a constructor may take for a noise."""
 _STRANGE_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -93,11 +95,14 @@ def build_classifier(field: Field) -> CertifiedClassifier:
 
 
 def _build_parameters(fields: Mapping[str, Field]) -> dict[str, Any]:
-    """The parameters of a constructor: numbers finite, but for a norm."""
+    """The parameters of a constructor: numbers finite, but for a norm, and a noise one that exists."""
     values = {name: _build_value(field) for name, field in fields.items()}
     for name, value in values.items():
         if not _is_finite(value) and (name, value) != ("norm", math.inf):
             fields[name].refuse("hold finite numbers")
+    noise = values["noise"]
+    if noise is not None and not (isinstance(noise, str) and noise in _NOISE_WORDS):
+        construct(partial(as_noise, noise), fields["noise"])
     return values
 
 

@@ -34,6 +34,7 @@ _FEW_BINS = 96  # of columns that are moved, in tables of few rows
 _FEWEST_BINS, _MOST_BINS = 32, 25_000  # of each such column, and of all together
 _FEW_CUTS, _MANY_CUTS, _MANY_ROWS = 32, 128, 10_000
 _MOST_WEIGHTS = 12_000  # of all columns together, where the number of cuts is free
+_DEDUCTING_COLUMNS = 50  # numerical ones from which on a vote's second proof counts; with few of them the first does
 _CHOICE_ROWS = 20_000  # rows on which the penalty is chosen
 _LARGE = 60_000  # rows of which a sample is fitted first
 _CHECKED_ROWS = 5_000
@@ -204,7 +205,7 @@ class _Trainer:
                 with_ramp=with_ramp,
                 monotone=self._options.monotone,
                 n_features=self._n_features,
-                deduction=self._options.deduction if self._binned.numbers else 0.0,
+                deduction=self._options.deduction if len(self._binned.numbers) >= _DEDUCTING_COLUMNS else 0.0,
             )
         return self._designs[key]
 

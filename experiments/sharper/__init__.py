@@ -122,4 +122,4 @@ def attack_rows(
     """How many rows were flipped within their radius, and the median of radius by distance of the flip."""
     flips = [find_flip(model, rows, noise, certificates, row=row) for row in range(len(rows))]
     ratios = [certificates.radius[row] / flip.distance for row, flip in enumerate(flips) if flip is not None]
-    return sum(ratio > 1 for ratio in ratios), float(np.median(ratios)) if ratios else float("nan")
+    return sum(bool(ratio > 1) for ratio in ratios), float(np.median(ratios)) if ratios else float("nan")

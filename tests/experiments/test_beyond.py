@@ -91,7 +91,7 @@ def test_rows_are_those_of_the_paper_with_its_best() -> None:
     assert (row.radius, row.natural, row.certified) == (1.0, 100.0, 83.9)
     assert row.recipe["source"] == "breast_cancer_with_id"
     assert all("class_weight" in one for one in list_candidates(row, "vote"))
-    assert all(one["n_cuts"] == 15 for one in list_candidates(rows["l2:mnist_2v6"], "mean"))
+    assert all(one["n_cuts"] == 9 for one in list_candidates(rows["l2:mnist_2v6"], "mean"))
 
 
 @pytest.mark.usefixtures("data")

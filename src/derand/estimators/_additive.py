@@ -75,8 +75,8 @@ class AdditiveClassifier(CertifiedClassifier):
     regularization_ : float
         As given, or as chosen.
     path_ : dict
-        What was tried to choose it: "regularization", "ramp" (whether functions had a linear part), "loss" and "error"
-        (mean log-loss of certified margins on rows left out, and its standard error).
+        What was tried to choose it, as lists: "regularization", "ramp" (whether functions had a linear part), "loss"
+        and "error" (mean log-loss of certified margins on rows left out, and its standard error).
     feature_importances_ : array of shape (n_features,)
         Mean size of what each column adds to the score, as a share of all.
     calibration_ : array of shape (2,)
@@ -218,10 +218,10 @@ class AdditiveClassifier(CertifiedClassifier):
         )
         self.regularization_ = training.regularization
         self.path_ = {
-            "regularization": training.path.regularization,
-            "ramp": training.path.ramp.astype(bool),
-            "loss": training.path.loss,
-            "error": training.path.error,
+            "regularization": training.path.regularization.tolist(),
+            "ramp": training.path.ramp.astype(bool).tolist(),
+            "loss": training.path.loss.tolist(),
+            "error": training.path.error.tolist(),
         }
         self.feature_importances_ = training.importances
         self.calibration_ = np.array(training.calibration)

@@ -106,7 +106,7 @@ def measure_units(table: TrainingTable, scaling: str) -> FloatArray:
     --------
     >>> table = TrainingTable(np.array([[0.0, 3.0], [4.0, 3.0]]), np.array([0, 1], dtype=np.uint8))
     >>> [measure_units(table, scaling).tolist() for scaling in ("standard", "range", "robust")]
-    [[2.0, 1.0], [4.0, 1.0], [2.0, 1.0]]
+    [[2.0, 1.0], [4.0, 1.0], [4.0, 1.0]]
     """
     units = np.ones(table.n_features)
     for column in table.numerical.tolist():

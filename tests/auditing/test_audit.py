@@ -78,6 +78,16 @@ def test_a_radius_that_is_too_large_is_found(noise: Gaussian | None, norm: float
     assert (result.proven[finite][found] >= certificates.radius[finite][found] * 0.99).all()
 
 
+def test_no_mass_is_no_infinite_radius() -> None:
+    """Bounded noise may not reach the other side at all: then the radius is its half-width, and no more."""
+    certificates = certify(MODEL, [[0.5, 5.0]], Uniform(0.25), proof="paper")
+    assert certificates.failure.tolist() == [0.0]
+    assert 0.249 < certificates.radius[0] < 0.25
+    assert audit(MODEL, [[0.5, 5.0]], certificates).passed
+    for forged in (0.2501, 3.0, math.inf):
+        assert not audit(MODEL, [[0.5, 5.0]], replace(certificates, radius=np.array([forged]))).passed
+
+
 def test_other_forgeries_are_found() -> None:
     """A label, a failing mass, an infinite radius, one that is no number, and a witness that flips nothing."""
     certificates = certify(MODEL, ROWS, "gaussian:0.5")

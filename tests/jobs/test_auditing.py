@@ -96,7 +96,7 @@ def test_another_model_is_found(model: Path, data: Path, certified: Path, tmp_pa
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda frame: frame.assign(label="neither"), "must be one of the model's classes"),
+        (lambda frame: frame.assign(label="neither"), "must be a class of the model"),
         (lambda frame: frame.assign(row=frame["row"].to_numpy()[::-1]), "must count the rows from 1"),
         (lambda frame: frame.assign(radius="wide"), "`radius` of .* must hold numbers"),
         (lambda frame: frame[:5], "its record"),

@@ -213,17 +213,25 @@ class _RowClaims:
 
     def find_failed(self) -> str:
         """The first claim that is not proven; empty where all are."""
-        if self._label < 0 or not self._is_label(self._label, self._proofs):
+        if self._label < 0:
+            return "label"
+        holds = self.radius > 0 and self.holds(self.radius)  # which proves the label, too
+        if not holds and not self._is_label(self._label, self._proofs):
             return "label"
         if not self._holds_failure():
             return "failure"
-        if math.isnan(self.radius) or self.radius < 0 or (self.radius > 0 and not self.holds(self.radius)):
+        if not holds and self.radius != 0:
             return "radius"
         return "" if self._holds_witness() else "witness"
 
     def holds(self, radius: float) -> bool:
-        """Whether the label is proven to hold within a radius."""
-        return prove_vote(self._model, lambda member, label: self._proofs[member].holds(label, radius), self._label)
+        """Whether the label is proven to hold within a radius, by the proof that the certificate names."""
+        proof = None if self._model.weights is not None else str(self._certificates.proof[self._at])
+
+        def prove(member: AdditiveEnsemble, label: int) -> bool:
+            return self._proofs[member].holds(label, radius, proof)
+
+        return prove_vote(self._model, prove, self._label)
 
     def find_radius(self) -> float:
         """The largest radius that is proven, to four digits or so; 0 where none is."""

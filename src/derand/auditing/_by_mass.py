@@ -38,15 +38,27 @@ class MassProof:
 
     def holds(self, label: int, radius: float) -> bool:
         """Whether it proves the radius, in the threat's norm and units."""
+        if self._can_never_fail(label):
+            return True
         noise, band = self._claim.ball_noise, self._claim.band
 
         def proves(mass: Ball) -> bool:
-            if mass.is_zero():
-                return True
             distance = self._carry_over(label, radius)
             return distance is not None and noise.proves(mass, distance, as_ball(band))
 
         return self._try_bits(label, proves)
+
+    def _can_never_fail(self, label: int) -> bool:
+        """Whether the sum is above the cut in whatever cells noise puts the numbers. A mass of 0 does not say so: under
+        bounded noise a change can bring cells into reach."""
+        sides = self._vary(self._claim.read_side(label))
+        return all(self._find_least(side) > side.cut + self._claim.grid_error for side in sides)
+
+    def _find_least(self, side: Side) -> int:
+        least = (
+            min(_round_turned(score, self._claim.grid, side.is_one) for score in one.scores) for one in side.functions
+        )
+        return sum(least)
 
     def is_label(self, label: int) -> bool:
         """Whether the row's own label is this, or too near a tie for the program to tell; an exact tie is class 0."""

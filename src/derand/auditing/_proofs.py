@@ -48,11 +48,13 @@ class RowProof:
         self._claim = Claim(contrast, row, noise, rule, threat, shared)
         self._mass = MassProof(self._claim)
 
-    def holds(self, label: int, radius: float) -> bool:
-        """Whether the label, 0 or 1, is proven to hold within the radius."""
+    def holds(self, label: int, radius: float, proof: str | None = None) -> bool:
+        """Whether the label, 0 or 1, is proven to hold within the radius; for a vote by the claimed proof, if any."""
         if self._claim.rule == "mean":
             return holds_by_mean(self._claim, label, radius)
-        return self._mass.holds(label, radius) or holds_by_vote(self._claim, label, radius)
+        if proof != "dual" and self._mass.holds(label, radius):
+            return True
+        return proof != "paper" and holds_by_vote(self._claim, label, radius)
 
     def is_label(self, label: int) -> bool:
         """Whether the row's own label is this, or too near a tie for the program to tell."""

@@ -15,7 +15,7 @@ from derand.certificates._gaps import fill_gaps
 from derand.certificates._labels import find_labels, measure_margins, place_scores
 from derand.certificates._problem import PackedTerms, Problem, pack_terms
 from derand.certificates._results import Certificates, Distribution
-from derand.certificates._rule import Bounds, Engine, Rule
+from derand.certificates._rule import PROOFS, Bounds, Engine, Rule
 from derand.certificates._rules import RULES, find_rule
 from derand.certificates._run import (
     certify,
@@ -27,6 +27,7 @@ from derand.certificates._votes import vote_share
 
 __all__ = [
     "DEDUCTION",
+    "PROOFS",
     "RULES",
     "Bounds",
     "Certificates",

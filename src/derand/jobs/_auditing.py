@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from derand._arrays import FloatArray, IntArray
 from derand.auditing import Audit, audit_rows, choose_rows
-from derand.certificates import Certificates
+from derand.certificates import PROOFS, Certificates
 from derand.files import PathLike, require_writable
 from derand.frames import MatchedFile, inspect_file, match_file, write_batches
 from derand.jobs._classifiers import Classifier, load_classifier
@@ -160,7 +160,7 @@ def _read_claims(
     """What the file claims about the chosen rows."""
     held = "verdict" if record.threat.norm is None else "radius"
     file = inspect_file(certified)
-    file.require_columns(["row", "label", "failure", held])
+    file.require_columns(["row", "label", "failure", held, "proof"])
     written = file.read(as_text=["label"])
     if written.num_rows != record.n_rows:
         raise ValueError(f"{os.fspath(certified)} has {written.num_rows} rows, its record {record.n_rows}.")
@@ -176,7 +176,23 @@ def _read_claims(
         radius = np.where(np.array(claims.column("verdict").to_pylist()) == "holds", np.inf, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         log_failure = np.log(failure)
-    return Certificates(label, failure, log_failure, radius, record.threat, rule=record.rule, noise=record.noise)
+    return Certificates(
+        label,
+        failure,
+        log_failure,
+        radius,
+        record.threat,
+        rule=record.rule,
+        noise=record.noise,
+        _proof=_read_proofs(claims.column("proof").to_pylist(), certified),
+    )
+
+
+def _read_proofs(written: list[Any], path: PathLike) -> NDArray[np.uint8]:
+    for value in written:
+        if value not in PROOFS:
+            raise ValueError(f"`proof` of {os.fspath(path)} must be one of {', '.join(PROOFS)}, got {value!r}.")
+    return np.array([PROOFS.index(value) for value in written], dtype=np.uint8)
 
 
 def _as_numbers(column: pa.ChunkedArray, path: PathLike, name: str) -> FloatArray:
@@ -194,9 +210,7 @@ def _read_labels(written: list[Any], classes: list[Any], path: PathLike) -> NDAr
     for value in written:
         if value not in known:
             names = ", ".join(map(str, classes))
-            raise ValueError(
-                f"`label` of {os.fspath(path)} must be one of the model's classes, {names}, got {value!r}."
-            )
+            raise ValueError(f"`label` of {os.fspath(path)} must be a class of the model, {names}, got {value!r}.")
     return np.array([known[value] for value in written], dtype=np.int64)
 
 

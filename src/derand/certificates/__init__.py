@@ -8,9 +8,10 @@ it, `_deduction` leads from the mean to the vote, `_gaps` places missing numbers
 searches from the other side, for changes that do flip a label. Must not know training, true labels or files.
 """
 
-from derand.certificates._attack import Flip, find_flip
+from derand.certificates._attack import attack
 from derand.certificates._deduction import CONSTANT as DEDUCTION
 from derand.certificates._explain import Change, Explanation, explain
+from derand.certificates._flips import Attacks, UnsoundError
 from derand.certificates._gaps import fill_gaps
 from derand.certificates._labels import find_labels, measure_margins, place_scores
 from derand.certificates._problem import PackedTerms, Problem, pack_terms
@@ -28,23 +29,24 @@ from derand.certificates._votes import vote_share
 __all__ = [
     "DEDUCTION",
     "RULES",
+    "Attacks",
     "Bounds",
     "Certificates",
     "Change",
     "Distribution",
     "Engine",
     "Explanation",
-    "Flip",
     "PackedTerms",
     "Problem",
     "Rule",
+    "UnsoundError",
+    "attack",
     "certify",
     "certify_checked",
     "check_request",
     "distribution",
     "explain",
     "fill_gaps",
-    "find_flip",
     "find_labels",
     "find_rule",
     "measure_margins",

@@ -203,11 +203,11 @@ class Search:
         if norm not in (2, np.inf) or ground.noise is None:
             return
         beside = self._survey(ground, list_beside(ground, self.points[at])).find_falls(worths)
-        slopes = np.zeros(ground.starts.shape)
+        slopes: FloatArray = np.zeros(ground.starts.shape)
         slopes[:, ground.features] = beside[:, 3] - beside[:, 2]
         slopes /= ground.noise.scales(np.arange(slopes.shape[1])) / ground.units
         moves = slopes if norm == 2 else np.sign(slopes)
-        sizes = np.linalg.norm(moves, ord=norm, axis=1)
+        sizes = np.asarray(np.linalg.norm(moves, ord=float(norm), axis=1))
         chosen = np.flatnonzero(sizes > 0)
         rows = at[chosen]
         moves = moves[chosen] / sizes[chosen, None] * self.distances[rows][:, None] * self.ground.units

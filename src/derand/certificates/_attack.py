@@ -7,6 +7,7 @@ stands against them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,18 +15,21 @@ from numpy.typing import ArrayLike
 
 from derand._arrays import BoolArray, FloatArray, IntArray
 from derand.certificates._attack_ground import Ground
-from derand.certificates._attack_search import Search
+from derand.certificates._attack_search import Search, confirm
 from derand.certificates._flips import Attacks
 from derand.certificates._labels import find_labels
 from derand.certificates._run import check_request, read_rows
 from derand.certificates._witness import change_categories, change_missing, find_witnesses
-from derand.model import AdditiveEnsemble, Model, as_model
+from derand.model import AdditiveEnsemble, Model, as_model, coarsen
 from derand.noise import Noise, as_noise_or_none
 from derand.threads import count_threads, run_blocks
 from derand.threat import Threat
 
 _BLOCK_NUMBERS = 2**22
 _BLOCK_ROWS = 128
+_LEVELS = 2**11
+"""Of the grid on which votes are searched: labels by finer laws take milliseconds each."""
+_STARTS = 3
 _PLACES = 150
 _NEAREST_ROWS = 2
 _NEAREST_ROWS_OF_VOTES = 8
@@ -43,6 +47,8 @@ class _Request(NamedTuple):
     seed: int
     others: FloatArray
     other_labels: IntArray
+    twin: Model
+    """The model, or what is searched in its place."""
 
 
 def attack(
@@ -142,7 +148,8 @@ def _attack_rows(
         ends, end_labels = others, find_labels(model, others, noise, rule=rule, n_jobs=n_jobs)
     few = np.unique(np.linspace(0, len(ends) - 1, max(_CANDIDATES // rows.shape[1], 8)).astype(np.int64))
     few = few[(few >= 0) & (few < len(ends))]
-    request = _Request(model, noise, rule, threat, seed, ends[few], end_labels[few])
+    twin = coarsen(model, _LEVELS) if rule == "vote" else model
+    request = _Request(model, noise, rule, threat, seed, ends[few], end_labels[few], twin)
     changed, distance = rows.copy(), np.full(len(rows), np.inf)
 
     def attack_block(block: slice) -> None:
@@ -175,12 +182,33 @@ def _attack_block(
         at = np.flatnonzero(distance > 0)
         if not at.size:
             break
-        search = Search(_lay_ground(request, rows[at], starts[at], labels[at]))
-        search.run(others[at], [np.random.default_rng([request.seed, number]) for number in numbers[at].tolist()])
-        nearer = search.distances < distance[at]
-        changed[at[nearer]], distance[at[nearer]] = search.points[nearer], search.distances[nearer]
+        ground = _lay_ground(request, rows[at], starts[at], labels[at])
+        points, distances = _search(request, ground, others[at], numbers[at])
+        nearer = distances < distance[at]
+        changed[at[nearer]], distance[at[nearer]] = points[nearer], distances[nearer]
     _put_back(request, rows, labels, changed, distance)
     return changed, distance
+
+
+def _search(request: _Request, ground: Ground, others: FloatArray, numbers: IntArray) -> tuple[FloatArray, FloatArray]:
+    """The nearest flips from a ground, and their distances.
+
+    Where a model is slow to ask, its twin on a coarser grid is searched, and the model settles what was found; rows of
+    which it does not confirm anything are searched by the model itself.
+    """
+    rngs = [np.random.default_rng([request.seed, number]) for number in numbers.tolist()]
+    found = Search(ground)
+    at = np.arange(len(ground))
+    if request.twin is not request.model:
+        first = Search(replace(ground, model=request.twin))
+        first.run(others, rngs)
+        confirm(found, first.points)
+        at = np.flatnonzero(np.isinf(found.distances))
+    if at.size:
+        last = Search(ground.take(at))
+        last.run(others[at], [rngs[k] for k in at.tolist()])
+        found.points[at], found.distances[at] = last.points, last.distances
+    return found.points, found.distances
 
 
 def _list_starts(request: _Request, rows: FloatArray, labels: IntArray) -> list[FloatArray]:
@@ -197,7 +225,8 @@ def _list_starts(request: _Request, rows: FloatArray, labels: IntArray) -> list[
         change_missing(missed, request.noise, changing, request.threat, signs)
         starts += [missed, moved]
     starts.append(rows)
-    return [one for k, one in enumerate(starts) if not any(_are_same(one, other).all() for other in starts[:k])]
+    every = [one for k, one in enumerate(starts) if not any(_are_same(one, other).all() for other in starts[:k])]
+    return every[:_STARTS]
 
 
 def _list_weighted(model: Model) -> list[tuple[AdditiveEnsemble, float]]:

@@ -21,19 +21,21 @@ from derand.certificates._problem import PackedTerms
 
 _ROUNDS = 4
 """Of following what cells are worth at the flip that was found."""
-_ROUNDS_OF_VOTES = 8
-_WIDTHS = (0.5, 0.2, 0.05, 0.01)
+_ROUNDS_OF_VOTES = 6
+_WIDTHS = (0.5, 0.1, 0.02)
 """How near to a tie a member of a vote must be to count fully, round after round."""
 _FAINT = 0.03
 """What all other members count."""
 _ENOUGH = 1e-3
 """Rows whose flip came nearer by less than this share are left alone."""
 _SINGLE_COLUMNS = 4
-_SINGLE_COLUMNS_OF_VOTES = 12
-_RESTARTS_OF_VOTES = 4
+_SINGLE_COLUMNS_OF_VOTES = 8
+_RESTARTS_OF_VOTES = 2
 _SCANNED = 8
 """Points that are looked at on a straight way, for votes: these may flip and flip back."""
 _PUT_BACK = 12
+_STRETCHES = (0.98, 0.995, 0.999, 1.0, 1.001, 1.005, 1.02, 1.1, 1.5)
+"""Of what a coarser twin found: among these the model itself flips, nearly always."""
 _ALONE = (3, 16)
 """Members of a vote that are pushed alone; in norm 0, where that costs little, more of them."""
 _HALVINGS = 6
@@ -325,3 +327,25 @@ def _choose_nearest(rows: IntArray, distances: FloatArray, count: int) -> IntArr
     order = np.lexsort((distances, rows))
     ranks = np.arange(order.size) - np.searchsorted(rows[order], rows[order])
     return np.asarray(order[ranks < count])
+
+
+def confirm(search: Search, points: FloatArray) -> None:
+    """Offer a search what was found by a model that is nearly its own, moved as far as its own flips there.
+
+    Where a point does not flip it is moved on along its way, little by little; then back as near as may be.
+    """
+    ground, everyone = search.ground, np.arange(len(search.ground))
+    if ground.norm in (None, 0):
+        search.offer(points, everyone)
+        return
+    search.offer(ground.starts, everyone)
+    moves = np.where(ground.moving, np.nan_to_num(points - ground.starts), 0.0)
+    open_, near = np.flatnonzero((moves != 0).any(axis=1) & (search.distances > 0)), ground.starts.copy()
+    for factor in _STRETCHES:
+        ends = ground.keep_within(ground.starts[open_] + factor * moves[open_], open_)
+        flips = ground.find_flips(ends, open_)
+        at = open_[flips]
+        search.offer(ends[flips], at)
+        if factor > _STRETCHES[0] and ground.noise is not None:
+            search.offer(ground.halve(near[at], ends[flips], at, _HALVINGS), at)
+        near[open_[~flips]], open_ = ends[~flips], open_[~flips]

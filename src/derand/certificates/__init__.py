@@ -5,7 +5,8 @@ way: `_run` checks the input, `_problem` turns each member of the model into arr
 (`_by_vote`, `_by_mean`), `_votes` combines the members of a vote, `_results` holds what comes out. Rules ask `_worst`
 how far a row can be moved before its expected score can fall to a threshold; `_curves` draws the terms under noise for
 it, `_deduction` leads from the mean to the vote, `_gaps` places missing numbers where nothing moves them. `_attack`
-searches from the other side, for changes that do flip a label. Must not know training, true labels or files.
+searches from the other side, for changes that do flip a label, and `_flips` holds what it finds. Must not know
+training, true labels or files.
 """
 
 from derand.certificates._attack import attack

@@ -28,6 +28,8 @@ _HOMES = {
     "Attacks": "certificates",
     "UnsoundError": "certificates",
     "distribution": "certificates",
+    "audit": "auditing",
+    "Audit": "auditing",
     "certified_accuracy": "metrics",
     "average_certified_radius": "metrics",
     "AdditiveClassifier": "estimators",
@@ -45,6 +47,8 @@ _HOMES = {
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - the names are the keys above
 
 if TYPE_CHECKING:
+    from derand.auditing import Audit as Audit
+    from derand.auditing import audit as audit
     from derand.certificates import Attacks as Attacks
     from derand.certificates import Certificates as Certificates
     from derand.certificates import Distribution as Distribution

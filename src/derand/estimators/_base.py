@@ -27,6 +27,7 @@ from sklearn.utils.validation import (
 )
 
 from derand._arrays import TINY, FloatArray
+from derand.auditing import Audit, audit
 from derand.certificates import (
     Attacks,
     Certificates,
@@ -432,6 +433,23 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         rows = self.encode_rows(X)
         chosen, asked = self._choose_noise(noise), self._name_columns(threat or self.default_threat)
         return name_rows(self, attack_encoded(self, rows, chosen, rule or self.rule, asked, random_state))
+
+    def audit(self, X: Any, certificates: Certificates, *, rows: int | None = 200, random_state: int = 0) -> Audit:
+        """Prove what `certify` claimed about these rows once more, by other code, in ball arithmetic.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+            The rows that were certified.
+        certificates : Certificates
+        rows, random_state
+            As for `derand.audit`.
+
+        Returns
+        -------
+        Audit
+        """
+        return audit(self.ensemble_, self.encode_rows(X), certificates, rows=rows, random_state=random_state)
 
     def _name_columns(self, threat: Threat) -> Threat:
         """The threat by numbers of columns and codes of categories, counting in the classifier's units."""

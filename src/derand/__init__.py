@@ -24,6 +24,9 @@ _HOMES = {
     "Certificates": "certificates",
     "Distribution": "certificates",
     "certify": "certificates",
+    "attack": "certificates",
+    "Attacks": "certificates",
+    "UnsoundError": "certificates",
     "distribution": "certificates",
     "audit": "auditing",
     "Audit": "auditing",
@@ -46,8 +49,11 @@ __all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - the names are the keys abo
 if TYPE_CHECKING:
     from derand.auditing import Audit as Audit
     from derand.auditing import audit as audit
+    from derand.certificates import Attacks as Attacks
     from derand.certificates import Certificates as Certificates
     from derand.certificates import Distribution as Distribution
+    from derand.certificates import UnsoundError as UnsoundError
+    from derand.certificates import attack as attack
     from derand.certificates import certify as certify
     from derand.certificates import distribution as distribution
     from derand.estimators import AdditiveClassifier as AdditiveClassifier

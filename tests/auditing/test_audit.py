@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from derand import AdditiveEnsemble, Certificates, Gaussian, StepFunction, Threat, Uniform, audit, certify
+from derand import AdditiveEnsemble, Certificates, Gaussian, StepFunction, Threat, Uniform, attack, audit, certify
 from derand.auditing import _machine, choose_rows, find_failed
+from derand.certificates import PROOFS
 from derand.estimators import TRAINERS
 from tests.auditing.drawing import Drawn, draw
 from tests.strategies import Problem, problems
@@ -46,6 +47,25 @@ def test_every_claim_about_random_models_is_proven() -> None:
 def test_every_claim_about_many_random_models_is_proven() -> None:
     """The same, some thousand models."""
     check_seeds(10**6, 3000)
+
+
+def test_no_false_claim_is_proven() -> None:
+    """A radius beyond a flip that an attack found is false, whatever the threat."""
+    n_false = 0
+    for seed in range(3 * 10**6, 3 * 10**6 + 40):
+        drawn = draw(seed)
+        certificates = certify_drawn(drawn)
+        if certificates is None:
+            continue
+        flips = attack(drawn.model, drawn.rows, drawn.noise, rule=drawn.rule, threat=drawn.threat)
+        false = np.where(flips.norm is None, np.inf, flips.distance * (1 + 1e-9) + 1e-12)
+        at = np.flatnonzero(flips.found)
+        proof = np.full(len(flips), PROOFS.index(("paper", "dual")[seed % 2]), dtype=np.uint8)
+        forged = replace(certificates, radius=np.where(flips.found, false, certificates.radius), _proof=proof)
+        result = audit(drawn.model, drawn.rows[at], forged[at], rows=None)
+        assert (result.verdict == "not proven").all(), (seed, drawn, result.claimed, result.claim)
+        n_false += at.size
+    assert n_false > 50
 
 
 @given(problems(max_terms=4))

@@ -80,6 +80,17 @@ def test_collapse_names_a_radius_at_which_it_does_not() -> None:
     assert train_additive(table, Gaussian(largest / 4), Threat(norm=np.inf), again).warnings == ()
 
 
+def test_collapse_by_changed_categories_is_named_without_a_radius() -> None:
+    """One category decides everything, and may change: no radius helps."""
+    codes = np.tile([0.0, 1.0, 1.0], 100)
+    table = TrainingTable(codes[:, None], codes.astype(np.uint8), n_categories={0: 2})
+    options = AdditiveOptions(0.0, regularization=0.1)
+    (text,) = train_additive(table, None, Threat(norm=2, l0=1), options).warnings
+    assert text.startswith("Against 1 changed category the model certifies")
+    assert "let fewer categories change" in text
+    assert train_additive(table, None, Threat(norm=2), options).warnings == ()
+
+
 def test_monotone_columns_only_rise_or_fall() -> None:
     table = make_table(500)
     options = AdditiveOptions(0.1, regularization=0.01, monotone={0: 1, 2: -1})

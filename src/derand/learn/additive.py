@@ -145,7 +145,7 @@ def train_additive(
         chosen = trainer.choose()
         design = trainer.design(chosen.ramp)
         weights = trainer.fit(design, binned, chosen.regularization)
-        warnings = trainer.check(design, weights, chosen, table)
+        warnings = trainer.check(design, weights, chosen)
     model = _build_model(design, weights, table.n_features)
     return AdditiveTraining(
         model,
@@ -289,27 +289,41 @@ class _Trainer:
         run_blocks(fit_fold, n_folds, 1, self._options.n_threads if folds.size > _FEW_ROWS else 1)
         return _Tried(regularization, ramp, fitted, losses, scores)
 
-    def check(self, design: Design, weights: FloatArray, chosen: _Choice, table: TrainingTable) -> tuple[str, ...]:
+    def check(self, design: Design, weights: FloatArray, chosen: _Choice) -> tuple[str, ...]:
         """Say so where certified accuracy does not beat a constant answer, and at which radius it would."""
+        if self._options.radius == 0 and self._threat.l0 == 0:
+            return ()
         some = self._binned.take(_spread(self._binned, _CHECKED_ROWS))
         share = self._measure_majority(some)
         certified = self._measure_certified(design, weights, some)
-        if certified > share or self._options.radius == 0:
+        if certified > share:
             return ()
+        return (
+            f"{self._name_threat()} the model certifies {100 * certified:.1f} % of the training rows, no "
+            f"more than the constant answer, which is right on {100 * share:.1f} %: the robust optimum has collapsed. "
+            f"{self._advise(chosen, some, share)}",
+        )
+
+    def _name_threat(self) -> str:
+        changes = f"{self._threat.l0} changed {'category' if self._threat.l0 == 1 else 'categories'}"
+        if self._options.radius == 0:
+            return f"Against {changes}"
+        return f"At radius {self._options.radius:g}" + (f" and against {changes}" if self._threat.l0 else "")
+
+    def _advise(self, chosen: _Choice, some: BinnedTable, share: float) -> str:
+        """What to ask for instead: a smaller radius at which the model beats the constant answer, or fewer changes."""
         good, bad = 0.0, self._options.radius
-        weights_at = None
-        for _ in range(6):
+        for _ in range(6 if bad else 0):
             radius = (good + bad) / 2
             smaller = self.design(chosen.ramp, radius)
-            weights_at = self.fit(smaller, some, chosen.regularization, None, _QUICK)
-            beats = self._measure_certified(smaller, weights_at, some) > share
+            weights = self.fit(smaller, some, chosen.regularization, None, _QUICK)
+            beats = self._measure_certified(smaller, weights, some) > share
             good, bad = (radius, bad) if beats else (good, radius)
-        largest = f"about {good:.2g}: train with that radius or a smaller one" if good else "below what was tried"
-        return (
-            f"At radius {self._options.radius:g} the model certifies {100 * certified:.1f} % of the training rows, no "
-            f"more than the constant answer, which is right on {100 * share:.1f} %: the robust optimum has collapsed. "
-            f"The largest radius at which it does better is {largest}.",
-        )
+        if good:
+            return f"The largest radius at which it does better is about {good:.2g}: train with that radius or less."
+        if self._threat.l0:
+            return "No radius does better: let fewer categories change (`l0`), or freeze some columns."
+        return "The largest radius at which it does better is below what was tried."
 
     @staticmethod
     def _measure_majority(rows: BinnedTable) -> float:

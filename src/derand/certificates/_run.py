@@ -159,10 +159,11 @@ def certify_checked(
         one.check_rows(rows)
     if not threats:
         return []
+    asked = [_name_codes(one, model) for one in threats]
 
     def bound_member(member: AdditiveEnsemble) -> list[Bounds]:
         (problem,) = find_problems(member)  # one contrast each, for now
-        return bound_apart(problem.terms, rows, lambda part: found.bound(problem, part, noise, threats, engine))
+        return bound_apart(problem.terms, rows, lambda part: found.bound(problem, part, noise, asked, engine))
 
     by_member = [bound_member(member) for member in model.members]
     results = []
@@ -171,6 +172,18 @@ def certify_checked(
         named = _name_bounds(whole, one, rule, noise)
         results.append(named if one.norm is not None else _add_witnesses(named, model, rows))
     return results
+
+
+def _name_codes(threat: Threat, model: Model) -> Threat:
+    """The same for members of a vote by themselves: what one table knows, another may not, and a change reaches it."""
+    if threat.unseen or model.weights is None:
+        return threat
+    codes: dict[Any, set[float]] = {}
+    for term in model.member_terms:
+        for feature in term.features:
+            codes.setdefault(feature, set()).update(term.codes.tolist())
+    known = {feature: tuple(sorted(own)) for feature, own in codes.items() if own and feature not in threat.frozen}
+    return replace(threat, may_become=known | dict(threat.may_become))
 
 
 def _add_witnesses(certificates: Certificates, model: Model, rows: NDArray[Any]) -> Certificates:

@@ -122,6 +122,8 @@ def draw_column(random: Random, noise: Noise | None, at: int, is_category: bool)
     scale = random.choice(_SCALES)
     if noise is not None and random.random() < 0.9:
         scale = noise.magnitude * (1.0 if noise.units is None else noise.units[at])
+    elif random.random() < 0.1:
+        return Column(is_category, 0.0, random.choice((1e-161, 1e-305)))  # their squares, or they, are subnormal
     return Column(is_category, random.choice((0.0, 0.0, 1.0, -3.5, 0.1, 1e6, -1e-3)), scale)
 
 
@@ -223,7 +225,7 @@ def draw_threat(random: Random, model: Model, rows: np.ndarray, columns: list[Co
         if boxed and random.random() < 0.25:
             domain[at] = draw_domain(random, rows[:, at], column)
         if boxed and random.random() < 0.25:
-            steps[at] = random.choice((1.0, 0.5, 0.1, column.scale, 0.3 * column.scale))
+            steps[at] = max(random.choice((1.0, 0.5, 0.1, column.scale, 0.3 * column.scale)), 1e-299)
     if boxed and random.random() < 0.15:
         limits["*"] = random.choice(("1%", "20%", 0.5))
     missing: Any = random.choice(("fixed", 0, 1, 1, 2)) if model.missing_features else "fixed"

@@ -42,3 +42,18 @@ def test_a_category_that_only_one_member_knows_is_unknown_to_the_others(rule: st
     assert c.radius.tolist() == [0.0]
     named = certify(model, [[3.0]], "uniform:1", rule=rule, threat=Threat(l0=1, unseen=False, may_become={0: (1.0,)}))
     assert named.radius.tolist() == [np.inf]
+
+
+def test_witnesses_of_a_vote_change_to_known_categories_alone() -> None:
+    """A member whose table is empty would flip where the category goes missing, which the other table rules out."""
+    members = [
+        AdditiveEnsemble([CategoryTable(0, [3.0], [0], other=1)], 5, 1),
+        AdditiveEnsemble([CategoryTable(0, [], [], other=-2, missing=4)], 3, 1),
+    ]
+    model = WeightedVote(members, [0.1, 0.2])
+    c = certify(model, [[3.0]], None, rule="mean", threat=Threat(norm=None, l0=1, unseen=False))
+    assert c.verdict is not None
+    assert c.verdict.tolist() == ["holds"]
+    c = certify(model, [[3.0]], None, rule="mean", threat=Threat(norm=None, l0=1, unseen=True))
+    assert c.verdict is not None
+    assert c.verdict.tolist() == ["flips"]

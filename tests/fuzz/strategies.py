@@ -173,32 +173,34 @@ def draw_labels(random: Random, n_rows: int) -> np.ndarray:
 
 # command lines
 
-_HINTS: dict[str, tuple[str, ...]] = {
-    "target": ("y", "y", "y", "age", "nothing"),
-    "model": ("stumps", "additive", "tree-boost", "ada-boost", "nothing"),
-    "noise": ("gaussian:0.25", "uniform:1", "laplace:0.5", "none", "auto", "gaussian", "gaussian:-1", "gaussian:nan"),
-    "rule": ("vote", "mean", "median"),
-    "proof": ("best", "paper", "none"),
-    "norm": ("0", "1", "2", "inf", "none", "3", "-1"),
-    "scaling": ("standard", "range", "robust", "none", "other"),
-    "class_weight": ("balanced", "other"),
-    "monotone": ("age=increasing", "income=decreasing", "job=increasing", "age=up", "age"),
-    "limit": ("age=5%", "income=10", "age=0:3", "*=1%", "job=1", "age=-1", "age"),
-    "domain": ("age=0:200", "income=0:100", "age=5:1", "age"),
-    "step": ("age=1", "income=0", "age"),
-    "freeze": ("age", "job", "nothing"),
-    "radii": ("0,0.1,0.5", "0.1", "", "-1", "a"),
-    "missing": ("0", "1", "2", "fixed", "-1"),
-    "group": ("job", "owns", "age", "nothing"),
-    "categorical": ("owns", "income", "nothing"),
-    "ignore": ("age", "job", "nothing"),
+_LIKELY: dict[str, tuple[str, ...]] = {
+    "target": ("y",),
+    "model": ("stumps", "additive", "tree-boost", "ada-boost"),
+    "noise": ("gaussian:0.25", "uniform:1", "laplace:0.5", "none", "auto"),
+    "rule": ("vote", "mean"),
+    "proof": ("best", "paper"),
+    "norm": ("1", "2", "inf", "0", "none"),
+    "scaling": ("standard", "range", "robust", "none"),
+    "class_weight": ("balanced",),
+    "monotone": ("age=increasing", "income=decreasing"),
+    "limit": ("age=5%", "income=10", "age=0:3", "*=1%"),
+    "domain": ("age=0:200", "income=0:100"),
+    "step": ("age=1", "income=5"),
+    "freeze": ("age", "job", "income"),
+    "radii": ("0,0.1,0.5", "0.1"),
+    "group": ("job", "owns"),
+    "categorical": ("owns", "income"),
+    "ignore": ("age", "job"),
 }
-_NUMBER_TEXTS = ("0", "0.25", "0.25", "1", "2", "-1", "nan", "inf", "1e308", "abc", "")
-_WORDS = ("y", "age", "job", "\N{SNOWMAN}", "", "a=b", "--", "-x")
-INPUTS = ("table.csv", "table.csv", "table.parquet", "gaps.csv", "model.json", "model.json", "vote.json", "threat.toml",
-          "empty.csv", "broken.json", "folder", "nothing.csv", "folder/nothing.csv")  # fmt: skip
-OUTPUTS = ("out.csv", "out.parquet", "out.json", "out.html", "out.md", "out.tex", "out.txt", "out", "folder",
-           "nothing/out.csv", "table.csv", "model.json")  # fmt: skip
+"""Values of options by their names; an option that is not here gets any of the odd ones."""
+_ODD_WORDS = ("y", "age", "nothing", "\N{SNOWMAN}", "", "a=b", "age=", "job=1", "age=-1", "age=5:1", "--", "-x", "3",
+              "-1", "gaussian", "gaussian:-1", "gaussian:nan", "median", "0,a", "inf", "nan")  # fmt: skip
+_ODD_NUMBERS = ("-1", "nan", "inf", "1e308", "1e-320", "abc", "", "0.5", "7")
+_INPUTS = {"model": "model.json", "threat": "threat.toml"}
+_ODD_INPUTS = ("table.parquet", "gaps.csv", "table.csv", "model.json", "vote.json", "threat.toml", "empty.csv",
+               "broken.json", "folder", "nothing.csv", "folder/nothing.csv")  # fmt: skip
+_OUTPUTS = {"train": ("out.json",), "certify": ("out.csv", "out.parquet"), "report": ("out.html", "out.md", "out.tex")}
+_ODD_OUTPUTS = ("out.csv", "out.json", "out.html", "out.txt", "out", "folder", "nothing/out.csv", "table.csv")
 
 
 def list_commands() -> dict[str, inspect.Signature]:
@@ -214,40 +216,44 @@ def list_commands() -> dict[str, inspect.Signature]:
 
 
 def draw_command(random: Random, name: str, signature: inspect.Signature) -> list[str]:
-    """A line for a command: what it requires, mostly, and some of its options with likely and unlikely values."""
-    line = [name]
-    n_options = random.choice((0, 1, 2, 4))
+    """A line for a command: what it requires, mostly, and some options; most lines have at most one odd value."""
+    line, odd = [name], random.choice((0.0, 0.0, 0.1, 0.5))
     optional = [one for one in signature.parameters.values() if one.default is not inspect.Parameter.empty]
-    chosen = random.sample(optional, min(n_options, len(optional)))
+    chosen = random.sample(optional, min(random.choice((0, 1, 2, 4)), len(optional)))
     for parameter in signature.parameters.values():
         is_required = parameter.default is inspect.Parameter.empty
-        if parameter in chosen or (is_required and random.random() < 0.97):
-            line += _draw_parameter(random, parameter)
-    if random.random() < 0.02:
+        if parameter in chosen or (is_required and random.random() >= odd / 5):
+            line += _draw_parameter(random, name, parameter, odd)
+    if random.random() < odd / 10:
         line.append(random.choice(("--nothing", "-h", "more", "--json=1")))
     return line
 
 
-def _draw_parameter(random: Random, parameter: inspect.Parameter) -> list[str]:
+def _draw_parameter(random: Random, command: str, parameter: inspect.Parameter, odd: float) -> list[str]:
     kind, *extras = typing.get_args(parameter.annotation) or (parameter.annotation,)
+    kind = next(iter(typing.get_args(kind)), kind) if typing.get_origin(kind) in (UnionType, typing.Union) else kind
     option = next((extra for extra in extras if isinstance(extra, typer.models.OptionInfo)), None)
-    kinds = typing.get_args(kind) if typing.get_origin(kind) in (UnionType, typing.Union) else (kind,)
-    kind = kinds[0]
-    name = (option.param_decls or [f"--{parameter.name.replace('_', '-')}"])[0] if option else None
+    name = None if option is None else _find_name(option, parameter.name)
     if kind is bool:
         return [name] if name else []
-    count = random.choice((1, 1, 2)) if typing.get_origin(kind) is list else 1
-    inner = typing.get_args(kind)[0] if typing.get_origin(kind) is list else kind
-    values = [_draw_word(random, parameter.name, inner) for _ in range(count)]
+    is_list = typing.get_origin(kind) is list
+    inner = typing.get_args(kind)[0] if is_list else kind
+    count = random.choice((1, 1, 2)) if is_list else 1
+    values = [_draw_value(random, command, parameter.name, inner, random.random() < odd) for _ in range(count)]
     return [word for value in values for word in ((name, value) if name else (value,))]
 
 
-def _draw_word(random: Random, name: str, kind: Any) -> str:
+def _find_name(option: typer.models.OptionInfo, name: str) -> str:
+    """How an option is written: inside of Annotated, typer takes the first name for a default."""
+    written = [one for one in (option.default, *(option.param_decls or ())) if isinstance(one, str)]
+    return next((one for one in written if one.startswith("--")), f"--{name.replace('_', '-')}")
+
+
+def _draw_value(random: Random, command: str, name: str, kind: Any, is_odd: bool) -> str:
     if kind is Path:
-        if name == "output":
-            return random.choice(OUTPUTS)
-        likely = {"model": "model.json", "threat": "threat.toml"}.get(name, "table.csv")
-        return likely if random.random() < 0.6 else random.choice(INPUTS)
+        if name in ("output", "witness"):
+            return random.choice(_ODD_OUTPUTS if is_odd else _OUTPUTS.get(command, ("out",)))
+        return random.choice(_ODD_INPUTS) if is_odd else _INPUTS.get(name, "table.csv")
     if kind in (int, float):
-        return random.choice(_NUMBER_TEXTS)
-    return random.choice(_HINTS[name] if name in _HINTS and random.random() < 0.95 else (*_WORDS, *_NUMBER_TEXTS))
+        return random.choice(_ODD_NUMBERS if is_odd else ("0", "1", "2") if kind is int else ("0.25", "0.1", "0"))
+    return random.choice(_LIKELY[name] if name in _LIKELY and not is_odd else _ODD_WORDS)

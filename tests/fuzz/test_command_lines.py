@@ -16,7 +16,7 @@ from tests.fuzz.strategies import RANDOMS, draw_command, list_commands, share
 from tests.storage.models import make_vote
 
 COMMANDS = list_commands()
-_SHARES = {"train": 0.08, "demo": 0.003, "tune": 0.01}  # others are quick
+_SHARES = {"train": 0.05, "report": 0.06, "tune": 0.004, "demo": 0.002}  # others are quick
 THREAT = 'norm = "inf"\nl0 = 1\n[limits]\nage = "5%"\n'
 
 

@@ -191,8 +191,9 @@ def _add_witnesses(certificates: Certificates, model: Model, rows: NDArray[Any])
     flips, witness = np.zeros(len(certificates), dtype=bool), np.array(rows, dtype=np.float64)
     at = np.flatnonzero(certificates.radius == 0)
     if at.size:
+        asked = _name_codes(certificates.threat, model)
         flips[at], witness[at] = find_witnesses(
-            model, witness[at], certificates.noise, certificates.rule, certificates.threat, certificates.label[at]
+            model, witness[at], certificates.noise, certificates.rule, asked, certificates.label[at]
         )
     return replace(certificates, flips=flips, witness=witness)
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from random import Random
 
 import numpy as np
 
-from derand import Certificates
+from derand import Certificates, Threat
 from tests.fuzz.attacking import Attack
 from tests.fuzz.drawing import Case, draw_case
 from tests.fuzz.exact import can_flip, expect_score, find_unit, is_allowed, measure_failure
@@ -24,6 +24,7 @@ from tests.oracle import MP, Number, true_radius
 SUSPICIOUS = 1e-9
 """Margins below this, in doubles, are decided exactly."""
 MOST_SUSPECTS = 4
+_COARSE = 2**23  # levels; beyond it a vote is that of a coarser grid
 _ROUNDED = MP.mpf(10) ** -50
 
 
@@ -94,7 +95,7 @@ def _find_faults(attack: Attack, claimed: Certificates, at: int, row: np.ndarray
     margins = attack.find_margins(rows, label)
     if case.rule == "vote" and single:
         worst = rows[:n_still][margins[:n_still].argmin()]
-        yield from _check_failure(case, claimed, at, row, worst, tally)
+        yield from _check_failure(case, claimed, at, worst, tally)
     if claimed.worst is not None and single:
         yield from _check_worst(case, float(claimed.worst[at]), row, rows, margins, label)
     if not radius > 0:
@@ -132,9 +133,7 @@ def measure_distances(case: Case, row: np.ndarray, rows: np.ndarray) -> np.ndarr
     return np.asarray((shifts > 0).sum(axis=1) if case.norm == 0 else np.linalg.norm(shifts, ord=case.norm, axis=1))
 
 
-def _check_failure(
-    case: Case, claimed: Certificates, at: int, row: np.ndarray, worst: np.ndarray, tally: Tally
-) -> Iterator[str]:
+def _check_failure(case: Case, claimed: Certificates, at: int, worst: np.ndarray, tally: Tally) -> Iterator[str]:
     """The failing mass after the worst change of categories and of what is missing, and the paper's radius of it."""
     label, failure, radius = int(claimed.label[at]), float(claimed.failure[at]), float(claimed.radius[at])
     truth = min(measure_failure(case, case.model.members[0], worst, label), 1)  # 60 digits may add up to a trifle more
@@ -148,13 +147,13 @@ def _check_failure(
         return
     assert case.noise is not None
     largest = true_radius(case.noise, truth) if truth else math.inf
-    largest = float(largest) / _stretch(case, row)
+    largest = float(largest) / _stretch(case)
     tally.note("radius, paper", largest / radius - 1)
     if radius > largest * (1 + 1e-12):
         yield f"radius {radius!r} by the paper's proof exceeds {largest!r}, which follows from the exact mass"
 
 
-def _stretch(case: Case, row: np.ndarray) -> float:
+def _stretch(case: Case) -> float:
     """By how much a ball of the threat may be longer in the noise's own norm and units (docs/theory.md, section 9)."""
     assert case.noise is not None
     assert case.norm is not None
@@ -172,8 +171,16 @@ def _check_witness(attack: Attack, row: np.ndarray, witness: np.ndarray, label: 
     case = attack.case
     if not is_allowed(case, row, witness, math.inf):
         yield f"the witness {witness.tolist()} lies outside the limits"
-    elif attack.find_margins(witness[None, :], label)[0] > SUSPICIOUS:
+    elif attack.find_margins(witness[None, :], label)[0] > SUSPICIOUS and not _flips_as_computed(case, witness, label):
         yield f"the witness {witness.tolist()} keeps the label {label}"
+
+
+def _flips_as_computed(case: Case, witness: np.ndarray, label: int) -> bool:
+    """Whether scores are so fine that labels are those of a coarser grid (docs/theory.md, section 8), and flip there."""
+    spans = [sum(term.score_range()[1] - term.score_range()[0] for term in one.terms) for one in case.model.members]
+    if case.rule != "vote" or max(spans) < _COARSE:
+        return False
+    return int(replace(case, rows=witness[None, :], threat=Threat()).certify().label[0]) != label
 
 
 def _check_worst(

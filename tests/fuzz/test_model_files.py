@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, note
 
 from derand import load, save
 from derand.model import Model, is_model
@@ -84,6 +84,7 @@ def test_damaged_classifiers_are_refused_or_load(path: Path, classifier: dict[st
 
 
 def require_clear_end(path: Path, content: bytes) -> None:
+    note(repr(content))
     path.write_bytes(content)
     told, model = "", None
     try:

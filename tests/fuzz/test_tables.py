@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, note
 
 import derand
 from derand.estimators import TRAINERS
@@ -46,11 +46,13 @@ def test_odd_frames_are_trained_on_and_certified_or_refused(trainer: str, random
     """Mixed kinds, gaps, odd and double names, infinities, huge integers."""
     n_rows = random.choice((6, 12, 12, 1, 0))
     frame, labels = draw_frame(random, n_rows), draw_labels(random, n_rows)
+    note(f"{list(frame.columns)!r}, {frame.to_numpy().tolist()!r}, {labels.tolist()!r}")
     options: dict[str, Any] = {"n_jobs": 1, "scaling": random.choice((None, "standard", "range", "robust"))}
     fitted = try_clearly(lambda: TRAINERS[trainer](**options).fit(frame, labels))
     if fitted is None:
         return
     for new in (frame, draw_frame(random, random.choice((0, 3)), like=frame)):
+        note(f"certified: {list(new.columns)!r}, {new.to_numpy().tolist()!r}")
         found = try_clearly(lambda new=new: fitted.certify(new))
         if found is not None:
             assert len(found) == len(new)
@@ -61,7 +63,7 @@ def test_odd_frames_are_trained_on_and_certified_or_refused(trainer: str, random
 @share(0.05)
 @given(random=RANDOMS)
 def test_odd_frames_of_polars_are_taken_or_refused(random: Random) -> None:
-    """The same table gives the same radii, where both libraries hold it."""
+    """Whatever polars itself holds."""
     frame = draw_frame(random, 12)
     try:
         other = pl.DataFrame({str(name): frame.iloc[:, at].tolist() for at, name in enumerate(frame.columns)})
@@ -84,6 +86,7 @@ def test_odd_files_are_trained_on_and_certified_or_refused(
     frame = draw_frame(random, 12)
     frame.columns = [str(name) for name in frame.columns]
     frame["y"] = draw_labels(random, 12)
+    note(f"{list(frame.columns)!r}, {frame.to_numpy().tolist()!r}")
     path = folder / random.choice(("table.csv", "table.parquet"))
     try:
         frame.to_csv(path, index=False) if path.suffix == ".csv" else frame.to_parquet(path)

@@ -176,7 +176,7 @@ def _check_witness(attack: Attack, row: np.ndarray, witness: np.ndarray, label: 
 
 
 def _flips_as_computed(case: Case, witness: np.ndarray, label: int) -> bool:
-    """Whether scores are so fine that labels are those of a coarser grid (docs/theory.md, section 8), and flip there."""
+    """Whether scores are so fine that labels are those of a coarser grid (docs/theory.md, section 8) and flip there."""
     spans = [sum(term.score_range()[1] - term.score_range()[0] for term in one.terms) for one in case.model.members]
     if case.rule != "vote" or max(spans) < _COARSE:
         return False

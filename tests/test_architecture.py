@@ -23,7 +23,7 @@ ORDER = [
     {"threat_text"},
     {"model"},
     {"certificates"},
-    {"metrics", "frames", "datasets"},
+    {"auditing", "metrics", "frames", "datasets"},
     {"monte_carlo", "learn"},
     {"estimators"},
     {"storage"},
@@ -64,6 +64,15 @@ def walk_imports(path: Path, *, at_top: bool = False) -> Iterator[str]:
 
 def rooms_imported(path: Path) -> set[str]:
     return {name.split(".")[1] for name in walk_imports(path) if name.startswith("derand.")} - {"__version__"}
+
+
+def test_audits_share_nothing_with_the_kernels() -> None:
+    """They prove by other code what kernels claim: of what certifies they know the results alone."""
+    for path in sorted((PACKAGE / "auditing").glob("*.py")):
+        assert "kernels" not in rooms_imported(path)
+        named = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+        names = {alias.name for node in named if node.module == "derand.certificates" for alias in node.names}
+        assert names <= {"Certificates"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_module)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from experiments.commands._attacks import attacks
 from experiments.commands._bench import bench
 from experiments.commands._beyond import beyond
 from experiments.commands._datasets import datasets
@@ -20,6 +21,7 @@ COMMANDS: Sequence[Callable[..., None]] = (
     datasets,
     sharper,
     limits,
+    attacks,
     natural,
     trained,
     beyond,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import FloatArray
-from derand.certificates import Certificates, certify, find_flip
+from derand.certificates import Certificates, attack, certify
 from derand.estimators import StumpClassifier
 from derand.model import AdditiveEnsemble
 from derand.noise import Gaussian, Noise, Uniform
@@ -120,6 +120,8 @@ def attack_rows(
     model: AdditiveEnsemble, rows: FloatArray, noise: Noise | None, certificates: Certificates
 ) -> tuple[int, float]:
     """How many rows were flipped within their radius, and the median of radius by distance of the flip."""
-    flips = [find_flip(model, rows, noise, certificates, row=row) for row in range(len(rows))]
-    ratios = [certificates.radius[row] / flip.distance for row, flip in enumerate(flips) if flip is not None]
-    return sum(bool(ratio > 1) for ratio in ratios), float(np.median(ratios)) if ratios else float("nan")
+    found = attack(model, rows, noise, rule=certificates.rule, threat=certificates.threat)
+    inside = int(found.find_inside(certificates).sum())
+    at = np.flatnonzero(found.found & (found.distance > 0))
+    ratios = certificates.radius[at] / found.distance[at]
+    return inside, float(np.median(ratios)) if at.size else float("nan")

@@ -24,7 +24,12 @@ _HOMES = {
     "Certificates": "certificates",
     "Distribution": "certificates",
     "certify": "certificates",
+    "attack": "certificates",
+    "Attacks": "certificates",
+    "UnsoundError": "certificates",
     "distribution": "certificates",
+    "audit": "auditing",
+    "Audit": "auditing",
     "certified_accuracy": "metrics",
     "average_certified_radius": "metrics",
     "AdditiveClassifier": "estimators",
@@ -42,8 +47,13 @@ _HOMES = {
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - the names are the keys above
 
 if TYPE_CHECKING:
+    from derand.auditing import Audit as Audit
+    from derand.auditing import audit as audit
+    from derand.certificates import Attacks as Attacks
     from derand.certificates import Certificates as Certificates
     from derand.certificates import Distribution as Distribution
+    from derand.certificates import UnsoundError as UnsoundError
+    from derand.certificates import attack as attack
     from derand.certificates import certify as certify
     from derand.certificates import distribution as distribution
     from derand.estimators import AdditiveClassifier as AdditiveClassifier

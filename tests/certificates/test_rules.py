@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from derand import AdditiveEnsemble, CategoryTable, Noise, StepFunction, WeightedVote, certify
-from derand.certificates import RULES
+from derand.certificates import RULES, find_labels
 from derand.model import Model
+from tests.certificates.searching import draw_case
 from tests.strategies import Problem, problems
 
 NAMES = sorted(RULES)
@@ -105,3 +106,14 @@ def test_votes_hold_within_their_radius(rule: str) -> None:
         found = certify(vote, rows, noise, rule=rule)
         assert found.rule == rule
         check_moves(rule, vote, rows, found.noise)  # type: ignore[arg-type]
+
+
+def test_labels_alone_are_those_of_certificates() -> None:
+    """What `predict` answers is what is certified, by both rules, on rows that lie near ties, with budgets beside."""
+    rng = np.random.default_rng(12)
+    for _ in range(40):
+        case = draw_case(rng)
+        for rule in ("vote", "mean"):
+            for threat in (None, case.threat):
+                found = certify(case.model, case.rows, case.noise, rule=rule, threat=threat)
+                assert np.array_equal(find_labels(case.model, case.rows, case.noise, rule=rule), found.label)

@@ -5,17 +5,19 @@ way: `_run` checks the input, `_problem` turns each member of the model into arr
 (`_by_vote`, `_by_mean`), `_votes` combines the members of a vote, `_results` holds what comes out. Rules ask `_worst`
 how far a row can be moved before its expected score can fall to a threshold; `_curves` draws the terms under noise for
 it, `_deduction` leads from the mean to the vote, `_gaps` places missing numbers where nothing moves them. `_attack`
-searches from the other side, for changes that do flip a label. Must not know training, true labels or files.
+searches from the other side, for changes that do flip a label, and `_flips` holds what it finds. Must not know
+training, true labels or files.
 """
 
-from derand.certificates._attack import Flip, find_flip
+from derand.certificates._attack import attack
 from derand.certificates._deduction import CONSTANT as DEDUCTION
 from derand.certificates._explain import Change, Explanation, explain
+from derand.certificates._flips import Attacks, UnsoundError
 from derand.certificates._gaps import fill_gaps
 from derand.certificates._labels import find_labels, measure_margins, place_scores
 from derand.certificates._problem import PackedTerms, Problem, pack_terms
 from derand.certificates._results import Certificates, Distribution
-from derand.certificates._rule import Bounds, Engine, Rule
+from derand.certificates._rule import PROOFS, Bounds, Engine, Rule
 from derand.certificates._rules import RULES, find_rule
 from derand.certificates._run import (
     certify,
@@ -27,24 +29,26 @@ from derand.certificates._votes import vote_share
 
 __all__ = [
     "DEDUCTION",
+    "PROOFS",
     "RULES",
+    "Attacks",
     "Bounds",
     "Certificates",
     "Change",
     "Distribution",
     "Engine",
     "Explanation",
-    "Flip",
     "PackedTerms",
     "Problem",
     "Rule",
+    "UnsoundError",
+    "attack",
     "certify",
     "certify_checked",
     "check_request",
     "distribution",
     "explain",
     "fill_gaps",
-    "find_flip",
     "find_labels",
     "find_rule",
     "measure_margins",

@@ -1,352 +1,290 @@
-"""The search for a change that does flip a label: an upper bound of the true radius, beside the certified lower one.
+"""Attacking rows: the border of the search for changes that do flip an answer, an upper bound beside the certified one.
 
-Starts from the worst changes that the separable worst case knows, term by term for many prices (docs/theory.md, section
-8); then tries the direction in which the score falls fastest, followed as it bends; single features; and the ways to
-the nearest rows that have another label. It proves nothing where it finds nothing. Must not know how a rule proves what
-it says.
+Owns `attack`: the checks, the changes that have no size (categories, numbers that go missing or appear), which are made
+first, and the choice of the best. Must not know how a rule proves what it says, nor any certificate: what is found
+stands against them.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import BoolArray, FloatArray, IntArray, freeze
+from derand._arrays import BoolArray, FloatArray, IntArray
+from derand.certificates._attack_ground import Ground
+from derand.certificates._attack_search import Search, confirm
+from derand.certificates._flips import Attacks
 from derand.certificates._labels import find_labels
-from derand.certificates._results import Certificates
-from derand.certificates._worst import find_reach
-from derand.kernels.steps import Reach
-from derand.model import AdditiveEnsemble, Axis, Model, as_model
+from derand.certificates._run import check_request, read_rows
+from derand.certificates._witness import change_categories, change_missing, find_witnesses
+from derand.model import AdditiveEnsemble, Model, as_model, coarsen
 from derand.noise import Noise, as_noise_or_none
+from derand.threads import count_threads, run_blocks
+from derand.threat import Threat
 
-_STEPS = 24
-_REFINEMENTS = 12
-_SINGLE_FEATURES = 4
-_NEAREST_ROWS = 8
-_CANDIDATE_ROWS = 20_000
-_PRICES = 64
-_AROUND_ROW, _AROUND_EDGES = (
-    np.concatenate([-offsets[::-1], [0.0], offsets])
-    for offsets in (np.geomspace(1 / 64, 8, 48), np.geomspace(1 / 8, 6, 12))
-)
-"""Places, in magnitudes of the noise, at which the worst of a term is looked for."""
-_REACH = 12.0
-"""How far the search goes, in magnitudes of the noise beyond the certified radius."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Flip:
-    """A witness: a changed row that gets another label.
-
-    Attributes
-    ----------
-    distance : float
-        Size of the change in the threat's norm and units, rounded up: an upper bound of the true radius. For norm 0 the
-        number of changed columns.
-    row : array of shape (n_features,)
-        The changed row, read-only; only numerical features differ, and what is missing stays so.
-    label : object
-        What it gets, one of the certificates' classes.
-    """
-
-    distance: float
-    row: FloatArray
-    label: Any
+_BLOCK_NUMBERS = 2**22
+_BLOCK_ROWS = 128
+_LEVELS = 2**11
+"""Of the grid on which votes are searched: labels by finer laws take milliseconds each."""
+_STARTS = 3
+_PLACES = 150
+_NEAREST_ROWS = 2
+_NEAREST_ROWS_OF_VOTES = 8
+_CANDIDATES = 2**20
+"""Numbers of the rows that are looked at as ends to walk to."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Search:
-    """What the search from one row needs."""
+class _Request(NamedTuple):
+    """What is asked of all rows."""
 
     model: Model
     noise: Noise | None
     rule: str
-    norm: float
-    start: FloatArray
-    features: IntArray
-    """Numerical features that the model reads and that are not missing in the row."""
-    units: FloatArray
-    """Of those features."""
-    reach: float
-    """How far the search goes, in units."""
-    home: int
-    """The label of the row, 0 or 1."""
-    reachable: Reach | None
-    """What numbers may become; None for anything."""
-
-    def keep_within(self, points: FloatArray) -> FloatArray:
-        """The nearest points that the threat allows."""
-        if self.reachable is None:
-            return points
-        low, high, steps = self.reachable.low[0], self.reachable.high[0], self.reachable.steps
-        moving = steps > 0
-        rounded = points.copy()
-        whole = np.rint((points - self.start)[:, moving] / steps[moving])
-        rounded[:, moving] = self.start[moving] + whole * steps[moving]
-        outside = (rounded < low) | (rounded > high)
-        kept = np.where(outside & moving, self.start, np.clip(rounded, low, high))
-        return np.where(np.isnan(points), points, kept)
-
-    def flips(self, points: FloatArray) -> BoolArray:
-        """Whether each point, of shape (n_points, n_features), has another label than the row."""
-        return np.asarray(find_labels(self.model, points, self.noise, rule=self.rule, n_jobs=1) != self.home)
-
-    def measure(self, direction: FloatArray) -> float:
-        """Length of a direction in units."""
-        return float(np.linalg.norm(direction, ord=self.norm))
-
-    def move(self, direction: FloatArray, share: float = 1.0) -> FloatArray:
-        """The row, moved along a direction in units by a share of the reach."""
-        moved = self.start.copy()
-        moved[self.features] += direction / self.measure(direction) * share * self.reach * self.units
-        return moved
+    threat: Threat
+    seed: int
+    others: FloatArray
+    other_labels: IntArray
+    twin: Model
+    """The model, or what is searched in its place."""
 
 
-def find_flip(
-    model: Model, X: ArrayLike, noise: Noise | str | None, certificates: Certificates, *, row: int
-) -> Flip | None:
-    """The nearest change of a row's numbers that was found to flip its label.
+def attack(
+    model: Model,
+    X: ArrayLike,
+    noise: Noise | str | None,
+    *,
+    rule: str = "vote",
+    threat: Threat | None = None,
+    random_state: int = 0,
+    others: ArrayLike | None = None,
+    n_jobs: int | None = None,
+) -> Attacks:
+    """The smallest change of each row that was found to flip its answer.
+
+    Follows the worst case of the sum term by term, by scores and by what the exact failing mass makes of them; single
+    columns; ways to rows of another label. Categories, and numbers that may go missing or appear, are changed to their
+    worst first. Every flip is one by the function that `predict` calls. Where nothing is found nothing is proven.
 
     Parameters
     ----------
     model : AdditiveEnsemble or WeightedVote
     X : array-like of shape (n_rows, n_features)
-        The rows that were certified: the search also walks towards those of another label.
+        As for `certify`.
     noise : Noise, str or None
-        That of the certificates.
-    certificates : Certificates
-        Those of `X`, without categorical changes; the flip is by their rule, its size in the norm and units of their
-        threat, and within its limits.
-    row : int
-        From which row to search.
+        As for `certify`.
+    rule : {"vote", "mean"}
+    threat : Threat or None
+        Within which changes stay, and in whose norm and units they count. None is the norm of the noise, 2 without any.
+    random_state : int
+        Seed of restarts. The result is the same for the same seed, whatever the number of threads.
+    others : array-like of shape (n, n_features) or None
+        Rows to walk towards, where their label differs. None is `X`.
+    n_jobs : int or None
+        Threads; None or -1 uses all cores.
 
     Returns
     -------
-    Flip or None
-        None where no flip was found, which proves nothing unless the certified radius is infinite.
+    Attacks
 
     Examples
     --------
-    >>> from derand import AdditiveEnsemble, certify
-    >>> from derand.certificates import find_flip
+    >>> from derand import AdditiveEnsemble, attack, certify
     >>> model = AdditiveEnsemble.from_stumps([0], [0.5], [0.1], [0.9], n_features=1)
     >>> X = [[0.0], [2.0]]
-    >>> certificates = certify(model, X, "gaussian:0.25")
-    >>> flip = find_flip(model, X, "gaussian:0.25", certificates, row=0)
-    >>> round(flip.distance, 2), flip.label.item(), bool(flip.distance >= certificates.radius[0])
-    (0.5, 1, True)
+    >>> attacks = attack(model, X, "gaussian:0.25")
+    >>> attacks.distance.round(2).tolist(), attacks.flipped.tolist()
+    ([0.5, 1.5], [1, 0])
+
+    The changed rows are there to be checked, and no flip lies inside what is certified:
+
+    >>> certify(model, attacks.rows, "gaussian:0.25").label.tolist()
+    [1, 0]
+    >>> attacks.require_outside(certify(model, X, "gaussian:0.25"))
     """
-    rows = np.asarray(X, dtype=np.float64)
-    if rows.shape != (len(certificates), as_model(model).n_features):
+    noise = as_noise_or_none(noise)
+    _, (asked,) = check_request(rule, "best", noise, [threat or Threat()])
+    rows = np.array(read_rows(as_model(model), X, noise), dtype=np.float64)
+    asked.check_columns(model.n_features, model.categorical_features, model.numerical_features)
+    asked.check_missing(model.missing_features)
+    asked.check_rows(rows)
+    seed = _read_seed(random_state)
+    return _attack_rows(model, rows, noise, rule, asked, seed, _read_others(model, others, noise), n_jobs)
+
+
+def _read_seed(random_state: int) -> int:
+    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
+        raise ValueError(f"`random_state` must be a whole number, 0 or larger, got {random_state!r}.")
+    return int(random_state)
+
+
+def _read_others(model: Model, others: ArrayLike | None, noise: Noise | None) -> FloatArray | None:
+    if others is None:
+        return None
+    if np.ndim(others) != 2 or np.shape(others)[1] != model.n_features:
         raise ValueError(
-            f"`X` must hold the {len(certificates)} rows that `certificates` are about, {model.n_features} columns "
-            f"each, got shape {rows.shape}."
+            f"`others` must have shape (n, {model.n_features}), one column per feature of the model, "
+            f"got {np.shape(others)}."
         )
-    if certificates.norm is None:
-        raise ValueError("`certificates` of a Threat without a norm have no distance to search: see their `witness`.")
-    if not model.numerical_features or np.isinf(certificates.radius[row]):
-        return None
-    search = _start_search(model, rows[row], as_noise_or_none(noise), certificates, float(certificates.radius[row]))
-    if not search.features.size:
-        return None
-    others = np.flatnonzero(certificates.label != certificates.label[row])
-    found = [_follow_worst(search, member) for member in model.members]
-    if search.norm != 0:
-        ends = [*_list_near_rows(search, rows, others), *_list_ends(search)]
-        found.append(_find_first_flips(search, np.reshape(ends, (-1, search.start.size))))
-    flipped = np.concatenate(found)
-    if not len(flipped):
-        return None
-    distances = [
-        measure_change((point - search.start)[search.features], search.units, search.norm) for point in flipped
-    ]
-    nearest = int(np.argmin(distances))
-    return Flip(distances[nearest], freeze(flipped[nearest].copy()), certificates.classes[1 - search.home])
+    return np.array(read_rows(model, others, noise), dtype=np.float64)
 
 
-def _start_search(
-    model: Model, start: FloatArray, noise: Noise | None, certificates: Certificates, radius: float
-) -> _Search:
-    there = [at for at in model.numerical_features if not np.isnan(start[at])]
-    features = np.array(there, dtype=np.int64)
-    units = certificates.threat.units_of(start.size)[features]
-    home = int(find_labels(model, start[None], noise, rule=certificates.rule)[0])
-    reachable = find_reach(certificates.threat, start[None], model.numerical_features)
-    scale = 1.0 if noise is None else float((noise.scales(features) / units).max(initial=0.0))
-    norm = float(certificates.norm or 0)
-    return _Search(
-        model, noise, certificates.rule, norm, start, features, units, radius + _REACH * scale, home, reachable
+def _attack_rows(
+    model: Model,
+    rows: FloatArray,
+    noise: Noise | None,
+    rule: str,
+    threat: Threat,
+    seed: int,
+    others: FloatArray | None,
+    n_jobs: int | None,
+) -> Attacks:
+    labels = find_labels(model, rows, noise, rule=rule, n_jobs=n_jobs)
+    if others is None:
+        ends, end_labels = rows, labels
+    else:
+        ends, end_labels = others, find_labels(model, others, noise, rule=rule, n_jobs=n_jobs)
+    few = np.unique(np.linspace(0, len(ends) - 1, max(_CANDIDATES // rows.shape[1], 8)).astype(np.int64))
+    few = few[(few >= 0) & (few < len(ends))]
+    twin = coarsen(model, _LEVELS) if rule == "vote" else model
+    request = _Request(model, noise, rule, threat, seed, ends[few], end_labels[few], twin)
+    changed, distance = rows.copy(), np.full(len(rows), np.inf)
+
+    def attack_block(block: slice) -> None:
+        at = np.arange(block.start, block.stop)
+        changed[block], distance[block] = _attack_block(request, rows[block], labels[block], at)
+
+    size = int(np.clip(_BLOCK_NUMBERS // (_PLACES * max(model.n_cells, 1)), 1, _BLOCK_ROWS))
+    run_blocks(attack_block, len(rows), size, count_threads(n_jobs))
+    found = np.isfinite(distance)
+    codes = list(model.categorical_features)
+    n_categories = (~_are_same(changed[:, codes], rows[:, codes])).sum(axis=1)
+    flipped = np.where(found, 1 - labels, labels)
+    return Attacks(found, distance, changed, labels, flipped, n_categories, threat, rule=rule, noise=noise)
+
+
+def _are_same(first: FloatArray, second: FloatArray) -> BoolArray:
+    return np.asarray((first == second) | (np.isnan(first) & np.isnan(second)))
+
+
+def _attack_block(
+    request: _Request, rows: FloatArray, labels: IntArray, numbers: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """The best changed rows of a block, and their distances; `numbers` are those of the rows, for their seeds."""
+    changed, distance = rows.copy(), np.full(len(rows), np.inf)
+    if request.threat.norm is None:
+        found, witnesses = find_witnesses(request.model, rows, request.noise, request.rule, request.threat, labels)
+        changed[found], distance[found] = witnesses[found], 0.0
+    others = _choose_others(request, rows, labels)
+    for starts in _list_starts(request, rows, labels):
+        at = np.flatnonzero(distance > 0)
+        if not at.size:
+            break
+        ground = _lay_ground(request, rows[at], starts[at], labels[at])
+        points, distances = _search(request, ground, others[at], numbers[at])
+        nearer = distances < distance[at]
+        changed[at[nearer]], distance[at[nearer]] = points[nearer], distances[nearer]
+    _put_back(request, rows, labels, changed, distance)
+    return changed, distance
+
+
+def _search(request: _Request, ground: Ground, others: FloatArray, numbers: IntArray) -> tuple[FloatArray, FloatArray]:
+    """The nearest flips from a ground, and their distances.
+
+    Where a model is slow to ask, its twin on a coarser grid is searched, and the model settles what was found; rows of
+    which it does not confirm anything are searched by the model itself.
+    """
+    rngs = [np.random.default_rng([request.seed, number]) for number in numbers.tolist()]
+    found = Search(ground)
+    at = np.arange(len(ground))
+    if request.twin is not request.model:
+        first = Search(replace(ground, model=request.twin))
+        first.run(others, rngs)
+        confirm(found, first.points)
+        at = np.flatnonzero(np.isinf(found.distances))
+    if at.size:
+        last = Search(ground.take(at))
+        last.run(others[at], [rngs[k] for k in at.tolist()])
+        found.points[at], found.distances[at] = last.points, last.distances
+    return found.points, found.distances
+
+
+def _list_starts(request: _Request, rows: FloatArray, labels: IntArray) -> list[FloatArray]:
+    """The rows after changes that have no size, each way that is worth trying, from the worst one to none."""
+    starts = []
+    for member, weight in _list_weighted(request.model):
+        signs = np.where(labels == 1, 1.0, -1.0) * (1.0 if weight >= 0 else -1.0)
+        moved = rows.copy()
+        tables = [term for term in member.terms if not term.axes and term.features[0] not in request.threat.frozen]
+        change_categories(moved, rows, tables, request.threat, signs)
+        may_miss = set(request.model.missing_features) - set(request.threat.frozen)
+        changing = [term for term in member.terms if term.axes and term.axes[0].feature in may_miss]
+        missed = moved.copy()
+        change_missing(missed, request.noise, changing, request.threat, signs)
+        starts += [missed, moved]
+    starts.append(rows)
+    every = [one for k, one in enumerate(starts) if not any(_are_same(one, other).all() for other in starts[:k])]
+    return every[:_STARTS]
+
+
+def _list_weighted(model: Model) -> list[tuple[AdditiveEnsemble, float]]:
+    weights = np.ones(len(model.members)) if model.weights is None else model.weights
+    return list(zip(model.members, weights.tolist(), strict=True))
+
+
+def _lay_ground(request: _Request, rows: FloatArray, starts: FloatArray, labels: IntArray) -> Ground:
+    """The ground of rows that were changed already: columns that went missing or appeared stay as they are."""
+    columns = list(request.model.numerical_features)
+    low, high = request.threat.find_box(rows, columns)
+    moving = np.zeros(rows.shape, dtype=bool)
+    free = np.array(columns, dtype=np.int64)[request.threat.find_free(columns)]
+    moving[:, free] = (rows[:, free] == starts[:, free]) & (low[:, free] < high[:, free])
+    low, high = np.where(moving, low, starts), np.where(moving, high, starts)
+    return Ground(
+        request.model,
+        request.noise,
+        request.rule,
+        request.threat.ball_norm,
+        starts,
+        labels,
+        request.threat.units_of(rows.shape[1]),
+        low,
+        high,
+        request.threat.steps_of(rows.shape[1]),
+        moving,
+        np.flatnonzero(moving.any(axis=0)),
     )
 
 
-def measure_change(change: FloatArray, units: FloatArray, norm: float) -> float:
-    """Size of a change in a norm and units, rounded up by a hair; for norm 0 the number of changed entries."""
-    if norm == 0:
-        return float(np.count_nonzero(change))
-    return float(np.linalg.norm(change / units, ord=norm) * (1 + 1e-12))
+def _choose_others(request: _Request, rows: FloatArray, labels: IntArray) -> FloatArray:
+    """The nearest rows of another label, (n_rows, n_others, n_features); none where a norm has no straight ways."""
+    count = _NEAREST_ROWS if request.model.weights is None else _NEAREST_ROWS_OF_VOTES
+    columns = np.array(request.model.numerical_features, dtype=np.int64)
+    norm = request.threat.ball_norm
+    if not norm or not columns.size or not len(request.others):
+        return np.empty((len(rows), 0, rows.shape[1]))
+    chosen = np.repeat(rows[:, None], count, axis=1)
+    units = request.threat.units_of(rows.shape[1])[columns]
+    for k, row in enumerate(rows):
+        at = np.flatnonzero(request.other_labels != labels[k])
+        with np.errstate(over="ignore"):
+            away = np.nan_to_num((request.others[np.ix_(at, columns)] - row[columns]) / units)
+            nearest = at[np.argsort(np.linalg.norm(away, ord=norm, axis=1), kind="stable")[:count]]
+        chosen[k, : nearest.size] = request.others[nearest]
+    return chosen
 
 
-def _follow_worst(search: _Search, member: AdditiveEnsemble) -> FloatArray:
-    """Points that flip on the way through the worst cases of a member, from small changes to large ones.
-
-    Straight from the row to each of them, and from each to the next one, there also column by column.
-    """
-    path = search.keep_within(np.concatenate([search.start[None], _move_terms(search, member)]))
-    flips = search.flips(path)
-    at = np.flatnonzero(flips[1:] & ~flips[:-1]) + 1
-    if search.norm == 0 or not at.size:
-        return path[at]
-    steps = [_list_single_moves(search, path[k - 1], path[k]) for k in at.tolist()]
-    near, far = (np.concatenate(points) for points in zip(*steps, strict=True))
-    first = path[at[0] : at[0] + _NEAREST_ROWS]
-    return np.concatenate([_halve(search, near, far), _find_first_flips(search, first)])
-
-
-def _list_single_moves(search: _Search, near: FloatArray, far: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Pairs of points, the second of which flips: both ends, and the last move of one column of a way between them."""
-    columns = np.flatnonzero(near != far)
-    pairs = [(near, far)]
-    by_size = columns[np.argsort(np.abs(far - near)[columns], kind="stable")]
-    for order in (by_size, by_size[::-1]):
-        way = np.tile(near, (order.size + 1, 1))
-        for count, column in enumerate(order.tolist()):
-            way[count + 1 :, column] = far[column]
-        last = int(search.flips(way[1:]).argmax()) + 1
-        pairs.append((way[last - 1], way[last]))
-    return np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
-
-
-def _halve(search: _Search, near: FloatArray, far: FloatArray) -> FloatArray:
-    """Points that flip, between those that do not and those that do, by halving what lies between."""
-    for _ in range(_REFINEMENTS):
-        middle = search.keep_within(0.5 * (near + far))
-        flips = search.flips(middle)[:, None]
-        near, far = np.where(flips, near, middle), np.where(flips, middle, far)
-    return far
-
-
-def _move_terms(search: _Search, member: AdditiveEnsemble) -> FloatArray:
-    """The points at which a member's expected score is worst, term by term, for ever lower prices per distance.
-
-    For linf, within ever larger distances; for norm 0, with the terms that can fall most moved to their worst, one by
-    one.
-    """
-    moved = np.tile(search.start, (_PRICES, 1))
-    there = set(search.features.tolist())
-    moving = [term for term in member.terms if term.axes and term.axes[0].feature in there]
-    columns = [_find_worst(search, term.axes[0], term.cell_scores) for term in moving]
-    if not columns:
-        return moved
-    if search.norm == 0:
-        order = np.argsort([-(falls[0] - falls.min()) for _, _, falls in columns], kind="stable")
-        moved = np.tile(search.start, (min(len(columns), 256), 1))
-        for count, k in enumerate(order[: len(moved)].tolist()):
-            feature, places, falls = columns[k]
-            moved[count:, feature] = places[falls.argmin()]
-        return moved
-    units = dict(zip(search.features.tolist(), search.units.tolist(), strict=True))
-    top = max(float(np.ptp(falls)) for _, _, falls in columns) + 1e-300
-    shares = np.geomspace(1e-4, 1e1, _PRICES)[:, None]
-    for feature, places, falls in columns:
-        distances = np.abs(places - search.start[feature]) / units.get(feature, 1.0) / search.reach
-        if math.isinf(search.norm):
-            value = np.where(distances <= np.minimum(shares, 1.0), falls, np.inf)
-        else:
-            value = falls + 100 * top * shares[::-1] * np.minimum(distances, 1e6) ** search.norm
-        moved[:, feature] = places[value.argmin(axis=1)]
-    return moved
-
-
-def _find_worst(search: _Search, axis: Axis, scores: IntArray) -> tuple[int, FloatArray, FloatArray]:
-    """A term's column, places to which it may be moved, the row's own first, and the score expected there: the higher,
-    the safer."""
-    own = float(search.start[axis.feature])
-    sign = 1.0 if search.home else -1.0
-    if search.noise is None:
-        places = np.concatenate([[own], axis.edges, np.nextafter(axis.edges, -np.inf)])
-        return axis.feature, places, np.asarray(sign * scores[np.searchsorted(axis.edges, places, side="right")])
-    scale = float(search.noise.scales(np.array([axis.feature]))[0])
-    edges = axis.edges[:: max(1, axis.edges.size // 64)]
-    near = (edges[:, None] + scale * _AROUND_EDGES).ravel() if edges.size else np.empty(0)
-    places = np.concatenate([[own], own + scale * _AROUND_ROW, near])
-    shares = search.noise.cdf(np.clip((places[:, None] - axis.edges) / scale, -1e3, 1e3))  # to nearest is enough here
-    return axis.feature, places, np.asarray(sign * (scores[0] + shares @ np.diff(scores)))
-
-
-def _list_near_rows(search: _Search, rows: FloatArray, others: IntArray) -> list[FloatArray]:
-    """The nearest rows among those of another label, with the categories of this one."""
-    others = others[:: max(1, others.size // _CANDIDATE_ROWS)]
-    if not others.size:
-        return []
-    own = search.start[search.features]
-    values = rows[np.ix_(others, search.features)]
-    values = np.where(np.isnan(values), own, values)  # what is there stays there
-    scaled = (values - own) / search.units
-    nearest = np.argsort(np.linalg.norm(scaled, ord=search.norm, axis=1), kind="stable")[:_NEAREST_ROWS]
-    ends = []
-    for place in nearest.tolist():
-        end = search.start.copy()
-        end[search.features] = values[place]
-        ends.append(end)
-    return ends
-
-
-def _list_ends(search: _Search) -> list[FloatArray]:
-    """Points to walk to in straight lines, as far as the search goes."""
-    if search.model.weights is not None or search.noise is None:
-        directions = _list_axes(search)
-    else:
-        directions = _list_steepest(search, search.noise)
-    return [search.move(direction) for direction in directions if search.measure(direction) > 0]
-
-
-def _list_axes(search: _Search) -> list[FloatArray]:
-    """Single features, up and down: a vote has no score whose slope could lead the way."""
-    every = np.eye(search.features.size)
-    return list(np.concatenate([every, -every])[: 8 * _SINGLE_FEATURES])
-
-
-def _list_steepest(search: _Search, noise: Noise) -> list[FloatArray]:
-    """Directions in units: single features, and the steepest one at the row and at points further along it."""
-    (model,) = search.model.members
-    shapes = {axis.feature: (axis, term.cell_scores) for term in model.terms for axis in term.axes}
-    sign = -1.0 if search.home else 1.0
-    here = search.start
-    directions: list[FloatArray] = []
-    for share in (0.1, 0.2, 0.4, 0.8):
-        slope = sign * np.array([_find_slope(noise, *shapes[at], float(here[at])) for at in search.features.tolist()])
-        directions.append(slope)
-        if len(directions) == 1:
-            for at in np.argsort(-np.abs(slope), kind="stable")[:_SINGLE_FEATURES].tolist():
-                directions.append(np.sign(slope[at]) * np.eye(search.features.size)[at])
-        if search.measure(slope) == 0:
-            break
-        here = search.move(slope, share)
-    return directions
-
-
-def _find_slope(noise: Noise, axis: Axis, scores: IntArray, x: float) -> float:
-    """Rise of a term's mean score over one magnitude of the noise."""
-    away = (x - axis.edges) / float(noise.scales(np.array([axis.feature]))[0])
-    rises = noise.cdf(np.clip(away + 0.5, -1e3, 1e3)) - noise.cdf(np.clip(away - 0.5, -1e3, 1e3))
-    return float(rises @ np.diff(scores))
-
-
-def _find_first_flips(search: _Search, ends: FloatArray) -> FloatArray:
-    """The first points seen to flip on the ways to each end, brought nearer by halving, if there are any."""
-    start, ways = search.start, ends - search.start
-    if not len(ways):
-        return ways
-    shares = np.linspace(0.0, 1.0, _STEPS + 1)[1:]
-    points = search.keep_within((start + shares[:, None, None] * ways).reshape(-1, start.size))
-    flipped = search.flips(points).reshape(_STEPS, len(ends))
-    ways, flipped = ways[flipped.any(axis=0)], flipped[:, flipped.any(axis=0)]
-    if not len(ways):
-        return np.asarray(ways)
-    far = shares[flipped.argmax(axis=0)][:, None]
-    near = search.keep_within(start + (far - 1.0 / _STEPS) * ways)
-    return _halve(search, near, search.keep_within(start + far * ways))
+def _put_back(request: _Request, rows: FloatArray, labels: IntArray, changed: FloatArray, distance: FloatArray) -> None:
+    """Put categories back, and numbers that went missing or appeared, where the flip stays without their change."""
+    model = request.model
+    for column in (*model.categorical_features, *model.missing_features):
+        is_gap = np.isnan(rows[:, column]) != np.isnan(changed[:, column])
+        is_code = column in model.categorical_features and ~_are_same(rows[:, column], changed[:, column])
+        at = np.flatnonzero(np.isfinite(distance) & (is_gap | is_code))
+        if at.size:
+            points = changed[at]
+            points[:, column] = rows[at, column]
+            flips = find_labels(model, points, request.noise, rule=request.rule, n_jobs=1) != labels[at]
+            changed[at[flips], column] = rows[at[flips], column]

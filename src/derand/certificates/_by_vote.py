@@ -98,6 +98,20 @@ class ByVote(Rule):
             Bounds(label, log_failure[:, at], radius[:, at], proof[:, at], path[:, at]) for at in columns.of_threats
         ]
 
+    def find_labels(self, problem: Problem, rows: NDArray[Any], noise: Noise | None, engine: Engine) -> IntArray:
+        """The labels alone."""
+        assert noise is not None  # see `check`
+        terms, law = problem.law, Law(engine.kernels, problem.law, noise)
+        label = np.empty(rows.shape[0], dtype=np.int64)
+
+        def label_block(block: slice) -> None:
+            require_gradual_underflow()
+            x = np.asarray(rows[block], dtype=np.float64)
+            label[block] = law.decide(fill_gaps(terms, x, noise), problem.threshold - terms.fixed_scores(x))
+
+        run_blocks(label_block, rows.shape[0], _block_rows(terms, engine, rows.shape[0]), engine.n_threads)
+        return label
+
 
 def _carry_over(
     radius: FloatArray, noise: Noise, threat: Threat, moving: IntArray, rows: FloatArray, reach: Reach | None

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from derand._arrays import FloatArray, freeze
-from derand.certificates._attack import find_flip, measure_change
+from derand.certificates._attack import attack
+from derand.certificates._attack_ground import measure_changes
 from derand.certificates._labels import find_labels
 from derand.certificates._results import Certificates
 from derand.certificates._run import certify
@@ -153,7 +154,7 @@ def _explain_number(
     changed = start.copy()
     changed[feature] = nearest if step is not None else _halve(model, start, noise, rule, feature, nearest, home)
     unit = threat.units_of(start.size)[[feature]]
-    size = measure_change((changed - start)[[feature]], unit, np.inf)
+    size = float(measure_changes((changed - start)[None, [feature]], unit, np.inf)[0])
     return Change(feature, certified, size, freeze(changed))
 
 
@@ -206,5 +207,6 @@ def _explain_category(
 def _explain_joint(model: Model, start: FloatArray, noise: Noise | None, whole: Certificates) -> Change:
     """All numbers together: the certificate, and the nearest flip that was found."""
     radius = float(whole.radius[0])
-    flip = find_flip(model, start[None], noise, whole, row=0)
-    return Change(None, radius, np.inf if flip is None else flip.distance, None if flip is None else flip.row)
+    found = attack(model, start[None], noise, rule=whole.rule, threat=whole.threat)
+    found.require_outside(whole)
+    return Change(None, radius, float(found.distance[0]), freeze(found.rows[0]) if found.found[0] else None)

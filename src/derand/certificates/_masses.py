@@ -69,6 +69,10 @@ class Law:
         is_one, log_mass, path = _failing_masses(self._sum(filled), low, high)
         return is_one, self._judge(filled, is_one, low, high, log_mass, path)
 
+    def decide(self, filled: Filled, cuts: IntArray) -> BoolArray:
+        """Whether each row is of class 1, as `bound` says, for one threshold each: nothing is proven beside."""
+        return np.asarray(self._sum(filled).failures(self._reduce(cuts)).proven)
+
     def bound_side(self, filled: Filled, is_one: BoolArray, highest: IntArray, lowest: IntArray) -> LawBounds:
         """The same for labels that are known."""
         low, high = self._reduce(highest), self._reduce(lowest)

@@ -121,7 +121,7 @@ def certify(
     """
     noise, threats = as_noise_or_none(noise), as_threats(l0, unseen, threat)
     check_request(rule, proof, noise, threats)
-    rows = _as_rows(as_model(model), X, noise)
+    rows = read_rows(as_model(model), X, noise)
     results = certify_checked(model, rows, noise, threats, rule=rule, proof=proof, backend=backend, n_jobs=n_jobs)
     return results[0] if l0 is None or np.ndim(l0) == 0 else results
 
@@ -251,7 +251,7 @@ def distribution(model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str, back
         raise TypeError(
             "`distribution` takes an AdditiveEnsemble: the members of a WeightedVote have laws, the vote has none."
         )
-    rows = np.asarray(_as_rows(model, X, noise), dtype=np.float64)
+    rows = np.asarray(read_rows(model, X, noise), dtype=np.float64)
     packed = pack_terms(model.terms)
     if packed.largest >= MAX_SUPPORT:
         raise ValueError(
@@ -276,7 +276,7 @@ def distribution(model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str, back
     return Distribution(lowest + step * np.arange(n_levels), pmf)
 
 
-def _as_rows(model: Model, X: ArrayLike, noise: Noise | None) -> NDArray[Any]:
+def read_rows(model: Model, X: ArrayLike, noise: Noise | None) -> NDArray[Any]:
     """X as a numeric table that fits the model, finite wherever it must be. Keeps the dtype: blocks convert."""
     refuse_masked(X)
     cells = np.asarray(X)

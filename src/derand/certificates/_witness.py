@@ -49,7 +49,7 @@ def find_witnesses(
     for member in model.members:
         moved = _move_to_worst(member, rows, noise, threat, signs, low, high)
         changing = [term for term in member.terms if term.axes and term.axes[0].feature in may_miss]
-        _change_missing(moved, noise, changing, threat, signs)
+        change_missing(moved, noise, changing, threat, signs)
         found = ~flips & (find_labels(model, moved, noise, rule=rule) != labels)
         witnesses[found], flips = moved[found], flips | found
     return flips, witnesses
@@ -77,7 +77,7 @@ def _move_to_worst(
             else:
                 moved[there, at] = _find_worst_place(noise, axis, term.cell_scores, *column)
     tables = [term for term in member.terms if not term.axes and term.features[0] not in threat.frozen]
-    _change_categories(moved, rows, tables, threat, signs)
+    change_categories(moved, rows, tables, threat, signs)
     return moved
 
 
@@ -157,7 +157,7 @@ def _expect_scores(noise: Noise | None, axis: Axis, scores: IntArray, places: Fl
     return np.asarray(scores[0] + noise.cdf(away) @ np.diff(scores))
 
 
-def _change_categories(
+def change_categories(
     moved: FloatArray, rows: FloatArray, tables: list[Term], threat: Threat, signs: FloatArray
 ) -> None:
     """Give each row its worst categories, as many as may change, those that do most first."""
@@ -177,7 +177,7 @@ def _change_categories(
         moved[chosen, term.features[0]] = codes[chosen, k]
 
 
-def _change_missing(
+def change_missing(
     moved: FloatArray, noise: Noise | None, terms: list[Term], threat: Threat, signs: FloatArray
 ) -> None:
     """Let the numbers go missing, or appear at their worst, that do most so, as many as may.

@@ -27,7 +27,9 @@ from sklearn.utils.validation import (
 )
 
 from derand._arrays import TINY, FloatArray
+from derand.auditing import Audit, audit
 from derand.certificates import (
+    Attacks,
     Certificates,
     Explanation,
     certify_checked,
@@ -37,6 +39,7 @@ from derand.certificates import (
     find_rule,
     place_scores,
 )
+from derand.estimators._attacking import attack_encoded, name_rows
 from derand.estimators._one_label import warn_of_one_label
 from derand.finite import refuse_masked
 from derand.frames import TableEncoding, as_rows, is_frame, take_rows
@@ -401,6 +404,52 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
             threat=self._name_columns(threat or self.default_threat),
         )
         return replace(found, label=self.classes_[found.label])
+
+    def attack(
+        self,
+        X: Any,
+        *,
+        threat: Threat | None = None,
+        rule: str | None = None,
+        noise: Noise | str | None = None,
+        random_state: int = 0,
+    ) -> Attacks:
+        """The smallest change of each row that was found to flip its answer: an upper bound beside `certify`'s radius.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+        threat, rule, noise
+            As for `certify`.
+        random_state : int
+            As for `derand.attack`.
+
+        Returns
+        -------
+        Attacks
+            With labels of `classes_`, and `rows` that `predict` takes: an array, or a pandas frame where the table that
+            the classifier was trained on has names. A category that training did not see stands for all such.
+        """
+        rows = self.encode_rows(X)
+        chosen, asked = self._choose_noise(noise), self._name_columns(threat or self.default_threat)
+        return name_rows(self, attack_encoded(self, rows, chosen, rule or self.rule, asked, random_state))
+
+    def audit(self, X: Any, certificates: Certificates, *, rows: int | None = 200, random_state: int = 0) -> Audit:
+        """Prove what `certify` claimed about these rows once more, by other code, in ball arithmetic.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+            The rows that were certified.
+        certificates : Certificates
+        rows, random_state
+            As for `derand.audit`.
+
+        Returns
+        -------
+        Audit
+        """
+        return audit(self.ensemble_, self.encode_rows(X), certificates, rows=rows, random_state=random_state)
 
     def _name_columns(self, threat: Threat) -> Threat:
         """The threat by numbers of columns and codes of categories, counting in the classifier's units."""

@@ -10,7 +10,7 @@ from derand.frames._columns import ColumnCheck, ColumnUse, check_columns
 from derand.frames._encoding import CategoricalFeatures, TableEncoding
 from derand.frames._files import TableFile, inspect_file, write_batches
 from derand.frames._kinds import Category, ColumnKind, kind_of_arrow_type, kind_of_values
-from derand.frames._matching import Labels, MatchedFile, match_file
+from derand.frames._matching import Labels, MatchedFile, make_unseen, match_file
 from derand.frames._tables import as_rows, is_frame, take_rows
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "is_frame",
     "kind_of_arrow_type",
     "kind_of_values",
+    "make_unseen",
     "match_file",
     "take_rows",
     "write_batches",

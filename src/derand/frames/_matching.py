@@ -151,7 +151,7 @@ class MatchedFile:
             values = rows[:, feature]
             if feature in self.encoding.categories:
                 known = self.encoding.categories[feature]
-                learnt, before, new = set(known), table.column(name).to_pylist(), _make_unseen(known)
+                learnt, before, new = set(known), table.column(name).to_pylist(), make_unseen(known)
                 unseen = [new if own is None or own in learnt else own for own in before]
                 cells = [
                     None if np.isnan(code) else known[int(code)] if code >= 0 else other
@@ -175,7 +175,7 @@ class MatchedFile:
         return np.asarray(self.classes[[codes[value] for value in values]])
 
 
-def _make_unseen(known: tuple[Any, ...]) -> Any:
+def make_unseen(known: tuple[Any, ...]) -> Any:
     """Some value that is not among the categories; None where there is no other."""
     kind = kind_of_values(known)
     if kind is ColumnKind.TEXT:

@@ -1,4 +1,4 @@
-"""From files to files: train or tune on a table, certify a table, report on it. Plain dicts out.
+"""From files to files: train or tune on a table, certify a table, audit that, report on it. Plain dicts out.
 
 Owns the way from a file to a classifier and back to a file, and what is told of it: one file per job, and what they
 share beside them. Must not know the command line or how results are printed, nor how files are read and which columns
@@ -7,6 +7,7 @@ are useful: `derand.frames` does.
 
 from __future__ import annotations
 
+from derand.jobs._auditing import AuditingSummary, audit_file
 from derand.jobs._certifying import CertifyingSummary, certify_file
 from derand.jobs._classifiers import choose_model, require_parameters
 from derand.jobs._reporting import ReportSummary, report_file
@@ -15,12 +16,14 @@ from derand.jobs._training import ColumnSummary, TrainingSummary, train_file
 from derand.jobs._tuning import FileTuningSummary, tune_file
 
 __all__ = [
+    "AuditingSummary",
     "CertifyingSummary",
     "ColumnSummary",
     "FileTuningSummary",
     "ReportSummary",
     "ThreatSummary",
     "TrainingSummary",
+    "audit_file",
     "certify_file",
     "choose_model",
     "report_file",

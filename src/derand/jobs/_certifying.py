@@ -10,11 +10,13 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from derand import __version__
 from derand._arrays import IntArray
 from derand.certificates import Certificates, find_labels
 from derand.files import PathLike, require_writable
@@ -23,6 +25,7 @@ from derand.jobs._classifiers import Classifier, load_classifier
 from derand.jobs._request import Request, ThreatSummary
 from derand.jobs._tally import Tally, TallySummary
 from derand.noise import Noise, as_noise_or_none
+from derand.storage import CertificateRecord, find_record, mark_file, save_record
 from derand.threat import Threat
 
 if TYPE_CHECKING:
@@ -33,6 +36,8 @@ class CertifyingSummary(TallySummary):
     """What `certify_file` read and what it did not, and the results in short."""
 
     output: str
+    record: str
+    """What the certificates are about, for `audit_file`."""
     witness: str | None
     columns_not_used: list[str]
     unseen_categories: dict[str, int]
@@ -109,6 +114,7 @@ def certify_file(
     as_noise_or_none(noise)  # refused before any file is looked at
     inputs = [model, data, *([threat] if threat is not None and not isinstance(threat, Threat) else [])]
     require_writable(output, *inputs)
+    require_writable(find_record(output), *inputs)
     if witness is not None:
         require_writable(witness, *inputs)
         if os.path.realpath(witness) == os.path.realpath(output):
@@ -139,8 +145,10 @@ def certify_file(
             advance(batch.num_rows)
         if not tally.n_rows:
             raise ValueError(f"{data} has a header line but no rows.")
+    record = _write_record(model, data, output, request, proof, tally.n_rows)
     return {
         "output": os.fspath(output),
+        "record": os.fspath(record),
         "witness": None if witness is None else os.fspath(witness),
         "columns_not_used": [name for name in source.file.names if name not in source.kinds],
         "unseen_categories": dict(tally.unseen),
@@ -154,6 +162,15 @@ def certify_file(
         **tally.summarize(),
         "seconds": time.perf_counter() - start,
     }
+
+
+def _write_record(model: PathLike, data: PathLike, output: PathLike, request: Request, proof: str, n_rows: int) -> Path:
+    """Write what the certificates are about beside them."""
+    path = find_record(output)
+    model_mark, data_mark, output_mark = (mark_file(one) for one in (model, data, output))
+    asked = (request.rule, proof, request.noise, request.resolved)
+    save_record(CertificateRecord(__version__, model_mark, data_mark, output_mark, n_rows, *asked), path)
+    return path
 
 
 def _list_results(certificates: Certificates, first_row: int) -> dict[str, NDArray[Any]]:

@@ -39,6 +39,8 @@ class Classifier(Protocol):
         self, X: object, *, threat: Threat, rule: str | None, proof: str, noise: Noise | str | None
     ) -> Certificates: ...
 
+    def encode_rows(self, X: object) -> FloatArray: ...
+
     def certify_encoded(
         self,
         rows: FloatArray,

@@ -7,6 +7,7 @@ Must not know noise, kernels or training. Other rooms ask a model or a term for 
 
 from derand.model._additive import AdditiveEnsemble
 from derand.model._base import Contrast, Model, as_model, is_model
+from derand.model._coarsen import coarsen
 from derand.model._decision import DECISIONS, Decision, Threshold
 from derand.model._quantize import CategoryShape, Shape
 from derand.model._terms import MAX_SCORE, TERMS, Axis, CategoryTable, StepFunction, Term
@@ -29,5 +30,6 @@ __all__ = [
     "Threshold",
     "WeightedVote",
     "as_model",
+    "coarsen",
     "is_model",
 ]

@@ -14,7 +14,7 @@ from derand._arrays import FloatArray, IntArray
 from derand.certificates import Distribution, distribution
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
-from derand.report._attack import summarize_attack
+from derand.report._attack import summarize_attacks
 from derand.report._features import Pushes, rank_terms
 from derand.report._inputs import Inputs
 from derand.report._types import LAW_HEIGHT, BinnedLaw, Law, LawAxis, Row, RowFacts, RowPushes, Rows, Scale
@@ -64,7 +64,8 @@ def summarize_rows(inputs: Inputs, scale: Scale, limit: int, n_explained: int, s
         "law_axis": axis,
         "table": table,
         "explained": [
-            {"at": at, "attack": summarize_attack(inputs, row)} for at, row in enumerate(chosen[:n_explained].tolist())
+            {"at": at, "attack": found}
+            for at, found in enumerate(summarize_attacks(inputs, chosen[:n_explained].tolist()))
         ],
     }
 

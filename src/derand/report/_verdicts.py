@@ -56,20 +56,24 @@ def _say_verdicts(count: VerdictCount) -> str:
 
 
 def describe_witness(inputs: Inputs, row: int) -> Witness:
-    """The witness of a row that flips, its columns from the largest move in units to the smallest; categories and
-    numbers that go missing or appear come first."""
+    """The witness of a row that flips."""
     plain = inputs.plain
     assert plain.witness is not None  # limits alone
     classes = plain.classes.tolist()
-    before, after = inputs.matrix[row], plain.witness[row]
-    differ = np.flatnonzero(~((before == after) | (np.isnan(before) & np.isnan(after))))
-    order = sorted(differ.tolist(), key=lambda at: -_measure(inputs, before, after, at))
     return {
         "row": row + 1,
         "label": str(plain.label[row]),
         "other": str(classes[1 - classes.index(plain.label[row])]),
-        "changes": [_describe_change(inputs, before, after, feature) for feature in order],
+        "changes": list_changes(inputs, inputs.matrix[row], plain.witness[row]),
     }
+
+
+def list_changes(inputs: Inputs, before: FloatArray, after: FloatArray) -> list[WitnessChange]:
+    """Columns of a row that differ, from the largest move in units to the smallest; categories and numbers that go
+    missing or appear come first."""
+    differ = np.flatnonzero(~((before == after) | (np.isnan(before) & np.isnan(after))))
+    order = sorted(differ.tolist(), key=lambda at: -_measure(inputs, before, after, at))
+    return [_describe_change(inputs, before, after, feature) for feature in order]
 
 
 def _measure(inputs: Inputs, before: FloatArray, after: FloatArray, feature: int) -> float:

@@ -21,8 +21,19 @@ from derand.model import is_model
 from derand.storage._classifiers import build_classifier, describe_classifier, list_estimators
 from derand.storage._document import SCHEMA, check_size, open_document, parse_document, write_document
 from derand.storage._models import MODEL_BUILDERS, describe_model
+from derand.storage._records import CertificateRecord, find_record, load_record, mark_file, save_record
 
-__all__ = ["MAX_BYTES", "SCHEMA", "load", "save"]
+__all__ = [
+    "MAX_BYTES",
+    "SCHEMA",
+    "CertificateRecord",
+    "find_record",
+    "load",
+    "load_record",
+    "mark_file",
+    "save",
+    "save_record",
+]
 
 MAX_BYTES = 2**26
 """Largest file that is written or read, 64 MiB: some two million cells."""

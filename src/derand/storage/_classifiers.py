@@ -297,11 +297,11 @@ def _describe_dict(value: dict[Any, Any], name: str) -> list[list[Any]]:
     return [[_describe_value(key, name), _describe_value(item, name)] for key, item in value.items()]
 
 
-def _describe_threat(threat: Threat, name: str) -> dict[str, Any]:
+def describe_threat(threat: Threat, name: str) -> dict[str, Any]:
     return {one.name: _describe_value(getattr(threat, one.name), name) for one in dataclasses.fields(threat)}
 
 
-def _build_threat(field: Field) -> Threat:
+def build_threat(field: Field) -> Threat:
     """A threat by its fields; those that later releases added may be missing."""
     known = [one.name for one in dataclasses.fields(Threat)]
     given = [name for name in known if isinstance(field.value, dict) and name in field.value]
@@ -319,7 +319,7 @@ _BUILDERS: Mapping[str, Callable[[Field], Any]] = {
     "dict": _build_dict,
     "array": _build_array,
     "noise": build_noise,
-    "threat": _build_threat,
+    "threat": build_threat,
 }
 
 _DESCRIBERS: Mapping[type, tuple[str, Callable[[Any, str], Any]]] = {
@@ -328,5 +328,5 @@ _DESCRIBERS: Mapping[type, tuple[str, Callable[[Any, str], Any]]] = {
     dict: ("dict", _describe_dict),
     np.ndarray: ("array", _describe_array),
     Noise: ("noise", lambda value, _: describe_noise(value)),
-    Threat: ("threat", _describe_threat),
+    Threat: ("threat", describe_threat),
 }

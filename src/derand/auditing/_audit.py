@@ -1,0 +1,262 @@
+"""The audit: every claim of some certificates proven again from the model alone, row by row.
+
+Owns `audit`: which rows are looked at, what a certificate claims, and the verdicts. Must not know how a claim is
+proven, nor files.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from derand._arrays import FloatArray, Frozen, IntArray, freeze
+from derand.auditing._balls import require_flint
+from derand.auditing._machine import MachineCheck, check_machine, find_failed
+from derand.auditing._proofs import RowProof, prove_vote, weigh_labels
+from derand.certificates import Certificates
+from derand.model import AdditiveEnsemble, Model, as_model
+
+PROVEN, NOT_PROVEN = "proven", "not proven"
+_HALVINGS = 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Audit(Frozen):
+    """What an audit found, for each row that it looked at.
+
+    Attributes
+    ----------
+    row : array of integers, shape (n,)
+        Which rows of the table, from 0.
+    claimed : array of shape (n,)
+        The radius that the certificate claims; without a norm infinite where the label is claimed to hold.
+    proven : array of shape (n,)
+        A radius that the audit proved: the claimed one, or the largest that it could prove instead.
+    verdict : array of str, shape (n,)
+        "proven", or "not proven" where any claim about the row is not.
+    claim : array of str, shape (n,)
+        Which claim is not proven: "label", "failure", "radius" or "witness"; empty where all are.
+    seconds : array of shape (n,)
+        What the proofs of each row took.
+    machine : tuple of MachineCheck
+        Tests of the arithmetic of this machine.
+    n_rows : int
+        Of the table.
+    """
+
+    row: IntArray
+    claimed: FloatArray
+    proven: FloatArray
+    verdict: NDArray[np.str_]
+    claim: NDArray[np.str_]
+    seconds: FloatArray
+    machine: tuple[MachineCheck, ...]
+    n_rows: int
+
+    def __post_init__(self) -> None:
+        for name in ("row", "claimed", "proven", "verdict", "claim", "seconds"):
+            object.__setattr__(self, name, freeze(np.asarray(getattr(self, name)).view()))
+
+    @property
+    def passed(self) -> bool:
+        """Whether every claim was proven, on a machine that passed its tests."""
+        return bool((self.verdict == PROVEN).all()) and not find_failed(self.machine)
+
+    def __len__(self) -> int:
+        return int(self.row.size)
+
+    def __repr__(self) -> str:
+        held = int((self.verdict == PROVEN).sum())
+        machine = "" if not find_failed(self.machine) else ", on a machine that failed its tests"
+        return f"<Audit: {held} of {len(self)} rows proven, out of a table of {self.n_rows}{machine}>"
+
+    def to_pandas(self) -> Any:
+        """A pandas frame with the columns row, claimed, proven, verdict, claim and seconds."""
+        import pandas as pd
+
+        names = ("row", "claimed", "proven", "verdict", "claim", "seconds")
+        return pd.DataFrame({name: getattr(self, name) for name in names})
+
+
+def audit(
+    model: Model,
+    X: ArrayLike,
+    certificates: Certificates,
+    *,
+    rows: int | None = 200,
+    random_state: int = 0,
+) -> Audit:
+    """Prove what certificates claim once more, from the model alone, in ball arithmetic and whole numbers.
+
+    It shares no code with the kernels: masses are summed in whole numbers, worst cases are found by subdivision, and
+    every comparison holds for all numbers that a ball stands for. It takes milliseconds a row for small models, and up
+    to seconds for large ones. Needs python-flint (`derand[audit]`).
+
+    Parameters
+    ----------
+    model : AdditiveEnsemble or WeightedVote
+    X : array-like of shape (n_rows, n_features)
+        The rows that were certified, as the model reads them.
+    certificates : Certificates
+        What is claimed about them.
+    rows : int or None
+        How many rows to look at: all where there are no more, else as many at random. None is all.
+    random_state : int
+        Which ones.
+
+    Returns
+    -------
+    Audit
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from derand import AdditiveEnsemble, audit, certify
+    >>> model = AdditiveEnsemble.from_stumps([0], [0.5], [0.1], [0.9], n_features=1)
+    >>> X = [[0.0], [2.0]]
+    >>> certificates = certify(model, X, "gaussian:0.25")
+    >>> audit(model, X, certificates).verdict.tolist()
+    ['proven', 'proven']
+
+    A radius that is 0.1 % too large is found:
+
+    >>> forged = replace(certificates, radius=certificates.radius * 1.001)
+    >>> audit(model, X, forged).verdict.tolist()
+    ['not proven', 'not proven']
+    """
+    table = _as_table(as_model(model), X, certificates)
+    chosen = choose_rows(len(certificates), rows, random_state)
+    found = audit_rows(model, table[chosen], certificates[chosen])
+    return replace(found, row=chosen, n_rows=len(certificates))
+
+
+def audit_rows(
+    model: Model, rows: FloatArray, certificates: Certificates, advance: Callable[[int], None] = lambda rows: None
+) -> Audit:
+    """`audit` of all rows of a table that was checked already; `advance` is called after each one."""
+    require_flint()
+    machine = tuple(check_machine())
+    found: list[tuple[str, float, float]] = []
+    shared: _Shared = {member: {} for member in model.members}
+    for at in range(len(certificates)):
+        found.append(_audit_row(model, rows[at], certificates, at, shared))
+        advance(1)
+    claims = [claim for claim, _, _ in found]
+    return Audit(
+        row=np.arange(len(certificates)),
+        claimed=certificates.radius,
+        proven=np.array([proven for _, proven, _ in found], dtype=np.float64),
+        verdict=np.array([NOT_PROVEN if claim else PROVEN for claim in claims], dtype=np.str_),
+        claim=np.array(claims, dtype=np.str_),
+        seconds=np.array([seconds for _, _, seconds in found], dtype=np.float64),
+        machine=machine,
+        n_rows=len(certificates),
+    )
+
+
+def _as_table(model: Model, X: ArrayLike, certificates: Certificates) -> FloatArray:
+    if not isinstance(certificates, Certificates):
+        raise TypeError(f"`certificates` must be Certificates, as `certify` returns them, got {certificates!r}.")
+    table = np.asarray(X, dtype=np.float64)
+    if table.shape != (len(certificates), model.n_features):
+        raise ValueError(
+            f"`X` must hold the {len(certificates)} rows that `certificates` are about, {model.n_features} columns "
+            f"each, got shape {table.shape}."
+        )
+    return table
+
+
+def choose_rows(n_rows: int, wanted: int | None, random_state: int) -> IntArray:
+    """Which rows of a table are looked at: all, or so many at random, in order."""
+    if wanted is not None and (isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 1):
+        raise ValueError(f"`rows` must be a number of rows, 1 or larger, or None for all, got {wanted!r}.")
+    if wanted is None or wanted >= n_rows:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(random_state).choice(n_rows, size=int(wanted), replace=False))
+
+
+_Shared = dict[AdditiveEnsemble, dict[Any, Any]]
+"""What proofs of one row leave for those of the next."""
+
+
+def _audit_row(
+    model: Model, row: FloatArray, certificates: Certificates, at: int, shared: _Shared
+) -> tuple[str, float, float]:
+    """Which claim about a row is not proven, if any; a radius that is; and what it took."""
+    start = time.perf_counter()
+    claims = _RowClaims(model, row, certificates, at, shared)
+    failed = claims.find_failed()
+    radius = claims.radius if failed != "radius" else claims.find_radius()
+    return failed, radius, time.perf_counter() - start
+
+
+class _RowClaims:
+    """What a certificate claims about one row, to be proven."""
+
+    def __init__(self, model: Model, row: FloatArray, certificates: Certificates, at: int, shared: _Shared) -> None:
+        self._model, self._certificates, self._at, self._shared = model, certificates, at, shared
+        self.radius = float(certificates.radius[at])
+        codes = np.flatnonzero(certificates.classes == certificates.label[at])
+        self._label = int(codes[0]) if codes.size else -1
+        self._proofs = self._prove(row)
+
+    def _prove(self, row: FloatArray) -> dict[AdditiveEnsemble, RowProof]:
+        one = self._certificates
+        asked = (row, one.noise, one.rule, one.threat)
+        return {member: RowProof(member, *asked, self._shared[member]) for member in self._model.members}
+
+    def find_failed(self) -> str:
+        """The first claim that is not proven; empty where all are."""
+        if self._label < 0:
+            return "label"
+        holds = self.radius > 0 and self.holds(self.radius)  # which proves the label, too
+        if not holds and not self._is_label(self._label, self._proofs):
+            return "label"
+        if not self._holds_failure():
+            return "failure"
+        if not holds and self.radius != 0:
+            return "radius"
+        return "" if self._holds_witness() else "witness"
+
+    def holds(self, radius: float) -> bool:
+        """Whether the label is proven to hold within a radius, by the proof that the certificate names."""
+        proof = None if self._model.weights is not None else str(self._certificates.proof[self._at])
+
+        def prove(member: AdditiveEnsemble, label: int) -> bool:
+            return self._proofs[member].holds(label, radius, proof)
+
+        return prove_vote(self._model, prove, self._label)
+
+    def find_radius(self) -> float:
+        """The largest radius that is proven, to four digits or so; 0 where none is."""
+        low, high = 0.0, self.radius
+        if not math.isfinite(high) or high <= 0:
+            return 0.0
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self.holds(middle) else (low, middle)
+        return low
+
+    def _is_label(self, label: int, proofs: dict[AdditiveEnsemble, RowProof]) -> bool:
+        return weigh_labels(self._model, lambda member, own: proofs[member].is_label(own), label)
+
+    def _holds_failure(self) -> bool:
+        """Whether the failing mass is no larger than claimed; votes of ensembles and the rule "mean" claim none."""
+        failure = float(self._certificates.failure[self._at])
+        if math.isnan(failure) or failure >= 1:
+            return True
+        (proof,) = self._proofs.values()
+        return proof.proves_failure(self._label, failure)
+
+    def _holds_witness(self) -> bool:
+        """Whether a change that is said to flip the label does so, within the limits."""
+        one = self._certificates
+        if one.flips is None or one.witness is None or not one.flips[self._at]:
+            return True
+        return self._is_label(1 - self._label, self._prove(np.asarray(one.witness[self._at])))

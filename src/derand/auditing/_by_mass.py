@@ -1,0 +1,162 @@
+"""The vote by its failing mass: what the share of noisy copies on the other side proves (docs/theory.md, section 1).
+
+Owns the masses of a row for all that may go missing, what they prove in the threat's norm and units, and how many bits
+that takes. Must not know worst cases.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from derand.auditing._balls import Ball, as_ball, use_bits
+from derand.auditing._claim import Claim, Move
+from derand.auditing._masses import bound_mass
+from derand.auditing._sides import Function, Side, round_to
+
+_BITS = (64, 128, 256)
+_MOST_SETS = 1000
+
+
+class MassProof:
+    """What the failing mass of a row proves.
+
+    Parameters
+    ----------
+    claim : Claim
+    """
+
+    def __init__(self, claim: Claim) -> None:
+        self._claim = claim
+        self._known: dict[tuple[int, bool, int], Ball] = {}
+
+    def proves_failure(self, label: int, failure: float) -> bool:
+        """Whether the failing mass is proven to be at most this."""
+        return self._try_bits(label, lambda mass: bool(mass <= as_ball(failure)))
+
+    def holds(self, label: int, radius: float) -> bool:
+        """Whether it proves the radius, in the threat's norm and units."""
+        if self._can_never_fail(label):
+            return True
+        noise, band = self._claim.ball_noise, self._claim.band
+
+        def proves(mass: Ball) -> bool:
+            distance = self._carry_over(label, radius)
+            return distance is not None and noise.proves(mass, distance, as_ball(band))
+
+        return self._try_bits(label, proves)
+
+    def _can_never_fail(self, label: int) -> bool:
+        """Whether the sum is above the cut in whatever cells noise puts the numbers. A mass of 0 does not say so: under
+        bounded noise a change can bring cells into reach."""
+        sides = self._vary(self._claim.read_side(label))
+        return all(self._find_least(side) > side.cut + self._claim.grid_error for side in sides)
+
+    def _find_least(self, side: Side) -> int:
+        least = (
+            min(_round_turned(score, self._claim.grid, side.is_one) for score in one.scores) for one in side.functions
+        )
+        return sum(least)
+
+    def is_label(self, label: int) -> bool:
+        """Whether the row's own label is this, or too near a tie for the program to tell; an exact tie is class 0."""
+        mass = self._bound(1, False, _BITS[1])
+        with use_bits(_BITS[1]):
+            if label:
+                return bool(mass.upper() < 0.5)
+            return not mass.upper() < 0.5 - 2 * as_ball(self._claim.band)
+
+    def _try_bits(self, label: int, proves: Callable[[Ball], bool]) -> bool:
+        """Whether the failing mass proves something, with ever more bits while these make a difference."""
+        before = None
+        for bits in _BITS:
+            mass = self._bound(label, True, bits)
+            with use_bits(bits + 64):
+                if proves(mass):
+                    return True
+                almost = 1 - as_ball(2.0) ** -20
+                if before is not None and before * almost < mass and not proves(mass * almost):
+                    return False
+                before = mass
+        return False
+
+    def _bound(self, label: int, changes: bool, bits: int) -> Ball:
+        """An upper bound of the failing mass; with changes the worst of all that may go missing or appear."""
+        key = (label, changes, bits)
+        if key not in self._known:
+            side = self._claim.read_side(label, changes=changes)
+            sides = self._vary(side) if changes else [side]
+            moved = self._claim.grid_error if changes else 0
+            with use_bits(bits + 64):
+                worst = as_ball(0.0)
+                for one in sides:
+                    worst = worst.max(self._bound_side(one, moved, bits).upper())
+            self._known[key] = worst
+        return self._known[key]
+
+    def _bound_side(self, side: Side, moved: int, bits: int) -> Ball:
+        grid, terms = self._claim.grid, []
+        for one in side.functions:
+            scores = [_round_turned(score, grid, side.is_one) for score in one.scores]
+            terms.append((scores, self._claim.ball_noise.list_cells(one.x, one.edges, one.feature)))
+        return bound_mass(terms, side.cut + moved, bits)
+
+    def _vary(self, side: Side) -> list[Side]:
+        """The side after every change of numbers that may go missing or appear, or one that is worse than all."""
+        budget = min(self._claim.threat.missing_budget, len(side.gaps))
+        n_sets = sum(math.comb(len(side.gaps), size) for size in range(1, budget + 1))
+        if n_sets > _MOST_SETS:
+            falls = sorted((_find_largest_fall(one) for one in side.gaps), reverse=True)
+            return [Side(side.functions, (), side.cut + sum(falls[:budget]), side.is_one)]
+        sets = itertools.chain.from_iterable(itertools.combinations(side.gaps, size) for size in range(budget + 1))
+        return [side.vary(chosen) for chosen in sets]
+
+    def _carry_over(self, label: int, radius: float) -> Ball | None:
+        """The distance, in the noise's norm and units, that changes within the threat do not exceed; None for none."""
+        noise, threat = self._claim.ball_noise, self._claim.threat
+        functions = self._claim.read_side(label).functions
+        moves = self._claim.list_moves(functions)
+        free = [(one, move) for one, move in zip(functions, moves, strict=True) if move.is_free]
+        if not free:
+            return as_ball(0.0)
+        norm = threat.ball_norm
+        if norm is None:
+            return self._find_corner(free)
+        if norm == 0 or math.isinf(radius):
+            return None
+        ratios = [as_ball(move.unit / noise.unit_of(one.feature)) for one, move in free]
+        power = Fraction(1, noise.norm) - (Fraction(0) if math.isinf(norm) else 1 / Fraction(norm))
+        if power <= 0:
+            stretch = ratios[0]
+            for ratio in ratios[1:]:
+                stretch = stretch.max(ratio)
+        else:  # Hoelder's inequality for three norms
+            total = sum((ratio ** as_ball(1 / power) for ratio in ratios), as_ball(0.0))
+            stretch = total ** as_ball(power)
+        return as_ball(radius) * stretch
+
+    def _find_corner(self, free: Sequence[tuple[Function, Move]]) -> Ball | None:
+        """How far away the farthest corner of all limits is."""
+        noise, total = self._claim.ball_noise, as_ball(0.0)
+        for one, move in free:
+            if math.isinf(move.low) or math.isinf(move.high):
+                return None
+            x = Fraction(one.x)
+            far = max(x - Fraction(move.low), Fraction(move.high) - x) / noise.unit_of(one.feature)
+            total += as_ball(far) ** noise.norm
+        return total if noise.norm == 1 else total.sqrt()
+
+
+def _round_turned(score: int, grid: int, is_one: bool) -> int:
+    """A score as the program rounds it for a law on a coarser grid, before it is turned for class 0."""
+    if grid == 1:
+        return score
+    return grid * (round_to(score, grid) if is_one else -round_to(-score, grid))
+
+
+def _find_largest_fall(one: Function) -> int:
+    """What a number that goes missing, or appears, can take off in whatever cell noise has put it."""
+    assert one.missing is not None
+    return max(one.missing - min(one.scores) if one.is_gap else max(one.scores) - one.missing, 0)

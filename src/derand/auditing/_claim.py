@@ -1,0 +1,136 @@
+"""What is asked about one row by one sum: the sum, the row, noise and threat, and what each number may become.
+
+Owns the way from a threat to how far a number may move. Must not know proofs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from derand._arrays import FloatArray
+from derand.auditing._balls import BallNoise, as_ball_noise
+from derand.auditing._sides import Function, Side, coarsen, find_mean_error, find_tie_band, read_side
+from derand.model import Contrast
+from derand.noise import Noise
+from derand.threat import Threat
+
+_MOST_PLACES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """How a number may move.
+
+    Attributes
+    ----------
+    low, high : float
+        Between which ends.
+    unit : Fraction
+        What counts as a distance of 1.
+    places : tuple of float or None
+        All that it may become, the row's own included, where it moves by whole steps; else None.
+    """
+
+    low: float
+    high: float
+    unit: Fraction
+    places: tuple[float, ...] | None = None
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it may move at all."""
+        return self.low < self.high
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a claim about a row is about.
+
+    Parameters
+    ----------
+    contrast : Contrast
+    row : array of shape (n_features,)
+    noise : Noise or None
+    rule : str
+    threat : Threat
+        Resolved.
+    shared : dict
+        What proofs of other rows of the same sum left for this one.
+    """
+
+    contrast: Contrast
+    row: FloatArray
+    noise: Noise | None
+    rule: str
+    threat: Threat
+    shared: dict[Any, Any] = field(default_factory=dict)
+
+    @cached_property
+    def ball_noise(self) -> BallNoise:
+        """The noise in balls."""
+        assert self.noise is not None  # rules that need none do not ask
+        return as_ball_noise(self.noise)
+
+    @cached_property
+    def grid(self) -> int:
+        """On which the program sums the law: 1 where it can afford the scores as they are."""
+        return coarsen(self.contrast)[0]
+
+    @cached_property
+    def grid_error(self) -> int:
+        """How far that grid moves a sum at most."""
+        return coarsen(self.contrast)[1]
+
+    @cached_property
+    def band(self) -> float:
+        """By how much a mass near 1/2 that the program computes may exceed the true one."""
+        return find_tie_band(self.contrast, self.grid)
+
+    @cached_property
+    def mean_error(self) -> Fraction:
+        """By how much an expected score that the program computes may be off."""
+        return Fraction(find_mean_error(self.contrast))
+
+    def read_side(self, label: int, *, changes: bool = True) -> Side:
+        """What it takes for a label to hold."""
+        return read_side(self.contrast, self.row.tolist(), label, self.threat, changes=changes)
+
+    def list_moves(self, functions: Sequence[Function]) -> list[Move]:
+        """How the numbers of some functions may move."""
+        columns = [one.feature for one in functions]
+        low, high = self.threat.find_box(self.row[None], columns)
+        steps, units = self.threat.steps_of(self.row.size), self.threat.units_of(self.row.size)
+        moves = []
+        for one in functions:
+            at, places = one.feature, None
+            ends = float(low[0, at]), float(high[0, at])
+            if steps[at]:
+                edges = one.edges if self.noise is None else None
+                places = _list_places(one.x, float(steps[at]), *ends, edges)
+            moves.append(Move(*ends, Fraction(float(units[at])), places))
+        return moves
+
+
+def _list_places(
+    x: float, step: float, low: float, high: float, edges: Sequence[float] | None
+) -> tuple[float, ...] | None:
+    """What a number becomes by whole steps, its own value included: without noise beside each edge, else everything.
+
+    None where there are too many, or infinitely many: then it may become anything between the ends.
+    """
+    if edges is None:
+        if not (math.isfinite(low) and math.isfinite(high)) or (high - low) / step > _MOST_PLACES:
+            return None
+        counts = set(range(math.floor((low - x) / step) - 1, math.ceil((high - x) / step) + 2))
+    else:
+        far = [(edge - x) / step for edge in edges]
+        if any(abs(count) > 2**52 for count in far):
+            return None
+        counts = {round(count) + more for count in far for more in range(-2, 3)}
+    places = {x + count * step for count in counts}
+    return tuple(sorted({x} | {z for z in places if low <= z <= high}))

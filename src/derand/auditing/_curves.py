@@ -1,0 +1,200 @@
+"""A function under noise, in balls: its value anywhere, and a proven lower bound of its least value on an interval.
+
+The least value is found by subdivision: an interval is cut in two until what the function can bend between its ends is
+less than what is asked for. Owns this search. Must not know models, labels or thresholds.
+"""
+
+from __future__ import annotations
+
+import bisect
+import heapq
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from derand.auditing._balls import Ball, BallNoise, as_ball, float_below
+from derand.auditing._sides import Function
+
+BITS = 80
+"""Of the balls: more than the doubles have to which bounds are rounded in the end."""
+_MOST_CUTS = 20_000
+_WIDER = 1 + 1e-12
+
+
+class Lowest(NamedTuple):
+    """The least value of a function on an interval."""
+
+    bound: float
+    """Proven: nowhere on the interval is it smaller."""
+    place: float
+    """Where it is least, of all places that were looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a move costs: `rate * |distance / unit| ** power`."""
+
+    rate: float
+    power: int
+    x: float
+    unit: Fraction
+
+    def at(self, z: float) -> Ball:
+        """The price of moving to z."""
+        distance = (as_ball(z) - as_ball(self.x)) / as_ball(self.unit)
+        return as_ball(self.rate) * (abs(distance) if self.power == 1 else distance * distance)
+
+    @property
+    def bend(self) -> float:
+        """How much it bends, rounded upward; where the power is 1 it has a kink at x alone."""
+        return 2 * self.rate / float(self.unit) ** 2 * _WIDER if self.power == 2 else 0.0
+
+
+class Curve:
+    """The expected score of a function of one number under noise, as the number moves.
+
+    What it is anywhere is kept: all rows of a table ask for it, and intervals are cut at the same places.
+
+    Parameters
+    ----------
+    function : Function
+        Whatever its number is.
+    noise : BallNoise
+    cap : int or None
+        Scores are cut off so far above the least one.
+    """
+
+    def __init__(self, function: Function, noise: BallNoise, cap: int | None = None) -> None:
+        lowest = min(function.scores)
+        scores = function.scores if cap is None else tuple(min(score, lowest + cap) for score in function.scores)
+        self.edges, self.scores, self._noise = function.edges, scores, noise
+        self._jumps = [after - before for before, after in itertools.pairwise(scores)]
+        self.variation = float(sum(map(abs, self._jumps)))
+        self.range = max(scores) - lowest
+        self._exact = noise.scale_of(function.feature)
+        self._inverse, self.scale = as_ball(1 / self._exact), float(self._exact)
+        self._places = [as_ball(edge) for edge in self.edges]
+        self._cuts, self._heights = np.array(self.edges), np.abs(np.array(self._jumps, dtype=np.float64))
+        beyond = as_ball(noise.tail * self.variation)
+        self._beyond = beyond.union(-beyond)
+        self._known: dict[float, Ball] = {}
+
+    def value(self, z: float) -> Ball:
+        """The expected score at z. Edges that the noise hardly reaches count as passed, or not, up to its tail."""
+        if z not in self._known:
+            far = self._noise.reach * self.scale * 1.01
+            first, last = bisect.bisect_left(self.edges, z - far), bisect.bisect_right(self.edges, z + far)
+            own, total = as_ball(z), as_ball(float(self.scores[first]))
+            for at in range(first, last):
+                if self._jumps[at]:
+                    total += self._jumps[at] * self._noise.share_below((own - self._places[at]) * self._inverse)
+            self._known[z] = total + self._beyond
+        return self._known[z]
+
+    def bend_between(self, low: float, high: float) -> float:
+        """How much it bends between two places at most, rounded upward: edges count the less the farther they are."""
+        if not self._noise.most_bend:
+            return 0.0
+        away = np.maximum(np.maximum(low - self._cuts, self._cuts - high), 0.0) / self.scale * 0.999999
+        total = float(self._heights @ self._noise.bend_at(away))
+        return min(total, self._noise.most_bend * self.range) / self.scale**2 * _WIDER
+
+    def list_kinks(self) -> list[float]:
+        """Doubles on both sides of each kink."""
+        exact = [Fraction(edge) + Fraction(kink) * self._exact for kink in self._noise.kinks for edge in self.edges]
+        return [end for z in map(float, exact) for end in (z - 4 * math.ulp(z), z + 4 * math.ulp(z))]
+
+    def find_lowest(self, x: float, low: float, high: float, price: Price | None, tolerance: float) -> Lowest:
+        """The least value, with the price of moving there, between two places, infinite ones included.
+
+        Parameters
+        ----------
+        x : float
+            The row's own place, between them.
+        low, high : float
+        price : Price or None
+        tolerance : float
+            By how much the bound may be below.
+        """
+        first, last = self._find_core(x, low, high, price)
+        places = self._list_places(first, last, x)
+        values = [self._bound(z, price) for z in places]
+        best, at = min(zip(values, places, strict=True))
+        floor = best
+        heap: list[tuple[float, float, float, float, float]] = []
+        for pair in zip(places, places[1:], values, values[1:], strict=False):
+            if first <= pair[0] and pair[1] <= last:
+                heapq.heappush(heap, (self._bound_between(*pair, price), *pair))
+        for _ in range(_MOST_CUTS):
+            if not heap or heap[0][0] >= best - tolerance:
+                break
+            _, left, right, below, above = heapq.heappop(heap)
+            z = _cut(left, right)
+            if not left < z < right:
+                floor = min(floor, self._bound_between(left, right, below, above, price))
+                continue
+            value = self._bound(z, price)
+            if value < best:
+                best, at = value, z
+            for pair in ((left, z, below, value), (z, right, value, above)):
+                heapq.heappush(heap, (self._bound_between(*pair, price), *pair))
+        floor = min(floor, best, *(entry[0] for entry in heap[:1]))
+        return Lowest(floor - 4 * self._noise.tail * self.variation, at)
+
+    def find_lowest_of(self, places: Sequence[float], price: Price | None) -> Lowest:
+        """The least value, with the price of moving there, of some places."""
+        bound, place = min((self._bound(z, price), z) for z in places)
+        return Lowest(bound, place)
+
+    def _bound(self, z: float, price: Price | None) -> float:
+        return float_below(self.value(z) if price is None else self.value(z) + price.at(z))
+
+    def _find_core(self, x: float, low: float, high: float, price: Price | None) -> tuple[float, float]:
+        """Outside of these ends nothing is less than at them or at the row's own place, up to the noise's tail.
+
+        Beyond all edges, where the noise hardly reaches any, the function is constant, and a price only grows with the
+        distance; and where the price alone exceeds what moving can save, nothing is least.
+        """
+        far = self._noise.reach * self.scale * 1.01
+        ends = [self.edges[0] - far, self.edges[-1] + far]
+        if price is not None:
+            saved = (float(self.range) / price.rate) ** (1 / price.power) * float(price.unit) * 1.001
+            ends = [max(ends[0], x - saved), min(ends[1], x + saved)]
+        return max(low, min(ends[0], high)), min(high, max(ends[1], low))
+
+    def _list_places(self, first: float, last: float, own: float) -> list[float]:
+        """Where to begin: the ends, the row's own place, and kinks."""
+        places = {first, last, own} | {z for z in self.list_kinks() if first < z < last}
+        if not self._noise.kinks:  # pieces as wide as the noise, so that few edges count for how much each one bends
+            width = 2.0 ** math.ceil(
+                math.log2(max(2 * self.scale, (last - first) / 64, math.ulp(last), math.ulp(first)))
+            )
+            count = math.ceil((last - first) / width)
+            places |= {z for k in range(count + 1) if first < (z := (math.floor(first / width) + k) * width) < last}
+        return sorted(places)
+
+    def _bound_between(self, left: float, right: float, below: float, above: float, price: Price | None) -> float:
+        """A lower bound between two places from lower bounds there: no parabola that bends so much lies lower."""
+        width = (right - left) * _WIDER
+        least = min(below, above)
+        if self._noise.kinks and width <= 32 * max(math.ulp(left), math.ulp(right)):
+            return least - self.variation / self.scale * width  # may hold a kink: its slope is bounded
+        bend = self.bend_between(left, right) + (0.0 if price is None else price.bend)
+        sag = bend * width * width
+        if not sag:
+            return least
+        share = max(0.0, 0.5 - abs(above - below) / sag) * _WIDER
+        return least - 0.5 * sag * share * share * _WIDER - 1e-15 * (abs(below) + abs(above))
+
+
+def _cut(left: float, right: float) -> float:
+    """A place near the middle of an interval, a round number in binary digits, so that others cut there, too."""
+    width = 2.0 ** (math.frexp(right - left)[1] - 3) if right > left else 0.0
+    middle = left + 0.5 * (right - left)
+    rounded = math.floor(middle / width + 0.5) * width if width else middle
+    return rounded if left < rounded < right else middle

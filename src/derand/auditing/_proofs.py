@@ -1,0 +1,99 @@
+"""From a claim about one row to the proofs of its rule, and from members to a vote of ensembles.
+
+Owns which proof a rule has. Must not know how any of them works, nor tables or files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from derand._arrays import FloatArray
+from derand.auditing._by_mass import MassProof
+from derand.auditing._by_worst import holds_by_mean, holds_by_vote, is_mean_label
+from derand.auditing._claim import Claim
+from derand.model import AdditiveEnsemble, Model
+from derand.noise import Noise
+from derand.threat import Threat
+
+
+class RowProof:
+    """What can be proven about a row by one sum.
+
+    Parameters
+    ----------
+    member : AdditiveEnsemble
+    row : array of shape (n_features,)
+    noise : Noise or None
+    rule : str
+    threat : Threat
+        Resolved.
+    shared : dict
+        What other rows of the same sum left.
+    """
+
+    def __init__(
+        self,
+        member: AdditiveEnsemble,
+        row: FloatArray,
+        noise: Noise | None,
+        rule: str,
+        threat: Threat,
+        shared: dict[Any, Any],
+    ) -> None:
+        (contrast,) = member.contrasts()
+        self._claim = Claim(contrast, row, noise, rule, threat, shared)
+        self._mass = MassProof(self._claim)
+
+    def holds(self, label: int, radius: float, proof: str | None = None) -> bool:
+        """Whether the label, 0 or 1, is proven to hold within the radius; for a vote by the claimed proof, if any."""
+        if self._claim.rule == "mean":
+            return holds_by_mean(self._claim, label, radius)
+        if proof != "dual" and self._mass.holds(label, radius):
+            return True
+        return proof != "paper" and holds_by_vote(self._claim, label, radius)
+
+    def is_label(self, label: int) -> bool:
+        """Whether the row's own label is this, or too near a tie for the program to tell."""
+        return is_mean_label(self._claim, label) if self._claim.rule == "mean" else self._mass.is_label(label)
+
+    def proves_failure(self, label: int, failure: float) -> bool:
+        """Whether the failing mass of a vote is proven to be at most this."""
+        return self._mass.proves_failure(label, failure)
+
+
+def prove_vote(model: Model, prove: Callable[[AdditiveEnsemble, int], bool], label: int) -> bool:
+    """Whether the members that are proven to vote for a label outweigh all others, in exact fractions."""
+    if model.weights is None:
+        return prove(model.members[0], label)
+    sizes, margin = _weigh(model)
+    needed, open_, sure = (sum(sizes) + margin) / 2, sum(sizes), Fraction(0)
+    for at in np.argsort([-float(size) for size in sizes], kind="stable").tolist():
+        if prove(model.members[at], label if model.weights[at] >= 0 else 1 - label):
+            sure += sizes[at]
+        open_ -= sizes[at]
+        if sure > needed:
+            return True
+        if sure + open_ <= needed:
+            return False
+    return False
+
+
+def weigh_labels(model: Model, is_label: Callable[[AdditiveEnsemble, int], bool], label: int) -> bool:
+    """Whether the members' own labels make up the model's: a tie of weights is class 0."""
+    if model.weights is None:
+        return is_label(model.members[0], label)
+    sizes, margin = _weigh(model)
+    votes = zip(model.members, model.weights.tolist(), sizes, strict=True)
+    held = sum((size for one, weight, size in votes if is_label(one, label if weight >= 0 else 1 - label)), Fraction(0))
+    return held > (sum(sizes) + margin) / 2 if label else held >= (sum(sizes) - margin) / 2
+
+
+def _weigh(model: Model) -> tuple[list[Fraction], Fraction]:
+    """The sizes of all weights, and by how much their sums must differ to be told apart (kernels/README.md)."""
+    assert model.weights is not None
+    sizes = [abs(Fraction(float(weight))) for weight in model.weights]
+    return sizes, Fraction(4 * 2.0**-52 * len(sizes)) * sum(sizes)

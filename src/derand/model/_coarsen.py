@@ -1,0 +1,58 @@
+"""A model on a coarser grid: quicker to ask, with other answers near ties. Must not know noise or certificates.
+
+Nothing is proven of such a twin: it leads searches, whose finds are checked by the model itself.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from derand.model._additive import AdditiveEnsemble
+from derand.model._base import Model
+from derand.model._terms import TERMS, Term
+from derand.model._vote import WeightedVote
+
+
+def coarsen(model: Model, levels: int) -> Model:
+    """The model with scores on a grid of about so many levels from its lowest to its highest sum; itself if it is.
+
+    Parameters
+    ----------
+    model : AdditiveEnsemble or WeightedVote
+    levels : int
+
+    Returns
+    -------
+    AdditiveEnsemble or WeightedVote
+
+    Examples
+    --------
+    >>> from derand import AdditiveEnsemble, StepFunction
+    >>> fine = AdditiveEnsemble([StepFunction(0, [0.0], [-1000, 1003])], 499, 1)
+    >>> coarse = coarsen(fine, 20)
+    >>> coarse.terms[0].cell_scores.tolist(), coarse.threshold
+    ([-10, 10], 4)
+    """
+    members = [_coarsen_sum(member, levels) for member in model.members]
+    if all(one is other for one, other in zip(members, model.members, strict=True)):
+        return model
+    return members[0] if model.weights is None else WeightedVote(tuple(members), model.weights)
+
+
+def _coarsen_sum(member: AdditiveEnsemble, levels: int) -> AdditiveEnsemble:
+    span = sum(int(np.ptp(term.cell_scores)) for term in member.terms if term.axes)
+    grid = -(-span // levels)
+    if grid < 2 or member.threshold is None:
+        return member
+    threshold = math.floor(member.threshold / grid)
+    return AdditiveEnsemble([_coarsen_term(term, grid) for term in member.terms], threshold, member.n_features)
+
+
+def _coarsen_term(term: Term, grid: int) -> Term:
+    described = term.describe()
+    for name in ("scores", "other", "missing"):
+        if name in described:
+            described[name] = np.rint(np.asarray(described[name]) / grid).astype(np.int64).tolist()
+    return TERMS[term.kind](**described)

@@ -1,0 +1,152 @@
+"""Records of certificates on disk: what was asked and of which files, beside the certificates themselves.
+
+Owns the layout of `NAME.json` beside a certified table, with the schema "derand/certified/1", and every check of what
+is read. Must not know how certificates are made or audited.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from derand.files import PathLike, replace_when_done
+from derand.noise import Noise
+from derand.storage._classifiers import build_threat, describe_threat
+from derand.storage._document import check_size, parse_document
+from derand.storage._fields import Field
+from derand.storage._models import build_noise, describe_noise
+from derand.threat import Threat
+
+RECORD_SCHEMA = "derand/certified/1"
+_MAX_BYTES = 2**24
+
+
+@dataclass(frozen=True, slots=True)
+class FileMark:
+    """A file by its name and the SHA-256 of its bytes."""
+
+    file: str
+    sha256: str
+
+    def matches(self, path: PathLike) -> bool:
+        """Whether a file has the same bytes, whatever its name."""
+        return hash_file(path) == self.sha256
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateRecord:
+    """What certificates are about.
+
+    Attributes
+    ----------
+    version : str
+        Of the package that made them.
+    model, data, certified : FileMark
+    n_rows : int
+    rule, proof : str
+    noise : Noise or None
+    threat : Threat
+        Resolved: columns by number, categories by code.
+    """
+
+    version: str
+    model: FileMark
+    data: FileMark
+    certified: FileMark
+    n_rows: int
+    rule: str
+    proof: str
+    noise: Noise | None
+    threat: Threat
+
+
+def find_record(certified: PathLike) -> Path:
+    """Where the record of a certified table stands: beside it, with `.json` after its name."""
+    return Path(f"{os.fspath(certified)}.json")
+
+
+def hash_file(path: PathLike) -> str:
+    """The SHA-256 of a file's bytes, in hexadecimal digits."""
+    with Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def mark_file(path: PathLike) -> FileMark:
+    """A file's mark."""
+    return FileMark(Path(path).name, hash_file(path))
+
+
+def save_record(record: CertificateRecord, path: PathLike) -> None:
+    """Write a record, whole or not at all."""
+    marks = {name: {"file": mark.file, "sha256": mark.sha256} for name, mark in _list_marks(record).items()}
+    content = {
+        "schema": RECORD_SCHEMA,
+        "derand": record.version,
+        **marks,
+        "rows": record.n_rows,
+        "rule": record.rule,
+        "proof": record.proof,
+        "noise": None if record.noise is None else describe_noise(record.noise),
+        "threat": describe_threat(record.threat, "threat"),
+    }
+    with replace_when_done(path) as draft:
+        draft.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="ascii")
+
+
+def _list_marks(record: CertificateRecord) -> dict[str, FileMark]:
+    return {"model": record.model, "data": record.data, "certified": record.certified}
+
+
+def load_record(path: PathLike) -> CertificateRecord:
+    """Read a record that `save_record` wrote.
+
+    Raises
+    ------
+    ValueError
+        Where the file is not a record; the message names the field.
+    """
+    try:
+        return _build_record(_read_document(Path(path)))
+    except ValueError as error:
+        raise ValueError(f"{os.fspath(path)} is not a record of certificates: {error}") from None
+
+
+def _read_document(path: Path) -> Any:
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(_MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{path} does not exist: `derand certify` writes it beside the certificates, and says what they are about."
+        ) from None
+    if len(content) > _MAX_BYTES:
+        raise ValueError(f"it has more than {_MAX_BYTES} bytes.")
+    check_size(content)
+    return parse_document(content)
+
+
+def _build_record(document: Any) -> CertificateRecord:
+    fields = Field(document, "", RECORD_SCHEMA).members(
+        "schema", "derand", "model", "data", "certified", "rows", "rule", "proof", "noise", "threat"
+    )
+    fields["schema"].choice([RECORD_SCHEMA])
+    return CertificateRecord(
+        fields["derand"].text(),
+        _build_mark(fields["model"]),
+        _build_mark(fields["data"]),
+        _build_mark(fields["certified"]),
+        fields["rows"].whole(),
+        fields["rule"].choice(["vote", "mean"]),
+        fields["proof"].choice(["best", "paper"]),
+        fields["noise"].or_none(build_noise),
+        build_threat(fields["threat"]),
+    )
+
+
+def _build_mark(field: Field) -> FileMark:
+    fields = field.members("file", "sha256")
+    return FileMark(fields["file"].text(), fields["sha256"].text())

@@ -1,0 +1,160 @@
+"""Audits: every true claim is proven, by every rule and against every threat; forged ones are found."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import count, islice
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from derand import AdditiveEnsemble, Certificates, Gaussian, StepFunction, Threat, Uniform, audit, certify
+from derand.auditing import _machine, choose_rows, find_failed
+from derand.estimators import TRAINERS
+from tests.auditing.drawing import Drawn, draw
+from tests.strategies import Problem, problems
+
+MODEL = AdditiveEnsemble(
+    [StepFunction(0, [0.0, 1.0], [0, 40, 25]), StepFunction(1, [-0.5, 0.25], [-10, 0, 30])], 30, n_features=2
+)
+ROWS = np.array([[0.7, 0.9], [-1.5, 0.2], [2.0, -2.0], [0.1, 0.3]])
+
+
+def certify_drawn(drawn: Drawn) -> Certificates | None:
+    """None where the threat asks for missing numbers of a model that takes none."""
+    if drawn.threat.missing_budget and not drawn.model.missing_features:
+        return None
+    return certify(drawn.model, drawn.rows, drawn.noise, rule=drawn.rule, threat=drawn.threat)
+
+
+def check_seeds(first: int, wanted: int) -> None:
+    pairs = ((seed, draw(seed)) for seed in count(first))
+    certified = ((seed, drawn, found) for seed, drawn in pairs if (found := certify_drawn(drawn)) is not None)
+    for seed, drawn, certificates in islice(certified, wanted):
+        result = audit(drawn.model, drawn.rows, certificates)
+        assert (result.verdict == "proven").all(), (seed, drawn, result.claim, result.claimed, result.proven)
+
+
+def test_every_claim_about_random_models_is_proven() -> None:
+    """Both rules, all noises, norms, limits, steps, frozen columns, categories, gaps and votes of ensembles."""
+    check_seeds(0, 150)
+
+
+@pytest.mark.long
+def test_every_claim_about_many_random_models_is_proven() -> None:
+    """The same, some thousand models."""
+    check_seeds(10**6, 3000)
+
+
+@given(problems(max_terms=4))
+@settings(max_examples=60)
+def test_claims_about_models_that_break_careless_arithmetic_are_proven(problem: Problem) -> None:
+    """Touching edges, rows an ulp beside them, far tails, huge and tiny scales."""
+    for rule in ("vote", "mean"):
+        certificates = certify(problem.model, problem.rows, problem.noise, rule=rule)
+        result = audit(problem.model, problem.rows, certificates)
+        assert (result.verdict == "proven").all(), (rule, result.claim, result.claimed, result.proven)
+
+
+@pytest.mark.parametrize("noise", [Gaussian(0.5), Uniform(1.0), None])
+@pytest.mark.parametrize("norm", [1, 2, math.inf])
+def test_a_radius_that_is_too_large_is_found(noise: Gaussian | None, norm: float) -> None:
+    """By a tenth of a percent where the proof is exact; a price per distance may be less than what is true."""
+    rule, more = ("mean", 1.001) if noise is None else ("vote", 1.001)
+    threat = Threat(norm=norm)
+    proof = "best" if noise is None else "paper"
+    certificates = certify(MODEL, ROWS, noise, rule=rule, threat=threat, proof=proof)
+    own = noise is None or norm == noise.norm
+    finite = np.flatnonzero((certificates.radius > 0) & np.isfinite(certificates.radius))
+    assert finite.size
+    forged = replace(certificates, radius=certificates.radius * (more if own else 3.0))
+    result = audit(MODEL, ROWS, forged)
+    found = result.verdict[finite] == "not proven"
+    assert found.all() if noise is None else found.any()
+    assert (result.claim[finite][found] == "radius").all()
+    assert (result.proven[finite][found] <= result.claimed[finite][found]).all()
+    assert (result.proven[finite][found] >= certificates.radius[finite][found] * 0.99).all()
+
+
+def test_no_mass_is_no_infinite_radius() -> None:
+    """Bounded noise may not reach the other side at all: then the radius is its half-width, and no more."""
+    certificates = certify(MODEL, [[0.5, 5.0]], Uniform(0.25), proof="paper")
+    assert certificates.failure.tolist() == [0.0]
+    assert 0.249 < certificates.radius[0] < 0.25
+    assert audit(MODEL, [[0.5, 5.0]], certificates).passed
+    for forged in (0.2501, 3.0, math.inf):
+        assert not audit(MODEL, [[0.5, 5.0]], replace(certificates, radius=np.array([forged]))).passed
+
+
+def test_other_forgeries_are_found() -> None:
+    """A label, a failing mass, an infinite radius, one that is no number, and a witness that flips nothing."""
+    certificates = certify(MODEL, ROWS, "gaussian:0.5")
+    forgeries = {
+        "label": replace(certificates, label=1 - certificates.label),
+        "failure": replace(certificates, failure=certificates.failure * (1 - 1e-9)),
+        "radius": replace(certificates, radius=np.full(4, np.inf)),
+    }
+    for claim, forged in forgeries.items():
+        result = audit(MODEL, ROWS, forged)
+        assert set(result.claim.tolist()) == {claim}
+        assert not result.passed
+    assert set(audit(MODEL, ROWS, replace(certificates, radius=np.full(4, np.nan))).claim.tolist()) == {"radius"}
+    limits = Threat(norm=None, limits={0: 3.0, 1: 3.0})
+    flipping = certify(MODEL, ROWS, "gaussian:0.5", threat=limits)
+    assert flipping.flips is not None
+    assert flipping.flips.any()
+    assert audit(MODEL, ROWS, flipping).passed
+    still = replace(flipping, witness=ROWS)
+    assert (audit(MODEL, ROWS, still).claim[flipping.flips] == "witness").all()
+
+
+@pytest.mark.parametrize("name", sorted(TRAINERS))
+def test_models_of_every_trainer(name: str) -> None:
+    """What each trainer's own `certify` claims is proven by its `audit`, in the user's own table."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = np.where(X[:, 0] + 0.5 * X[:, 1] + 0.2 * rng.normal(size=120) > 0, "yes", "no")
+    classifier = TRAINERS[name]().fit(X, y)
+    certificates = classifier.certify(X[:12])
+    result = classifier.audit(X[:12], certificates)
+    assert result.passed
+    assert len(result.to_pandas()) == 12
+    assert "12 of 12" in repr(result)
+
+
+def test_rows_are_drawn_by_seed() -> None:
+    """As many as asked for, in order, and always the same."""
+    certificates = certify(MODEL, np.tile(ROWS, (5, 1)), "gaussian:0.5")
+    X = np.tile(ROWS, (5, 1))
+    first, again = (audit(MODEL, X, certificates, rows=6, random_state=3) for _ in range(2))
+    assert first.row.tolist() == again.row.tolist() == sorted(first.row.tolist())
+    assert len(first) == 6
+    assert first.n_rows == 20
+    assert choose_rows(20, None, 0).tolist() == list(range(20))
+
+
+def test_bad_input() -> None:
+    """One clear error each."""
+    certificates = certify(MODEL, ROWS, "gaussian:0.5")
+    with pytest.raises(ValueError, match="must hold the 4 rows"):
+        audit(MODEL, ROWS[:2], certificates)
+    with pytest.raises(ValueError, match="`rows` must be a number of rows"):
+        audit(MODEL, ROWS, certificates, rows=0)
+    with pytest.raises(TypeError, match="must be Certificates"):
+        audit(MODEL, ROWS, [1.0])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="must be an AdditiveEnsemble or a WeightedVote"):
+        audit("model", ROWS, certificates)  # type: ignore[arg-type]
+
+
+def test_a_machine_that_fails_its_tests_fails_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Masses that are too small on a machine are named, and nothing passes there."""
+    original = Gaussian.cell_probabilities
+    monkeypatch.setattr(Gaussian, "cell_probabilities", lambda *given: original(*given) * (1 - 1e-9))
+    checks = _machine.check_machine()
+    assert find_failed(checks) == ["masses of cells under gaussian noise: some lie on the wrong side"]
+    certificates = certify(MODEL, ROWS, "uniform:0.5")
+    result = audit(MODEL, ROWS, certificates)
+    assert not result.passed
+    assert "failed its tests" in repr(result)

@@ -1,0 +1,62 @@
+"""`derand audit`: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import run
+
+
+@pytest.fixture
+def certified(data: Path, model: Path, tmp_path: Path) -> Path:
+    assert run("certify", model, data, "-o", tmp_path / "certified.csv").exit_code == 0
+    return tmp_path / "certified.csv"
+
+
+def test_an_audit_that_passes(data: Path, model: Path, certified: Path, tmp_path: Path) -> None:
+    """Exit code 0; the machine's tests, how many rows and what a row costs are printed."""
+    result = run("audit", model, data, certified, "--rows", 8, "-o", tmp_path / "audit.csv")
+    assert result.exit_code == 0, result.output
+    assert "audited: 8 of 569 rows, at random" in result.output
+    assert "proven: 8 of 8" in result.output
+    assert "s a row" in result.output
+    assert "rounding is to nearest" in result.output
+    assert len((tmp_path / "audit.csv").read_text().splitlines()) == 9
+
+
+def test_an_audit_that_fails(data: Path, model: Path, certified: Path) -> None:
+    """Exit code 1; rows that are not proven are listed, and the file that was changed is named."""
+    lines = certified.read_text().splitlines()
+    at = lines[0].replace('"', "").split(",").index("radius")
+    forged = [lines[0]]
+    for line in lines[1:]:
+        cells = line.split(",")
+        cells[at] = "1000.0"
+        forged.append(",".join(cells))
+    certified.write_text("\n".join(forged))
+    result = run("audit", model, data, certified, "--rows", 2)
+    assert result.exit_code == 1
+    assert "is not the file that was certified" in result.output
+    assert "Not proven" in result.output
+    assert "NOT PROVEN" in result.output
+    summary = json.loads(run("audit", model, data, certified, "--rows", 2, "--json").stdout)
+    assert summary["proven"] == 0
+    assert summary["not_proven"][0]["claim"] == "radius"
+
+
+def test_bad_input(data: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit code 2 and one line: no record, a number of rows that is none, and no python-flint."""
+    (tmp_path / "alone.csv").write_text("row,label,failure,radius\n")
+    result = run("audit", model, data, tmp_path / "alone.csv")
+    assert result.exit_code == 2
+    assert "`derand certify` writes it" in result.output
+    assert run("audit", model, data, tmp_path / "alone.csv", "--rows", -1).exit_code == 2
+    assert run("certify", model, data, "-o", tmp_path / "out.csv").exit_code == 0
+    monkeypatch.setitem(sys.modules, "flint", None)
+    result = run("audit", model, data, tmp_path / "out.csv")
+    assert result.exit_code == 2
+    assert "derand[audit]" in result.output

@@ -1,0 +1,144 @@
+"""Auditing a file of certificates: what is written beside them, what is found, and what bad files are told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from derand.jobs import AuditingSummary, audit_file, certify_file, train_file
+from derand.storage import find_record, load_record
+from tests.jobs.tables import make_frame
+
+
+@pytest.fixture
+def certified(model: Path, data: Path, tmp_path: Path) -> Path:
+    certify_file(model, data, tmp_path / "certified.csv", l0=1)
+    return tmp_path / "certified.csv"
+
+
+def test_certifying_writes_what_the_certificates_are_about(model: Path, data: Path, certified: Path) -> None:
+    """Checksums of all three files, and everything that was asked for."""
+    record = load_record(find_record(certified))
+    assert [mark.file for mark in (record.model, record.data, record.certified)] == [
+        model.name,
+        data.name,
+        certified.name,
+    ]
+    assert all(mark.matches(path) for mark, path in ((record.model, model), (record.certified, certified)))
+    assert record.n_rows == len(pd.read_csv(certified))
+    assert record.rule == "vote"
+    assert record.threat.l0 == 1
+    assert record.noise is not None
+    text = json.loads(find_record(certified).read_text())
+    assert text["schema"] == "derand/certified/1"
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("norm", [None, 2])
+def test_what_was_certified_is_proven(suffix: str, norm: float | None, model: Path, data: Path, tmp_path: Path) -> None:
+    """Radii and verdicts, from CSV and Parquet; each row of the output says what was claimed and proven."""
+    out, result = tmp_path / f"out.{suffix}", tmp_path / f"audit.{suffix}"
+    changes = {"norm": norm, "limits": {"x": 0.2}} if norm is None else {}
+    certify_file(model, data, out, changes=changes)
+    seen: list[int] = []
+    summary = audit_file(model, data, out, rows=15, output=result, advance=seen.append)
+    assert summary["passed"]
+    assert summary["proven"] == summary["audited"] == sum(seen) == 15
+    assert summary["not_proven"] == summary["changed"] == []
+    assert all(check["passed"] for check in summary["machine"])
+    written = pd.read_csv(result) if suffix == "csv" else pd.read_parquet(result)
+    assert list(written.columns) == ["row", "claimed", "proven", "verdict", "claim"]
+    assert (written["verdict"] == "proven").all()
+    assert written["row"].is_monotonic_increasing
+
+
+def edit(path: Path, change: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
+    change(pd.read_csv(path, dtype=str, keep_default_na=False)).to_csv(path, index=False)
+
+
+def enlarge(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(radius=[repr(float(text) * 1.001) for text in frame["radius"]])
+
+
+def audit_all(model: Path, data: Path, certified: Path) -> AuditingSummary:
+    return audit_file(model, data, certified, rows=25)
+
+
+def test_a_radius_that_is_a_tenth_of_a_percent_too_large_is_found(model: Path, data: Path, certified: Path) -> None:
+    """Every row of which the failing mass is the proof, and the file by its checksum."""
+    edit(certified, enlarge)
+    summary = audit_all(model, data, certified)
+    assert not summary["passed"]
+    assert summary["changed"] == [str(certified)]
+    frame = pd.read_csv(certified)
+    assert summary["not_proven"]
+    for told in summary["not_proven"]:
+        assert told["claim"] == "radius"
+        assert told["proven"] < told["claimed"] == frame["radius"][told["row"] - 1]
+
+
+def test_another_model_is_found(model: Path, data: Path, certified: Path, tmp_path: Path) -> None:
+    """By its checksum, and by claims that it does not keep."""
+    frame = make_frame(seed=7)
+    frame["label"] = np.roll(frame["label"].to_numpy(), 50)
+    frame.to_csv(tmp_path / "other.csv")
+    train_file(tmp_path / "other.csv", "label", tmp_path / "other.json", model="stumps", categorical=["floor"])
+    summary = audit_all(tmp_path / "other.json", data, certified)
+    assert summary["changed"] == [str(tmp_path / "other.json")]
+    assert not summary["passed"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda frame: frame.assign(label="neither"), "must be a class of the model"),
+        (lambda frame: frame.assign(row=frame["row"].to_numpy()[::-1]), "must count the rows from 1"),
+        (lambda frame: frame.assign(radius="wide"), "`radius` of .* must hold numbers"),
+        (lambda frame: frame[:5], "its record"),
+        (lambda frame: frame.drop(columns="failure"), "failure"),
+    ],
+)
+def test_files_that_are_no_certificates(
+    change: Callable[[pd.DataFrame], pd.DataFrame], message: str, model: Path, data: Path, certified: Path
+) -> None:
+    """One line that says what is wrong."""
+    edit(certified, change)
+    with pytest.raises(ValueError, match=message):
+        audit_all(model, data, certified)
+
+
+def test_records_that_are_none(model: Path, data: Path, certified: Path, tmp_path: Path) -> None:
+    """A missing record, one that is no record, and a table of other rows."""
+    record = find_record(certified)
+    content = record.read_text()
+    record.write_text(content.replace('"rule": "vote"', '"rule": "dice"'))
+    with pytest.raises(ValueError, match="`rule` must be one of vote, mean"):
+        audit_all(model, data, certified)
+    record.write_text("[]")
+    with pytest.raises(ValueError, match="is not a record of certificates"):
+        audit_all(model, data, certified)
+    record.unlink()
+    with pytest.raises(FileNotFoundError, match="`derand certify` writes it"):
+        audit_all(model, data, certified)
+    record.write_text(content)
+    make_frame(30).to_csv(tmp_path / "short.csv")
+    with pytest.raises(ValueError, match="30 rows, but"):
+        audit_all(model, tmp_path / "short.csv", certified)
+    with pytest.raises(ValueError, match="is also an input"):
+        audit_file(model, data, certified, output=data)
+
+
+@pytest.mark.parametrize("labels", [("0", "1"), ("1.0", "2.0"), ("True", "False"), ("=b", "a")])
+def test_labels_of_any_kind(labels: tuple[str, str], tmp_path: Path) -> None:
+    """As `certify` writes them, for spreadsheets, too."""
+    lines = [f"{x},{labels[int(x > 5)]}" for x in range(11)]
+    (tmp_path / "data.csv").write_text("\n".join(["x,y", *lines]))
+    train_file(tmp_path / "data.csv", "y", tmp_path / "model.json", model="stumps")
+    for safe in (False, True):
+        certify_file(tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "out.csv", safe_csv=safe)
+        assert audit_file(tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "out.csv")["passed"]

@@ -7,7 +7,7 @@ SOURCES := src experiments tests scripts docs/_build
 LOWEST := .venv-lowest
 LOWEST_PYTHON ?= $(shell command -v python3.11 || echo $(PYTHON))
 
-.PHONY: demo test test-long test-lowest test-nobody lint types bench reproduce screenshots docs clean
+.PHONY: demo test test-long fuzz test-lowest test-nobody lint types bench reproduce screenshots docs clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -22,6 +22,15 @@ test: lint types
 
 test-long: $(VENV)/.installed
 	$(BIN)/python -m pytest -m long
+
+# random input for minutes, each time other: `make fuzz SEED=...` repeats a run, FUZZ_EXAMPLES=30000 makes it longer
+ifndef SEED
+SEED := $(shell date +%s)
+endif
+fuzz: $(VENV)/.installed
+	@echo "seed $(SEED): make fuzz SEED=$(SEED) repeats this run"
+	$(BIN)/python scripts/check_against_oracle.py --ensembles 10000 --seed $(SEED)
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -q tests/fuzz --hypothesis-seed=$(SEED)
 
 # what a user runs first, and the tests of what the libraries change most, with the lowest versions that are allowed
 test-lowest: $(LOWEST)/.installed

@@ -1,6 +1,7 @@
-"""Hypothesis profiles: `default` repeats the same examples on every run, `long` draws many fresh ones.
+"""Hypothesis profiles: `default` repeats the same examples on every run, `long` and `fuzz` draw many fresh ones.
 
-Choose one with HYPOTHESIS_PROFILE; running only the tests marked `long` selects the long one.
+Choose one with HYPOTHESIS_PROFILE; running only the tests marked `long` selects the long one. `make fuzz` takes `fuzz`,
+whose number of examples is $FUZZ_EXAMPLES.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"der
 _COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}
 settings.register_profile("default", max_examples=120, derandomize=True, **_COMMON)
 settings.register_profile("long", max_examples=2000, **_COMMON)
+settings.register_profile("fuzz", max_examples=int(os.environ.get("FUZZ_EXAMPLES", "3000")), **_COMMON)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -133,3 +134,21 @@ def test_the_installed_command_tells_its_version() -> None:
         pytest.skip("the command `derand` is not installed beside this interpreter")
     done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == f"derand {derand.__version__}"
+
+
+def test_the_citation_names_this_version_and_the_paper() -> None:
+    """Whoever cites the package by CITATION.cff cites what is installed; read as text, without a parser for YAML."""
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    fields = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line and not line.startswith(" "))
+    assert fields["cff-version"] == "1.2.0"
+    assert fields["version"] == derand.__version__
+    assert fields["license"] == "BSD-3-Clause"
+    assert "title: (De-)Randomized Smoothing for Decision Stump Ensembles" in text
+    assert [name for name in ("Horváth", "Müller", "Fischer", "Vechev") if f"family-names: {name}" not in text] == []
+
+
+@pytest.mark.parametrize("name", ["README.md", "SECURITY.md", "CONTRIBUTING.md"])
+def test_links_of_the_pages_beside_the_code_lead_somewhere(name: str) -> None:
+    """Relative links name files of the repository."""
+    links = re.findall(r"\]\(([^)\s]+)\)", (ROOT / name).read_text(encoding="utf-8"))
+    assert [link for link in links if "://" not in link and not (ROOT / link.partition("#")[0]).is_file()] == []

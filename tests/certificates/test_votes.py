@@ -1,4 +1,4 @@
-"""Votes: shares of weight are shares."""
+"""Votes: shares of weight are shares, and members need not know the same categories."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
+from derand import AdditiveEnsemble, CategoryTable, Threat, WeightedVote, certify
 from derand.certificates import vote_share
 
 
@@ -25,3 +26,34 @@ def test_shares_stay_within_0_and_1(n_members: int) -> None:
 def test_without_any_weight_nobody_is_ahead() -> None:
     """All members weigh nothing."""
     assert vote_share(np.ones((2, 3), dtype=np.int64), np.zeros(2)).tolist() == [0.5, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("rule", ["vote", "mean"])
+def test_a_category_that_only_one_member_knows_is_unknown_to_the_others(rule: str) -> None:
+    """A change from 3 to 0 is one between known categories, but the second member gives 0 its score of unseen ones."""
+    members = [
+        AdditiveEnsemble([CategoryTable(0, [0.0], [7], other=14)], 7, 1),
+        AdditiveEnsemble([CategoryTable(0, [1.0, 3.0], [-4, 2], other=9)], 7, 1),
+    ]
+    model = WeightedVote(members, [0.1, 0.2])
+    threat = Threat(l0=1, unseen=False)
+    c = certify(model, [[3.0]], "uniform:1", rule=rule, threat=threat)
+    assert certify(model, [[0.0]], "uniform:1", rule=rule).label.tolist() == [1] != c.label.tolist()
+    assert c.radius.tolist() == [0.0]
+    named = certify(model, [[3.0]], "uniform:1", rule=rule, threat=Threat(l0=1, unseen=False, may_become={0: (1.0,)}))
+    assert named.radius.tolist() == [np.inf]
+
+
+def test_witnesses_of_a_vote_change_to_known_categories_alone() -> None:
+    """A member whose table is empty would flip where the category goes missing, which the other table rules out."""
+    members = [
+        AdditiveEnsemble([CategoryTable(0, [3.0], [0], other=1)], 5, 1),
+        AdditiveEnsemble([CategoryTable(0, [], [], other=-2, missing=4)], 3, 1),
+    ]
+    model = WeightedVote(members, [0.1, 0.2])
+    c = certify(model, [[3.0]], None, rule="mean", threat=Threat(norm=None, l0=1, unseen=False))
+    assert c.verdict is not None
+    assert c.verdict.tolist() == ["holds"]
+    c = certify(model, [[3.0]], None, rule="mean", threat=Threat(norm=None, l0=1, unseen=True))
+    assert c.verdict is not None
+    assert c.verdict.tolist() == ["flips"]

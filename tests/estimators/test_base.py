@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 import derand
@@ -94,3 +96,24 @@ def test_what_fit_found_cannot_be_changed() -> None:
     for array in (clf.stump_thresholds_, clf.stump_left_, clf.train_score_, StumpClassifier().fit(X, Y).entropy_):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0.0
+
+
+def test_columns_of_the_same_name_are_refused_in_one_line() -> None:
+    """When it is trained and when it is asked, whatever the library of the table."""
+    twice = pd.concat([pd.Series(X[:, 0], name="age")] * 2, axis=1)
+    for table in (twice, pa.table([X[:, 0], X[:, 1]], names=["age", "age"])):
+        with pytest.raises(ValueError, match=r"^`X` must have columns of different names, got 'age' 2 times\.$"):
+            StumpClassifier().fit(table, Y)
+    fitted = StumpClassifier().fit(pd.DataFrame(X, columns=["age", "income"]), Y)
+    with pytest.raises(ValueError, match="different names, got 'age' 2 times"):
+        fitted.certify(twice)
+
+
+@pytest.mark.parametrize(("odd", "kinds"), [(None, "NoneType and str"), (1, "int and str")])
+def test_labels_of_several_kinds_are_refused_in_one_line(odd: Any, kinds: str) -> None:
+    """Wherever the odd one stands."""
+    for place in (0, 3):
+        labels = Y.astype(object)
+        labels[place] = odd
+        with pytest.raises(ValueError, match=rf"^`y` must hold labels of one kind, all of them there, got {kinds}\.$"):
+            StumpClassifier().fit(X, labels)

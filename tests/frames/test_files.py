@@ -285,3 +285,11 @@ def test_reading_parquet_in_batches_takes_the_same_memory_for_any_file(tmp_path:
         assert int(rows) == n_rows
         peaks.append(int(peak))
     assert peaks[1] < 1.2 * peaks[0]
+
+
+def test_bytes_that_are_no_text_are_refused_by_name(tmp_path: Path) -> None:
+    """A Parquet file may hold any bytes; the error names file and column."""
+    path = tmp_path / "bytes.parquet"
+    pq.write_table(pa.table({"age": pa.array([b"", b"\xff"]).dictionary_encode()}), path)
+    with pytest.raises(ValueError, match=r"bytes\.parquet, column 'age', has cells that are no text"):
+        inspect_file(path).read()

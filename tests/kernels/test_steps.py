@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -92,3 +93,15 @@ def test_numbers_of_any_size(norm: float) -> None:
         with np.errstate(over="ignore"):
             for at, threshold in np.ndenumerate(thresholds):
                 assert found[at] <= enumerate_cells(stairs, rows[at[0]], int(threshold), norm)
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0, math.inf])
+@pytest.mark.parametrize("unit", [1.0, 1e-3])
+def test_distances_among_subnormal_numbers_prove_nothing(norm: float, unit: float) -> None:
+    """Squares of 1.6e-162, and 2 * 5e-324 / 0.001, are rounded up by more than is ever taken off."""
+    one = np.zeros(1, dtype=np.int64), np.array([0, 1]), np.array([0.0]), np.array([1, 0]), np.array([unit])
+    rows = -np.array([[5e-324], [1e-323], [1.6e-162], [3e-155], [1e-140], [1.0]])
+    found, _ = find_distances(rows, prepare_stairs(*one), np.zeros((6, 1), dtype=np.int64), norm)
+    exact = [Fraction(-float(x)) / Fraction(unit) for x in rows.ravel()]
+    assert all(Fraction(radius) <= distance for radius, distance in zip(found.ravel().tolist(), exact, strict=True))
+    assert found[-2:].ravel() == pytest.approx([1e-140 / unit, 1 / unit], rel=1e-12)

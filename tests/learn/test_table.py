@@ -77,3 +77,11 @@ def test_missing_numbers_are_found_and_left_out_of_units() -> None:
     there = TrainingTable(gaps[[0, 2, 3]], table.target[[0, 2, 3]], np.ones(2), weights[[0, 2, 3]], {1: 2})
     assert measure_units(table, "standard")[0] == measure_units(there, "standard")[0]
     assert measure_units(table, "range").tolist() == [4.0, 1.0, 1.0]
+
+
+def test_units_of_huge_numbers_do_not_overflow() -> None:
+    """Their squares do; the deviation itself is a number like any other."""
+    values = np.append(np.zeros(9), 1e300)
+    table = TrainingTable(values[:, None], np.array([0, 1] * 5, dtype=np.uint8))
+    for scaling in ("standard", "robust"):
+        assert measure_units(table, scaling) == pytest.approx(np.std(values / 1e300) * 1e300)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand._arrays import EPSILON, TINY, BoolArray, FloatArray, IntArray
 from derand.certificates._deduction import choose_caps, deduct
 from derand.certificates._gaps import Filled, fill_gaps
 from derand.certificates._masses import Law
@@ -142,7 +142,8 @@ def _carry_over(
         return np.zeros(radius.shape)
     if power > 0:  # Hoelder's inequality for three norms
         stretch *= float(np.linalg.norm(ratios / stretch, ord=1 / power))
-    return np.asarray(radius / (stretch * (1 + EPSILON * (2 * free.size + 16))))
+    carried = radius / (stretch * (1 + EPSILON * (2 * free.size + 16)))
+    return np.where(carried < TINY, 0.0, carried)  # subnormal numbers are rounded by more than that
 
 
 class _SecondProof:

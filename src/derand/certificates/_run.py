@@ -159,10 +159,11 @@ def certify_checked(
         one.check_rows(rows)
     if not threats:
         return []
+    asked = [_name_codes(one, model) for one in threats]
 
     def bound_member(member: AdditiveEnsemble) -> list[Bounds]:
         (problem,) = find_problems(member)  # one contrast each, for now
-        return bound_apart(problem.terms, rows, lambda part: found.bound(problem, part, noise, threats, engine))
+        return bound_apart(problem.terms, rows, lambda part: found.bound(problem, part, noise, asked, engine))
 
     by_member = [bound_member(member) for member in model.members]
     results = []
@@ -173,13 +174,26 @@ def certify_checked(
     return results
 
 
+def _name_codes(threat: Threat, model: Model) -> Threat:
+    """The same for members of a vote by themselves: what one table knows, another may not, and a change reaches it."""
+    if threat.unseen or model.weights is None:
+        return threat
+    codes: dict[Any, set[float]] = {}
+    for term in model.member_terms:
+        for feature in term.features:
+            codes.setdefault(feature, set()).update(term.codes.tolist())
+    known = {feature: tuple(sorted(own)) for feature, own in codes.items() if own and feature not in threat.frozen}
+    return replace(threat, may_become=known | dict(threat.may_become))
+
+
 def _add_witnesses(certificates: Certificates, model: Model, rows: NDArray[Any]) -> Certificates:
     """The same with what is known of rows that were not proven to hold within their limits."""
     flips, witness = np.zeros(len(certificates), dtype=bool), np.array(rows, dtype=np.float64)
     at = np.flatnonzero(certificates.radius == 0)
     if at.size:
+        asked = _name_codes(certificates.threat, model)
         flips[at], witness[at] = find_witnesses(
-            model, witness[at], certificates.noise, certificates.rule, certificates.threat, certificates.label[at]
+            model, witness[at], certificates.noise, certificates.rule, asked, certificates.label[at]
         )
     return replace(certificates, flips=flips, witness=witness)
 

@@ -538,6 +538,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         """X as a frame, or as an array of two dimensions whose cells are not looked at yet."""
         refuse_masked(X)
         if is_frame(X):
+            _refuse_double_names(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
             if 0 in X.shape:
                 raise ValueError(f"Found array with 0 sample(s) or 0 feature(s) (shape={X.shape}) in `X`.")
@@ -571,12 +572,20 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         return tags
 
 
+def _refuse_double_names(X: Any) -> None:
+    names = list(X.columns if hasattr(X, "iloc") or not hasattr(X, "column_names") else X.column_names)
+    double = next((name for at, name in enumerate(names) if name in names[:at]), None)
+    if double is not None:
+        raise ValueError(f"`X` must have columns of different names, got {double!r} {names.count(double)} times.")
+
+
 def _read_labels(X: Any, y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.uint8]]:
     """The classes, sorted, and for each row which of the two it has."""
     labels = column_or_1d(y, warn=True)
     check_consistent_length(X, labels)
     if labels.dtype.kind == "f":
         assert_all_finite(labels, input_name="y")
+    _refuse_mixed_labels(labels)
     check_classification_targets(labels)
     if type_of_target(labels) == "multiclass":
         raise ValueError(
@@ -585,6 +594,15 @@ def _read_labels(X: Any, y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.uint8]]
         )
     classes, target = np.unique(labels, return_inverse=True)
     return classes, target.astype(np.uint8)
+
+
+def _refuse_mixed_labels(labels: NDArray[Any]) -> None:
+    """Labels that cannot be sorted, such as text beside None: scikit-learn says of them what Python says of `<`."""
+    try:
+        np.unique(labels)
+    except TypeError:
+        kinds = " and ".join(sorted({type(label).__name__ for label in labels.tolist()}))
+        raise ValueError(f"`y` must hold labels of one kind, all of them there, got {kinds}.") from None
 
 
 def _read_weights(sample_weight: ArrayLike, n_rows: int) -> FloatArray:

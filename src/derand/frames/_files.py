@@ -89,7 +89,7 @@ class TableFile:
         if broken and self.delimiter is not None:
             raise ValueError(f"{self.path} has text that is not UTF-8 in {_list_some(broken)}: save the file as UTF-8.")
         columns = [
-            _as_text(content.column(name))
+            _as_text(content.column(name), f"{self.path}, column {name!r},")
             if name in as_text or kind_of_arrow_type(content.schema.field(name).type).is_categorical
             else content.column(name)
             for name in self.names
@@ -415,7 +415,7 @@ def _as_kind(column: pa.Array, kind: ColumnKind) -> pa.Array:
     return column.cast(pa.bool_() if kind is ColumnKind.BOOLEAN else pa.float64(), safe=False)
 
 
-def _as_text(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+def _as_text(column: pa.Array | pa.ChunkedArray, where: str = "A column") -> pa.Array | pa.ChunkedArray:
     """The cells as text, null where a cell is empty; truth values as True and False."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -424,7 +424,11 @@ def _as_text(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
         column = column.cast(column.type.value_type)
     if pa.types.is_boolean(column.type):
         return pc.if_else(column, "True", "False")
-    text = column.cast(pa.string())
+    try:
+        text = column.cast(pa.string())
+    except pa.ArrowInvalid as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ValueError(f"{where} has cells that are no text ({reason}): leave it out or store it as text.") from None
     return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
 
 

@@ -19,6 +19,7 @@ from derand.kernels.compiling import compile_loop
 AFFORDABLE = 2**20
 """Steps that the programme over whole drops may take for a row."""
 _FARTHEST = 1e300  # differences and squares beyond it may overflow
+_NEAREST = 2.0**-500  # below it squares leave the normal numbers, and with them what is taken off for rounding
 RELAXED, WHOLE = range(2)
 """How a radius was found: by the linear relaxation, or exactly."""
 
@@ -96,6 +97,7 @@ def find_distances(
     lowest = np.empty(rows.shape[0], dtype=np.int64)
     allowed = _reach_all(rows.shape[1]) if reach is None else reach
     _find_distances(rows, *stairs, *allowed, thresholds, float(norm), AFFORDABLE, distances, how, lowest)
+    distances[distances < _NEAREST] = 0.0
     return distances, how
 
 

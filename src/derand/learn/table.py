@@ -125,5 +125,10 @@ def _measure_spread(values: FloatArray, weights: FloatArray | None, scaling: str
     quartiles = measure_quartile_range(values, weights) if scaling == "robust" else 0.0
     if quartiles > 0:
         return quartiles
-    mean = np.average(values, weights=weights)
-    return float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
+    with np.errstate(over="ignore"):
+        mean = np.average(values, weights=weights)
+        spread = float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
+    if np.isfinite(spread):
+        return spread
+    largest = float(np.abs(values).max())  # squares of values beyond 1e154 overflow: those of their shares do not
+    return largest * _measure_spread(values / largest, weights, "standard")

@@ -10,7 +10,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from derand import AdditiveEnsemble, Certificates, Gaussian, StepFunction, Threat, Uniform, attack, audit, certify
+from derand import (
+    AdditiveEnsemble,
+    CategoryTable,
+    Certificates,
+    Gaussian,
+    StepFunction,
+    Threat,
+    Uniform,
+    WeightedVote,
+    attack,
+    audit,
+    certify,
+)
 from derand.auditing import _machine, choose_rows, find_failed
 from derand.certificates import PROOFS
 from derand.estimators import TRAINERS
@@ -106,6 +118,16 @@ def test_no_mass_is_no_infinite_radius() -> None:
     assert audit(MODEL, [[0.5, 5.0]], certificates).passed
     for forged in (0.2501, 3.0, math.inf):
         assert not audit(MODEL, [[0.5, 5.0]], replace(certificates, radius=np.array([forged]))).passed
+
+
+def test_what_one_member_of_a_vote_knows_may_reach_another() -> None:
+    """Without unseen values, too, a category of one table may be an unknown one of the next."""
+    tables = [CategoryTable(0, [0.0], [7], 14), CategoryTable(0, [1.0, 3.0], [-4, 2], 9)]
+    vote = WeightedVote([AdditiveEnsemble([table], 7, 1) for table in tables], [0.1, 0.2])
+    certificates = certify(vote, [[3.0]], "gaussian:1", threat=Threat(l0=1, unseen=False))
+    assert certificates.radius.tolist() == [0.0]
+    assert audit(vote, [[3.0]], certificates).passed
+    assert not audit(vote, [[3.0]], replace(certificates, radius=np.array([np.inf]))).passed
 
 
 def test_other_forgeries_are_found() -> None:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from derand._arrays import FloatArray, Frozen, IntArray, freeze
 from derand.auditing._balls import require_flint
 from derand.auditing._machine import MachineCheck, check_machine, find_failed
-from derand.auditing._proofs import RowProof, prove_vote, weigh_labels
+from derand.auditing._proofs import RowProof, prove_vote, share_codes, weigh_labels
 from derand.certificates import Certificates
 from derand.model import AdditiveEnsemble, Model, as_model
 
@@ -208,7 +208,7 @@ class _RowClaims:
 
     def _prove(self, row: FloatArray) -> dict[AdditiveEnsemble, RowProof]:
         one = self._certificates
-        asked = (row, one.noise, one.rule, one.threat)
+        asked = (row, one.noise, one.rule, share_codes(one.threat, self._model))
         return {member: RowProof(member, *asked, self._shared[member]) for member in self._model.members}
 
     def find_failed(self) -> str:

@@ -116,6 +116,10 @@ class BallNoise(ABC):
         """Share of the noise below a distance in magnitudes."""
 
     @abstractmethod
+    def density_at(self, distance: Ball) -> Ball:
+        """Its density at a distance in magnitudes, 0 or larger, per magnitude."""
+
+    @abstractmethod
     def bend_at(self, distances: FloatArray) -> FloatArray:
         """How much a smoothed step of height 1 bends at most from so many magnitudes on, rounded upward."""
 
@@ -135,6 +139,18 @@ class BallNoise(ABC):
             below[j + 1] - below[j] if distances[j + 1] < 0 else above[j] - above[j + 1] for j in range(len(edges) - 1)
         ]
         return [below[0], *inner, above[-1]]
+
+    def bound_cells(self, x: float, edges: Sequence[float], feature: int) -> list[Ball]:
+        """The same, or where a cell is too narrow for a difference an upper bound: its width times the highest density."""
+        masses = self.list_cells(x, edges, feature)
+        for at in range(1, len(masses) - 1):
+            if isinstance(masses[at], Fraction) or masses[at].rel_accuracy_bits() > 40:
+                continue
+            low, high = ((Fraction(edge) - Fraction(x)) / self.scale_of(feature) for edge in edges[at - 1 : at + 1])
+            nearest = Fraction(0) if low < 0 < high else min(abs(low), abs(high))
+            by_width = as_ball(high - low) * self.density_at(as_ball(nearest))
+            masses[at] = by_width.upper().min(masses[at].upper())
+        return masses
 
     def find_radius(self, mass: Ball, band: Ball) -> float:
         """The largest radius, to 12 digits or so, that a failing mass proves; 0 where none."""
@@ -163,6 +179,10 @@ class BallGaussian(BallNoise):
         if bits not in self._roots:
             self._roots[bits] = -as_ball(0.5).sqrt()
         return (distance * self._roots[bits]).erfc() / 2
+
+    def density_at(self, distance: Ball) -> Ball:
+        """exp(-z^2 / 2) / sqrt(2 pi)."""
+        return (-distance * distance / 2).exp() / (2 * require_flint().arb.pi()).sqrt()
 
     def bend_at(self, distances: FloatArray) -> FloatArray:
         """The slope of the density, which is largest at 1: there it is 1 / sqrt(2 pi e)."""
@@ -197,6 +217,10 @@ class BallUniform(BallNoise):
         shares = [min(max((Fraction(edge) - own) / scale / 2 + half, Fraction(0)), one) for edge in edges]
         return [above - below for below, above in itertools.pairwise([Fraction(0), *shares, one])]
 
+    def density_at(self, distance: Ball) -> Ball:
+        """1/2 as far as it goes; its masses are fractions, and do not ask."""
+        return as_ball(0.5)
+
     def bend_at(self, distances: FloatArray) -> FloatArray:
         """Nothing, but for kinks."""
         return np.zeros(distances.shape)
@@ -220,6 +244,10 @@ class BallLaplace(BallNoise):
         if distance >= 0:
             return 1 - (-distance).exp() / 2
         return (distance.min(as_ball(0.0)).exp() / 2).union(1 - (-distance.max(as_ball(0.0))).exp() / 2)
+
+    def density_at(self, distance: Ball) -> Ball:
+        """exp(-z) / 2."""
+        return (-distance).exp() / 2
 
     def bend_at(self, distances: FloatArray) -> FloatArray:
         """The slope of the density."""

@@ -100,7 +100,7 @@ class MassProof:
         grid, terms = self._claim.grid, []
         for one in side.functions:
             scores = [_round_turned(score, grid, side.is_one) for score in one.scores]
-            terms.append((scores, self._claim.ball_noise.list_cells(one.x, one.edges, one.feature)))
+            terms.append((scores, self._claim.ball_noise.bound_cells(one.x, one.edges, one.feature)))
         return bound_mass(terms, side.cut + moved, bits)
 
     def _vary(self, side: Side) -> list[Side]:

@@ -102,7 +102,8 @@ def _tilt_terms(
     for scores, masses in terms:
         if tilt:
             tilted = [mass * (-as_ball(tilt) * score).exp() for score, mass in zip(scores, masses, strict=True)]
-            weight = as_ball(float(sum(tilted, as_ball(0.0)).upper()) or 1.0)
+            total = sum(tilted, as_ball(0.0)).upper()
+            weight = total if total > 0 else as_ball(1.0)  # no double: it may be smaller than all of these
             scale *= weight
             whole = [ceil_scaled(mass / weight, bits) for mass in tilted]
         else:

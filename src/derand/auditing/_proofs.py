@@ -6,6 +6,7 @@ Owns which proof a rule has. Must not know how any of them works, nor tables or 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -90,6 +91,18 @@ def weigh_labels(model: Model, is_label: Callable[[AdditiveEnsemble, int], bool]
     votes = zip(model.members, model.weights.tolist(), sizes, strict=True)
     held = sum((size for one, weight, size in votes if is_label(one, label if weight >= 0 else 1 - label)), Fraction(0))
     return held > (sum(sizes) + margin) / 2 if label else held >= (sum(sizes) - margin) / 2
+
+
+def share_codes(threat: Threat, model: Model) -> Threat:
+    """The same for members of a vote by themselves: a category that one table knows may reach another that does not."""
+    if threat.unseen or model.weights is None:
+        return threat
+    known: dict[int, set[float]] = {}
+    for member in model.members:
+        for told in (term.describe() for term in member.terms if term.kind == "category_table"):
+            if told["categories"] and told["feature"] not in threat.frozen:
+                known.setdefault(told["feature"], set()).update(told["categories"])
+    return replace(threat, may_become={**{at: tuple(codes) for at, codes in known.items()}, **threat.may_become})
 
 
 def _weigh(model: Model) -> tuple[list[Fraction], Fraction]:

@@ -150,6 +150,9 @@ def test_other_forgeries_are_found() -> None:
     assert audit(MODEL, ROWS, flipping).passed
     still = replace(flipping, witness=ROWS)
     assert (audit(MODEL, ROWS, still).claim[flipping.flips] == "witness").all()
+    narrow = certify(MODEL, ROWS, "gaussian:0.5", threat=Threat(norm=None, limits={0: 0.01}))
+    beyond = replace(narrow, radius=np.zeros(4), flips=flipping.flips, witness=flipping.witness)
+    assert (audit(MODEL, ROWS, beyond).claim[flipping.flips] == "witness").all()
 
 
 @pytest.mark.parametrize("name", sorted(TRAINERS))

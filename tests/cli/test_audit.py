@@ -21,10 +21,12 @@ def test_an_audit_that_passes(data: Path, model: Path, certified: Path, tmp_path
     """Exit code 0; the machine's tests, how many rows and what a row costs are printed."""
     result = run("audit", model, data, certified, "--rows", 8, "-o", tmp_path / "audit.csv")
     assert result.exit_code == 0, result.output
-    assert "audited: 8 of 569 rows, at random" in result.output
+    assert "audited: 8 of 569 rows, drawn at random (--seed " in result.output
     assert "proven: 8 of 8" in result.output
     assert "s a row" in result.output
-    assert "rounding is to nearest" in result.output
+    assert "tests of its arithmetic passed" in result.output
+    assert "threat: l2 balls" in result.output
+    assert "every claim about these 8 rows was proven again" in result.output
     assert len((tmp_path / "audit.csv").read_text().splitlines()) == 9
 
 
@@ -42,7 +44,7 @@ def test_an_audit_that_fails(data: Path, model: Path, certified: Path) -> None:
     assert result.exit_code == 1
     assert "is not the file that was certified" in result.output
     assert "Not proven" in result.output
-    assert "NOT PROVEN" in result.output
+    assert "NOT PROVEN: 2 of 2 rows" in result.output
     summary = json.loads(run("audit", model, data, certified, "--rows", 2, "--json").stdout)
     assert summary["proven"] == 0
     assert summary["not_proven"][0]["claim"] == "radius"
@@ -60,3 +62,22 @@ def test_bad_input(data: Path, model: Path, tmp_path: Path, monkeypatch: pytest.
     result = run("audit", model, data, tmp_path / "out.csv")
     assert result.exit_code == 2
     assert "derand[audit]" in result.output
+
+
+def test_what_is_asked_is_told(data: Path, model: Path, tmp_path: Path) -> None:
+    """The threat of the record, rows without a guarantee, and a file that is another one though all is proven."""
+    out = tmp_path / "verdicts.csv"
+    limits = ["--norm", "none", "--limit", "mean radius=5%", "--freeze", "size"]
+    assert run("certify", model, data, "-o", out, *limits).exit_code == 0
+    result = run("audit", model, data, out, "--rows", 5, "--seed", 3)
+    assert result.exit_code == 0, result.output
+    assert "limits: mean radius by up to 5%" in result.output
+    assert "frozen columns: size" in result.output
+    out.write_text(out.read_text().replace('"holds"', '"undecided"'))
+    result = run("audit", model, data, out, "--rows", 5, "--seed", 3)
+    assert result.exit_code == 1
+    assert "no more than a label claimed: 5 rows" in result.output
+    assert "BUT not all files are those that were certified" in result.output
+    missing = run("audit", model, data, tmp_path / "none.csv")
+    assert missing.exit_code == 2
+    assert "name a table that `derand certify` wrote" in missing.output

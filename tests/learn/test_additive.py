@@ -91,6 +91,20 @@ def test_collapse_by_changed_categories_is_named_without_a_radius() -> None:
     assert train_additive(table, None, Threat(norm=2), options).warnings == ()
 
 
+def test_numbers_that_no_longer_count_are_named() -> None:
+    """A radius that leaves nothing of the numbers, and categories that still tell the classes apart."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, 400).astype(np.float64)
+    target = np.where(rng.random(400) < 0.9, codes, 1 - codes).astype(np.uint8)
+    X = np.column_stack([rng.normal(size=400) + 0.5 * target, codes])
+    table = TrainingTable(X, target, n_categories={1: 2})
+    (text,) = train_additive(table, Gaussian(5.0), Threat(norm=2), AdditiveOptions(10.0, regularization=1.0)).warnings
+    assert "no numerical column counts any more" in text
+    assert (
+        train_additive(table, Gaussian(0.05), Threat(norm=2), AdditiveOptions(0.1, regularization=1.0)).warnings == ()
+    )
+
+
 def test_monotone_columns_only_rise_or_fall() -> None:
     table = make_table(500)
     options = AdditiveOptions(0.1, regularization=0.01, monotone={0: 1, 2: -1})

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from derand._arrays import FloatArray, Frozen, IntArray, freeze
 from derand.auditing._balls import require_flint
+from derand.auditing._claim import is_allowed
 from derand.auditing._machine import MachineCheck, check_machine, find_failed
 from derand.auditing._proofs import RowProof, prove_vote, share_codes, weigh_labels
 from derand.certificates import Certificates
@@ -201,6 +202,7 @@ class _RowClaims:
 
     def __init__(self, model: Model, row: FloatArray, certificates: Certificates, at: int, shared: _Shared) -> None:
         self._model, self._certificates, self._at, self._shared = model, certificates, at, shared
+        self._row = row
         self.radius = float(certificates.radius[at])
         codes = np.flatnonzero(certificates.classes == certificates.label[at])
         self._label = int(codes[0]) if codes.size else -1
@@ -238,6 +240,8 @@ class _RowClaims:
         low, high = 0.0, self.radius
         if not math.isfinite(high) or high <= 0:
             return 0.0
+        if self._certificates.norm == 0:  # whole numbers of columns
+            return float(next((count for count in range(int(high) - 1, 0, -1) if self.holds(count)), 0))
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
             low, high = (middle, high) if self.holds(middle) else (low, middle)
@@ -259,4 +263,7 @@ class _RowClaims:
         one = self._certificates
         if one.flips is None or one.witness is None or not one.flips[self._at]:
             return True
-        return self._is_label(1 - self._label, self._prove(np.asarray(one.witness[self._at])))
+        witness = np.asarray(one.witness[self._at], dtype=np.float64)
+        if not is_allowed(self._model, self._row, witness, one.threat):
+            return False
+        return self._is_label(1 - self._label, self._prove(witness))

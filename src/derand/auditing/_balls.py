@@ -33,7 +33,7 @@ def require_flint() -> Any:
         import flint
     except ImportError:
         raise ImportError(
-            "An audit computes with python-flint, which is not installed: pip install 'derand[audit]'."
+            "An audit computes with python-flint, which is not installed: it comes with the extra derand[audit]."
         ) from None
     return flint
 

@@ -45,7 +45,8 @@ def holds_by_vote(claim: Claim, label: int, radius: float) -> bool:
         return False
     ranges = sorted((one.range for one in side.functions), reverse=True)
     caps: list[int | None] = [None]
-    caps += [least for most, least in itertools.pairwise(ranges[: _MOST_CAPS + 1]) if least < _DOMINATES * most]
+    every = sorted(claim.list_ranges(), reverse=True)[: _MOST_CAPS + 1]
+    caps += [least for most, least in itertools.pairwise(every) if least < _DOMINATES * most]
     level = side.cut + claim.grid_error if side.gaps else side.round_down(side.cut + claim.grid_error)
     wider = claim.grid if claim.grid_error else 0
     for cap in caps:

@@ -55,6 +55,8 @@ def bound_mass(terms: Sequence[tuple[Sequence[int], Sequence[Ball | Fraction]]],
         return as_ball(0.0)
     if cut >= sum(max(scores) for scores, _ in reduced):
         return as_ball(1.0)
+    # cells above the cut are in no sum up to it: without them the tilt need not weigh them down
+    reduced = [_keep_up_to(scores, masses, cut) for scores, masses in reduced]
     is_rational = all(isinstance(mass, Fraction) for _, masses in reduced for mass in masses)
     tilt = 0.0 if is_rational else _choose_tilt(reduced, cut)
     laws, scale = _tilt_terms(reduced, tilt, cut, bits)
@@ -64,6 +66,13 @@ def bound_mass(terms: Sequence[tuple[Sequence[int], Sequence[Ball | Fraction]]],
         return as_ball(0.0)
     total = _add_pairs(_read(first), _read(second), tilt, cut, bits)
     return as_ball(Fraction(total, 1 << 2 * bits)) * (as_ball(tilt) * cut).exp() * scale
+
+
+def _keep_up_to(
+    scores: Sequence[int], masses: Sequence[Ball | Fraction], cut: int
+) -> tuple[list[int], list[Ball | Fraction]]:
+    kept = [(score, mass) for score, mass in zip(scores, masses, strict=True) if score <= cut]
+    return [score for score, _ in kept], [mass for _, mass in kept]
 
 
 def _choose_tilt(terms: Sequence[tuple[Sequence[int], Sequence[Ball]]], cut: int) -> float:
@@ -110,8 +119,7 @@ def _tilt_terms(
             whole = [_ceil(mass, bits) for mass in masses]
         sums: dict[int, int] = {}
         for score, mass in zip(scores, whole, strict=True):
-            if score <= cut:
-                sums[score] = sums.get(score, 0) + mass
+            sums[score] = sums.get(score, 0) + mass
         laws.append(_write(sums, bits))
     return laws, scale
 

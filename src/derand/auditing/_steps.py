@@ -96,7 +96,8 @@ def _holds_by_price(priced: _Priced, margin: int, size: Fraction) -> bool:
         worth = sum(max(0.0, float((fall - rate * price).max())) for fall, price in zip(falls, prices, strict=True))
         return margin - rate * float(size) - worth
 
-    rates = {float(fall / price) for drops in priced for fall, price in drops if price}
+    far = Fraction(10) ** 300
+    rates = {float(fall / price) for drops in priced for fall, price in drops if fall < far * price}
     some = sorted(rates)[:: max(1, len(rates) // 512)]
     for rate in sorted(some, key=measure, reverse=True)[:3]:
         exact = Fraction(rate)

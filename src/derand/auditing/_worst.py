@@ -117,9 +117,13 @@ class WorstCase:
                 total = _add(least)
                 if total >= level:
                     return True
-                if total + Fraction(2 * tolerance * sum(curve.range for curve in self.curves)) < level:
+                if total + self._measure_doubt(tolerance) < level:
                     return False
         return False
+
+    def _measure_doubt(self, tolerance: float) -> Fraction:
+        """More than what a finer tolerance can add to a sum of least values."""
+        return Fraction(2 * tolerance * sum(curve.range for curve in self.curves))
 
     def _holds_anywhere(self, level: Fraction, count: int) -> bool:
         """Whether so many functions may be at their least wherever their numbers may move."""
@@ -128,8 +132,11 @@ class WorstCase:
                 own = [math.nextafter(float(curve.value(one.x).lower()), -math.inf) for one, curve in self._pairs()]
                 least = [self._find_least(at, (move.low, move.high), tolerance) for at, move in enumerate(self.moves)]
                 falls = sorted((Fraction(a) - Fraction(b) for a, b in zip(own, least, strict=True)), reverse=True)
-                if _add(own) - sum(max(fall, Fraction(0)) for fall in falls[:count]) >= level:
+                total = _add(own) - sum(max(fall, Fraction(0)) for fall in falls[:count])
+                if total >= level:
                     return True
+                if total + self._measure_doubt(tolerance) < level:
+                    return False
         return False
 
     def _holds_by_price(self, level: Fraction, power: int, radius: float) -> bool:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from derand.cli._app import AsJson, add_command, make_console, make_table, print_facts, print_json, show_progress
+from derand.cli._certify import describe_threat
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from derand.jobs import AuditingSummary
 
 
@@ -23,7 +27,10 @@ def audit(
     rows: Annotated[
         int, typer.Option(metavar="N", help="How many rows to look at, at random where there are more; 0: all.")
     ] = 200,
-    seed: Annotated[int, typer.Option(help="Which rows, where not all are looked at.")] = 0,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Which rows, where not all are looked at.", show_default="drawn anew each time"),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -38,18 +45,19 @@ def audit(
     """Prove certificates again, by other code and other arithmetic: balls and whole numbers instead of doubles.
 
     Exit code 1 where a claim is not proven, a file is not the one that was certified, or this machine fails its tests.
-    Needs python-flint: pip install 'derand[audit]'.
+    Needs python-flint, the extra "audit".
     """
     if rows < 0:
         raise ValueError(f"--rows must be 0 or larger, got {rows}.")
-    if seed < 0:
+    if seed is not None and seed < 0:
         raise ValueError(f"--seed must be 0 or larger, got {seed}.")
+    drawn = secrets.randbelow(2**31) if seed is None else seed
     with show_progress("auditing", unit="rows") as advance:
         from derand.jobs import audit_file
 
         try:
             summary = audit_file(
-                model, data, certified, rows=rows or None, random_state=seed, output=output, advance=advance
+                model, data, certified, rows=rows or None, random_state=drawn, output=output, advance=advance
             )
         except ImportError as error:
             raise ValueError(str(error)) from None
@@ -62,29 +70,50 @@ def audit(
 
 
 def _print_summary(summary: AuditingSummary) -> None:
-    from derand.text import format_short
-
     console = make_console()
-    for check in summary["machine"]:
-        print_facts(console, {("machine" if check["passed"] else "MACHINE"): f"{check['name']}: {check['detail']}"})
+    failed = [check for check in summary["machine"] if not check["passed"]]
+    for check in failed:
+        print_facts(console, {"MACHINE": f"{check['name']}: {check['detail']}"})
+    if not failed:
+        print_facts(console, {"machine": f"{len(summary['machine'])} tests of its arithmetic passed"})
     for path in summary["changed"]:
         print_facts(console, {"changed": f"{path} is not the file that was certified: its checksum is another one"})
     if summary["not_proven"]:
-        cells = [
-            [f"{one['row']:,}", one["claim"], format_short(one["claimed"], 7), format_short(one["proven"], 7)]
-            for one in summary["not_proven"]
-        ]
-        columns = ["row", "claim", "claimed radius", "proven radius"]
-        console.print(make_table("Not proven", columns, cells, right=["row", "claimed radius", "proven radius"]))
+        console.print(_tabulate(summary))
     audited, total = summary["audited"], summary["rows"]
+    drawn = "" if audited == total else f", drawn at random (--seed {summary['seed']} repeats it)"
     facts = {
         "certificates": f"rule {summary['rule']}, noise {summary['noise']}, made by derand {summary['version']}",
-        "audited": f"{audited:,} of {total:,} rows" + ("" if audited == total else ", at random"),
+        **describe_threat(summary["threat"]),
+        "units": "" if summary["own_units"] else "not those of the model: see the record",
+        "audited": f"{audited:,} of {total:,} rows{drawn}",
         "proven": f"{summary['proven']:,} of {audited:,}",
+        "no more than a label claimed": f"{summary['labels_alone']:,} rows" if summary["labels_alone"] else "",
+        "written": summary["output"] or "",
+        "time": f"{summary['seconds']:.1f} s, {summary['seconds_per_row']:.3f} s a row, the slowest "
+        f"{summary['slowest_row']:.2f} s",
+        "result": _conclude(summary),
     }
-    if summary["output"] is not None:
-        facts["written"] = summary["output"]
-    slowest = f"{summary['slowest_row']:.2f} the slowest"
-    facts["time"] = f"{summary['seconds']:.1f} s, {summary['seconds_per_row']:.3f} s a row ({slowest})"
-    facts["result"] = "every claim was proven again" if summary["passed"] else "NOT PROVEN: see above"
-    print_facts(console, facts)
+    print_facts(console, {name: text for name, text in facts.items() if text})
+
+
+def _conclude(summary: AuditingSummary) -> str:
+    audited, total = summary["audited"], summary["rows"]
+    if summary["proven"] < audited:
+        return f"NOT PROVEN: {audited - summary['proven']:,} of {audited:,} rows, see above"
+    of_rows = f"all {total:,} rows" if audited == total else f"these {audited:,} rows"
+    proven = f"every claim about {of_rows} was proven again"
+    if summary["changed"]:
+        return f"{proven}, BUT not all files are those that were certified, see above"
+    return proven if summary["passed"] else f"{proven}, BUT this machine failed its tests"
+
+
+def _tabulate(summary: AuditingSummary) -> Table:
+    from derand.text import format_down
+
+    cells = [
+        [f"{one['row']:,}", one["claim"], one["label"], format_down(one["claimed"], 6), format_down(one["proven"], 6)]
+        for one in summary["not_proven"]
+    ]
+    columns = ["row", "claim", "label", "claimed radius", "proven radius"]
+    return make_table("Not proven", columns, cells, right=["row", "claimed radius", "proven radius"])

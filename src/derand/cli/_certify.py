@@ -198,7 +198,7 @@ def _print_summary(summary: CertifyingSummary) -> None:
     facts = {
         "rule": _RULES_IN_WORDS.get(summary["rule"], summary["rule"]),
         "noise": "none, the model as deployed" if summary["noise"] == "none" else summary["noise"],
-        **_describe_threat(summary["threat"]),
+        **describe_threat(summary["threat"]),
         "rows": f"{summary['rows']:,}, of which {summary['certified_rows']:,} certified",
         "proofs": _describe_proofs(summary["proofs"]),
     }
@@ -240,7 +240,7 @@ def _describe_proofs(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{counts[name]:,} {_PROOFS_IN_WORDS.get(name, name)}" for name in order)
 
 
-def _describe_threat(threat: ThreatSummary) -> dict[str, str]:
+def describe_threat(threat: ThreatSummary) -> dict[str, str]:
     """What may change, one fact per kind of it."""
     norm, l0 = threat["norm"], threat["l0"]
     changes = f", and at most {l0} categorical {'change' if l0 == 1 else 'changes'}" if l0 else ""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
@@ -20,7 +22,9 @@ from derand.certificates import PROOFS, Certificates
 from derand.files import PathLike, require_writable
 from derand.frames import MatchedFile, inspect_file, match_file, write_batches
 from derand.jobs._classifiers import Classifier, load_classifier
+from derand.jobs._request import ThreatSummary, summarize_threat
 from derand.storage import CertificateRecord, find_record, load_record
+from derand.threat import Threat
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,8 +45,13 @@ class NotProven(TypedDict):
 
     row: int
     claim: str
+    """Which: label, failure, radius (without a norm: that the label holds) or witness."""
+    label: str
+    """As claimed."""
     claimed: float
+    """The radius."""
     proven: float
+    """A radius that was proven instead; the claimed one where that is not what failed."""
 
 
 class AuditingSummary(TypedDict):
@@ -53,6 +62,8 @@ class AuditingSummary(TypedDict):
     rows: int
     audited: int
     proven: int
+    labels_alone: int
+    """Rows that claim no more than their label: not certified, or within limits "flips" or "undecided"."""
     not_proven: list[NotProven]
     """The first of them; rows count from 1."""
     changed: list[str]
@@ -63,6 +74,10 @@ class AuditingSummary(TypedDict):
     rule: str
     noise: str
     norm: float | None
+    threat: ThreatSummary
+    own_units: bool
+    """Whether radii count in the model's own units."""
+    seed: int
     seconds_per_row: float
     slowest_row: float
     output: str | None
@@ -103,6 +118,8 @@ def audit_file(
     start = time.perf_counter()
     if output is not None:
         require_writable(output, model, data, certified)
+    if not Path(certified).exists():
+        raise FileNotFoundError(f"{os.fspath(certified)} does not exist: name a table that `derand certify` wrote.")
     record = load_record(find_record(certified))
     classifier = load_classifier(model)
     changed = _find_changed(record, model, data, certified)
@@ -119,13 +136,17 @@ def audit_file(
         "rows": record.n_rows,
         "audited": len(found),
         "proven": len(found) - int(failed.size),
-        "not_proven": [_describe_row(found, int(at), int(chosen[at])) for at in failed[:_SHOWN]],
+        "labels_alone": int((claims.radius == 0).sum()),
+        "not_proven": [_describe_row(found, claims, int(at), int(chosen[at]), classifier) for at in failed[:_SHOWN]],
         "changed": changed,
         "machine": [{"name": one.name, "passed": one.passed, "detail": one.detail} for one in found.machine],
         "version": record.version,
         "rule": record.rule,
         "noise": "none" if record.noise is None else str(record.noise),
         "norm": record.threat.ball_norm,
+        "threat": _summarize_record(record.threat, source),
+        "own_units": record.threat.units == classifier.units,
+        "seed": random_state,
         "seconds_per_row": float(found.seconds.mean()),
         "slowest_row": float(found.seconds.max()),
         "output": None if output is None else os.fspath(output),
@@ -214,10 +235,21 @@ def _read_labels(written: list[Any], classes: list[Any], path: PathLike) -> NDAr
     return np.array([known[value] for value in written], dtype=np.int64)
 
 
-def _describe_row(found: Audit, at: int, row: int) -> NotProven:
+def _summarize_record(threat: Threat, source: MatchedFile) -> ThreatSummary:
+    """What may change by a record, with columns by name and categories by value."""
+    values = {
+        column: tuple(dict(enumerate(source.encoding.categories.get(int(column), ()))).get(code) for code in codes)
+        for column, codes in threat.may_become.items()
+    }
+    named = replace(threat, may_become=values)
+    return summarize_threat(named, named, named, source)
+
+
+def _describe_row(found: Audit, claims: Certificates, at: int, row: int, classifier: Classifier) -> NotProven:
     return {
         "row": row + 1,
         "claim": str(found.claim[at]),
+        "label": str(classifier.classes_[claims.label[at]]),
         "claimed": float(found.claimed[at]),
         "proven": float(found.proven[at]),
     }

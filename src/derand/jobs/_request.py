@@ -112,26 +112,41 @@ class Request:
 
     def summarize(self) -> ThreatSummary:
         """What may change, with columns by name."""
-        names, numerical = self._source.names, self._classifier.encoding_.numerical
+        return summarize_threat(self.given, self.named, self.resolved, self._source)
 
-        def by_name(values: Mapping[Column, Any]) -> dict[str, Any]:
-            return {names[at] if isinstance(at, int) else at: value for at, value in values.items()}
 
-        units, threat = self.resolved.units, self.given
-        free = self.named.find_free(numerical)
-        return {
-            "norm": self.resolved.ball_norm,
-            "l0": threat.l0,
-            "unseen": bool(threat.unseen),
-            "units": None if units is None else {names[at]: units[at] for at in numerical},
-            "frozen": list(by_name(dict.fromkeys(threat.frozen))),
-            "limits": by_name(threat.limits),
-            "domain": by_name(threat.domain),
-            "steps": by_name(threat.steps),
-            "may_become": {name: list(values) for name, values in by_name(threat.may_become).items()},
-            "missing": threat.missing_budget,
-            "fixed": [names[at] for at, can_move in zip(numerical, free.tolist(), strict=True) if not can_move],
-        }
+def summarize_threat(given: Threat, named: Threat, resolved: Threat, source: MatchedFile) -> ThreatSummary:
+    """What may change, with columns by name.
+
+    Parameters
+    ----------
+    given : Threat
+        As it was asked for; columns by name or number.
+    named : Threat
+        The same by number.
+    resolved : Threat
+        The same with its norm and units.
+    source : MatchedFile
+    """
+    names, numerical = source.names, source.encoding.numerical
+
+    def by_name(values: Mapping[Column, Any]) -> dict[str, Any]:
+        return {names[at] if isinstance(at, int) else at: value for at, value in values.items()}
+
+    free = named.find_free(numerical)
+    return {
+        "norm": resolved.ball_norm,
+        "l0": given.l0,
+        "unseen": bool(given.unseen),
+        "units": None if resolved.units is None else {names[at]: resolved.units[at] for at in numerical},
+        "frozen": list(by_name(dict.fromkeys(given.frozen))),
+        "limits": by_name(given.limits),
+        "domain": by_name(given.domain),
+        "steps": by_name(given.steps),
+        "may_become": {name: list(values) for name, values in by_name(given.may_become).items()},
+        "missing": given.missing_budget,
+        "fixed": [names[at] for at, can_move in zip(numerical, free.tolist(), strict=True) if not can_move],
+    }
 
 
 class _Asked(TypedDict):

@@ -37,6 +37,8 @@ _MOST_WEIGHTS = 12_000  # of all columns together, where the number of cuts is f
 _DEDUCTING_COLUMNS = 50  # numerical ones from which on a vote's second proof counts; with few of them the first does
 _CHOICE_ROWS = 20_000  # rows on which the penalty is chosen
 _LARGE = 60_000  # rows of which a sample is fitted first
+_IDLE = 1e-3
+"""Share of all importances below which numbers do not count."""
 _CHECKED_ROWS = 5_000
 _SUPPORT = 2**16  # whole scores between the lowest and the highest sum
 _LARGEST_SLOPE = 8.0
@@ -147,13 +149,26 @@ def train_additive(
         weights = trainer.fit(design, binned, chosen.regularization)
         warnings = trainer.check(design, weights, chosen)
     model = _build_model(design, weights, table.n_features)
+    importances = _measure_importances(design, weights, binned, table.n_features)
     return AdditiveTraining(
         model,
         chosen.regularization,
         chosen.path,
-        _measure_importances(design, weights, binned, table.n_features),
+        importances,
         trainer.calibrate(design, weights, chosen, table),
-        warnings,
+        warnings or _warn_of_idle_numbers(table, importances, options.radius),
+    )
+
+
+def _warn_of_idle_numbers(table: TrainingTable, importances: FloatArray, radius: float) -> tuple[str, ...]:
+    """Say so where the radius leaves nothing of the numbers, and the model goes by its categories alone."""
+    if not radius or not table.numerical.size or float(importances[table.numerical].sum()) >= _IDLE:
+        return ()
+    if not importances.any():
+        return ()
+    return (
+        f"At radius {radius:g} no numerical column counts any more: the model goes by its categories alone, so that "
+        "radii are infinite and say little. Train with a smaller radius for a model that reads its numbers.",
     )
 
 

@@ -118,7 +118,11 @@ class MassProof:
         noise, threat = self._claim.ball_noise, self._claim.threat
         functions = self._claim.read_side(label).functions
         moves = self._claim.list_moves(functions)
-        free = [(one, move) for one, move in zip(functions, moves, strict=True) if move.is_free]
+        free = [
+            (one, move)
+            for one, move in zip(functions, moves, strict=True)
+            if not move.low == one.x == move.high and self._is_seen(one)
+        ]
         if not free:
             return as_ball(0.0)
         norm = threat.ball_norm
@@ -136,6 +140,10 @@ class MassProof:
             total = sum((ratio ** as_ball(1 / power) for ratio in ratios), as_ball(0.0))
             stretch = total ** as_ball(power)
         return as_ball(radius) * stretch
+
+    def _is_seen(self, one: Function) -> bool:
+        """Whether a law on a coarser grid depends on a function at all; what it loses is in the error of the grid."""
+        return len({_round_turned(score, self._claim.grid, True) for score in one.scores}) > 1
 
     def _find_corner(self, free: Sequence[tuple[Function, Move]]) -> Ball | None:
         """How far away the farthest corner of all limits is."""

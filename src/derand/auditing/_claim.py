@@ -5,6 +5,7 @@ Owns the way from a threat to how far a number may move. Must not know proofs.
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -40,11 +41,6 @@ class Move:
     high: float
     unit: Fraction
     places: tuple[float, ...] | None = None
-
-    @property
-    def is_free(self) -> bool:
-        """Whether it may move at all."""
-        return self.low < self.high
 
 
 @dataclass(frozen=True)
@@ -131,6 +127,14 @@ def _list_places(
         far = [(edge - x) / step for edge in edges]
         if any(abs(count) > 2**52 for count in far):
             return None
-        counts = {round(count) + more for count in far for more in range(-2, 3)}
+        firsts = [_find_first(x, step, edge) for edge in edges]
+        counts = {first + more for first in firsts for more in (-1, 0)}
     places = {x + count * step for count in counts}
     return tuple(sorted({x} | {z for z in places if low <= z <= high}))
+
+
+def _find_first(x: float, step: float, edge: float) -> int:
+    """The least whole count with x + count * step, as computed, not below an edge: steps may be smaller than an ulp."""
+    near = round((edge - x) / step)
+    wide = 4 + math.ceil(8 * math.ulp(max(abs(x), abs(edge))) / step)
+    return near - wide + bisect.bisect_left(range(2 * wide), edge, key=lambda count: x + (near - wide + count) * step)

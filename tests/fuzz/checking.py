@@ -158,6 +158,9 @@ def _stretch(case: Case) -> float:
     assert case.noise is not None
     assert case.norm is not None
     terms = [term for term in case.model.member_terms if term.axes and np.ptp(term.scores)]  # the others are constants
+    spread = sum(int(np.ptp(term.scores)) for term in terms)
+    if spread >= _COARSE:  # on the vote's own grid more may be constant: what that moves the sum widens the threshold
+        terms = [term for term in terms if np.ptp(np.rint(term.scores / -(-spread // 2**13)))]
     ratios = [
         find_unit(case, at) / (1.0 if case.noise.units is None else case.noise.units[at])
         for at in {term.axes[0].feature for term in terms}

@@ -141,7 +141,7 @@ class BallNoise(ABC):
         return [below[0], *inner, above[-1]]
 
     def bound_cells(self, x: float, edges: Sequence[float], feature: int) -> list[Ball]:
-        """The same, or for a cell too narrow for a difference an upper bound: its width times the highest density."""
+        """The same, or where a cell is too narrow for a difference an upper bound: width times the highest density."""
         masses = self.list_cells(x, edges, feature)
         for at in range(1, len(masses) - 1):
             if isinstance(masses[at], Fraction) or masses[at].rel_accuracy_bits() > 40:

@@ -55,10 +55,15 @@ class MassProof:
         return all(self._find_least(side) > side.cut + self._claim.grid_error for side in sides)
 
     def _find_least(self, side: Side) -> int:
-        least = (
-            min(_round_turned(score, self._claim.grid, side.is_one) for score in one.scores) for one in side.functions
-        )
-        return sum(least)
+        return sum(min(self._round(one, side.is_one)) for one in side.functions)
+
+    def _round(self, function: Function, is_one: bool) -> list[int]:
+        """Scores as the program rounds them for a law on a coarser grid, before it turns them for class 0."""
+        grid = self._claim.grid
+        if grid == 1:
+            return list(function.scores)
+        turn = 1 if is_one else -1
+        return [turn * grid * round_to(turn * score, grid) for score in function.scores]
 
     def is_label(self, label: int) -> bool:
         """Whether the row's own label is this, or too near a tie for the program to tell; an exact tie is class 0."""
@@ -97,10 +102,11 @@ class MassProof:
         return self._known[key]
 
     def _bound_side(self, side: Side, moved: int, bits: int) -> Ball:
-        grid, terms = self._claim.grid, []
+        terms = []
         for one in side.functions:
-            scores = [_round_turned(score, grid, side.is_one) for score in one.scores]
-            terms.append((scores, self._claim.ball_noise.bound_cells(one.x, one.edges, one.feature)))
+            terms.append(
+                (self._round(one, side.is_one), self._claim.ball_noise.bound_cells(one.x, one.edges, one.feature))
+            )
         return bound_mass(terms, side.cut + moved, bits)
 
     def _vary(self, side: Side) -> list[Side]:
@@ -116,13 +122,11 @@ class MassProof:
     def _carry_over(self, label: int, radius: float) -> Ball | None:
         """The distance, in the noise's norm and units, that changes within the threat do not exceed; None for none."""
         noise, threat = self._claim.ball_noise, self._claim.threat
-        functions = self._claim.read_side(label).functions
+        side = self._claim.read_side(label)
+        # what is constant on the grid of the law does not move it: its error is in the threshold
+        functions = [one for one in side.functions if len(set(self._round(one, side.is_one))) > 1]
         moves = self._claim.list_moves(functions)
-        free = [
-            (one, move)
-            for one, move in zip(functions, moves, strict=True)
-            if not move.low == one.x == move.high and self._is_seen(one)
-        ]
+        free = [(one, move) for one, move in zip(functions, moves, strict=True) if not move.low == one.x == move.high]
         if not free:
             return as_ball(0.0)
         norm = threat.ball_norm
@@ -141,10 +145,6 @@ class MassProof:
             stretch = total ** as_ball(power)
         return as_ball(radius) * stretch
 
-    def _is_seen(self, one: Function) -> bool:
-        """Whether a law on a coarser grid depends on a function at all; what it loses is in the error of the grid."""
-        return len({_round_turned(score, self._claim.grid, True) for score in one.scores}) > 1
-
     def _find_corner(self, free: Sequence[tuple[Function, Move]]) -> Ball | None:
         """How far away the farthest corner of all limits is."""
         noise, total = self._claim.ball_noise, as_ball(0.0)
@@ -155,13 +155,6 @@ class MassProof:
             far = max(x - Fraction(move.low), Fraction(move.high) - x) / noise.unit_of(one.feature)
             total += as_ball(far) ** noise.norm
         return total if noise.norm == 1 else total.sqrt()
-
-
-def _round_turned(score: int, grid: int, is_one: bool) -> int:
-    """A score as the program rounds it for a law on a coarser grid, before it is turned for class 0."""
-    if grid == 1:
-        return score
-    return grid * (round_to(score, grid) if is_one else -round_to(-score, grid))
 
 
 def _find_largest_fall(one: Function) -> int:

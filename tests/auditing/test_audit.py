@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import count, islice
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from scipy.special import ndtr
 
 from derand import (
     AdditiveEnsemble,
     CategoryTable,
     Certificates,
     Gaussian,
+    Laplace,
+    Noise,
     StepFunction,
     Threat,
     Uniform,
@@ -203,3 +207,110 @@ def test_a_machine_that_fails_its_tests_fails_the_audit(monkeypatch: pytest.Monk
     result = audit(MODEL, ROWS, certificates)
     assert not result.passed
     assert "failed its tests" in repr(result)
+
+
+def _claim(threat: Threat, radius: float, rule: str = "mean", noise: Noise | None = None, **more: Any) -> Certificates:
+    """A claim that class 1 holds, by hand."""
+    nothing = np.array([np.nan])
+    return Certificates(
+        np.array([1]), nothing, nothing, np.array([radius]), threat.resolve(noise), rule=rule, noise=noise, **more
+    )
+
+
+@pytest.mark.parametrize("seed", [2, 3, 10])
+def test_a_number_that_goes_missing_is_deducted_in_full(seed: int) -> None:
+    # within limits alone; the least value of each function lies inside of its window, and is bounded to some digits
+    rng, z = np.random.default_rng(seed), np.linspace(-2, 2, 400_001)
+    count, noise = int(rng.integers(2, 5)), Gaussian(0.4)
+    terms, lowest = [], []
+    for at in range(count):
+        edges = np.sort(rng.normal(size=2))
+        scores = [int(10**9 * rng.uniform(*ends)) for ends in ((1, 2), (0, 0.5), (1, 2))]
+        first, second = (ndtr((z - edge) / 0.4) for edge in edges)
+        values = scores[0] + (scores[1] - scores[0]) * first + (scores[2] - scores[1]) * second
+        lowest.append(float(values.min()))
+        terms.append(StepFunction(at, edges, scores, missing=int(lowest[-1]) - 10**8))
+    falls = sorted((value - int(term.missing or 0) for value, term in zip(lowest, terms, strict=True)), reverse=True)
+    worst = sum(lowest) - sum(falls[: count - 1])
+    threat = Threat(norm=None, limits=dict.fromkeys(range(count), 2.0), missing=count - 1)
+    for above, verdict in ((6, "proven"), (-6, "not proven"), (-30, "not proven"), (-100, "not proven")):
+        model = AdditiveEnsemble(terms, threshold=math.floor(worst) - above, n_features=count)
+        found = audit(model, np.zeros((1, count)), _claim(threat, math.inf, noise=noise))
+        assert found.verdict == [verdict]
+
+
+@pytest.mark.parametrize("norm", [1.5, 2.5, 3.0])
+@pytest.mark.parametrize("noise", [None, Gaussian(0.01)])
+def test_a_ball_of_another_norm_is_not_one_of_l1_or_l2(norm: float, noise: Noise | None) -> None:
+    model = AdditiveEnsemble([StepFunction(f, [0.0], [0, 10]) for f in range(2)], threshold=9, n_features=2)
+    radius = 2 ** (1 / norm)  # both numbers must change their sign
+    assert audit(model, [[1.0, 1.0]], _claim(Threat(norm=norm), 1.05 * radius, noise=noise)).verdict == ["not proven"]
+    assert audit(model, [[1.0, 1.0]], _claim(Threat(norm=norm), 0.9, noise=noise)).verdict == ["proven"]
+
+
+def test_steps_below_the_last_digit_of_a_number() -> None:
+    model = AdditiveEnsemble([StepFunction(0, [1e17 + 160], [0, 10])], threshold=5, n_features=1)
+    rows, threat = [[1e17 + 320]], Threat(norm=2, steps={0: 1.0})
+    for radius, verdict in ((176.0, "proven"), (177.0, "not proven"), (math.inf, "not proven")):
+        assert audit(model, rows, _claim(threat, radius)).verdict == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("threat", "changed", "claim"),
+    [
+        (Threat(norm=None, limits={0: 3.0}), [-1.0, 0.0], ""),
+        (Threat(norm=None, limits={0: 0.5}), [-1.0, 0.0], "witness"),
+        (Threat(norm=None, frozen=(0,)), [-1.0, 0.0], "witness"),
+        (Threat(norm=None, limits={0: 3.0}, steps={0: 0.75}), [-1.0, 0.0], "witness"),
+        (Threat(norm=None, limits={0: 3.0}), [-1.0, 1.0], "witness"),
+        (Threat(norm=None, limits={0: 3.0}, l0=1), [-1.0, 1.0], ""),
+        (Threat(norm=None, limits={0: 3.0}, l0=1), [-1.0, 5.0], ""),
+        (Threat(norm=None, limits={0: 3.0}, l0=1, unseen=False), [-1.0, 5.0], "witness"),
+        (Threat(norm=None, limits={0: 3.0}, l0=1, may_become={1: (0.0,)}), [-1.0, 1.0], "witness"),
+        (Threat(norm=None, limits={0: 3.0}), [math.nan, 0.0], "witness"),
+        (Threat(norm=None, missing=1), [math.nan, 0.0], ""),
+        (Threat(norm=None, limits={0: 3.0}), None, "witness"),
+    ],
+)
+def test_a_witness_lies_within_the_threat(threat: Threat, changed: list[float] | None, claim: str) -> None:
+    terms = [StepFunction(0, [0.0], [0, 10], missing=0), CategoryTable(1, [0, 1], [0, 0], 0)]
+    model = AdditiveEnsemble(terms, threshold=5, n_features=2)
+    witness = None if changed is None else np.array([changed])
+    claimed = _claim(threat, 0.0, flips=np.array([True]), witness=witness)
+    assert audit(model, [[1.0, 0.0]], claimed).claim == [claim]
+
+
+@pytest.mark.parametrize("scale", [1e-299, 1.6e-162, 1e-155, 1e155, 1e200, 1e299])
+@pytest.mark.parametrize("noise", [Gaussian, Uniform, Laplace])
+@pytest.mark.parametrize("norm", [1, 2, math.inf])
+def test_scales_whose_squares_are_no_doubles(scale: float, noise: type[Noise], norm: float) -> None:
+    edges = np.array([-0.5, 0.0, 0.7])
+    terms = [StepFunction(f, edges * scale, [3, -8, 5, 9]) for f in range(2)]
+    model = AdditiveEnsemble(terms, threshold=5, n_features=2)
+    rows = np.array([[1.2, 0.9], [0.1, -0.6]]) * scale
+    certificates = certify(model, rows, noise(0.5, (scale, scale)), rule="mean", threat=Threat(norm=norm))
+    assert audit(model, rows, certificates).passed
+
+
+def test_columns_that_a_coarser_grid_does_not_see_take_nothing_off() -> None:
+    terms = [StepFunction(0, [0.0], [0, 20_000_000]), StepFunction(1, [0.0, 1.0], [0, 1, 18])]
+    model = AdditiveEnsemble(terms, threshold=9_000_000, n_features=2)
+    certificates = certify(model, [[0.3, 0.2]], Uniform(1.0), threat=Threat(norm=math.inf), proof="paper")
+    assert certificates.radius[0] > 0.29
+    assert audit(model, [[0.3, 0.2]], certificates).passed
+
+
+def test_rows_that_no_claim_can_be_about_are_refused() -> None:
+    model = AdditiveEnsemble([StepFunction(0, [0.0], [0, 10])], threshold=5, n_features=1)
+    with pytest.raises(ValueError, match="finite"):
+        audit(model, [[math.inf]], _claim(Threat(norm=2), 1.0))
+    with pytest.raises(ValueError, match="missing"):
+        audit(model, [[math.nan]], _claim(Threat(norm=2), 1.0))
+    with pytest.raises(ValueError, match="domain"):
+        audit(model, [[1.0]], _claim(Threat(norm=None, domain={0: (-5, -5)}), math.inf))
+
+
+def test_a_failing_mass_that_no_rule_claims_is_not_proven() -> None:
+    model = AdditiveEnsemble([StepFunction(0, [0.0], [0, 10])], threshold=5, n_features=1)
+    claimed = replace(_claim(Threat(norm=2), 0.5), failure=np.array([0.25]))
+    assert audit(model, [[1.0]], claimed).claim == ["failure"]

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand._arrays import FloatArray, Frozen, IntArray, freeze
+from derand.auditing._allowed import is_allowed
 from derand.auditing._balls import require_flint
-from derand.auditing._claim import is_allowed
 from derand.auditing._machine import MachineCheck, check_machine, find_failed
 from derand.auditing._proofs import RowProof, prove_vote, share_codes, weigh_labels
 from derand.certificates import Certificates
@@ -170,6 +170,9 @@ def _as_table(model: Model, X: ArrayLike, certificates: Certificates) -> FloatAr
             f"`X` must hold the {len(certificates)} rows that `certificates` are about, {model.n_features} columns "
             f"each, got shape {table.shape}."
         )
+    if np.isinf(table).any():
+        raise ValueError("`X` must hold finite numbers, or NaN for missing ones, got infinity.")
+    certificates.threat.check_rows(table)
     return table
 
 
@@ -255,15 +258,19 @@ class _RowClaims:
         failure = float(self._certificates.failure[self._at])
         if math.isnan(failure) or failure >= 1:
             return True
+        if self._model.weights is not None or self._certificates.rule == "mean":
+            return False  # there is none to be proven
         (proof,) = self._proofs.values()
         return proof.proves_failure(self._label, failure)
 
     def _holds_witness(self) -> bool:
         """Whether a change that is said to flip the label does so, within the limits."""
         one = self._certificates
-        if one.flips is None or one.witness is None or not one.flips[self._at]:
+        if one.flips is None or not one.flips[self._at]:
             return True
-        witness = np.asarray(one.witness[self._at], dtype=np.float64)
-        if not is_allowed(self._model, self._row, witness, one.threat):
+        if one.witness is None:
             return False
-        return self._is_label(1 - self._label, self._prove(witness))
+        changed = np.asarray(one.witness[self._at], dtype=np.float64)
+        if not is_allowed(one.threat, self._model, self._row, changed):
+            return False
+        return self._is_label(1 - self._label, self._prove(changed))

@@ -126,7 +126,7 @@ class MassProof:
         # what is constant on the grid of the law does not move it: its error is in the threshold
         functions = [one for one in side.functions if len(set(self._round(one, side.is_one))) > 1]
         moves = self._claim.list_moves(functions)
-        free = [(one, move) for one, move in zip(functions, moves, strict=True) if move.is_free]
+        free = [(one, move) for one, move in zip(functions, moves, strict=True) if not move.low == one.x == move.high]
         if not free:
             return as_ball(0.0)
         norm = threat.ball_norm

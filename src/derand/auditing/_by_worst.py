@@ -95,7 +95,7 @@ def _find_missing_fall(claim: Claim, side: Side, case: WorstCase) -> Fraction:
     if not side.gaps:
         return Fraction(0)
     exact = claim.threat.norm is None and claim.rule == "mean"  # each number at its worst place, or missing
-    values = case.find_floors() if exact else case.find_values()
+    values = case.find_least_values() if exact else case.find_values()
     known = {one.feature: Fraction(value) for one, value in zip(side.functions, values, strict=True)}
     return _add_largest_falls(side, known, claim.threat.missing_budget)
 

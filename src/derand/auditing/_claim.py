@@ -5,6 +5,7 @@ Owns the way from a threat to how far a number may move. Must not know proofs.
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from typing import Any
 from derand._arrays import FloatArray
 from derand.auditing._balls import BallNoise, as_ball_noise
 from derand.auditing._sides import Function, Side, coarsen, find_mean_error, find_tie_band, read_side
-from derand.model import Contrast, Model
+from derand.model import Contrast
 from derand.noise import Noise
 from derand.threat import Threat
 
@@ -40,11 +41,6 @@ class Move:
     high: float
     unit: Fraction
     places: tuple[float, ...] | None = None
-
-    @property
-    def is_free(self) -> bool:
-        """Whether it may move at all."""
-        return self.low < self.high
 
 
 @dataclass(frozen=True)
@@ -136,54 +132,14 @@ def _list_places(
         far = [(edge - x) / step for edge in edges]
         if any(abs(count) > 2**52 for count in far):
             return None
-        counts = {round(count) + more for count in far for more in range(-2, 3)}
+        firsts = [_find_first(x, step, edge) for edge in edges]
+        counts = {first + more for first in firsts for more in (-1, 0)}
     places = {x + count * step for count in counts}
     return tuple(sorted({x} | {z for z in places if low <= z <= high}))
 
 
-def is_allowed(model: Model, row: FloatArray, changed: FloatArray, threat: Threat) -> bool:
-    """Whether limits alone allow a change of a row: numbers, what goes missing or appears, and categories.
-
-    Parameters
-    ----------
-    model : AdditiveEnsemble or WeightedVote
-    row, changed : arrays of shape (n_features,)
-    threat : Threat
-        Without a norm.
-    """
-    categorical = set(model.categorical_features)
-    numbers = [at for at in range(row.size) if at not in categorical]
-    low, high = threat.find_box(row[None], numbers)
-    steps, n_gaps = threat.steps_of(row.size), 0
-    for at in numbers:
-        before, after = float(row[at]), float(changed[at])
-        if math.isnan(before) or math.isnan(after):
-            if math.isnan(before) and math.isnan(after):
-                continue
-            if at in threat.frozen or at not in model.missing_features:
-                return False
-            n_gaps += 1
-        elif before != after:
-            if not low[0, at] <= after <= high[0, at]:
-                return False
-            count = round((after - before) / steps[at]) if steps[at] else 0
-            if steps[at] and before + count * steps[at] != after:
-                return False
-    moved = [at for at in categorical if not _are_same(float(row[at]), float(changed[at]))]
-    allowed = all(_may_become(model, at, float(changed[at]), threat) for at in moved)
-    return allowed and len(moved) <= threat.l0 and n_gaps <= threat.missing_budget
-
-
-def _are_same(before: float, after: float) -> bool:
-    return before == after or (math.isnan(before) and math.isnan(after))
-
-
-def _may_become(model: Model, feature: int, code: float, threat: Threat) -> bool:
-    """Whether a category may change to a code."""
-    if feature in threat.frozen:
-        return False
-    if feature in threat.may_become:
-        return any(_are_same(code, float(value)) for value in threat.may_become[feature])
-    tables = [term.describe() for term in model.member_terms if term.kind == "category_table"]
-    known = {value for told in tables if told["feature"] == feature for value in told["categories"]}
-    return threat.unseen or code in known or not known
+def _find_first(x: float, step: float, edge: float) -> int:
+    """The least whole count with x + count * step, as computed, not below an edge: steps may be smaller than an ulp."""
+    near = round((edge - x) / step)
+    wide = 4 + math.ceil(8 * math.ulp(max(abs(x), abs(edge))) / step)
+    return near - wide + bisect.bisect_left(range(2 * wide), edge, key=lambda count: x + (near - wide + count) * step)

@@ -18,12 +18,13 @@ from typing import NamedTuple
 import numpy as np
 
 from derand.auditing._balls import Ball, BallNoise, as_ball, float_below
-from derand.auditing._sides import Function
+from derand.auditing._sides import Function, to_double
 
 BITS = 80
 """Of the balls: more than the doubles have to which bounds are rounded in the end."""
 _MOST_CUTS = 20_000
 _WIDER = 1 + 1e-12
+_LEAST = 5e-324
 
 
 class Lowest(NamedTuple):
@@ -49,10 +50,10 @@ class Price:
         distance = (as_ball(z) - as_ball(self.x)) / as_ball(self.unit)
         return as_ball(self.rate) * (abs(distance) if self.power == 1 else distance * distance)
 
-    @property
-    def bend(self) -> float:
-        """How much it bends, rounded upward; where the power is 1 it has a kink at x alone."""
-        return 2 * self.rate / float(self.unit) ** 2 * _WIDER if self.power == 2 else 0.0
+    def bend_over(self, width: float) -> float:
+        """How much it bends times the square of a width, rounded upward; for the power 1 it has a kink at x alone."""
+        share = width / float(self.unit)
+        return 2 * self.rate * share * share * _WIDER if self.power == 2 else 0.0
 
 
 class Curve:
@@ -97,17 +98,20 @@ class Curve:
         return self._known[z]
 
     def bend_between(self, low: float, high: float) -> float:
-        """How much it bends between two places at most, rounded upward: edges count the less the farther they are."""
+        """How much it bends between two places at most, per squared scale, rounded upward.
+
+        Edges count the less the farther they are. No square of a scale is formed, which may be no double.
+        """
         if not self._noise.most_bend:
             return 0.0
         away = np.maximum(np.maximum(low - self._cuts, self._cuts - high), 0.0) / self.scale * 0.999999
         total = float(self._heights @ self._noise.bend_at(away))
-        return min(total, self._noise.most_bend * self.range) / self.scale**2 * _WIDER
+        return min(total, self._noise.most_bend * self.range) * _WIDER
 
     def list_kinks(self) -> list[float]:
         """Doubles on both sides of each kink."""
         exact = [Fraction(edge) + Fraction(kink) * self._exact for kink in self._noise.kinks for edge in self.edges]
-        return [end for z in map(float, exact) for end in (z - 4 * math.ulp(z), z + 4 * math.ulp(z))]
+        return [end for z in map(to_double, exact) for end in (z - 4 * math.ulp(z), z + 4 * math.ulp(z))]
 
     def find_lowest(self, x: float, low: float, high: float, price: Price | None, tolerance: float) -> Lowest:
         """The least value, with the price of moving there, between two places, infinite ones included.
@@ -144,7 +148,8 @@ class Curve:
             for pair in ((left, z, below, value), (z, right, value, above)):
                 heapq.heappush(heap, (self._bound_between(*pair, price), *pair))
         floor = min(floor, best, *(entry[0] for entry in heap[:1]))
-        return Lowest(floor - 4 * self._noise.tail * self.variation, at)
+        floor -= 4 * self._noise.tail * self.variation
+        return Lowest(max(floor, float(min(self.scores))), at)  # no mean is below the least score
 
     def find_lowest_of(self, places: Sequence[float], price: Price | None) -> Lowest:
         """The least value, with the price of moving there, of some places."""
@@ -172,9 +177,9 @@ class Curve:
         places = {first, last, own} | {z for z in self.list_kinks() if first < z < last}
         if not self._noise.kinks:  # pieces as wide as the noise, so that few edges count for how much each one bends
             width = 2.0 ** math.ceil(
-                math.log2(max(2 * self.scale, (last - first) / 64, math.ulp(last), math.ulp(first)))
+                math.log2(max(2 * self.scale, last / 64 - first / 64, math.ulp(last), math.ulp(first)))
             )
-            count = math.ceil((last - first) / width)
+            count = math.ceil(last / width - first / width)
             places |= {z for k in range(count + 1) if first < (z := (math.floor(first / width) + k) * width) < last}
         return sorted(places)
 
@@ -184,16 +189,18 @@ class Curve:
         least = min(below, above)
         if self._noise.kinks and width <= 32 * max(math.ulp(left), math.ulp(right)):
             return least - self.variation / self.scale * width  # may hold a kink: its slope is bounded
-        bend = self.bend_between(left, right) + (0.0 if price is None else price.bend)
-        sag = bend * width * width
-        if not sag:
+        bend, share = self.bend_between(left, right), width / self.scale
+        if not bend and (price is None or price.power == 1):
             return least
+        sag = bend * share * share + (0.0 if price is None else price.bend_over(width)) + _LEAST
         share = max(0.0, 0.5 - abs(above - below) / sag) * _WIDER
         return least - 0.5 * sag * share * share * _WIDER - 1e-15 * (abs(below) + abs(above))
 
 
 def _cut(left: float, right: float) -> float:
     """A place near the middle of an interval, a round number in binary digits, so that others cut there, too."""
+    if math.isinf(right - left):
+        return 0.5 * left + 0.5 * right
     width = 2.0 ** (math.frexp(right - left)[1] - 3) if right > left else 0.0
     middle = left + 0.5 * (right - left)
     rounded = math.floor(middle / width + 0.5) * width if width else middle

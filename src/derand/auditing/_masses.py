@@ -109,19 +109,27 @@ def _tilt_terms(
     """Each term as a polynomial of tilted masses that add up to about 1, and what that divides the mass by."""
     laws, scale = [], as_ball(1.0)
     for scores, masses in terms:
-        if tilt:
-            tilted = [mass * (-as_ball(tilt) * score).exp() for score, mass in zip(scores, masses, strict=True)]
-            total = sum(tilted, as_ball(0.0)).upper()
-            weight = total if total > 0 else as_ball(1.0)  # no double: it may be smaller than all of these
-            scale *= weight
-            whole = [ceil_scaled(mass / weight, bits) for mass in tilted]
-        else:
-            whole = [_ceil(mass, bits) for mass in masses]
+        tilted = (
+            [mass * (-as_ball(tilt) * score).exp() for score, mass in zip(scores, masses, strict=True)]
+            if tilt
+            else masses
+        )
+        weight = _weigh(tilted)
+        scale *= as_ball(weight)
+        whole = [_ceil(mass / weight, bits) for mass in tilted]
         sums: dict[int, int] = {}
         for score, mass in zip(scores, whole, strict=True):
             sums[score] = sums.get(score, 0) + mass
         laws.append(_write(sums, bits))
     return laws, scale
+
+
+def _weigh(masses: Sequence[Any]) -> Any:
+    """What masses are divided by, so that they add up to about 1: no double, which may be smaller than all of these."""
+    if all(isinstance(mass, Fraction) for mass in masses):
+        return sum(masses, Fraction(0)) or Fraction(1)
+    total = sum(masses, as_ball(0.0)).upper()
+    return total if total > 0 else as_ball(1.0)
 
 
 def _ceil(mass: Ball | Fraction, bits: int) -> int:

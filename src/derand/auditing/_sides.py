@@ -12,6 +12,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from derand.model import Contrast
@@ -60,7 +61,8 @@ class Function:
     def own(self) -> int:
         """Its score where the row stands."""
         if self.is_gap:
-            assert self.missing is not None  # rows were checked
+            if self.missing is None:
+                raise ValueError(f"The number in column {self.feature} is missing, of which the model knows no score.")
             return self.missing
         return self.scores[bisect.bisect_right(self.edges, self.x)]
 
@@ -185,6 +187,14 @@ def _read_table(told: dict[str, Any], value: float, threat: Threat) -> tuple[int
         return score(value), [score(float(code)) for code in threat.may_become[told["feature"]]]
     outside = [told["other"], missing] if threat.unseen or not known else []
     return score(value), [*known.values(), *outside]
+
+
+def to_double(number: Fraction) -> float:
+    """The nearest double, infinite ones included."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def find_worst_fall(options: Sequence[Sequence[int]], budget: int) -> int:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from derand.auditing._claim import Move
-from derand.auditing._sides import Function
+from derand.auditing._sides import Function, to_double
 
 _UNIT = 2**61
 _MOST_STEPS = 2**28
@@ -73,7 +73,7 @@ def holds(by_function: Sequence[Sequence[Drop]], margin: int, norm: float | None
     near = [[drop for drop in drops if drop.distance < reach] for drops in by_function]
     if _add_largest(near) < margin:
         return True
-    if math.isinf(norm):
+    if norm not in (1, 2):
         return False
     power = int(norm)
     priced = [[(drop.fall, drop.distance**power) for drop in drops] for drops in near if drops]
@@ -90,15 +90,14 @@ _Priced = list[list[tuple[int, Fraction]]]
 def _holds_by_price(priced: _Priced, margin: int, size: Fraction) -> bool:
     """Whether some rate r proves it: what drops are worth beyond r times their price adds up to margin - r size."""
     falls = [np.array([fall for fall, _ in drops], dtype=np.float64) for drops in priced]
-    prices = [np.array([float(price) for _, price in drops]) for drops in priced]
+    prices = [np.array([to_double(price) for _, price in drops]) for drops in priced]
 
     def measure(rate: float) -> float:
         worth = sum(max(0.0, float((fall - rate * price).max())) for fall, price in zip(falls, prices, strict=True))
-        return margin - rate * float(size) - worth
+        return margin - rate * to_double(size) - worth
 
-    far = Fraction(10) ** 300
-    rates = {float(fall / price) for drops in priced for fall, price in drops if fall < far * price}
-    some = sorted(rates)[:: max(1, len(rates) // 512)]
+    rates = {to_double(fall / price) for drops in priced for fall, price in drops if price}
+    some = sorted(rate for rate in rates if math.isfinite(rate))[:: max(1, len(rates) // 512)]
     for rate in sorted(some, key=measure, reverse=True)[:3]:
         exact = Fraction(rate)
         worth = Fraction(0)

@@ -18,8 +18,8 @@ import numpy as np
 from derand._arrays import FloatArray
 from derand.auditing._balls import BallNoise, as_ball, use_bits
 from derand.auditing._claim import Move
-from derand.auditing._curves import BITS, Curve, Price
-from derand.auditing._sides import Function
+from derand.auditing._curves import BITS, Curve, Lowest, Price
+from derand.auditing._sides import Function, to_double
 from derand.noise import Noise
 
 _ROUNDS = 6
@@ -69,7 +69,7 @@ class WorstCase:
             return self._holds_in(level, [(move.low, move.high) for move in self.moves])
         if norm == 0:
             return self._holds_anywhere(level, round(radius))
-        if math.isinf(norm):
+        if norm not in (1, 2):  # linf, or a norm without prices, whose ball lies within that of linf
             return self._holds_in(level, self._find_windows(radius))
         if self._holds_by_price(level, int(norm), radius):
             return True
@@ -83,11 +83,16 @@ class WorstCase:
         with use_bits(BITS):
             return [math.nextafter(float(curve.value(one.x).upper()), math.inf) for one, curve in self._pairs()]
 
-    def find_floors(self) -> list[float]:
-        """A lower bound of each function wherever its number may move."""
+    def find_least_values(self) -> list[float]:
+        """An upper bound of the least value of each function wherever its number may move: its value at some place.
+
+        Upper, as what is deducted for a number that goes missing must not be less than what it counts for in a sum.
+        """
         windows = [(move.low, move.high) for move in self.moves]
         with use_bits(BITS):
-            return [self._find_least(at, window, 1e-7) for at, window in enumerate(windows)]
+            places = [self._find_lowest(at, window, 1e-9).place for at, window in enumerate(windows)]
+            values = (curve.value(z).upper() for curve, z in zip(self.curves, places, strict=True))
+            return [math.nextafter(float(value), math.inf) for value in values]
 
     def _pairs(self) -> Iterator[tuple[Function, Curve]]:
         return zip(self.functions, self.curves, strict=True)
@@ -98,16 +103,19 @@ class WorstCase:
         for one, move in zip(self.functions, self.moves, strict=True):
             size = Fraction(radius) * move.unit
             low, high = Fraction(one.x) - size, Fraction(one.x) + size
-            ends = math.nextafter(_to_double(low), -math.inf), math.nextafter(_to_double(high), math.inf)
+            ends = math.nextafter(to_double(low), -math.inf), math.nextafter(to_double(high), math.inf)
             windows.append((max(ends[0], move.low), min(ends[1], move.high)))
         return windows
 
     def _find_least(self, at: int, window: tuple[float, float], tolerance: float) -> float:
+        return self._find_lowest(at, window, tolerance).bound
+
+    def _find_lowest(self, at: int, window: tuple[float, float], tolerance: float) -> Lowest:
         """The least of a function in a window, to a share of its range; over few places one by one."""
         curve, places = self.curves[at], self.moves[at].places
         if places is not None:
-            return curve.find_lowest_of([z for z in places if window[0] <= z <= window[1]], None).bound
-        return curve.find_lowest(self.functions[at].x, *window, None, tolerance * curve.range).bound
+            return curve.find_lowest_of([z for z in places if window[0] <= z <= window[1]], None)
+        return curve.find_lowest(self.functions[at].x, *window, None, tolerance * curve.range)
 
     def _holds_in(self, level: Fraction, windows: Sequence[tuple[float, float]]) -> bool:
         """Whether the functions, each at its worst in its window, add up to the level; ever finer."""
@@ -143,8 +151,10 @@ class WorstCase:
         """Whether some price per distance proves the sum: it is chosen again from every place that turned out worse."""
         if not self.functions:
             return level <= 0
+        wanted, size = float(level), math.prod([radius] * power)
+        if math.isinf(size):
+            return False
         self._look_around()
-        wanted, size = float(level), radius**power
         tried: list[float] = []
         with use_bits(BITS):
             for _ in range(_ROUNDS):
@@ -219,13 +229,6 @@ def _climb(measure: Callable[[float], float], low: float, high: float) -> tuple[
             outer = low + golden * (high - low)
             at_outer = measure(outer)
     return (inner, at_inner) if at_inner > at_outer else (outer, at_outer)
-
-
-def _to_double(number: Fraction) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
 
 
 def _add(numbers: Sequence[float]) -> Fraction:

@@ -105,3 +105,18 @@ def test_distances_among_subnormal_numbers_prove_nothing(norm: float, unit: floa
     exact = [Fraction(-float(x)) / Fraction(unit) for x in rows.ravel()]
     assert all(Fraction(radius) <= distance for radius, distance in zip(found.ravel().tolist(), exact, strict=True))
     assert found[-2:].ravel() == pytest.approx([1e-140 / unit, 1 / unit], rel=1e-12)
+
+
+def test_whole_steps_far_below_an_ulp_end() -> None:
+    """The same value as by counting one by one, and at once where counting would take years."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        x = float(rng.choice([2.0**60, 1e17, -3e16, 5.5, 0.1])) * (1 + rng.integers(0, 50) * 2.0**-52)
+        step = float(rng.choice([1.0, 3.0, 0.7]) * rng.choice([1.0, abs(x) * 2.0**-52 * rng.uniform(0.05, 3)]))
+        edge = x + float(rng.integers(1, 6)) * max(step, math.ulp(x))
+        up = next(z for k in itertools.count(1) if (z := x + k * step) >= edge)
+        down = next(z for k in itertools.count(1) if (z := x - k * step) < 2 * x - edge)
+        assert steps._step_up(x, step, edge) == up
+        assert steps._step_down(x, step, 2 * x - edge) == down
+    assert steps._step_down(1e30, 1.0, 1e30) == math.nextafter(1e30, 0)
+    assert steps._step_up(1e30, 1.0, math.nextafter(1e30, math.inf)) == math.nextafter(1e30, math.inf)

@@ -311,19 +311,28 @@ def _list_steps(
 @compile_loop()
 def _step_down(x: float, step: float, edge: float) -> float:
     """The nearest x - k * step, k whole, that is below the edge."""
-    k = max(np.floor((x - edge) / step) - 1.0, 1.0)
+    k, least = max(np.floor((x - edge) / step) - 1.0, 1.0), _find_count(x, step)
     while x - k * step >= edge and x - k * step > -_FARTHEST:
-        k += 1.0 if k < 2.0**52 else k
+        k += max(least, k * EPSILON)
     return x - k * step
 
 
 @compile_loop()
 def _step_up(x: float, step: float, edge: float) -> float:
     """The nearest x + k * step, k whole, that is not below the edge."""
-    k = max(np.floor((edge - x) / step) - 1.0, 1.0)
+    k, least = max(np.floor((edge - x) / step) - 1.0, 1.0), _find_count(x, step)
     while x + k * step < edge and x + k * step < _FARTHEST:
-        k += 1.0 if k < 2.0**52 else k
+        k += max(least, k * EPSILON)
     return x + k * step
+
+
+@compile_loop()
+def _find_count(x: float, step: float) -> float:
+    """How many steps to take at once: less than half of an ulp of x, so that no double is passed over.
+
+    Counts beyond 2**52 grow by their own ulp; what that passes over is less than distances are shortened by.
+    """
+    return max(np.floor(abs(x) * EPSILON / 8.0 / step), 1.0)
 
 
 @compile_loop()

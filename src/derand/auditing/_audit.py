@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from derand._arrays import FloatArray, Frozen, IntArray, freeze
 from derand.auditing._allowed import is_allowed
 from derand.auditing._balls import require_flint
+from derand.auditing._claim import Claim
 from derand.auditing._machine import MachineCheck, check_machine, find_failed
 from derand.auditing._proofs import RowProof, prove_vote, share_codes, weigh_labels
 from derand.certificates import Certificates
@@ -214,7 +215,11 @@ class _RowClaims:
     def _prove(self, row: FloatArray) -> dict[AdditiveEnsemble, RowProof]:
         one = self._certificates
         asked = (row, one.noise, one.rule, share_codes(one.threat, self._model))
-        return {member: RowProof(member, *asked, self._shared[member]) for member in self._model.members}
+        proofs = {}
+        for member in self._model.members:
+            (contrast,) = member.contrasts()
+            proofs[member] = RowProof(Claim(contrast, *asked, self._shared[member]))
+        return proofs
 
     def find_failed(self) -> str:
         """The first claim that is not proven; empty where all are."""

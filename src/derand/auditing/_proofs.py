@@ -8,16 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from derand._arrays import FloatArray
 from derand.auditing._by_mass import MassProof
 from derand.auditing._by_worst import holds_by_mean, holds_by_vote, is_mean_label
 from derand.auditing._claim import Claim
 from derand.model import AdditiveEnsemble, Model
-from derand.noise import Noise
 from derand.threat import Threat
 
 
@@ -26,28 +23,12 @@ class RowProof:
 
     Parameters
     ----------
-    member : AdditiveEnsemble
-    row : array of shape (n_features,)
-    noise : Noise or None
-    rule : str
-    threat : Threat
-        Resolved.
-    shared : dict
-        What other rows of the same sum left.
+    claim : Claim
     """
 
-    def __init__(
-        self,
-        member: AdditiveEnsemble,
-        row: FloatArray,
-        noise: Noise | None,
-        rule: str,
-        threat: Threat,
-        shared: dict[Any, Any],
-    ) -> None:
-        (contrast,) = member.contrasts()
-        self._claim = Claim(contrast, row, noise, rule, threat, shared)
-        self._mass = MassProof(self._claim)
+    def __init__(self, claim: Claim) -> None:
+        self._claim = claim
+        self._mass = MassProof(claim)
 
     def holds(self, label: int, radius: float, proof: str | None = None) -> bool:
         """Whether the label, 0 or 1, is proven to hold within the radius; for a vote by the claimed proof, if any."""

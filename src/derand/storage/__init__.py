@@ -13,13 +13,12 @@ ValueError that names the field, and loading never executes anything. Must not k
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 from derand.files import PathLike, replace_when_done
 from derand.model import is_model
 from derand.storage._classifiers import build_classifier, describe_classifier, list_estimators
-from derand.storage._document import SCHEMA, check_size, open_document, parse_document, write_document
+from derand.storage._document import SCHEMA, check_size, open_document, parse_document, read_bytes, write_document
 from derand.storage._models import MODEL_BUILDERS, describe_model
 from derand.storage._records import CertificateRecord, find_record, load_record, mark_file, save_record
 
@@ -86,21 +85,10 @@ def load(path: PathLike) -> Any:
         Where the file is not a sound model; the message names the field, such as `model.terms[3].edges`.
     """
     try:
-        return _build(parse_document(_read_bytes(Path(path))))
+        missing = f"The model file {os.fspath(path)} does not exist: check its name and folder."
+        return _build(parse_document(read_bytes(path, MAX_BYTES, missing)))
     except ValueError as error:
         raise ValueError(f"{os.fspath(path)} is not a model file: {error}") from None
-
-
-def _read_bytes(path: Path) -> bytes:
-    try:
-        with path.open("rb") as stream:
-            content = stream.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise FileNotFoundError(f"The model file {path} does not exist: check its name and folder.") from None
-    if len(content) > MAX_BYTES:
-        raise ValueError(f"it has more than {MAX_BYTES} bytes.")
-    check_size(content)
-    return content
 
 
 def _describe(model: Any) -> dict[str, Any]:

@@ -11,8 +11,10 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
+from derand.files import PathLike
 from derand.storage._fields import Field, shorten
 
 SCHEMA = "derand/2"
@@ -55,6 +57,19 @@ def check_size(content: bytes) -> None:
     for name, (count, most) in counts.items():
         if count > most:
             raise ValueError(f"it holds {count} {name}, more than the {most} that a file may have.")
+
+
+def read_bytes(path: PathLike, most: int, missing: str) -> bytes:
+    """The bytes of a file that is not too large; `missing` is told where there is none."""
+    try:
+        with Path(path).open("rb") as stream:
+            content = stream.read(most + 1)
+    except FileNotFoundError:
+        raise FileNotFoundError(missing) from None
+    if len(content) > most:
+        raise ValueError(f"it has more than {most} bytes.")
+    check_size(content)
+    return content
 
 
 def parse_document(content: bytes) -> Any:

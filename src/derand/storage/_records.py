@@ -16,7 +16,7 @@ from typing import Any
 from derand.files import PathLike, replace_when_done
 from derand.noise import Noise
 from derand.storage._classifiers import build_threat, describe_threat
-from derand.storage._document import check_size, parse_document
+from derand.storage._document import parse_document, read_bytes
 from derand.storage._fields import Field
 from derand.storage._models import build_noise, describe_noise
 from derand.threat import Threat
@@ -110,23 +110,12 @@ def load_record(path: PathLike) -> CertificateRecord:
         Where the file is not a record; the message names the field.
     """
     try:
-        return _build_record(_read_document(Path(path)))
+        missing = (
+            f"{os.fspath(path)} does not exist: `derand certify` writes it, beside the certificates that it is about."
+        )
+        return _build_record(parse_document(read_bytes(path, _MAX_BYTES, missing)))
     except ValueError as error:
         raise ValueError(f"{os.fspath(path)} is not a record of certificates: {error}") from None
-
-
-def _read_document(path: Path) -> Any:
-    try:
-        with path.open("rb") as stream:
-            content = stream.read(_MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"{path} does not exist: `derand certify` writes it beside the certificates, and says what they are about."
-        ) from None
-    if len(content) > _MAX_BYTES:
-        raise ValueError(f"it has more than {_MAX_BYTES} bytes.")
-    check_size(content)
-    return parse_document(content)
 
 
 def _build_record(document: Any) -> CertificateRecord:

@@ -43,7 +43,7 @@ LOWEST_TESTS := tests/cli tests/frames tests/jobs tests/certificates/test_result
 $(LOWEST)/.installed: pyproject.toml constraints/lowest.txt
 	$(LOWEST_PYTHON) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet --constraint constraints/lowest.txt --editable . \
-		pytest hypothesis mpmath pandas polars
+		pytest hypothesis mpmath pandas polars python-flint==0.7.0
 	touch $@
 
 # as a user who owns nothing and has no home, in a read-only copy; needs root, to become that user

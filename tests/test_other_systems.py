@@ -81,4 +81,4 @@ def test_every_module_is_imported_where_a_system_lacks_owners_modes_and_signals(
 def test_files_are_written_where_a_system_lacks_owners_modes_and_signals(tmp_path: Path) -> None:
     """Train, certify and report replace files, and leave nothing else behind."""
     written = run_hidden(_WORK, tmp_path)[-1]
-    assert written == "model.json out.csv out.parquet report.html table.csv"
+    assert written == "model.json out.csv out.csv.json out.parquet out.parquet.json report.html table.csv"

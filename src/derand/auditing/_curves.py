@@ -88,6 +88,7 @@ class Curve:
     def value(self, z: float) -> Ball:
         """The expected score at z. Edges that the noise hardly reaches count as passed, or not, up to its tail."""
         if z not in self._known:
+            # no double lies between a number and what it is rounded to: edges are told apart as by exact ends
             far = self._noise.reach * self.scale * 1.01
             first, last = bisect.bisect_left(self.edges, z - far), bisect.bisect_right(self.edges, z + far)
             own, total = as_ball(z), as_ball(float(self.scores[first]))
@@ -188,7 +189,8 @@ class Curve:
         width = (right - left) * _WIDER
         least = min(below, above)
         if self._noise.kinks and width <= 32 * max(math.ulp(left), math.ulp(right)):
-            return least - self.variation / self.scale * width  # may hold a kink: its slope is bounded
+            # may hold a kink: the slope is bounded, and a price rises or falls throughout, as x is always a place
+            return least - self.variation / self.scale * width
         bend, share = self.bend_between(left, right), width / self.scale
         if not bend and (price is None or price.power == 1):
             return least

@@ -35,7 +35,7 @@ fuzz: $(VENV)/.installed
 # what a user runs first, and the tests of what the libraries change most, with the lowest versions that are allowed
 test-lowest: $(LOWEST)/.installed
 	$(LOWEST)/bin/python scripts/try_commands.py
-	$(LOWEST)/bin/python -m pytest -q -m "not long" $(LOWEST_TESTS)
+	$(LOWEST)/bin/python -m pytest -n 2 -q -m "not long" $(LOWEST_TESTS)
 
 LOWEST_TESTS := tests/cli tests/frames tests/jobs tests/certificates/test_results.py tests/learn/test_stumps.py \
 	tests/report/test_render.py tests/test_plot.py tests/test_noise.py
@@ -43,7 +43,7 @@ LOWEST_TESTS := tests/cli tests/frames tests/jobs tests/certificates/test_result
 $(LOWEST)/.installed: pyproject.toml constraints/lowest.txt
 	$(LOWEST_PYTHON) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet --constraint constraints/lowest.txt --editable . \
-		pytest hypothesis mpmath pandas polars python-flint==0.7.0
+		pytest pytest-xdist hypothesis mpmath pandas polars python-flint==0.7.0
 	touch $@
 
 # as a user who owns nothing and has no home, in a read-only copy; needs root, to become that user

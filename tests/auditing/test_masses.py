@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from derand.auditing._balls import as_ball, round_up, use_bits
+from derand.auditing._balls import as_ball, ceil_scaled, use_bits
 from derand.auditing._masses import bound_mass
 
 Terms = list[tuple[list[int], list[Fraction]]]
@@ -45,7 +45,7 @@ def test_masses_against_enumeration(tilted: bool) -> None:
         true = add_exactly(terms, cut)
         with use_bits(160):
             given = [(scores, [as_ball(mass) for mass in masses]) for scores, masses in terms] if tilted else terms
-            found = round_up(bound_mass(given, cut, 96))
+            found = Fraction(ceil_scaled(bound_mass(given, cut, 96), 200), 1 << 200)
         assert found >= true
         assert found <= true * (1 + Fraction(1, 2**60)) + (0 if true else Fraction(1, 2**60))
 

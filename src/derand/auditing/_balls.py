@@ -59,12 +59,6 @@ def as_ball(value: Fraction | float) -> Ball:
     return arb(value)
 
 
-def round_up(ball: Ball) -> Fraction:
-    """The upper end of a ball, exactly."""
-    mantissa, exponent = (int(part) for part in ball.upper().man_exp())
-    return Fraction(mantissa << exponent) if exponent >= 0 else Fraction(mantissa, 1 << -exponent)
-
-
 def ceil_scaled(ball: Ball, bits: int) -> int:
     """The least whole number that the upper end of a ball, times 2**bits, does not exceed."""
     mantissa, exponent = (int(part) for part in ball.upper().man_exp())

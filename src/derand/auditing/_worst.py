@@ -158,7 +158,7 @@ class WorstCase:
         tried: list[float] = []
         with use_bits(BITS):
             for _ in range(_ROUNDS):
-                rate, spare = self._choose_rate(wanted, size, power, radius)
+                rate, spare = self._choose_rate(wanted, size, power)
                 if spare < 0 or any(abs(rate - other) <= 1e-9 * rate for other in tried):
                     return False
                 tried.append(rate)
@@ -196,7 +196,7 @@ class WorstCase:
         self._places[at] = np.append(self._places[at], z)
         self._values[at] = np.append(self._values[at], value)
 
-    def _choose_rate(self, level: float, size: float, power: int, radius: float) -> tuple[float, float]:
+    def _choose_rate(self, level: float, size: float, power: int) -> tuple[float, float]:
         """The price that seems to prove most, and how much it seems to leave over."""
         longest = max(map(len, self._places))
         values, distances = (np.full((len(self.curves), longest), fill) for fill in (np.inf, 0.0))

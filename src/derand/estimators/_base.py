@@ -1,4 +1,4 @@
-"""What all estimators share: reading tables and labels, weights, the noise's units, predicting and certifying.
+"""What all estimators share: fitting tables, the noise's units, predicting and certifying.
 
 Owns scikit-learn's habits. A trainer's face is one more file with a subclass and its `_train`, which hands a
 TrainingTable to a function of `derand.learn`. Predicting and certifying run the same code
@@ -17,14 +17,7 @@ from typing import Any, Protocol, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import assert_all_finite
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from derand._arrays import TINY, FloatArray
 from derand.auditing import Audit, audit
@@ -41,6 +34,13 @@ from derand.certificates import (
 )
 from derand.estimators._attacking import attack_encoded, name_rows
 from derand.estimators._one_label import warn_of_one_label
+from derand.estimators._reading import (
+    ClassWeight,
+    read_labels,
+    read_weights,
+    refuse_double_names,
+    resolve_class_weight,
+)
 from derand.finite import refuse_masked
 from derand.frames import TableEncoding, as_rows, is_frame, take_rows
 from derand.learn import SCALINGS, TrainingTable, measure_units
@@ -48,7 +48,6 @@ from derand.model import Model
 from derand.noise import Gaussian, Noise, as_noise, as_noise_or_none
 from derand.threat import Threat, as_threats
 
-ClassWeight = str | dict[Any, float] | None
 Columns = str | Sequence[str | int | bool] | NDArray[Any] | None
 """Which columns are categorical: "from_dtype", None, names, numbers or a mask."""
 
@@ -133,10 +132,10 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError(f"requires y to be passed, but the target y is None: give {type(self).__name__} labels.")
         self._check_parameters()
         X = self._check_table(X, reset=True)
-        classes, target = _read_labels(X, y)
+        classes, target = read_labels(X, y)
         weights = None
         if sample_weight is not None:
-            weights = _read_weights(sample_weight, target.size)
+            weights = read_weights(sample_weight, target.size)
             counted = np.flatnonzero(weights)
             X, target, weights = take_rows(X, counted), target[counted], weights[counted]
         if np.unique(target).size < 2:
@@ -148,7 +147,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         matrix = encoding.encode_finite(X, may_miss=encoding.numerical)
         encoding.require_some(matrix)
         totals = np.bincount(target, weights=weights, minlength=2).astype(np.float64)
-        class_weight = _resolve_class_weight(self.class_weight, classes, totals)
+        class_weight = resolve_class_weight(self.class_weight, classes, totals)
         n_categories = {column: len(values) for column, values in encoding.categories.items()}
         table = TrainingTable(matrix, target, class_weight, weights, n_categories, encoding.names)
         noise, units = self._resolve_noise(table)
@@ -538,7 +537,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         """X as a frame, or as an array of two dimensions whose cells are not looked at yet."""
         refuse_masked(X)
         if is_frame(X):
-            _refuse_double_names(X)
+            refuse_double_names(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
             if 0 in X.shape:
                 raise ValueError(f"Found array with 0 sample(s) or 0 feature(s) (shape={X.shape}) in `X`.")
@@ -570,66 +569,3 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _refuse_double_names(X: Any) -> None:
-    names = list(X.columns if hasattr(X, "iloc") or not hasattr(X, "column_names") else X.column_names)
-    double = next((name for at, name in enumerate(names) if name in names[:at]), None)
-    if double is not None:
-        raise ValueError(f"`X` must have columns of different names, got {double!r} {names.count(double)} times.")
-
-
-def _read_labels(X: Any, y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.uint8]]:
-    """The classes, sorted, and for each row which of the two it has."""
-    labels = column_or_1d(y, warn=True)
-    check_consistent_length(X, labels)
-    if labels.dtype.kind == "f":
-        assert_all_finite(labels, input_name="y")
-    _refuse_mixed_labels(labels)
-    check_classification_targets(labels)
-    if type_of_target(labels) == "multiclass":
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is multiclass: "
-            f"`y` holds {len(np.unique(labels))} classes; keep two, or train one classifier for each pair."
-        )
-    classes, target = np.unique(labels, return_inverse=True)
-    return classes, target.astype(np.uint8)
-
-
-def _refuse_mixed_labels(labels: NDArray[Any]) -> None:
-    """Labels that cannot be sorted, such as text beside None: scikit-learn says of them what Python says of `<`."""
-    try:
-        np.unique(labels)
-    except TypeError:
-        kinds = " and ".join(sorted({type(label).__name__ for label in labels.tolist()}))
-        raise ValueError(f"`y` must hold labels of one kind, all of them there, got {kinds}.") from None
-
-
-def _read_weights(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
-    """Weights of the rows, of mean 1 over those that are positive."""
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n_rows,):
-        raise ValueError(f"`sample_weight` must hold one number per row, {n_rows} in all, got shape {weights.shape}.")
-    if not (np.isfinite(weights) & (weights >= 0)).all():
-        raise ValueError("`sample_weight` must be finite and not negative, got a negative weight, NaN or infinity.")
-    if not weights.any():
-        raise ValueError("`sample_weight` must be positive for some row, got zeros alone.")
-    return np.asarray(weights * (np.count_nonzero(weights) / weights.sum()))
-
-
-def _resolve_class_weight(class_weight: ClassWeight, classes: NDArray[Any], totals: FloatArray) -> FloatArray:
-    """Weight of each class, for the total weight of the rows of each."""
-    if class_weight is None:
-        return np.ones(2)
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        return np.asarray(totals.sum() / (2 * totals))
-    if not isinstance(class_weight, dict):
-        raise ValueError(f"`class_weight` must be None, 'balanced' or a dict of weights, got {class_weight!r}.")
-    names = classes.tolist()
-    strange = [name for name in class_weight if name not in names]
-    if strange:
-        raise ValueError(f"`class_weight` must name classes among {names}, got {strange[0]!r}.")
-    weights = np.array([class_weight.get(name, 1.0) for name in names], dtype=np.float64)
-    if not (np.isfinite(weights) & (weights > 0)).all():
-        raise ValueError(f"`class_weight` must hold positive, finite weights, got {class_weight!r}.")
-    return weights

@@ -117,8 +117,9 @@ def certify_file(
     require_writable(find_record(output), *inputs)
     if witness is not None:
         require_writable(witness, *inputs)
-        if os.path.realpath(witness) == os.path.realpath(output):
-            raise ValueError(f"The witnesses cannot go to {os.fspath(output)} as well: name another file.")
+        for taken in (output, find_record(output)):
+            if os.path.realpath(witness) == os.path.realpath(taken):
+                raise ValueError(f"The witnesses cannot go to {os.fspath(taken)} as well: name another file.")
     classifier = load_classifier(model)
     source = match_file(data, classifier.encoding_, target=target, classes=classifier.classes_)
     request = Request(classifier, source, l0, threat, changes or {}, rule=rule, proof=proof, noise=noise)

@@ -1,0 +1,83 @@
+"""What is given to `fit`, read and refused: names of columns, labels, weights of rows and of classes.
+
+Owns the errors that bad input gets there. Must not know how anything is trained or certified.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from derand._arrays import FloatArray
+
+ClassWeight = str | dict[Any, float] | None
+
+
+def refuse_double_names(X: Any) -> None:
+    """Refuse a frame in which two columns have the same name."""
+    names = list(X.columns if hasattr(X, "iloc") or not hasattr(X, "column_names") else X.column_names)
+    name, count = max(Counter(names).items(), key=lambda pair: pair[1], default=(None, 1))
+    if count > 1:
+        raise ValueError(f"`X` must have columns of different names, got {name!r} {count} times.")
+
+
+def read_labels(X: Any, y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+    """The classes, sorted, and for each row which of the two it has."""
+    labels = column_or_1d(y, warn=True)
+    check_consistent_length(X, labels)
+    if labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y")
+    _refuse_mixed_labels(labels)
+    check_classification_targets(labels)
+    if type_of_target(labels) == "multiclass":
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is multiclass: "
+            f"`y` holds {len(np.unique(labels))} classes; keep two, or train one classifier for each pair."
+        )
+    classes, target = np.unique(labels, return_inverse=True)
+    return classes, target.astype(np.uint8)
+
+
+def _refuse_mixed_labels(labels: NDArray[Any]) -> None:
+    """Labels that cannot be sorted, such as text beside None: scikit-learn says of them what Python says of `<`."""
+    try:
+        np.unique(labels)
+    except TypeError:
+        kinds = " and ".join(sorted({type(label).__name__ for label in labels.tolist()}))
+        raise ValueError(f"`y` must hold labels of one kind, all of them there, got {kinds}.") from None
+
+
+def read_weights(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
+    """Weights of the rows, of mean 1 over those that are positive."""
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_rows,):
+        raise ValueError(f"`sample_weight` must hold one number per row, {n_rows} in all, got shape {weights.shape}.")
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise ValueError("`sample_weight` must be finite and not negative, got a negative weight, NaN or infinity.")
+    if not weights.any():
+        raise ValueError("`sample_weight` must be positive for some row, got zeros alone.")
+    return np.asarray(weights * (np.count_nonzero(weights) / weights.sum()))
+
+
+def resolve_class_weight(class_weight: ClassWeight, classes: NDArray[Any], totals: FloatArray) -> FloatArray:
+    """Weight of each class, for the total weight of the rows of each."""
+    if class_weight is None:
+        return np.ones(2)
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return np.asarray(totals.sum() / (2 * totals))
+    if not isinstance(class_weight, dict):
+        raise ValueError(f"`class_weight` must be None, 'balanced' or a dict of weights, got {class_weight!r}.")
+    names = classes.tolist()
+    strange = [name for name in class_weight if name not in names]
+    if strange:
+        raise ValueError(f"`class_weight` must name classes among {names}, got {strange[0]!r}.")
+    weights = np.array([class_weight.get(name, 1.0) for name in names], dtype=np.float64)
+    if not (np.isfinite(weights) & (weights > 0)).all():
+        raise ValueError(f"`class_weight` must hold positive, finite weights, got {class_weight!r}.")
+    return weights

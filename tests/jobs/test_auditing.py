@@ -142,3 +142,11 @@ def test_labels_of_any_kind(labels: tuple[str, str], tmp_path: Path) -> None:
     for safe in (False, True):
         certify_file(tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "out.csv", safe_csv=safe)
         assert audit_file(tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "out.csv")["passed"]
+
+
+def test_witnesses_do_not_take_the_place_of_the_record(model: Path, data: Path, tmp_path: Path) -> None:
+    """Both would be written beside the certificates."""
+    out = tmp_path / "out.csv"
+    with pytest.raises(ValueError, match=r"cannot go to .*out\.csv\.json"):
+        certify_file(model, data, out, changes={"norm": None, "limits": {"x": 0.2}}, witness=find_record(out))
+    assert not out.exists()

@@ -183,8 +183,8 @@ def _draw_steps(axes: Axes, term: Term, axis: Axis, noise: Noise | None, values:
     if noise is not None:
         cells = noise.cell_probabilities(x, axis.edges, axis.feature)
         axes.plot(x, cells @ heights, color=ACCENT, linewidth=2, label="mean under noise")
-    if term.missing is not None:
-        axes.axhline(term.missing, color=MUTED, linestyle="--", label="missing")
+    if term.missing_score is not None:
+        axes.axhline(term.missing_score, color=MUTED, linestyle="--", label="missing")
     axes.set_xlim(float(x[0]), float(x[-1]))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from derand import AdditiveEnsemble, CategoryTable, StepFunction, WeightedVote
-from derand.model import DECISIONS, TERMS, Threshold, as_model, is_model
+from derand.model import DECISIONS, TERMS, Argmax, Threshold, Value, as_model, is_model
 from tests.model.models import make_mixed
 
 STUMP = StepFunction(0, [0.5], [0, 1])
@@ -32,7 +32,20 @@ SMALL = AdditiveEnsemble([STUMP], threshold=0, n_features=1)
         (lambda: StepFunction(0, [1.0], [0, 2**70]), ValueError, ["`scores`", "2**53"]),
         (lambda: StepFunction(0, [1.0], [0.0, 1e300]), ValueError, ["`scores`", "2**53"]),
         (lambda: StepFunction(0, [1.0], [0.0, math.inf]), ValueError, ["`scores`", "inf"]),
-        (lambda: StepFunction(0, [1.0], [[0, 1], [2, 3]]), ValueError, ["`scores`", "one number per cell"]),
+        (lambda: StepFunction(0, [1.0], [[[0, 1]]]), ValueError, ["`scores`", "one number per cell"]),
+        (lambda: StepFunction(0, [1.0], [[0, 1], [2, 3]], 5), ValueError, ["`missing`", "as many outputs", "2", "5"]),
+        (lambda: CategoryTable(0, [0], [[0, 1]], [1, 2, 3]), ValueError, ["`other`", "as many outputs", "[1, 2, 3]"]),
+        (
+            lambda: AdditiveEnsemble([StepFunction(0, [1.0], [[0, 1], [2, 3]])], 1, 1),
+            ValueError,
+            ["outputs", "1", "got 2 for feature 0"],
+        ),
+        (lambda: AdditiveEnsemble([STUMP], Argmax([0, 0]), 1), ValueError, ["outputs", "2", "got 1"]),
+        (lambda: Argmax([1]), ValueError, ["`offsets`", "two classes"]),
+        (lambda: Argmax([1, 0.5]), ValueError, ["`offsets`", "whole number"]),
+        (lambda: Argmax([0, 2**60]), ValueError, ["`offsets`", "2**53"]),
+        (lambda: Value(0.5), ValueError, ["`offset`", "whole number"]),
+        (lambda: Value(2**60), ValueError, ["`offset`", "2**53"]),
         (lambda: StepFunction(-1, [1.0], [0, 1]), ValueError, ["`feature`", "column", "-1"]),
         (lambda: StepFunction(0.5, [1.0], [0, 1]), ValueError, ["`feature`", "column", "0.5"]),
         (lambda: CategoryTable(0, [1, 0], [0, 1], 0), ValueError, ["`categories`", "strictly increase"]),
@@ -189,3 +202,31 @@ def test_what_is_not_a_model_is_refused_by_name() -> None:
     assert not is_model("model")
     with pytest.raises(TypeError, match="`clf` must be an AdditiveEnsemble or a WeightedVote, got str"):
         as_model("model", "clf")
+
+
+def test_several_outputs_subtract_to_one() -> None:
+    """Scores of classes as columns; a contrast is the difference of two of them, and ties are the lower class's."""
+    steps = StepFunction(0, [0.0, 1.0], [[0, 5, 1], [2, 5, 3], [4, 5, 1]], missing=(7, 8, 9))
+    table = CategoryTable(1, [0, 1], [[1, 2, 3], [4, 5, 6]], (0, 0, 1), (1, 0, 0))
+    model = AdditiveEnsemble([steps, table], Argmax([10, 0, 0]), 2)
+    rows = np.array([[-1.0, 0.0], [0.5, 1.0], [2.0, 9.0], [math.nan, math.nan]])
+    scores = model.score(rows)
+    assert scores.tolist() == [[1, 7, 4], [6, 10, 9], [4, 5, 2], [8, 8, 9]]
+    assert (model.n_outputs, model.n_classes, model.threshold) == (3, 3, None)
+    assert model.pairs == ((0, 1), (0, 2), (1, 2))
+    for (low, high), contrast in zip(model.pairs, model.contrasts(), strict=True):
+        total = sum(term.score_rows(rows) for term in contrast.terms)
+        assert (total == scores[:, high] - scores[:, low]).all()
+        offsets = model.decision.offsets  # type: ignore[union-attr]
+        wins = scores[:, high] + offsets[high] > scores[:, low] + offsets[low]
+        assert ((total > contrast.threshold) == wins).all()
+        assert all(term.n_outputs == 1 for term in contrast.terms)
+    assert model.contrast(0, 2).terms[0].axes[0].edges.tolist() == [1.0]  # nothing changes at 0.0
+
+
+def test_numbers_as_answers_have_no_contrast() -> None:
+    """A model whose answer is a number names what to use instead."""
+    model = AdditiveEnsemble([STUMP], Value(3), 1)
+    assert (model.n_outputs, model.n_classes) == (1, 0)
+    with pytest.raises(ValueError, match="certify_interval"):
+        model.contrasts()

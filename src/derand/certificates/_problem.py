@@ -183,7 +183,9 @@ def pack_terms(terms: Sequence[Term], grid: int = 1) -> PackedTerms:
     nothing: list[NDArray[Any]] = [np.empty(0)]
     return PackedTerms(
         fixed=tuple(term for term in terms if not term.axes),
-        gaps=tuple(Gap(*term.axes[0], term.cell_scores, term.missing) for term in moved if term.missing is not None),
+        gaps=tuple(
+            Gap(*term.axes[0], term.cell_scores, gap) for term in moved if (gap := term.missing_score) is not None
+        ),
         edges=freeze(np.concatenate([axis.edges for axis in axes] or nothing)),
         edge_features=freeze(np.repeat(np.array([axis.feature for axis in axes], dtype=np.int64), counts)),
         edge_terms=freeze(np.repeat(np.arange(len(axes), dtype=np.int64), counts)),

@@ -194,7 +194,7 @@ def change_missing(
         worst = _find_worst_anywhere(noise, axis, scores, signs)
         values[:, k] = np.where(is_gap, worst, np.nan)
         home = signs * _expect_scores(noise, axis, scores, np.where(is_gap, worst, column))
-        gone = signs * float(term.missing or 0)
+        gone = signs * float(term.missing_score or 0)
         gains[:, k] = np.where(is_gap, gone - home, home - gone)
     order = np.argsort(-gains, axis=1, kind="stable")[:, : threat.missing_budget]
     for k, term in enumerate(terms):

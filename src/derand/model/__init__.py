@@ -8,9 +8,9 @@ Must not know noise, kernels or training. Other rooms ask a model or a term for 
 from derand.model._additive import AdditiveEnsemble
 from derand.model._base import Contrast, Model, as_model, is_model
 from derand.model._coarsen import coarsen
-from derand.model._decision import DECISIONS, Decision, Threshold
+from derand.model._decision import DECISIONS, Argmax, Decision, Threshold, Value
 from derand.model._quantize import CategoryShape, Shape
-from derand.model._terms import MAX_SCORE, TERMS, Axis, CategoryTable, StepFunction, Term
+from derand.model._terms import MAX_SCORE, TERMS, Axis, CategoryTable, Score, StepFunction, Term
 from derand.model._vote import WeightedVote
 
 __all__ = [
@@ -18,16 +18,19 @@ __all__ = [
     "MAX_SCORE",
     "TERMS",
     "AdditiveEnsemble",
+    "Argmax",
     "Axis",
     "CategoryShape",
     "CategoryTable",
     "Contrast",
     "Decision",
     "Model",
+    "Score",
     "Shape",
     "StepFunction",
     "Term",
     "Threshold",
+    "Value",
     "WeightedVote",
     "as_model",
     "coarsen",

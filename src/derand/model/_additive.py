@@ -20,7 +20,7 @@ OneTerm = TypeVar("OneTerm", bound=Term)
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, init=False)
 class AdditiveEnsemble(Model):
-    """A sum of terms, each over columns of its own, and a decision on it: class 1 iff score > threshold.
+    """A sum of terms, each over columns of its own, and a decision on it, such as class 1 iff score > threshold.
 
     Parameters
     ----------
@@ -28,7 +28,8 @@ class AdditiveEnsemble(Model):
         Such as StepFunction and CategoryTable. No feature in two terms: under noise with independent coordinates the
         terms are then independent.
     threshold : int, Decision or None
-        A level in grid units, which stands for `Threshold(level)`; None for a model without a decision.
+        A level in grid units, which stands for `Threshold(level)`; `Argmax(offsets)` for several classes, whose terms
+        have one output per class; `Value(offset)` for a number as the answer; None for a model without a decision.
     n_features : int
         Columns of the rows that the model reads.
     levels : int
@@ -41,7 +42,11 @@ class AdditiveEnsemble(Model):
     ----------
     decision : Decision or None
     threshold : int or None
-        The level of the decision.
+        The level of the decision, where it is a Threshold.
+    n_outputs : int
+        Sums that the terms add to.
+    n_classes : int
+        Classes that the decision tells apart; 0 where it does not.
 
     Examples
     --------
@@ -67,9 +72,9 @@ class AdditiveEnsemble(Model):
         levels: int = 100,
         score_error: float = 0.0,
     ) -> None:
-        decided = threshold is None or isinstance(threshold, Decision)
+        decision = threshold if threshold is None or isinstance(threshold, Decision) else Threshold(threshold)
         object.__setattr__(self, "terms", tuple(terms))
-        object.__setattr__(self, "decision", threshold if decided else Threshold(threshold))  # type: ignore[arg-type]
+        object.__setattr__(self, "decision", decision)
         for name, value, least in (("n_features", n_features, 0), ("levels", levels, 1)):
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
                 raise ValueError(
@@ -102,7 +107,13 @@ class AdditiveEnsemble(Model):
                         "(AdditiveEnsemble.from_stumps does so), because a certificate needs independent terms."
                     )
                 seen.add(feature)
-            largest += max(abs(score) for score in term.score_range())
+            if term.n_outputs != self.n_outputs:
+                raise ValueError(
+                    f"A term of AdditiveEnsemble must have as many outputs as its decision asks for, {self.n_outputs}, "
+                    f"got {term.n_outputs} for feature {term.features[0]}."
+                )
+            # of two outputs the difference must fit as well
+            largest += min(self.n_outputs, 2) * max(abs(score) for score in term.score_range())
         if largest > MAX_SCORE:
             raise ValueError(f"The scores of AdditiveEnsemble add up to {largest}, above 2**53: use fewer levels.")
 
@@ -202,8 +213,18 @@ class AdditiveEnsemble(Model):
 
     @property
     def threshold(self) -> int | None:
-        """The level above which the answer is class 1; None without a decision."""
-        return None if self.decision is None else self.decision.cuts()[0]
+        """The level above which the answer is class 1; None without such a decision."""
+        return self.decision.level if isinstance(self.decision, Threshold) else None
+
+    @property
+    def n_outputs(self) -> int:
+        """How many sums its terms add to."""
+        return 1 if self.decision is None else self.decision.n_outputs
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes its decision tells apart; 0 where it does not."""
+        return 0 if self.decision is None else self.decision.n_classes
 
     @property
     def step_functions(self) -> tuple[StepFunction, ...]:
@@ -222,13 +243,31 @@ class AdditiveEnsemble(Model):
                 raise TypeError(f"This needs terms of the kind {kind.kind!r}, but the model has one of {term.kind!r}.")
         return cast(tuple[OneTerm, ...], tuple(terms))
 
-    def contrasts(self) -> tuple[Contrast, ...]:
-        """The sums whose side decides, as certificates see them; a threshold has one."""
+    def contrast(self, low: int = 0, high: int = 1) -> Contrast:
+        """The sum whose side decides between two classes: the higher one wins iff it is above the threshold.
+
+        Of several classes the sum is the difference of their scores, and may be off by twice the error of one.
+        """
         if self.decision is None:
             raise ValueError(
                 "`model` has no threshold and so makes no decision to certify: give AdditiveEnsemble a `threshold`."
             )
-        return tuple(Contrast(self.terms, cut, self.score_error, self.n_features) for cut in self.decision.cuts())
+        cut = self.decision.cut(low, high)
+        if self.n_outputs == 1:
+            return Contrast(self.terms, cut, self.score_error, self.n_features)
+        terms = tuple(term.subtract(high, low) for term in self.terms)
+        return Contrast(terms, cut, 2 * self.score_error, self.n_features)
+
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """The sums whose side decides, as certificates see them, one for each of `pairs`."""
+        return tuple(self.contrast(*pair) for pair in self.pairs)
+
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """The pairs of classes that stand against each other, each from low to high: (0, 1), (0, 2), (1, 2), ..."""
+        if not self.n_classes:
+            self.contrast()  # says why there are none
+        return tuple((low, high) for high in range(self.n_classes) for low in range(high))
 
     def score(self, X: ArrayLike) -> IntArray:
         """Score of each row, without noise.
@@ -241,7 +280,7 @@ class AdditiveEnsemble(Model):
 
         Returns
         -------
-        array of integers, shape (n_rows,)
+        array of integers, shape (n_rows,), of several classes (n_rows, n_outputs)
         """
         rows = np.asarray(X, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
@@ -249,7 +288,8 @@ class AdditiveEnsemble(Model):
                 f"`X` must have shape (n_rows, {self.n_features}), one column per feature of the model, "
                 f"got {rows.shape}."
             )
-        total = np.zeros(rows.shape[0], dtype=np.int64)
+        n_outputs = self.n_outputs
+        total = np.zeros(rows.shape[0] if n_outputs == 1 else (rows.shape[0], n_outputs), dtype=np.int64)
         for term in self.terms:
             total += term.score_rows(rows)
         return total

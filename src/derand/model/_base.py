@@ -60,6 +60,10 @@ class Model(Frozen, ABC):
         def n_features(self) -> int:
             """Columns of the rows that it reads."""
 
+        @property
+        def n_classes(self) -> int:
+            """How many classes it tells apart; 0 where it does not."""
+
     @property
     def member_terms(self) -> tuple[Term, ...]:
         """Terms of all members, one after the other."""

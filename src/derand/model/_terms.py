@@ -20,6 +20,10 @@ MAX_SCORE = 2**53
 """Largest absolute score: beyond it a double no longer holds every integer."""
 
 
+Score = int | tuple[int, ...]
+"""The score of one cell: a whole number, of several outputs one each."""
+
+
 class Axis(NamedTuple):
     """A numerical column of a term, cut into cells: cell i is `[edges[i - 1], edges[i])`."""
 
@@ -51,7 +55,7 @@ class Term(Frozen, ABC):
             """(n_cells, n_outputs), in grid units."""
 
         @property
-        def missing(self) -> int | None:
+        def missing(self) -> Score | None:
             """Score of a missing value, NaN; None where it has no cell of its own."""
 
     @property
@@ -76,11 +80,15 @@ class Term(Frozen, ABC):
 
     @abstractmethod
     def evaluate(self, x: ArrayLike) -> IntArray:
-        """Score of each value of its column, (n,); one output."""
+        """Score of each value of its column, (n,); of several outputs (n, n_outputs)."""
 
     @abstractmethod
     def score_range(self, unseen: bool = True) -> tuple[int, int]:
-        """Lowest and highest score that a change can reach; `unseen` admits codes of no category."""
+        """Lowest and highest score of any output that a change can reach; `unseen` admits codes of no category."""
+
+    @abstractmethod
+    def subtract(self, plus: int, minus: int) -> Term:
+        """The difference of two of its outputs, as a term of one output."""
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
@@ -88,7 +96,7 @@ class Term(Frozen, ABC):
 
     @property
     def n_outputs(self) -> int:
-        """How many sums it adds to: one, for now."""
+        """How many sums it adds to: one, or one per class."""
         return int(self.scores.shape[1])
 
     @property
@@ -96,8 +104,14 @@ class Term(Frozen, ABC):
         """Score of each cell, (n_cells,); for a term of one output."""
         return self.scores.reshape(self.scores.shape[0])
 
+    @property
+    def missing_score(self) -> int | None:
+        """Score of a missing value, None where it has no cell; for a term of one output."""
+        assert not isinstance(self.missing, tuple)  # a sum that decides has terms of one output
+        return self.missing
+
     def score_rows(self, rows: FloatArray) -> IntArray:
-        """Scores of whole rows, (n_rows,): reads its own columns."""
+        """Scores of whole rows, (n_rows,), of several outputs (n_rows, n_outputs): reads its own columns."""
         (feature,) = self.features
         return self.evaluate(rows[:, feature])
 
@@ -125,12 +139,12 @@ def _as_positions(values: ArrayLike, what: str) -> FloatArray:
 
 
 def _as_scores(values: ArrayLike, n_cells: int, what: str) -> IntArray:
-    """Integer scores of shape (n_cells, 1); a flat list is one output per cell."""
+    """Integer scores of shape (n_cells, n_outputs); a flat list is one output per cell."""
     raw = np.asarray(values)
     if raw.ndim == 1:
         raw = raw[:, None]
-    if raw.ndim != 2 or raw.shape[1] != 1:
-        raise ValueError(f"{what} must have one number per cell, got an array of shape {raw.shape}.")
+    if raw.ndim != 2 or not raw.shape[1]:
+        raise ValueError(f"{what} must have one number per cell and output, got an array of shape {raw.shape}.")
     if raw.shape[0] != n_cells:
         raise ValueError(f"{what} must have {n_cells} entries, one per cell, got {raw.shape[0]}.")
     if not np.issubdtype(raw.dtype, np.integer):
@@ -145,9 +159,17 @@ def _as_scores(values: ArrayLike, n_cells: int, what: str) -> IntArray:
     return freeze(raw.astype(np.int64))
 
 
-def _as_score(value: Any, name: str, owner: str) -> int:
-    """One whole score."""
-    return int(_as_scores([value], 1, f"`{name}` of {owner}")[0, 0])
+def _as_score(value: Any, n_outputs: int, name: str, owner: str) -> Score:
+    """The score of one cell: a whole number, or one per output."""
+    scores = _as_scores([value], 1, f"`{name}` of {owner}")
+    if scores.shape[1] != n_outputs:
+        raise ValueError(f"`{name}` of {owner} must have as many outputs as its `scores`, {n_outputs}, got {value!r}.")
+    return int(scores[0, 0]) if n_outputs == 1 else tuple(scores[0].tolist())
+
+
+def _pick(cells: IntArray) -> IntArray:
+    """Scores of cells without the axis of outputs, where there is one output."""
+    return cells[..., 0] if cells.shape[-1] == 1 else cells
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,10 +182,10 @@ class StepFunction(Term):
         Column of the feature.
     edges : array-like of shape (k,)
         Strictly increasing split points.
-    scores : array-like of integers, shape (k + 1,)
-        `scores[i]` holds on `[edges[i - 1], edges[i])`, in grid units.
-    missing : int or None
-        Score of a missing value, NaN; None refuses NaN.
+    scores : array-like of integers, shape (k + 1,) or (k + 1, n_outputs)
+        `scores[i]` holds on `[edges[i - 1], edges[i])`, in grid units; one column per class for several classes.
+    missing : int, tuple of int or None
+        Score of a missing value, NaN (one per output); None refuses NaN.
 
     Examples
     --------
@@ -177,7 +199,7 @@ class StepFunction(Term):
     feature: int
     edges: FloatArray
     scores: IntArray
-    missing: int | None = None
+    missing: Score | None = None
 
     kind: ClassVar[str] = "step_function"
 
@@ -186,7 +208,7 @@ class StepFunction(Term):
         object.__setattr__(self, "edges", _as_positions(self.edges, "`edges` of StepFunction"))
         object.__setattr__(self, "scores", _as_scores(self.scores, self.edges.size + 1, "`scores` of StepFunction"))
         if self.missing is not None:
-            object.__setattr__(self, "missing", _as_score(self.missing, "missing", "StepFunction"))
+            object.__setattr__(self, "missing", _as_score(self.missing, self.n_outputs, "missing", "StepFunction"))
 
     @property
     def features(self) -> tuple[int, ...]:
@@ -206,7 +228,7 @@ class StepFunction(Term):
     def evaluate(self, x: ArrayLike) -> IntArray:
         """Score of each value; NaN is an error where it has no cell."""
         values = np.asarray(x, dtype=np.float64)
-        scores = self.cell_scores[np.searchsorted(self.edges, values, side="right")]
+        scores = _pick(self.scores[np.searchsorted(self.edges, values, side="right")])
         gaps = np.isnan(values)
         if not gaps.any():
             return scores
@@ -215,12 +237,20 @@ class StepFunction(Term):
                 f"`x` must hold numbers, got NaN for feature {self.feature}: this StepFunction has no cell for a "
                 "missing value. Drop such rows or fill the gaps first, or give it a score with `missing`."
             )
-        return np.where(gaps, self.missing, scores)
+        return np.where(gaps if self.n_outputs == 1 else gaps[..., None], self.missing, scores)
 
     def score_range(self, unseen: bool = True) -> tuple[int, int]:
         """Lowest and highest score of all cells, that of a missing value included."""
-        reachable = [int(self.scores.min()), int(self.scores.max()), *_if_any(self.missing)]
+        reachable = [int(self.scores.min()), int(self.scores.max()), *_list_scores(self.missing)]
         return min(reachable), max(reachable)
+
+    def subtract(self, plus: int, minus: int) -> StepFunction:
+        """The difference of two outputs; edges at which it does not change are left out."""
+        scores = self.scores[:, plus] - self.scores[:, minus]
+        changes = np.flatnonzero(np.diff(scores))
+        missing = None if self.missing is None else _subtract(self.missing, plus, minus)
+        kept = np.concatenate([scores[:1], scores[changes + 1]])
+        return StepFunction(self.feature, self.edges[changes], kept, missing)
 
     def describe(self) -> dict[str, Any]:
         """The constructor's arguments as plain numbers and lists."""
@@ -238,11 +268,11 @@ class CategoryTable(Term):
         Column of the feature, which holds category codes; NaN is a missing value.
     categories : array-like of shape (k,)
         Strictly increasing codes.
-    scores : array-like of integers, shape (k,)
-        Score of each category, in grid units.
-    other : int
-        Score of an unseen category.
-    missing : int or None
+    scores : array-like of integers, shape (k,) or (k, n_outputs)
+        Score of each category, in grid units; one column per class for several classes.
+    other : int or tuple of int
+        Score of an unseen category (one per output).
+    missing : int, tuple of int or None
         Score of a missing one, NaN; None is that of an unseen one.
 
     Examples
@@ -255,18 +285,20 @@ class CategoryTable(Term):
     feature: int
     categories: FloatArray
     scores: IntArray
-    other: int
-    missing: int | None = None
+    other: Score
+    missing: Score | None = None
 
     kind: ClassVar[str] = "category_table"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "feature", _as_feature(self.feature, "CategoryTable"))
         object.__setattr__(self, "categories", _as_positions(self.categories, "`categories` of CategoryTable"))
+        if not self.categories.size and np.ndim(self.scores) == 1:  # a table without categories has `other` alone
+            object.__setattr__(self, "scores", np.empty((0, np.size(self.other)), dtype=np.int64))
         object.__setattr__(self, "scores", _as_scores(self.scores, self.categories.size, "`scores` of CategoryTable"))
-        object.__setattr__(self, "other", _as_score(self.other, "other", "CategoryTable"))
+        object.__setattr__(self, "other", _as_score(self.other, self.n_outputs, "other", "CategoryTable"))
         if self.missing is not None:
-            object.__setattr__(self, "missing", _as_score(self.missing, "missing", "CategoryTable"))
+            object.__setattr__(self, "missing", _as_score(self.missing, self.n_outputs, "missing", "CategoryTable"))
 
     @property
     def features(self) -> tuple[int, ...]:
@@ -291,21 +323,28 @@ class CategoryTable(Term):
     def evaluate(self, x: ArrayLike) -> IntArray:
         """Score of each code."""
         codes = np.asarray(x, dtype=np.float64)
-        if not self.categories.size:
-            scores = np.full(codes.shape, self.other, dtype=np.int64)
-        else:
-            at = np.minimum(np.searchsorted(self.categories, codes), self.categories.size - 1)
-            scores = np.where(self.categories[at] == codes, self.cell_scores[at], self.other)
-        return scores if self.missing is None else np.where(np.isnan(codes), self.missing, scores)
+        last = self.categories.size  # the place of an unseen category, and one more is that of a missing one
+        at = np.searchsorted(self.categories, codes)
+        known = np.append(self.categories, np.nan)[at] == codes
+        places = np.where(known, at, np.where(np.isnan(codes), last + 1, last))
+        outside = [self.other, self.other if self.missing is None else self.missing]
+        cells = np.concatenate([self.scores, np.array(outside, dtype=np.int64).reshape(2, self.n_outputs)])
+        return _pick(cells[places])
 
     def score_range(self, unseen: bool = True) -> tuple[int, int]:
         """Lowest and highest score that a changed value can have; `unseen` admits values outside the table, and none.
 
         A table without categories has no other values.
         """
-        outside = [self.other, *_if_any(self.missing)] if unseen or not self.scores.size else []
-        reachable = [*self.cell_scores.tolist(), *outside]
+        outside = [*_list_scores(self.other), *_list_scores(self.missing)] if unseen or not self.scores.size else []
+        reachable = [*self.scores.ravel().tolist(), *outside]
         return min(reachable), max(reachable)
+
+    def subtract(self, plus: int, minus: int) -> CategoryTable:
+        """The difference of two outputs."""
+        missing = None if self.missing is None else _subtract(self.missing, plus, minus)
+        scores = self.scores[:, plus] - self.scores[:, minus]
+        return CategoryTable(self.feature, self.categories, scores, _subtract(self.other, plus, minus), missing)
 
     def describe(self) -> dict[str, Any]:
         """The constructor's arguments as plain numbers and lists."""
@@ -313,18 +352,27 @@ class CategoryTable(Term):
             "feature": self.feature,
             "categories": self.categories.tolist(),
             "scores": self.scores.tolist(),
-            "other": self.other,
+            "other": _describe_score(self.other),
         }
         return own | _describe_missing(self.missing)
 
 
-def _if_any(score: int | None) -> list[int]:
-    return [] if score is None else [score]
+def _list_scores(score: Score | None) -> list[int]:
+    return [] if score is None else [score] if isinstance(score, int) else list(score)
 
 
-def _describe_missing(score: int | None) -> dict[str, Any]:
+def _subtract(score: Score, plus: int, minus: int) -> int:
+    scores = _list_scores(score)
+    return scores[plus] - scores[minus]
+
+
+def _describe_score(score: Score) -> int | list[int]:
+    return score if isinstance(score, int) else list(score)
+
+
+def _describe_missing(score: Score | None) -> dict[str, Any]:
     """Only where there is one: files of models without such cells stay as they were."""
-    return {} if score is None else {"missing": score}
+    return {} if score is None else {"missing": _describe_score(score)}
 
 
 TERMS: dict[str, type[Term]] = {kind.kind: kind for kind in (StepFunction, CategoryTable)}

@@ -45,7 +45,7 @@ class WeightedVote(Model):
         if not self.members:
             raise ValueError("`members` of WeightedVote must hold at least one ensemble, got none.")
         for member in self.members:
-            if not isinstance(member, AdditiveEnsemble) or member.decision is None:
+            if not isinstance(member, AdditiveEnsemble) or member.threshold is None:
                 raise TypeError(f"`members` of WeightedVote must be ensembles with a threshold, got {member!r}.")
             if member.n_features != self.n_features:
                 raise ValueError(
@@ -75,6 +75,11 @@ class WeightedVote(Model):
     def n_features(self) -> int:
         """Columns of the rows that it reads."""
         return self.members[0].n_features
+
+    @property
+    def n_classes(self) -> int:
+        """Two classes."""
+        return 2
 
     def describe(self) -> dict[str, Any]:
         """The weights."""

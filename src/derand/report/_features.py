@@ -51,7 +51,7 @@ class Pushes:
         (axis,) = term.axes
         gaps = np.isnan(x)
         cells = noise.cell_probabilities(np.where(gaps, 0.0, x), axis.edges, axis.feature)
-        return self.of_scores(term, np.where(gaps, float(term.missing or 0), cells @ term.cell_scores))
+        return self.of_scores(term, np.where(gaps, float(term.missing_score or 0), cells @ term.cell_scores))
 
 
 def rank_terms(inputs: Inputs, model: AdditiveEnsemble) -> list[tuple[float, Term]]:

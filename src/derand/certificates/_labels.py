@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.certificates._by_mean import expect_scores, sketch_scores
+from derand.certificates._duels import label_classes
 from derand.certificates._problem import find_problems
 from derand.certificates._rule import Engine
 from derand.certificates._rules import find_rule
@@ -22,9 +23,12 @@ from derand.threads import count_threads
 def find_labels(
     model: Model, rows: NDArray[Any], noise: Noise | None, *, rule: str = "vote", n_jobs: int | None = None
 ) -> IntArray:
-    """Label of each row by a rule, 0 or 1, that of `certify`, for rows that were checked already."""
+    """Label of each row by a rule, 0, 1, ..., that of `certify`, for rows that were checked already."""
     found = find_rule(rule)
     engine = Engine(load_backend(None, rows.shape[0] * model.n_cells), count_threads(n_jobs))
+    if model.n_classes > 2:
+        (ensemble,) = model.members
+        return label_classes(ensemble, rows, noise, found, engine)
     labels = [
         found.find_labels(problem, rows, noise, engine) for member in model.members for problem in find_problems(member)
     ]

@@ -12,7 +12,8 @@ from sklearn.utils import check_random_state
 
 from derand._arrays import FloatArray
 from derand.certificates import DEDUCTION, measure_margins
-from derand.estimators._base import CertifiedClassifier, Columns, Training
+from derand.estimators._base import Columns, Training
+from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._reading import ClassWeight
 from derand.learn import AdditiveOptions, AdditiveTraining, TrainingTable, train_additive
 from derand.model import AdditiveEnsemble

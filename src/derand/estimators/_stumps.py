@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from derand.estimators._base import CertifiedClassifier, Columns
+from derand.estimators._base import Columns
 from derand.estimators._checks import check_stump_parameters
+from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._reading import ClassWeight
 from derand.learn import StumpTraining, TrainingTable, train_stumps
 from derand.model import AdditiveEnsemble

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from derand import AdditiveEnsemble, CategoryTable, Gaussian, Laplace, StepFunction, Threat, Uniform, attack, certify
 from derand.certificates import find_labels, find_rule
 from derand.certificates._classes import expect_classes
-from derand.certificates._duels import Tournament, bound_classes, find_duel, label_classes, measure_shares
+from derand.certificates._duels import Tournament, bound_classes, find_duel, label_classes, weigh_classes
 from derand.certificates._rule import Engine
 from derand.kernels import load_backend
 from derand.model import Argmax
@@ -67,7 +68,7 @@ def test_labels_and_masses_are_those_of_enumerated_duels(noise: Noise, n_classes
     for _ in range(20):
         model, rows = draw_model(rng, n_classes), draw_rows(rng, 5)
         found = certify(model, rows, noise)
-        shares = measure_shares(model, rows, noise, find_rule("vote"), ENGINE)
+        shares = expit(weigh_classes(model, rows, noise, find_rule("vote"), ENGINE))
         for row, label, failure, radius, rival, share in zip(
             rows, found.label, found.failure, found.radius, found.runner_up, shares, strict=True
         ):

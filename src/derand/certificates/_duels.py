@@ -28,8 +28,10 @@ from derand.threat import Threat
 
 Fight = Callable[[AdditiveEnsemble, IntArray, IntArray], IntArray]
 """Who wins a duel, 0 for the lower class and 1 for the higher one, for some of the rows with the rival of each."""
-Share = Callable[[AdditiveEnsemble, IntArray], FloatArray]
-"""The share of noisy copies of some of the rows with which the higher class of a duel wins it."""
+Weigh = Callable[[AdditiveEnsemble, IntArray], FloatArray]
+"""Logarithm of the odds with which a noisy copy of some of the rows is won by the higher class of a duel."""
+LARGEST_ODDS = 1e6
+"""What stands for infinite odds, so that all numbers are finite; others are at most some 750 per term."""
 
 _lock = Lock()
 _duels: WeakKeyDictionary[AdditiveEnsemble, dict[tuple[int, int], AdditiveEnsemble]] = WeakKeyDictionary()
@@ -88,13 +90,13 @@ class Tournament:
             at = at[alive[at].any(axis=1)]
         return winners
 
-    def find_worst_shares(self, share: Share, at: IntArray) -> FloatArray:
-        """The share of noisy copies of some rows with which each class wins its worst duel, (n_rows, n_classes)."""
-        worst = np.ones((at.size, self.model.n_classes))
+    def find_worst_odds(self, weigh: Weigh, at: IntArray) -> FloatArray:
+        """Logarithm of the odds of each class in its worst duel, for some rows, (n_rows, n_classes)."""
+        worst = np.full((at.size, self.model.n_classes), LARGEST_ODDS)
         for low, high in self.model.pairs:
-            of_high = share(find_duel(self.model, low, high), at)
-            worst[:, high] = np.minimum(worst[:, high], of_high)
-            worst[:, low] = np.minimum(worst[:, low], 1 - of_high)
+            odds = weigh(find_duel(self.model, low, high), at)
+            worst[:, high] = np.minimum(worst[:, high], odds)
+            worst[:, low] = np.minimum(worst[:, low], -odds)
         return worst
 
 
@@ -111,24 +113,26 @@ def label_classes(
     return _settle(tournament, tournament.find_winners(fight), rows, noise, rule, engine)
 
 
-def measure_shares(
-    model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine
-) -> FloatArray:
-    """The share of noisy copies with which each class wins its worst duel, (n_rows, n_classes)."""
+def weigh_classes(model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise, rule: Rule, engine: Engine) -> FloatArray:
+    """Logarithm of the odds of each class in its worst duel by a rule that counts copies, (n_rows, n_classes).
+
+    The label has the largest: of a class that wins all of its duels they are above 0, of all others below.
+    """
     tournament = Tournament(model, np.zeros((rows.shape[0], model.n_classes)))
-    return tournament.find_worst_shares(_share_by_rule(rows, noise, rule, engine), np.arange(rows.shape[0]))
+    return tournament.find_worst_odds(_weigh_by_law(rows, noise, rule, engine), np.arange(rows.shape[0]))
 
 
-def _share_by_rule(rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine) -> Share:
-    """Shares by a rule that counts copies."""
+def _weigh_by_law(rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine) -> Weigh:
+    plain, first = Threat().resolve(noise), replace(engine, proof="paper")
 
-    def share(duel: AdditiveEnsemble, at: IntArray) -> FloatArray:
-        plain = Threat(norm=2 if noise is None else noise.norm).resolve(noise)
-        (bounds,) = _bound_duel(duel, rows[at], noise, rule, [plain], replace(engine, proof="paper"))
-        failing = np.minimum(np.exp(bounds.log_failure), 0.5)
-        return np.where(bounds.label == 1, 1 - failing, failing)
+    def weigh(duel: AdditiveEnsemble, at: IntArray) -> FloatArray:
+        (bounds,) = _bound_duel(duel, rows[at], noise, rule, [plain], first)
+        with np.errstate(divide="ignore"):
+            odds = np.log1p(-np.minimum(np.exp(bounds.log_failure), 0.5)) - bounds.log_failure
+        odds = np.clip(odds, 0.0, LARGEST_ODDS)
+        return np.where(bounds.label == 1, odds, -odds)
 
-    return share
+    return weigh
 
 
 def _settle(
@@ -145,8 +149,7 @@ def _settle(
         return winners
     settled = winners.copy()
     if rule.counts_copies:
-        share = _share_by_rule(rows, noise, rule, engine)
-        settled[at] = tournament.find_worst_shares(share, at).argmax(axis=1)
+        settled[at] = tournament.find_worst_odds(_weigh_by_law(rows, noise, rule, engine), at).argmax(axis=1)
     else:  # means are ordered: nobody wins only where rounding hides the order
         settled[at] = tournament.expected[at].argmax(axis=1)
     return settled

@@ -81,7 +81,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
             null, an empty cell): a missing one is a cell of its own, on which noise does not act. A missing category
             teaches nothing.
         y : array-like of shape (n_rows,)
-            Labels, of two kinds; finite numbers for a regressor.
+            Labels, of two kinds or more; finite numbers for a regressor.
         sample_weight : array-like of shape (n_rows,), optional
             Not negative; scaled to mean 1. Rows of weight 0 are left out.
 

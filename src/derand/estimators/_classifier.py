@@ -13,6 +13,7 @@ from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,14 +25,16 @@ from derand.certificates import (
     Explanation,
     certify_checked,
     check_request,
+    expect_margins,
     explain,
     find_labels,
     place_scores,
+    weigh_votes,
 )
 from derand.estimators._attacking import attack_encoded, name_rows
 from derand.estimators._base import CertifiedEstimator, Training
 from derand.estimators._one_label import warn_of_one_label
-from derand.estimators._reading import ClassWeight, read_labels, read_weights, resolve_class_weight
+from derand.estimators._reading import ClassWeight, keep_present, read_labels, read_weights, resolve_class_weight
 from derand.frames import TableEncoding, take_rows
 from derand.learn import TrainingTable
 from derand.model import Model
@@ -44,7 +47,7 @@ any finite radius (a term adds at most 750), yet finite, as scikit-learn's metri
 
 
 class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
-    """A two-class classifier that is smoothed by noise and certified.
+    """A classifier that is smoothed by noise and certified.
 
     Subclasses take the parameters `noise`, `class_weight`, `scaling`, `categorical_features`, `rule` and `n_jobs`,
     refuse what makes no sense in `_check_parameters`, and train in `_train`.
@@ -54,6 +57,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
 
     score_is_log_odds = False
     """Whether the score of `ensemble_`, divided by its `levels`, is a logarithm of odds."""
+    takes_several_classes = False
+    """Whether it can be trained on more than two classes."""
 
     @abstractmethod
     def _train(self, table: TrainingTable, noise: Any) -> Training:
@@ -65,19 +70,15 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
             raise ValueError(f"requires y to be passed, but the target y is None: give {type(self).__name__} labels.")
         self._check_parameters()
         X = self._check_table(X, reset=True)
-        classes, target = read_labels(X, y)
+        classes, target = read_labels(X, y, several=self.takes_several_classes)
         weights = None
         if sample_weight is not None:
             weights = read_weights(sample_weight, target.size)
             counted = np.flatnonzero(weights)
             X, target, weights = take_rows(X, counted), target[counted], weights[counted]
-        if np.unique(target).size < 2:
-            raise ValueError(
-                f"`y` must hold two classes among the rows of positive weight, got only one class, "
-                f"{classes.tolist()[int(target[0])]!r}: there is nothing to learn."
-            )
+        classes, target = keep_present(classes, target)
         encoding, matrix = self._learn_encoding(X)
-        totals = np.bincount(target, weights=weights, minlength=2).astype(np.float64)
+        totals = np.bincount(target, weights=weights, minlength=classes.size).astype(np.float64)
         class_weight = resolve_class_weight(self.class_weight, classes, totals)
         n_categories = {column: len(values) for column, values in encoding.categories.items()}
         table = TrainingTable(matrix, target, class_weight, weights, n_categories, encoding.names)
@@ -108,7 +109,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         ensemble : AdditiveEnsemble or WeightedVote
         noise : Noise or None
             With units, where it has them.
-        classes : array of shape (2,)
+        classes : array of shape (n_classes,)
         encoding : TableEncoding
         training : mapping of attribute to value, or None
             What else `fit` found, such as `entropy_`.
@@ -121,6 +122,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Label of the smoothed classifier, by its `rule`: the one that most noisy copies of a row get, or "mean".
+
+        Of several classes, by the vote, the one that beats each rival on most noisy copies.
 
         Parameters
         ----------
@@ -142,12 +145,16 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
 
         Returns
         -------
-        array of shape (n_rows, 2)
+        array of shape (n_rows, n_classes)
             P(score <= threshold), P(score > threshold); rows sum to 1. The smaller one keeps its relative accuracy.
             By the rule "mean", where the expected score stands between the least and the largest possible one, the
-            threshold being 1/2: not calibrated.
+            threshold being 1/2: not calibrated. Of several classes the share of noisy copies on which each wins its
+            worst duel, or by the rule "mean" its expected score, as a share of all.
         """
         rows = self.encode_rows(X)
+        if self.classes_.size > 2:
+            weights = self._share_classes(rows)
+            return np.asarray(weights / weights.sum(axis=1, keepdims=True))
         if self.rule == "mean":
             share = 0.5 + 0.5 * place_scores(self.ensemble_, rows, self.noise_)
             return np.stack([1 - share, share], axis=1)
@@ -155,6 +162,15 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         failure = np.minimum(certificates.failure, 0.5)
         is_one = certificates.label == self.classes_[1]
         return np.stack([np.where(is_one, failure, 1 - failure), np.where(is_one, 1 - failure, failure)], axis=1)
+
+    def _share_classes(self, rows: FloatArray) -> FloatArray:
+        """What speaks for each of several classes, positive; the label has the most."""
+        (ensemble,) = self.ensemble_.members
+        if self.rule == "mean":
+            return np.maximum(expect_margins(ensemble, rows, self.noise_), TINY)
+        assert self.noise_ is not None  # a vote has one
+        odds = weigh_votes(ensemble, rows, self.noise_, self.n_jobs)
+        return np.asarray(np.maximum(expit(odds), TINY))
 
     def _certify_by_law(self, rows: FloatArray) -> list[Certificates]:
         """Certificates that follow from probabilities alone: these rank rows as probabilities do."""
@@ -168,6 +184,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         that no change can flip counts with 1e9 magnitudes of the noise, so that all numbers are finite; one of
         `classes_[1]` for which nothing is certified counts with the smallest positive number, so that the sign is that
         of `predict`. By the rule "mean" it is the place of the expected score between its extremes, from -1 to 1.
+        Of several classes it has one column for each: the logarithm of the odds with which a noisy copy wins its worst
+        duel, or by the rule "mean" its expected score.
 
         Parameters
         ----------
@@ -175,9 +193,11 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
 
         Returns
         -------
-        array of shape (n_rows,)
+        array of shape (n_rows,), of several classes (n_rows, n_classes)
         """
         rows = self.encode_rows(X)
+        if self.classes_.size > 2:
+            return self._weigh_classes(rows)
         if self.rule == "mean":
             return place_scores(self.ensemble_, rows, self.noise_)
         (certificates,) = self._certify_by_law(rows)
@@ -185,6 +205,14 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         radius = np.minimum(certificates.radius, INFINITE_RADIUS * self.noise_.magnitude)
         positive = np.maximum(radius, TINY)
         return np.where(certificates.label == self.classes_[1], positive, -radius)
+
+    def _weigh_classes(self, rows: FloatArray) -> FloatArray:
+        """`decision_function` of several classes."""
+        (ensemble,) = self.ensemble_.members
+        if self.rule == "mean":
+            return expect_margins(ensemble, rows, self.noise_)
+        assert self.noise_ is not None  # a vote has one
+        return weigh_votes(ensemble, rows, self.noise_, self.n_jobs)
 
     @overload
     def certify(
@@ -373,5 +401,5 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = self.takes_several_classes
         return tags

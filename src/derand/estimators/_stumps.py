@@ -51,7 +51,7 @@ class StumpClassifier(CertifiedClassifier):
         The frozen model.
     noise_ : Noise
         The noise, with units where `scaling` asks for them.
-    classes_ : array of shape (2,)
+    classes_ : array of shape (n_classes,)
     encoding_ : TableEncoding
         Column names and categories.
     entropy_ : array of shape (n_features,)
@@ -82,6 +82,7 @@ class StumpClassifier(CertifiedClassifier):
     """
 
     ensemble_: AdditiveEnsemble
+    takes_several_classes = True
 
     def __init__(
         self,

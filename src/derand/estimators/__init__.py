@@ -10,12 +10,14 @@ from derand.estimators._ada_boost import RobAdaBoostClassifier
 from derand.estimators._additive import AdditiveClassifier
 from derand.estimators._base import DEFAULT_NOISE
 from derand.estimators._classifier import CertifiedClassifier
+from derand.estimators._reading import MOST_CLASSES
 from derand.estimators._scoring import make_certified_scorer
 from derand.estimators._stumps import StumpClassifier
 from derand.estimators._tree_boost import RobTreeBoostClassifier
 
 __all__ = [
     "DEFAULT_NOISE",
+    "MOST_CLASSES",
     "TRAINERS",
     "AdditiveClassifier",
     "CertifiedClassifier",

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from derand import AdditiveEnsemble
+from derand.model import Argmax, CategoryShape, Shape
 
 leaves = st.floats(0.0, 1.0) | st.sampled_from([0.0, 0.5, 1.0, 0.005, 0.015])
 stumps = st.lists(st.tuples(st.integers(0, 2), st.sampled_from([-1.0, 0.0, 0.3, 2.0]), leaves, leaves), max_size=8)
@@ -82,3 +83,56 @@ def test_from_stumps_refuses_leaves_of_missing_numbers_that_make_no_sense() -> N
         AdditiveEnsemble.from_stumps(*of_one, n_features=1, missing=[0.2])
     with pytest.raises(ValueError, match=r"for every stump of a feature or for none, got some for feature 0"):
         AdditiveEnsemble.from_stumps(*of_one, n_features=1, missing=[0.2, np.nan])
+
+
+def test_stumps_of_several_classes_are_merged_by_column() -> None:
+    model = AdditiveEnsemble.from_stumps(
+        [0, 0, 1],
+        [1.0, 2.0, 0.0],
+        [[0.2, 0.3, 0.5], [0.1, 0.1, 0.8], [0.5, 0.5, 0.0]],
+        [[0.6, 0.2, 0.2], [0.3, 0.3, 0.4], [0.5, 0.5, 0.0]],
+        n_features=3,
+        tables=[(2, [0, 1], [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]], [0.25, 0.25, 0.5])],
+    )
+    assert model.decision == Argmax((0, 0, 0))
+    assert model.score([[0.0, 5.0, 0.0]]).tolist() == [[30 + 50 + 100, 40 + 50, 130]]
+    assert model.score([[1.5, 5.0, 1.0]]).tolist() == [[70 + 50, 30 + 50 + 50, 100 + 50]]
+    assert model.score([[2.0, 5.0, 7.0]]).tolist() == [[90 + 50 + 25, 50 + 50 + 25, 60 + 50]]
+
+
+def test_a_missing_number_has_a_leaf_per_class() -> None:
+    leaves = {"left": [[0.2, 0.3, 0.5]], "right": [[0.6, 0.2, 0.2]]}
+    model = AdditiveEnsemble.from_stumps([0], [1.0], **leaves, n_features=1, missing=[[0.1, 0.2, 0.7]])
+    assert model.score([[np.nan]]).tolist() == [[10, 20, 70]]
+    with pytest.raises(ValueError, match="`missing` must have shape"):
+        AdditiveEnsemble.from_stumps([0], [1.0], **leaves, n_features=1, missing=[0.1])
+    with pytest.raises(ValueError, match="one entry per stump"):
+        AdditiveEnsemble.from_stumps([0, 1], [1.0], **leaves, n_features=2)
+
+
+def test_shapes_of_several_classes_leave_out_what_is_constant() -> None:
+    shapes = [
+        Shape(0, np.array([1.0]), np.array([[0.5, 0.0, -0.5], [0.5, 0.0, -0.5]])),
+        Shape(1, np.array([1.0, 2.0]), np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 0.0]]) @ np.eye(2, 3), np.ones(3)),
+    ]
+    table = CategoryShape(2, np.array([0, 1]), np.array([[0.1, 0.2, 0.3], [0.0, 0.0, 0.1]]), np.zeros(3), None)
+    model = AdditiveEnsemble.from_shapes(shapes, [table], intercept=[0.1, 0.0, 0.0], n_features=3, levels=10)
+    assert model.decision == Argmax((6, 0, -5))
+    assert [term.features for term in model.terms] == [(1,), (2,)]
+    assert model.score([[0.0, 2.0, 0.0], [0.0, np.nan, 9.0]]).tolist() == [[11, 2, 3], [10, 10, 10]]
+
+
+@pytest.mark.parametrize(
+    ("values", "intercept", "text"),
+    [
+        ([[0.0, 1.0]], [0.0, 0.0, 0.0], "one number per cell and class, 3"),
+        ([[0.0, np.nan, 1.0]], [0.0, 0.0, 0.0], "must be finite"),
+        ([[0.0, 1.0, 1.0]], [0.0, np.inf, 0.0], "`intercept` must be finite"),
+    ],
+)
+def test_wrong_shapes_of_several_classes_are_refused(
+    values: list[list[float]], intercept: list[float], text: str
+) -> None:
+    shape = Shape(0, np.empty(0), np.array(values))
+    with pytest.raises(ValueError, match=text):
+        AdditiveEnsemble.from_shapes([shape], intercept=intercept, n_features=1, levels=10)

@@ -307,7 +307,7 @@ def _design_number(
     has_cost = norm is not None and np.isfinite(norm)
     costs = np.abs(shifts / unit) ** norm if has_cost else np.zeros_like(shifts)
     own = side.size - 1
-    basis = _look_at(bins.centers[:, None] + shifts, cuts, stairs, noise, bins.feature)
+    basis = look_at(bins.centers[:, None] + shifts, cuts, stairs, noise, bins.feature)
     means = bins.shares @ basis[:, own, :] / bins.shares.sum() if bins.shares.size else np.zeros(basis.shape[2])
     return NumberColumn(bins, cuts, stairs, (basis - means).astype(np.float32), means, costs, own, sign)
 
@@ -320,7 +320,7 @@ def _choose_places(norm: float | None) -> FloatArray:
     return _MORE_NEARBY if norm == 2 else _EVENLY
 
 
-def _look_at(places: FloatArray, cuts: FloatArray, stairs: FloatArray, noise: Noise | None, feature: int) -> FloatArray:
+def look_at(places: FloatArray, cuts: FloatArray, stairs: FloatArray, noise: Noise | None, feature: int) -> FloatArray:
     """What a jump at each cut, and the ramp, have added at each place, on average under noise."""
     n_weights = cuts.size + (stairs.size > 0)
     basis = np.empty((*places.shape, n_weights))

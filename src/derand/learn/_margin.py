@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import cholesky
@@ -65,9 +65,11 @@ class MarginLoss:
     design : Design
     rows : BinnedTable
     n_threads : int
+    columns : Columns or None
+        Those of the design, where another loss has them already.
     """
 
-    def __init__(self, design: Design, rows: BinnedTable, n_threads: int = 1) -> None:
+    def __init__(self, design: Design, rows: BinnedTable, n_threads: int = 1, columns: Columns | None = None) -> None:
         self.design = design
         self._n_threads = n_threads if rows.target.size >= _FEW_ROWS else 1
         self._rows = rows
@@ -78,7 +80,7 @@ class MarginLoss:
         self._offsets = np.concatenate([ends[:-1], swap_ends[:-1]]).astype(np.int64)
         self._n_codes = (int(ends[-1]), int(swap_ends[-1]))
         self._starts = design.starts
-        self._columns = _line_up(design, self._offsets)
+        self._columns = _line_up(design, self._offsets) if columns is None else columns
         self._deduction = Deduction(design) if design.deduction else None
         self._signs, self._prices, self._charges = _pair(design.prices, design.charges)
         self._swap_signs, self._swap_prices, self._swap_charges = _pair(design.swap_prices, design.swap_charges)
@@ -161,8 +163,15 @@ class MarginLoss:
         """Mean log-loss and its slopes, for the prices that were chosen last."""
         tables = self.tabulate(weights, blur, self._used)
         loss, by_intercept, _, slopes, swap_slopes = self._pass_rows(weights, tables)
+        gradient = self._pass_back(weights, blur, tables, slopes, swap_slopes)
+        gradient[0] += by_intercept
+        return loss, gradient
+
+    def _pass_back(
+        self, weights: FloatArray, blur: float, tables: Tables, slopes: FloatArray, swap_slopes: FloatArray
+    ) -> FloatArray:
+        """Slopes by all weights, from those by all tables; none yet by the intercept."""
         gradient = np.zeros(weights.size)
-        gradient[0] = by_intercept
 
         def spread(block: slice) -> None:
             ends = (block.start, block.stop)
@@ -176,7 +185,7 @@ class MarginLoss:
         if self._deduction is not None:
             by_margin = slopes[:, : self.design.numbers[0].n_codes].sum()  # every row has one code of the first column
             gradient -= by_margin * self._deduction.measure(weights)[1]
-        return loss, gradient
+        return gradient
 
     def _block_rows(self) -> int:
         """Rows of a block: a matter of how many rows there are, not of threads, so that sums are always the same."""
@@ -302,19 +311,38 @@ class Stage:
     tolerance: float
 
 
+class Loss(Protocol):
+    """What weights are fitted to: MarginLoss, or one of several classes."""
+
+    design: Design
+
+    def set_price(self, charge: float) -> None: ...
+    def choose_prices(self, weights: FloatArray) -> None: ...
+    def measure(self, weights: FloatArray) -> float: ...
+    def evaluate(self, weights: FloatArray, blur: float) -> tuple[float, FloatArray]: ...
+
+
+class Change(Protocol):
+    """A change of variables: Precondition, or one of several classes."""
+
+    def to_weights(self, point: FloatArray) -> FloatArray: ...
+    def to_point(self, weights: FloatArray) -> FloatArray: ...
+    def to_slopes(self, slopes: FloatArray) -> FloatArray: ...
+
+
 class WeightFit:
     """Weights of least penalised loss.
 
     Parameters
     ----------
-    loss : MarginLoss
+    loss : Loss
     penalties : array of shape (n_weights,)
         Of half the squares of the weights, beside the mean loss.
-    change : Precondition
+    change : Change
         Of the same design and penalties.
     """
 
-    def __init__(self, loss: MarginLoss, penalties: FloatArray, change: Precondition) -> None:
+    def __init__(self, loss: Loss, penalties: FloatArray, change: Change) -> None:
         self._loss, self._penalties, self._change = loss, penalties, change
         numbers = loss.design.numbers
         self._bounds = loss.design.list_bounds() if any(one.sign for one in numbers) else None

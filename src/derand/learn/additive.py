@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from derand._arrays import FloatArray, IntArray
 from derand.learn._design import CategoryColumn, Design, design_model, leave_in_place
+from derand.learn._folds import FEW_ROWS, draw_folds, share_codes, spread_rows
 from derand.learn._margin import MarginLoss, Precondition, Stage, WeightFit
 from derand.learn.bins import MAX_BINS, BinnedTable, bin_table
 from derand.learn.table import TrainingTable
@@ -29,7 +30,6 @@ from derand.threat import Threat
 REGULARIZATIONS = (10.0, 1.0, 0.1, 0.01, 0.001)
 """What cross-validation tries first; then what lies between the best and its neighbours."""
 _BETWEEN = 10**0.5
-_FOLDS, _FEWER_FOLDS, _FEW_ROWS = 5, 3, 5_000
 _FEW_BINS = 96  # of columns that are moved, in tables of few rows
 _FEWEST_BINS, _MOST_BINS = 32, 25_000  # of each such column, and of all together
 _FEW_CUTS, _MANY_CUTS, _MANY_ROWS = 32, 128, 10_000
@@ -96,13 +96,15 @@ class AdditiveTraining:
     Attributes
     ----------
     model : AdditiveEnsemble
-        Its score divided by its levels is the logarithm of odds.
+        Its score divided by its levels is the logarithm of odds; of more than two classes each has such a score.
     regularization : float
     path : SelectionPath
     importances : array of shape (n_features,)
         Mean size of what each column adds, as a share of all.
-    calibration : tuple (slope, shift)
-        What turns the distance of the score from its threshold into the logarithm of odds.
+    calibration : tuple of float
+        (slope, shift): what turns the distance of the score from its threshold into the logarithm of odds. Of more than
+        two classes (slope, shift of class 0, shift of class 1, ...): slope times the score of each class, offset
+        included, over the levels, and its shift, are the logarithms of probabilities, up to what all of them share.
     warnings : tuple of str
     """
 
@@ -110,7 +112,7 @@ class AdditiveTraining:
     regularization: float
     path: SelectionPath
     importances: FloatArray
-    calibration: tuple[float, float]
+    calibration: tuple[float, ...]
     warnings: tuple[str, ...]
 
 
@@ -140,9 +142,13 @@ def train_additive(
     >>> (training.model.score([[0.5], [4.5]]) > training.model.threshold).tolist()
     [False, True]
     """
-    n_bins = _choose_bins(table, options)
+    if table.n_classes > 2:
+        from derand.learn._class_trainer import train_classes
+
+        return train_classes(table, noise, threat, options)
+    n_bins = choose_bins(table, options)
     binned = bin_table(table, n_bins=n_bins, seed=options.seed, n_threads=options.n_threads)
-    trainer = _Trainer(binned, table.n_features, noise, threat, options)
+    trainer = Trainer(binned, table.n_features, noise, threat, options)
     with threadpool_limits(1, user_api="blas"):  # its threads wait busily between calls this small
         chosen = trainer.choose()
         design = trainer.design(chosen.ramp)
@@ -156,11 +162,11 @@ def train_additive(
         chosen.path,
         importances,
         trainer.calibrate(design, weights, chosen, table),
-        warnings or _warn_of_idle_numbers(table, importances, options.radius),
+        warnings or warn_of_idle_numbers(table, importances, options.radius),
     )
 
 
-def _warn_of_idle_numbers(table: TrainingTable, importances: FloatArray, radius: float) -> tuple[str, ...]:
+def warn_of_idle_numbers(table: TrainingTable, importances: FloatArray, radius: float) -> tuple[str, ...]:
     """Say so where the radius leaves nothing of the numbers, and the model goes by its categories alone."""
     if not radius or not table.numerical.size or float(importances[table.numerical].sum()) >= _IDLE:
         return ()
@@ -172,7 +178,7 @@ def _warn_of_idle_numbers(table: TrainingTable, importances: FloatArray, radius:
     )
 
 
-def _choose_bins(table: TrainingTable, options: AdditiveOptions) -> int:
+def choose_bins(table: TrainingTable, options: AdditiveOptions) -> int:
     """Bins of a column: fewer where values are moved from each to many places, and where there are many columns."""
     if options.radius == 0:
         return MAX_BINS
@@ -181,7 +187,7 @@ def _choose_bins(table: TrainingTable, options: AdditiveOptions) -> int:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Choice:
+class Choice:
     """The penalty that was chosen, with or without a ramp; scores of rows left out, where there were folds."""
 
     regularization: float
@@ -191,7 +197,7 @@ class _Choice:
     scores: FloatArray | None = None
 
 
-class _Trainer:
+class Trainer:
     """Fits models of one kind to binned rows: what noise, threat and options ask for."""
 
     def __init__(
@@ -220,9 +226,14 @@ class _Trainer:
                 with_ramp=with_ramp,
                 monotone=self._options.monotone,
                 n_features=self._n_features,
-                deduction=self._options.deduction if len(self._binned.numbers) >= _DEDUCTING_COLUMNS else 0.0,
+                deduction=self.deduction,
             )
         return self._designs[key]
+
+    @property
+    def deduction(self) -> float:
+        """What is deducted from margins, as a multiple of the widest range; nothing where columns are few."""
+        return self._options.deduction if len(self._binned.numbers) >= _DEDUCTING_COLUMNS else 0.0
 
     def fit(
         self,
@@ -236,31 +247,46 @@ class _Trainer:
         """Weights for some rows; large tables begin with those of a sample."""
         n_rows = rows.target.size
         if stages is None and n_rows > _LARGE:
-            some = rows.take(_spread(rows, _CHOICE_ROWS))
+            some = rows.take(spread_rows(rows, _CHOICE_ROWS))
             start = self.fit(design, some, regularization, start)
             stages = _LARGE_PLAIN if design.is_plain else _THOROUGH[2:5]
-        rate = float(np.clip(rows.weights @ rows.target / rows.weights.sum(), 1e-6, 1 - 1e-6))
-        penalties = design.list_penalties(regularization) / rows.count_distinct()
-        change = Precondition(design, penalties, _share_codes(design, rows), rate)
-        fit = WeightFit(MarginLoss(design, rows, n_threads or self._options.n_threads), penalties, change)
+        fit, constant = self.prepare_fit(design, rows, regularization, n_threads or self._options.n_threads)
         stages = stages or (_PLAIN if design.is_plain else _THOROUGH)
-        constant = np.zeros(penalties.size)
-        constant[0] = np.log(rate / (1 - rate))
         weights = fit.fit_anew(constant, stages) if start is None else fit.fit(start, stages)
         # where no function pays at this radius, the way to none of them is long: the end of it is known
         is_worse = not design.is_plain and fit.measure(weights) > fit.measure(constant)
         return constant if is_worse else weights
 
-    def choose(self) -> _Choice:
+    def prepare_fit(
+        self, design: Design, rows: BinnedTable, regularization: float, n_threads: int
+    ) -> tuple[WeightFit, FloatArray]:
+        """What fits weights to some rows, and the weights of the best constant answer."""
+        rate = float(np.clip(rows.weights @ rows.target / rows.weights.sum(), 1e-6, 1 - 1e-6))
+        penalties = design.list_penalties(regularization) / rows.count_distinct()
+        change = Precondition(design, penalties, share_codes(design, rows), rate)
+        constant = np.zeros(penalties.size)
+        constant[0] = np.log(rate / (1 - rate))
+        return WeightFit(self.make_loss(design, rows, n_threads), penalties, change), constant
+
+    def make_loss(self, design: Design, rows: BinnedTable, n_threads: int = 1) -> Any:
+        """What the weights of a design lose on some rows."""
+        return MarginLoss(design, rows, n_threads)
+
+    def score(self, design: Design, rows: BinnedTable, weights: FloatArray) -> FloatArray:
+        """Logarithm of odds of each row as it is."""
+        margins = MarginLoss(leave_in_place(design), rows).find_margins(weights)
+        return np.asarray((2.0 * rows.target - 1.0) * margins)
+
+    def choose(self) -> Choice:
         """The penalty of least loss on rows left out, and whether a ramp helps; or what the options ask for."""
         asked = self._options.regularization
-        rows = _spread(self._binned, _CHOICE_ROWS)
+        rows = spread_rows(self._binned, _CHOICE_ROWS)
         some = self._binned.take(rows)
-        folds = _draw_folds(some)
+        folds = draw_folds(some)
         if asked is not None or folds is None:
             nothing = np.empty(0)
             path = SelectionPath(nothing, nothing.astype(np.int64), nothing, nothing)
-            return _Choice(1.0 if asked is None else asked, True, path)
+            return Choice(1.0 if asked is None else asked, True, path)
         tried: list[_Tried] = []
         for regularization in REGULARIZATIONS:
             tried.append(self._try(some, folds, regularization, True, tried[-1] if tried else None))
@@ -278,7 +304,7 @@ class _Trainer:
             np.array([one.mean for one in tried]),
             np.array([one.losses.std() / np.sqrt(one.losses.size) for one in tried]),
         )
-        return _Choice(best.regularization, best.ramp, path, rows, best.scores)
+        return Choice(best.regularization, best.ramp, path, rows, best.scores)
 
     def _try(
         self, rows: BinnedTable, folds: IntArray, regularization: float, ramp: bool, before: _Tried | None
@@ -288,7 +314,7 @@ class _Trainer:
         stages = _QUICK_PLAIN if design.is_plain else _QUICK if before is None else _QUICK[1:]
         n_folds = int(folds.max()) + 1
         fitted: list[Any] = [None] * n_folds
-        losses, scores = np.empty(n_folds), np.empty(folds.size)
+        losses, scores = np.empty(n_folds), np.empty((folds.size, *self.scores_shape))
 
         def fit_fold(block: slice) -> None:
             fold = block.start
@@ -296,19 +322,19 @@ class _Trainer:
             start = None if before is None else before.weights[fold]
             weights = self.fit(design, inside, regularization, start, stages, n_threads=1)
             left = rows.take(outside)
-            losses[fold] = MarginLoss(design, left).measure(weights)
-            scores[outside] = _score(design, left, weights)
+            losses[fold] = self.make_loss(design, left).measure(weights)
+            scores[outside] = self.score(design, left, weights)
             fitted[fold] = weights
 
         # short loops would hand the interpreter's lock to and fro
-        run_blocks(fit_fold, n_folds, 1, self._options.n_threads if folds.size > _FEW_ROWS else 1)
+        run_blocks(fit_fold, n_folds, 1, self._options.n_threads if folds.size > FEW_ROWS else 1)
         return _Tried(regularization, ramp, fitted, losses, scores)
 
-    def check(self, design: Design, weights: FloatArray, chosen: _Choice) -> tuple[str, ...]:
+    def check(self, design: Design, weights: FloatArray, chosen: Choice) -> tuple[str, ...]:
         """Say so where certified accuracy does not beat a constant answer, and at which radius it would."""
         if self._options.radius == 0 and self._threat.l0 == 0:
             return ()
-        some = self._binned.take(_spread(self._binned, _CHECKED_ROWS))
+        some = self._binned.take(spread_rows(self._binned, _CHECKED_ROWS))
         share = self._measure_majority(some)
         certified = self._measure_certified(design, weights, some)
         if certified > share:
@@ -325,7 +351,7 @@ class _Trainer:
             return f"Against {changes}"
         return f"At radius {self._options.radius:g}" + (f" and against {changes}" if self._threat.l0 else "")
 
-    def _advise(self, chosen: _Choice, some: BinnedTable, share: float) -> str:
+    def _advise(self, chosen: Choice, some: BinnedTable, share: float) -> str:
         """What to ask for instead: a smaller radius at which the model beats the constant answer, or fewer changes."""
         good, bad = 0.0, self._options.radius
         for _ in range(6 if bad else 0):
@@ -340,28 +366,30 @@ class _Trainer:
             return "No radius does better: let fewer categories change (`l0`), or freeze some columns."
         return "The largest radius at which it does better is below what was tried."
 
+    @property
+    def scores_shape(self) -> tuple[int, ...]:
+        """Of the scores of one row."""
+        return ()
+
     @staticmethod
     def _measure_majority(rows: BinnedTable) -> float:
         shares = np.bincount(rows.target, weights=rows.weights, minlength=2)
         return float(shares.max() / shares.sum())
 
-    @staticmethod
-    def _measure_certified(design: Design, weights: FloatArray, rows: BinnedTable) -> float:
-        margins = MarginLoss(design, rows).find_margins(weights)
+    def _measure_certified(self, design: Design, weights: FloatArray, rows: BinnedTable) -> float:
+        margins = self.make_loss(design, rows).find_margins(weights)
         return float(rows.weights @ (margins > 0) / rows.weights.sum())
 
-    def calibrate(
-        self, design: Design, weights: FloatArray, chosen: _Choice, table: TrainingTable
-    ) -> tuple[float, float]:
+    def calibrate(self, design: Design, weights: FloatArray, chosen: Choice, table: TrainingTable) -> tuple[float, ...]:
         """Slope and shift of the logarithm of odds, by rows left out where there are such; as it is, where it fits.
 
         The shift is 0 but for class weights: without them a row is of the label that is more likely.
         """
-        rows = _spread(self._binned, _CHOICE_ROWS) if chosen.rows is None else chosen.rows
+        rows = spread_rows(self._binned, _CHOICE_ROWS) if chosen.rows is None else chosen.rows
         weighted = bool((table.class_weight != table.class_weight[0]).any())
         if chosen.scores is None and design.is_plain and not weighted:
             return 1.0, 0.0
-        scores = _score(design, self._binned.take(rows), weights) if chosen.scores is None else chosen.scores
+        scores = self.score(design, self._binned.take(rows), weights) if chosen.scores is None else chosen.scores
         sample = np.ones(rows.size) if table.sample_weight is None else table.sample_weight[rows]
         return _fit_logistic(scores, table.target[rows], sample, weighted)
 
@@ -381,40 +409,6 @@ class _Tried:
 
 def _find_best(tried: list[_Tried]) -> _Tried:
     return min(tried, key=lambda one: one.mean)
-
-
-def _spread(rows: BinnedTable, most: int) -> IntArray:
-    """At most so many of the rows, the same ones whatever their order: those of the smallest keys."""
-    if rows.target.size <= most:
-        return np.arange(rows.target.size)
-    return np.sort(np.argsort(rows.keys, kind="stable")[:most])
-
-
-def _draw_folds(rows: BinnedTable) -> IntArray | None:
-    """The fold of each row, equal rows in the same one; None where a class has too few different rows."""
-    folds = np.empty(rows.target.size, dtype=np.int64)
-    count = _FOLDS if rows.target.size <= _FEW_ROWS else _FEWER_FOLDS
-    for label in (0, 1):
-        at = np.flatnonzero(rows.target == label)
-        keys, place = np.unique(rows.keys[at], return_inverse=True)
-        folds[at] = place
-        count = min(count, keys.size)
-    return None if count < 2 else folds % count
-
-
-def _share_codes(design: Design, rows: BinnedTable) -> list[FloatArray]:
-    """Share of all weight that each code of each categorical column has."""
-    first, total = len(design.numbers), rows.weights.sum()
-    return [
-        np.bincount(rows.codes[:, first + at], weights=rows.weights, minlength=one.n_codes) / total
-        for at, one in enumerate(design.categories)
-    ]
-
-
-def _score(design: Design, rows: BinnedTable, weights: FloatArray) -> FloatArray:
-    """Logarithm of odds of each row as it is."""
-    margins = MarginLoss(leave_in_place(design), rows).find_margins(weights)
-    return np.asarray((2.0 * rows.target - 1.0) * margins)
 
 
 def _fit_logistic(
@@ -438,7 +432,7 @@ def _fit_logistic(
 def _measure_importances(design: Design, weights: FloatArray, rows: BinnedTable, n_features: int) -> FloatArray:
     """Mean size of what each column adds to the score of a row, as a share of all."""
     sizes = np.zeros(n_features)
-    some = rows.take(_spread(rows, _CHOICE_ROWS))
+    some = rows.take(spread_rows(rows, _CHOICE_ROWS))
     starts = design.starts
     for at, column in enumerate(design.columns):
         own = weights[starts[at] : starts[at + 1]]

@@ -44,7 +44,7 @@ class Histogram:
         The distinct values as they stand in the table, increasing; None where values were put into bins.
     levels : array of shape (n_levels,)
         Distances from the smallest value, in units, increasing.
-    counts : array of shape (n_columns, 2, n_levels)
+    counts : array of shape (n_columns, n_classes, n_levels)
         Rows of each class at each level: integers, or sums of the rows' weights.
     """
 
@@ -95,6 +95,7 @@ def tabulate(
     resolution: float,
     *,
     limits: tuple[FloatArray, FloatArray] | None = None,
+    n_classes: int = 2,
 ) -> list[Histogram]:
     """Histograms of some columns of a table.
 
@@ -107,7 +108,8 @@ def tabulate(
     X : array of shape (n_rows, n_features)
         Finite in the columns named, or NaN, a missing value, which counts nowhere.
     columns : array of shape (n_columns,)
-    target : array of shape (n_rows,), 0 or 1
+    target : array of shape (n_rows,)
+        Classes from 0 on.
     sample_weight : array of shape (n_rows,) or None
         Positive.
     units : array of shape (n_columns,)
@@ -115,6 +117,7 @@ def tabulate(
     limits : pair of arrays of shape (n_columns,), or None
         Smallest and largest value of each column in the table of which X is a part, so that bins of all parts are the
         same; None: those of X.
+    n_classes : int
 
     Returns
     -------
@@ -134,7 +137,7 @@ def tabulate(
     frame = _Frame(columns, lows, highs, units)
     weights = np.broadcast_to(np.int64(1), target.shape) if sample_weight is None else sample_weight
     entries = [_list_present(values, target, weights) for values in block]
-    return _assemble(frame if limits is None else _widen(frame, *limits), entries, resolution)
+    return _assemble(frame if limits is None else _widen(frame, *limits), entries, resolution, n_classes)
 
 
 def merge_histograms(parts: Sequence[Sequence[Histogram]], resolution: float) -> list[Histogram]:
@@ -176,7 +179,8 @@ def merge_histograms(parts: Sequence[Sequence[Histogram]], resolution: float) ->
         np.array([max(histogram.highs[row] for histogram, row in places) for places in every]),
         np.array([places[0][0].units[places[0][1]] for places in every]),
     )
-    return _assemble(frame, [_join_column(places) for places in every], resolution)
+    n_classes = every[0][0][0].counts.shape[1] if every else 2
+    return _assemble(frame, [_join_column(places) for places in every], resolution, n_classes)
 
 
 _Home = tuple[Histogram, int]
@@ -272,36 +276,37 @@ def _join_column(places: Sequence[_Home]) -> _Column:
         counts = histogram.counts[row]
         if histogram.values is None:
             low, size = float(histogram.lows[row]), histogram.levels.size
-            bins.append(_Bins(np.tile(histogram.levels, 2), low, _repeat_classes(size), counts.ravel()))
+            levels = np.tile(histogram.levels, counts.shape[0])
+            bins.append(_Bins(levels, low, _repeat_classes(counts.shape[0], size), counts.ravel()))
             continue
         own = counts.any(axis=0)  # the other values are those of columns that share the histogram
-        values += [histogram.values[own], histogram.values[own]]
+        values += [histogram.values[own]] * counts.shape[0]
         weights.append(counts[:, own].ravel())
-        target.append(_repeat_classes(int(own.sum())))
+        target.append(_repeat_classes(counts.shape[0], int(own.sum())))
     nothing = np.empty(0, dtype=places[0][0].counts.dtype)
     return _Column(
         np.concatenate([np.empty(0), *values]),
-        np.concatenate([_repeat_classes(0), *target]),
+        np.concatenate([_repeat_classes(0, 0), *target]),
         np.concatenate([nothing, *weights]),
         tuple(bins),
     )
 
 
-def _repeat_classes(size: int) -> Target:
-    return np.repeat(np.array([0, 1], dtype=np.uint8), size)
+def _repeat_classes(n_classes: int, size: int) -> Target:
+    return np.repeat(np.arange(n_classes).astype(np.uint8), size)
 
 
-def _assemble(frame: _Frame, entries: Sequence[_Column], resolution: float) -> list[Histogram]:
+def _assemble(frame: _Frame, entries: Sequence[_Column], resolution: float, n_classes: int) -> list[Histogram]:
     """Histograms of the columns: exact ones, shared by columns that are alike, then those with bins."""
     alike: dict[tuple[float, float], list[int]] = {}
     for position, key in enumerate(zip(frame.lows.tolist(), frame.units.tolist(), strict=True)):
         alike.setdefault(key, []).append(position)
     parts: list[_Part] = []
     binned: list[int] = []
-    dictionary = _Dictionary(max((entry.values.size for entry in entries), default=0))
+    dictionary = _Dictionary(max((entry.values.size for entry in entries), default=0), n_classes)
     for (low, unit), positions in alike.items():
         parts += _share_levels(entries, positions, (low, unit), dictionary, binned)
-    parts += _share_bins(entries, binned, frame, resolution)
+    parts += _share_bins(entries, binned, frame, resolution, n_classes)
     return [
         Histogram(
             frame.columns[part.members],
@@ -328,7 +333,8 @@ class _Part:
 
     def table(self) -> tuple[FloatArray | None, FloatArray, Counts]:
         """Values and levels in increasing order, and the counts of all columns in the same order."""
-        padded = np.zeros((len(self.counts), 2, self.levels.size), dtype=self.counts[0].dtype)
+        n_classes = self.counts[0].shape[0]
+        padded = np.zeros((len(self.counts), n_classes, self.levels.size), dtype=self.counts[0].dtype)
         for row, count in zip(padded, self.counts, strict=True):
             row[:, : count.shape[1]] = count
         if self.values is None:
@@ -369,11 +375,13 @@ def _share_levels(
             binned.append(position)
             continue
         members.append(position)
-        counts.append(_count(codes, column.target, column.weights, dictionary.size))
+        counts.append(_count(codes, column.target, column.weights, dictionary.n_classes, dictionary.size))
     yield from finish()
 
 
-def _share_bins(entries: Sequence[_Column], positions: list[int], frame: _Frame, resolution: float) -> Iterator[_Part]:
+def _share_bins(
+    entries: Sequence[_Column], positions: list[int], frame: _Frame, resolution: float, n_classes: int
+) -> Iterator[_Part]:
     """Histograms on regular grids; columns share a grid unless theirs has to be coarser."""
     parts: dict[float, _Part] = {}
     for position in positions:
@@ -383,7 +391,7 @@ def _share_bins(entries: Sequence[_Column], positions: list[int], frame: _Frame,
         codes = np.rint((column.values - low) / (unit * width)).astype(np.uint16)
         known = [_find_bins(bins, low, width, int(frame.columns[position])) for bins in column.bins]
         size = 1 + max(int(part.max(initial=0)) for part in (codes, *known))
-        counts = _count(codes, column.target, column.weights, size)
+        counts = _count(codes, column.target, column.weights, n_classes, size)
         for bins, places in zip(column.bins, known, strict=True):
             accumulate(places, bins.target, bins.weights, counts)
         part = parts.setdefault(width, _Part([], None, np.empty(0), []))
@@ -408,8 +416,9 @@ def _find_bins(bins: _Bins, low: float, width: float, column: int) -> Codes:
 class _Dictionary:
     """Numbers the distinct values of columns in the order of their first appearance (an open hash table)."""
 
-    def __init__(self, n_entries: int) -> None:
+    def __init__(self, n_entries: int, n_classes: int) -> None:
         self.size = 0
+        self.n_classes = n_classes
         self._codes = np.empty(n_entries, dtype=np.uint16)
         self._keys = np.empty(MAX_LEVELS, dtype=np.uint64)
         self._slots = np.full(N_SLOTS, -1, dtype=np.int32)
@@ -433,8 +442,8 @@ class _Dictionary:
         self.size = 0
 
 
-def _count(codes: Codes, target: Target, weights: Counts, n_levels: int) -> Counts:
-    """Sum of the weights of each class at each level, of the weights' type; shape (2, n_levels)."""
-    counts = np.zeros((2, n_levels), dtype=weights.dtype)
+def _count(codes: Codes, target: Target, weights: Counts, n_classes: int, n_levels: int) -> Counts:
+    """Sum of the weights of each class at each level, of the weights' type; shape (n_classes, n_levels)."""
+    counts = np.zeros((n_classes, n_levels), dtype=weights.dtype)
     accumulate(codes, target, weights, counts)
     return counts

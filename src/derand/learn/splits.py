@@ -67,7 +67,8 @@ class Splits:
     ----------
     columns : which columns these are
     thresholds : split points in raw units; a row goes right where its value is at least that
-    left, right : shares of class 1 among the rows expected on each side, the MLE values
+    left, right : shares of class 1 among the rows expected on each side, the MLE values; of more than two classes those
+        of all, (n_columns, n_classes)
     entropy : impurity of the split in nats; of the whole column where it is constant
     spans : largest minus smallest value, in units; 0 where the column is constant
     steps : distance of the candidates, in units
@@ -87,7 +88,7 @@ class Splits:
 
 
 Search = Callable[[Histogram, FloatArray, SplitGrid, Noise], "tuple[FloatArray, FloatArray]"]
-"""(histogram, class_weight, grid, noise) -> positions (n_columns,), rows of each class left of them (n_columns, 2)."""
+"""(histogram, class_weight, grid, noise) -> positions (n_columns,), rows left of them (n_columns, n_classes)."""
 
 
 def find_splits(
@@ -110,11 +111,12 @@ def find_splits(
         Rows in which a column is missing, NaN, are left out of its search.
     columns : array of shape (n_columns,)
         Each with some number.
-    target : array of shape (n_rows,), 0 or 1
+    target : array of shape (n_rows,)
+        Classes from 0 on.
     noise : Noise
         Its distribution function, magnitude and units are used.
     grid : SplitGrid
-    class_weight : array of shape (2,)
+    class_weight : array of shape (n_classes,)
     sample_weight : array of shape (n_rows,) or None
     search : `search_grid` (None) or `search_minimum`
     n_threads : int
@@ -130,7 +132,7 @@ def find_splits(
     units = noise.units_of(np.arange(X.shape[1]))
 
     def work(block: IntArray) -> list[Splits]:
-        histograms = tabulate(X, block, target, sample_weight, units[block], resolution)
+        histograms = tabulate(X, block, target, sample_weight, units[block], resolution, n_classes=class_weight.size)
         return [_split(histogram, class_weight, grid, noise, search or search_grid) for histogram in histograms]
 
     blocks = cut_into_blocks(columns, X.shape[0])
@@ -139,13 +141,14 @@ def find_splits(
     else:
         with ThreadPoolExecutor(n_threads) as pool:
             results = list(pool.map(work, blocks))
-    return _in_order(columns, [split for result in results for split in result])
+    return _in_order(columns, [split for result in results for split in result], class_weight.size)
 
 
-def _in_order(columns: IntArray, parts: list[Splits]) -> Splits:
+def _in_order(columns: IntArray, parts: list[Splits], n_classes: int) -> Splits:
     if not parts:
         nothing = np.empty(0)
-        return Splits(columns.copy(), *[nothing] * 6)
+        leaves = np.empty((0, n_classes)) if n_classes > 2 else nothing
+        return Splits(columns.copy(), nothing, leaves, leaves, *[nothing] * 3)
     joined = {field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Splits)}
     place = np.argsort(joined["columns"])[np.argsort(np.argsort(columns))]
     return Splits(**{name: values[place] for name, values in joined.items()})
@@ -164,17 +167,20 @@ def _split(histogram: Histogram, class_weight: FloatArray, grid: SplitGrid, nois
     return Splits(
         histogram.columns,
         histogram.lows + histogram.units * position,
-        _share_of_class_one(left),
-        _share_of_class_one(right),
+        _share_classes(left),
+        _share_classes(right),
         measure_entropy(left[:, :, None], totals)[:, 0],
         histogram.spans,
         steps,
     )
 
 
-def _share_of_class_one(rows: FloatArray) -> FloatArray:
+def _share_classes(rows: FloatArray) -> FloatArray:
+    """The share of class 1 of two, (n_columns,), or of each of more classes; equal ones where there are no rows."""
     total = rows.sum(axis=1)
-    return np.where(total > 0, rows[:, 1] / np.where(total > 0, total, 1.0), 0.5)
+    if rows.shape[1] == 2:
+        return np.where(total > 0, rows[:, 1] / np.where(total > 0, total, 1.0), 0.5)
+    return np.where(total[:, None] > 0, rows / np.where(total > 0, total, 1.0)[:, None], 1 / rows.shape[1])
 
 
 def search_grid(
@@ -203,7 +209,7 @@ def search_minimum(
         return kinks[best], left[np.arange(best.size), :, best]
     candidates = grid.candidates(float(histogram.spans.max()))
     _, entropy = _try_candidates(histogram, class_weight, grid, noise, candidates)
-    position, masses = np.empty(entropy.shape[0]), np.empty((entropy.shape[0], 2))
+    position, masses = np.empty(entropy.shape[0]), np.empty((entropy.shape[0], class_weight.size))
     for row in range(entropy.shape[0]):
         starts = candidates[_local_minima(entropy[row])]
         position[row], masses[row] = _zoom(histogram[row : row + 1], class_weight, grid.step, noise, starts)
@@ -244,7 +250,7 @@ def _zoom(
 def _try_candidates(
     histogram: Histogram, class_weight: FloatArray, grid: SplitGrid, noise: Noise, candidates: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Rows left of the candidates (n_columns, 2, n_candidates) and entropy, infinite beyond a column's own range."""
+    """Rows left of candidates, (n_columns, n_classes, n_candidates), and entropy, infinite beyond a column's range."""
     left = measure_left(histogram, candidates, noise) * class_weight[:, None]
     entropy = measure_entropy(left, histogram.counts.sum(axis=2) * class_weight)
     entropy[candidates >= (histogram.spans + grid.above)[:, None]] = np.inf
@@ -256,17 +262,24 @@ def measure_entropy(left: FloatArray, totals: FloatArray) -> FloatArray:
 
     Parameters
     ----------
-    left : array of shape (n, 2, n_candidates)
-    totals : array of shape (n, 2)
+    left : array of shape (n, n_classes, n_candidates)
+    totals : array of shape (n, n_classes)
     """
     right = np.maximum(totals[:, :, None] - left, 0.0)
     result = np.zeros((left.shape[0], left.shape[2]))
     for side in (left, right):
-        both = np.maximum(side[:, 0] + side[:, 1], TINY)
-        for rows in (side[:, 0], side[:, 1]):
-            share = np.maximum(rows / both, TINY)
+        every = np.maximum(_add_classes(side), TINY)
+        for rows in side.transpose(1, 0, 2):
+            share = np.maximum(rows / every, TINY)
             result -= rows * np.log(share, out=share)
     return np.asarray(result / totals.sum(axis=1)[:, None])
+
+
+def _add_classes(rows: FloatArray) -> FloatArray:
+    total = rows[:, 0]
+    for label in range(1, rows.shape[1]):
+        total = total + rows[:, label]
+    return total
 
 
 def measure_left(histogram: Histogram, candidates: FloatArray, noise: Noise) -> FloatArray:
@@ -274,6 +287,6 @@ def measure_left(histogram: Histogram, candidates: FloatArray, noise: Noise) -> 
 
     Returns
     -------
-    array of shape (n_columns, 2, n_candidates)
+    array of shape (n_columns, n_classes, n_candidates)
     """
     return noise.expected_left(histogram.levels, histogram.counts, candidates)

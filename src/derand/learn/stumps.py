@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from derand._arrays import BoolArray, FloatArray, IntArray, freeze
 from derand.learn.splits import MAX_CANDIDATES, Search, SplitGrid, Splits, find_splits, search_grid, search_minimum
 from derand.learn.table import TrainingTable
-from derand.model import AdditiveEnsemble, CategoryTable, StepFunction
+from derand.model import AdditiveEnsemble, Argmax, CategoryTable, StepFunction
 from derand.noise import Noise
 
 _TIE = 1e-12  # relative difference of two sums of weights that rounding may make
@@ -28,7 +28,7 @@ class CategoryLeaves(NamedTuple):
     feature: int
     categories: IntArray
     leaves: FloatArray
-    other: float
+    other: float | FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,14 +38,14 @@ class Stumps:
     Attributes
     ----------
     features, thresholds, left, right : arrays of shape (n_stumps,)
-        Leaves are in [0, 1].
-    missing : array of shape (n_stumps,)
+        Leaves are in [0, 1]; of more than two classes (n_stumps, n_classes).
+    missing : array like `left`
         Leaf of a missing value; NaN where the feature has none, which refuses such rows.
     tables : tuple of CategoryLeaves
     n_features, levels : int
         As for `AdditiveEnsemble.from_stumps`.
     majority : int
-        The class of the larger weight, which decides where there is neither a stump nor a table.
+        The class of the largest weight, which decides where there is neither a stump nor a table.
     """
 
     features: IntArray
@@ -60,7 +60,7 @@ class Stumps:
 
     def __post_init__(self) -> None:
         if not self.missing.size:
-            object.__setattr__(self, "missing", np.full(self.features.size, np.nan))
+            object.__setattr__(self, "missing", np.full(self.left.shape, np.nan))
         for array in (self.features, self.thresholds, self.left, self.right, self.missing):
             freeze(array)
 
@@ -96,7 +96,10 @@ class Stumps:
         return term
 
     def to_ensemble(self) -> AdditiveEnsemble:
-        """The mean of all of them, class 1 iff it is above 1/2; constant where there are none."""
+        """The mean of all of them, class 1 iff it is above 1/2, or the class of the largest; constant without any."""
+        if not len(self) and self.left.ndim == 2:
+            offsets = tuple(int(label == self.majority) for label in range(self.left.shape[1]))
+            return AdditiveEnsemble((), Argmax(offsets), self.n_features, self.levels)
         if not len(self):
             return AdditiveEnsemble((), -1 if self.majority == 1 else 0, self.n_features, self.levels)
         return AdditiveEnsemble.from_stumps(
@@ -189,7 +192,9 @@ def train_stumps(
     table : TrainingTable
     noise : Noise
     levels, split_step, max_entropy, categorical_leaf
-        As for `derand.StumpClassifier`.
+        As for `derand.StumpClassifier`. Of more than two classes every leaf holds the share of each, `max_entropy`
+        counts as a share of log(2) of the largest entropy, log(n_classes), and `categorical_leaf` is what the most
+        frequent class of a category gets beyond an equal share, taken evenly from the others.
     n_threads : int
         The result does not depend on it.
 
@@ -246,9 +251,11 @@ def find_stumps(
         search=search,
         n_threads=n_threads,
     )
-    kept = (splits.entropy < max_entropy) & (splits.spans > 0)
+    most_entropy = max_entropy * float(np.log2(table.n_classes))  # of two classes it is what it says
+    kept = (splits.entropy < most_entropy) & (splits.spans > 0)
+    even: Any = 0.5 if table.n_classes == 2 else np.full(table.n_classes, 1 / table.n_classes)
     tables = tuple(
-        CategoryLeaves(column, np.arange(size), _find_leaves(table, column, size, categorical_leaf), 0.5)
+        CategoryLeaves(column, np.arange(size), _find_leaves(table, column, size, categorical_leaf), even)
         for column, size in table.n_categories.items()
         if size > 1
     )
@@ -269,15 +276,15 @@ def find_stumps(
     )
     entropy = np.full(table.n_features, np.nan)
     entropy[splits.columns] = splits.entropy
-    ignored = _explain_ignored(table, splits, kept, max_entropy)
+    ignored = _explain_ignored(table, splits, kept, most_entropy)
     return StumpTraining(stumps, freeze(entropy), ignored, _list_step_warnings(table, splits, grid.step))
 
 
 def find_majority(tables: Iterable[TrainingTable]) -> int:
-    """The class of the larger weight in all tables together, 0 on a tie."""
-    totals = [np.bincount(table.target, weights=table.row_weight, minlength=2) for table in tables]
-    zero, one = np.sum(totals, axis=0)
-    return int(one > zero * (1 + _TIE))
+    """The class of the largest weight in all tables together, the first on a tie."""
+    totals = [np.bincount(table.target, weights=table.row_weight, minlength=table.n_classes) for table in tables]
+    weights = np.sum(totals, axis=0)
+    return int(np.argmax(weights * (1 + _TIE) >= weights.max()))
 
 
 def _find_leaves(table: TrainingTable, column: int, n_categories: int, categorical_leaf: float | None) -> FloatArray:
@@ -292,28 +299,50 @@ def find_gap_leaves(
 ) -> FloatArray:
     """Leaf of a missing value of each of some numerical columns: as that of a category; NaN where none may be missing.
 
-    Where none is missing in the table it is 1/2.
+    Where none is missing in the table all classes are alike.
     """
-    leaves = np.full(columns.size, np.nan)
+    n_classes = table.n_classes
+    leaves = np.full(columns.size if n_classes == 2 else (columns.size, n_classes), np.nan)
     for at, column in enumerate(columns.tolist()):
         if column in gaps:
             missing = np.isnan(table.X[:, column])
             codes = np.zeros(int(missing.sum()), dtype=np.int64)
-            leaves[at] = _weigh_codes(table, codes, missing, 1, categorical_leaf)[0] if codes.size else 0.5
+            found = _weigh_codes(table, codes, missing, 1, categorical_leaf)[0] if codes.size else 1 / n_classes
+            leaves[at] = found
     return leaves
 
 
 def _weigh_codes(
     table: TrainingTable, codes: IntArray, rows: BoolArray, n_codes: int, categorical_leaf: float | None
 ) -> FloatArray:
-    """Leaf of each code by the weight of both classes among the rows that have it; `codes` are those of `rows`."""
+    """Leaf of each code by the weight of all classes among the rows that have it; `codes` are those of `rows`."""
     places = codes + n_codes * table.target[rows].astype(np.int64)
     weights = None if table.sample_weight is None else table.sample_weight[rows]
-    counts = np.bincount(places, weights=weights, minlength=2 * n_codes).reshape(2, n_codes)
-    zero, one = counts * table.class_weight[:, None]
+    n_classes = table.n_classes
+    counts = np.bincount(places, weights=weights, minlength=n_classes * n_codes).reshape(n_classes, n_codes)
+    by_class = counts * table.class_weight[:, None]
+    if n_classes > 2:
+        return _share_leaves(by_class.T, categorical_leaf)
+    zero, one = by_class
     if categorical_leaf is None:
         return np.asarray(one / (zero + one))
     return np.where(one >= zero * (1 - _TIE), 0.5 + categorical_leaf, 0.5 - categorical_leaf)
+
+
+def _share_leaves(weights: FloatArray, categorical_leaf: float | None) -> FloatArray:
+    """Leaves of codes by the weights of all classes, both of shape (n_codes, n_classes).
+
+    Shares of the classes, or equal ones but for the heaviest: classes that weigh the same share what it gets.
+    """
+    n_classes = weights.shape[1]
+    if categorical_leaf is None:
+        total = weights.sum(axis=1, keepdims=True)
+        return np.where(total > 0, weights / np.where(total > 0, total, 1.0), 1 / n_classes)
+    first = weights >= weights.max(axis=1, keepdims=True) * (1 - _TIE)
+    count = first.sum(axis=1, keepdims=True)
+    rest = np.maximum(n_classes - count, 1)
+    moved = np.where(count < n_classes, categorical_leaf, 0.0)
+    return np.asarray(1 / n_classes + np.where(first, moved / count, -moved / rest))
 
 
 def _explain_ignored(table: TrainingTable, splits: Splits, kept: BoolArray, max_entropy: float) -> dict[str | int, str]:

@@ -1,7 +1,7 @@
 """TrainingTable: what a trainer sees. Owns rows, target, weights and the measuring of units.
 
 Must not know how a table was read, noise, or scikit-learn. Whoever makes a table checks it: numbers are finite or
-missing, every numerical column has some, both classes occur, rows of weight 0 are left out.
+missing, every numerical column has some, every class occurs, rows of weight 0 are left out.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from derand._arrays import FloatArray, IntArray
 from derand.learn._quartiles import measure_quartile_range
 
+MAX_CLASSES = 256
+"""A class takes a byte."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingTable:
@@ -25,9 +28,9 @@ class TrainingTable:
     X : array of shape (n_rows, n_features)
         Categorical columns hold codes from 0 on. NaN is a missing value, in any column. Never written to.
     target : array of shape (n_rows,)
-        0 or 1.
-    class_weight : array of shape (2,)
-        Ones where it is not given.
+        The class of each row, from 0 on.
+    class_weight : array of shape (n_classes,)
+        One entry per class, 256 of them at most; ones for two classes where it is not given.
     sample_weight : array of shape (n_rows,) or None
         Positive, of mean 1; not yet multiplied by the class weights.
     n_categories : mapping of column number to int
@@ -48,6 +51,18 @@ class TrainingTable:
     sample_weight: FloatArray | None = None
     n_categories: Mapping[int, int] = field(default_factory=dict)
     names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.n_classes <= MAX_CLASSES:
+            raise ValueError(
+                f"`class_weight` of TrainingTable must have one entry per class, 2 to {MAX_CLASSES} of them, got "
+                f"{self.n_classes}: merge rare classes, or keep rows of the most frequent ones."
+            )
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are, whether or not each of them occurs."""
+        return int(self.class_weight.size)
 
     @property
     def n_features(self) -> int:
@@ -80,7 +95,7 @@ class TrainingTable:
 
     def weigh(self, row_weight: FloatArray) -> TrainingTable:
         """The same rows with other weights, which hold those of the classes, too."""
-        return replace(self, sample_weight=row_weight, class_weight=np.ones(2))
+        return replace(self, sample_weight=row_weight, class_weight=np.ones(self.n_classes))
 
 
 SCALINGS = ("standard", "range", "robust")

@@ -11,8 +11,16 @@ from numpy.typing import ArrayLike
 
 from derand._arrays import IntArray
 from derand.model._base import Contrast, Model
-from derand.model._decision import Decision, Threshold
-from derand.model._quantize import CategoryLeaves, CategoryShape, Shape, round_shapes, round_stumps
+from derand.model._decision import Argmax, Decision, Threshold
+from derand.model._quantize import (
+    CategoryLeaves,
+    CategoryShape,
+    Shape,
+    round_class_shapes,
+    round_class_stumps,
+    round_shapes,
+    round_stumps,
+)
 from derand.model._terms import MAX_SCORE, CategoryTable, StepFunction, Term
 
 OneTerm = TypeVar("OneTerm", bound=Term)
@@ -135,7 +143,9 @@ class AdditiveEnsemble(Model):
         Parameters
         ----------
         features, thresholds, left, right : array-likes of shape (n_stumps,)
-            Stump m gives `right[m]` where `x[features[m]] >= thresholds[m]`, else `left[m]`; leaves in [0, 1].
+            Stump m gives `right[m]` where `x[features[m]] >= thresholds[m]`, else `left[m]`; leaves in [0, 1]. Of
+            several classes every leaf holds a number per class, (n_stumps, n_classes), and the class of the largest
+            mean is the answer.
         n_features : int
         levels : int
             Leaves are rounded to the nearest multiple of 1 / levels (half to even).
@@ -144,7 +154,7 @@ class AdditiveEnsemble(Model):
             None, it gets that of an unseen one.
         missing : array-like of shape (n_stumps,) or None
             Leaf of a missing number, NaN, of each stump; NaN or None for all stumps of a feature refuses such rows, as
-            None does for all features.
+            None does for all features. Of several classes a row per stump.
 
         Returns
         -------
@@ -161,6 +171,9 @@ class AdditiveEnsemble(Model):
         >>> model.score([[0.0], [1.0], [np.nan]]).tolist()
         [20, 60, 50]
         """
+        if np.ndim(left) == 2:
+            several = round_class_stumps(features, thresholds, left, right, tables, levels, missing)
+            return cls(several, Argmax((0,) * int(np.shape(left)[1])), n_features, levels)
         terms, half = round_stumps(features, thresholds, left, right, tables, levels, missing)
         return cls(terms, half, n_features, levels)
 
@@ -170,18 +183,19 @@ class AdditiveEnsemble(Model):
         shapes: Sequence[Shape],
         tables: Sequence[CategoryShape] = (),
         *,
-        intercept: float = 0.0,
+        intercept: float | ArrayLike = 0.0,
         n_features: int,
         levels: int,
     ) -> AdditiveEnsemble:
-        """The sum of functions of real values, class 1 iff sum and intercept are above 0.
+        """The sum of functions of real values, class 1 iff sum and intercept are above 0; or the class of the largest.
 
         Parameters
         ----------
         shapes : sequence of Shape
             Functions of numerical features, at most one of each.
         tables : sequence of CategoryShape
-        intercept : float
+        intercept : float, or array-like of shape (n_classes,)
+            Of several classes one number each; values of shapes and tables have one per class then, too.
         n_features : int
         levels : int
             Values are rounded to the nearest multiple of 1 / levels (half to even).
@@ -198,8 +212,15 @@ class AdditiveEnsemble(Model):
         >>> model = AdditiveEnsemble.from_shapes([shape], intercept=-0.3, n_features=1, levels=100)
         >>> model.terms[0].scores.ravel().tolist(), model.threshold
         ([-50, 25, 150], 30)
+        >>> shape = Shape(0, [1.0], [[0.5, 0.0, 0.0], [0.0, 1.0, 0.25]])
+        >>> model = AdditiveEnsemble.from_shapes([shape], intercept=[0.0, 0.0, 0.5], n_features=1, levels=100)
+        >>> model.score([[0.0], [1.0]]).tolist(), model.decision
+        ([[50, 0, 0], [0, 100, 25]], Argmax(offsets=(0, 0, 50)))
         """
-        terms, level = round_shapes(shapes, tables, intercept, levels)
+        if np.ndim(intercept) == 1:
+            several, offsets = round_class_shapes(shapes, tables, intercept, levels)
+            return cls(several, Argmax(offsets), n_features, levels)
+        terms, level = round_shapes(shapes, tables, float(intercept), levels)  # type: ignore[arg-type]
         return cls(terms, level, n_features, levels)
 
     @property

@@ -16,7 +16,10 @@ from numpy.typing import ArrayLike
 from derand._arrays import FloatArray, IntArray
 from derand.model._terms import MAX_SCORE, CategoryTable, StepFunction, Term
 
-CategoryLeaves = tuple[int, ArrayLike, ArrayLike, float] | tuple[int, ArrayLike, ArrayLike, float, float | None]
+CategoryLeaves = (
+    tuple[int, ArrayLike, ArrayLike, float | ArrayLike]
+    | tuple[int, ArrayLike, ArrayLike, float | ArrayLike, float | ArrayLike | None]
+)
 """(feature, categories, leaves, other) of a categorical feature, and maybe the leaf of a missing category."""
 
 
@@ -24,23 +27,26 @@ class Shape(NamedTuple):
     """A numerical column's function of real values.
 
     `values[i]` holds on `[edges[i - 1], edges[i])`; `missing` is the value of a missing number, None where there is
-    none.
+    none. Of several classes every value is a row of numbers, one per class.
     """
 
     feature: int
     edges: FloatArray
     values: FloatArray
-    missing: float | None = None
+    missing: float | FloatArray | None = None
 
 
 class CategoryShape(NamedTuple):
-    """A categorical column's function of real values: one per code, and those of an unseen and a missing category."""
+    """A categorical column's function of real values: one per code, and those of an unseen and a missing category.
+
+    Of several classes every value is a row of numbers, one per class.
+    """
 
     feature: int
     categories: IntArray
     values: FloatArray
-    other: float = 0.0
-    missing: float | None = None
+    other: float | FloatArray = 0.0
+    missing: float | FloatArray | None = None
 
 
 def round_shapes(
@@ -51,17 +57,13 @@ def round_shapes(
     Parameters are those of `AdditiveEnsemble.from_shapes`. Edges at which no rounded score changes are left out, and so
     are functions that are constant.
     """
-    for feature, values, missing in [(one.feature, one.values, one.missing) for one in (*shapes, *tables)]:  # type: ignore[attr-defined]
-        if not np.isfinite([*values, 0.0 if missing is None else missing]).all():
-            raise ValueError(f"`values` of the shape of feature {feature} must be finite, got nan or infinity.")
-    if not math.isfinite(intercept):
-        raise ValueError(f"`intercept` must be finite, got {intercept!r}.")
+    _check_finite(shapes, tables, intercept)
     terms: list[Term] = []
     level = 0
     for shape in shapes:
         scores = _round_values(shape.values, levels)
         changes = np.flatnonzero(np.diff(scores))
-        missing = None if shape.missing is None else int(_round_values([shape.missing], levels)[0])
+        missing = None if shape.missing is None else int(_round_values(shape.missing, levels))
         if not changes.size and missing is None:
             level += int(scores[0])
             continue
@@ -69,9 +71,62 @@ def round_shapes(
         terms.append(StepFunction(shape.feature, edges, np.concatenate([scores[:1], scores[changes + 1]]), missing))
     for table in tables:
         scores = _round_values([*table.values, table.other], levels)
-        missing = None if table.missing is None else int(_round_values([table.missing], levels)[0])
+        missing = None if table.missing is None else int(_round_values(table.missing, levels))
         terms.append(CategoryTable(table.feature, table.categories, scores[:-1], int(scores[-1]), missing))  # type: ignore[arg-type]
     return tuple(terms), math.floor(-intercept * levels) - level
+
+
+def _check_finite(shapes: Sequence[Shape], tables: Sequence[CategoryShape], intercept: float | ArrayLike) -> None:
+    for feature, values, missing in [(one.feature, one.values, one.missing) for one in (*shapes, *tables)]:  # type: ignore[attr-defined]
+        known = np.isfinite(np.asarray(values, dtype=np.float64)).all()
+        if not (known and (missing is None or np.isfinite(missing).all())):
+            raise ValueError(f"`values` of the shape of feature {feature} must be finite, got nan or infinity.")
+    if not np.isfinite(np.asarray(intercept, dtype=np.float64)).all():
+        raise ValueError(f"`intercept` must be finite, got {intercept!r}.")
+
+
+def round_class_shapes(
+    shapes: Sequence[Shape], tables: Sequence[CategoryShape], intercept: ArrayLike, levels: int
+) -> tuple[tuple[Term, ...], tuple[int, ...]]:
+    """Terms of a sum of functions on the grid, one output per class, and what is added to the score of each class.
+
+    Parameters are those of `AdditiveEnsemble.from_shapes`, with one number per class wherever one class of two has a
+    number. Edges at which no rounded score changes are left out, and so are functions that are constant.
+    """
+    _check_finite(shapes, tables, intercept)
+    offsets = _round_values(intercept, levels)
+    n_classes = offsets.size
+    terms: list[Term] = []
+    for shape in shapes:
+        scores = _round_rows(shape.values, levels, n_classes, shape.feature)
+        missing = _round_one(shape.missing, levels, n_classes, shape.feature)
+        changes = np.flatnonzero((np.diff(scores, axis=0) != 0).any(axis=1))
+        if not changes.size and missing is None:
+            offsets = offsets + scores[0]
+            continue
+        edges = np.asarray(shape.edges, dtype=np.float64)[changes]
+        terms.append(StepFunction(shape.feature, edges, np.concatenate([scores[:1], scores[changes + 1]]), missing))
+    for table in tables:
+        scores = _round_rows(table.values, levels, n_classes, table.feature)
+        other = _round_rows([np.broadcast_to(table.other, n_classes)], levels, n_classes, table.feature)[0]
+        missing = _round_one(table.missing, levels, n_classes, table.feature)
+        terms.append(CategoryTable(table.feature, table.categories, scores, tuple(other.tolist()), missing))  # type: ignore[arg-type]
+    return tuple(terms), tuple(offsets.tolist())
+
+
+def _round_rows(values: ArrayLike, levels: int, n_classes: int, feature: int) -> IntArray:
+    """Rounded values of shape (n_cells, n_classes)."""
+    given = np.asarray(values, dtype=np.float64)
+    if given.ndim != 2 or given.shape[1] != n_classes:
+        raise ValueError(
+            f"`values` of the shape of feature {feature} must have one number per cell and class, {n_classes} of them "
+            f"as `intercept` has, got an array of shape {given.shape}."
+        )
+    return _round_values(given, levels)
+
+
+def _round_one(value: ArrayLike | None, levels: int, n_classes: int, feature: int) -> tuple[int, ...] | None:
+    return None if value is None else tuple(_round_rows(np.array([value]), levels, n_classes, feature)[0].tolist())
 
 
 def _round_values(values: ArrayLike, levels: int) -> IntArray:
@@ -117,12 +172,87 @@ def round_stumps(
     return tuple(terms), (columns.size + len(tables)) * levels // 2
 
 
-def _round_table(
-    feature: int, categories: ArrayLike, leaves: ArrayLike, other: float, missing: float | None = None, *, levels: int
+def round_class_stumps(
+    features: ArrayLike,
+    thresholds: ArrayLike,
+    left: ArrayLike,
+    right: ArrayLike,
+    tables: Sequence[CategoryLeaves],
+    levels: int,
+    missing: ArrayLike | None = None,
+) -> tuple[Term, ...]:
+    """Terms of the sum of all leaves on the grid, one output per class, stumps of a feature merged.
+
+    Parameters are those of `AdditiveEnsemble.from_stumps`, with leaves of shape (n_stumps, n_classes).
+    """
+    columns = _as_columns(features)
+    splits = np.asarray(thresholds, dtype=np.float64)
+    leaves = np.stack([_as_class_leaves(left, "left"), _as_class_leaves(right, "right")])
+    n_classes = leaves.shape[2]
+    if not splits.shape == (columns.size,) == leaves.shape[1:2]:
+        raise ValueError(
+            "`features`, `thresholds`, `left` and `right` must have one entry per stump, got "
+            f"{columns.size}, {splits.size} and leaves of shape {leaves.shape[1:]}."
+        )
+    if not np.isfinite(splits).all():
+        raise ValueError("`thresholds` must be finite, got nan or infinity.")
+    nothing = np.full((columns.size, n_classes), np.nan)
+    gaps = nothing if missing is None else np.asarray(missing, dtype=np.float64)
+    if gaps.shape != nothing.shape:
+        raise ValueError(f"`missing` must have shape {nothing.shape}, a leaf per stump and class, got {gaps.shape}.")
+    by_class = [_as_gap_leaves(gaps[:, label], columns) * levels for label in range(n_classes)]
+    grid = np.rint(leaves * levels).astype(np.int64)
+    terms: list[Term] = []
+    for column in np.unique(columns).tolist():
+        own = np.flatnonzero(columns == column)
+        edges, inverse = np.unique(splits[own], return_inverse=True)
+        jumps = np.zeros((edges.size, n_classes), dtype=np.int64)
+        np.add.at(jumps, inverse, grid[1, own] - grid[0, own])
+        kept = jumps.any(axis=1)
+        base = grid[0, own].sum(axis=0)
+        gap = np.array([np.rint(part[own]).sum() for part in by_class])
+        missing_score = None if np.isnan(gap).any() else tuple(gap.astype(np.int64).tolist())
+        scores = base + np.concatenate([np.zeros((1, n_classes), dtype=np.int64), np.cumsum(jumps[kept], axis=0)])
+        terms.append(StepFunction(column, edges[kept], scores, missing_score))
+    return (*terms, *(_round_class_table(*table, levels=levels, n_classes=n_classes) for table in tables))
+
+
+def _round_class_table(
+    feature: int,
+    categories: ArrayLike,
+    leaves: ArrayLike,
+    other: float | ArrayLike,
+    missing: float | ArrayLike | None = None,
+    *,
+    levels: int,
+    n_classes: int,
 ) -> CategoryTable:
-    known, unknown = _as_leaves(leaves, "leaves"), _as_leaves([other], "other")
+    known = np.rint(_as_class_leaves(leaves, "leaves") * levels).astype(np.int64)
+    rest = [np.broadcast_to(one, n_classes) for one in (other, missing) if one is not None]
+    scores = np.rint(_as_class_leaves(rest, "other") * levels).astype(np.int64)
+    gap = None if missing is None else tuple(scores[1].tolist())
+    return CategoryTable(feature, categories, known, tuple(scores[0].tolist()), gap)  # type: ignore[arg-type]
+
+
+def _as_class_leaves(values: ArrayLike, what: str) -> FloatArray:
+    leaves = np.asarray(values, dtype=np.float64)
+    if leaves.ndim != 2:
+        raise ValueError(f"`{what}` must have one leaf per stump and class, got an array of shape {leaves.shape}.")
+    return _as_leaves(leaves, what).reshape(leaves.shape)
+
+
+def _round_table(
+    feature: int,
+    categories: ArrayLike,
+    leaves: ArrayLike,
+    other: float | ArrayLike,
+    missing: float | ArrayLike | None = None,
+    *,
+    levels: int,
+) -> CategoryTable:
+    known, unknown = _as_leaves(leaves, "leaves"), _as_leaves(other, "other")
     scores = np.rint(np.append(known, unknown) * levels)
-    gap = None if missing is None else int(np.rint(_as_leaves([missing], "missing") * levels)[0])
+    gap = None if missing is None else int(np.rint(_as_leaves(missing, "missing") * levels)[0])
     return CategoryTable(feature, categories, scores[:-1], int(scores[-1]), gap)  # type: ignore[arg-type]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import count, islice
+from random import Random
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from derand.auditing import _audit
 from derand.certificates import PROOFS
 from derand.model import Argmax
 from tests.auditing.drawing import Drawn, draw_classes
+from tests.fuzz.drawing import draw_case
 
 EDGES = np.array([-0.5, 0.3])
 MODEL = AdditiveEnsemble(
@@ -57,6 +59,15 @@ def test_every_claim_about_random_models_is_proven(first: int, wanted: int) -> N
         assert (result.verdict == "proven").all(), (seed, drawn, result.claim, result.claimed, result.proven)
         n_claims += int((certificates.radius > 0).sum())
     assert n_claims > 0.8 * wanted
+
+
+@pytest.mark.parametrize("n_models", [60, pytest.param(2000, marks=pytest.mark.long)])
+def test_claims_about_models_that_break_careless_arithmetic_are_proven(n_models: int) -> None:
+    """Touching edges, rows an ulp beside them, far tails, huge and tiny scales, scores on a coarser grid."""
+    for number in range(n_models):
+        case = draw_case(Random(f"audit:{number}"), classes=(3, 4, 5))
+        result = audit(case.model, case.rows, case.certify(), rows=None)
+        assert (result.verdict == "proven").all(), (number, case, result.claim, result.claimed, result.proven)
 
 
 def test_no_false_claim_is_proven() -> None:
@@ -173,6 +184,24 @@ def test_a_circle_of_classes_has_the_label_that_is_beaten_least() -> None:
     for label in (0, 1, 2):
         forged = replace(certificates, label=np.array([label]), radius=np.array([1e-9]))
         assert not audit(CIRCLE, [[0.0]], forged).passed
+
+
+def test_random_circles_of_classes() -> None:
+    """As many classes as cells, each ahead of the next ones in turn: other labels are not proven."""
+    n_circles = 0
+    for seed in range(30):
+        rng, n_classes = np.random.default_rng(seed), 3 + seed % 3
+        masses = rng.dirichlet(np.full(n_classes, 40.0))
+        scores = [np.roll(np.arange(n_classes)[::-1], turn) for turn in range(n_classes)]
+        terms = [StepFunction(0, np.cumsum(masses)[:-1] * 2 - 1, np.array(scores))]
+        model = AdditiveEnsemble(terms, Argmax([0] * n_classes), 1)
+        certificates = certify(model, [[0.0]], Uniform(1.0))
+        assert audit(model, [[0.0]], certificates).passed
+        n_circles += int(certificates.failure[0] == 1)
+        for label in set(range(n_classes)) - {int(certificates.label[0])}:
+            forged = replace(certificates, label=np.array([label]), radius=np.zeros(1), failure=np.ones(1))
+            assert audit(model, [[0.0]], forged).claim == ["label"]
+    assert n_circles > 5
 
 
 def test_classes_have_names() -> None:

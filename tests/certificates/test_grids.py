@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from derand import AdditiveEnsemble, StepFunction, certify, distribution
+from derand import AdditiveEnsemble, StepFunction, attack, certify, distribution
 from derand.model import GridTerm, Term
 from derand.noise import Noise, as_noise
 from derand.threat import Threat
@@ -227,5 +227,26 @@ def test_what_goes_missing_in_a_grid_is_refused() -> None:
     for rule in ("vote", "mean"):
         with pytest.raises(ValueError, match=r"`missing` of Threat .* column 0"):
             certify(model, [[0.0, 0.0]], "gaussian:1", rule=rule, threat=Threat(missing=1))
-    frozen = certify(model, [[0.0, 0.0]], "gaussian:1", threat=Threat(missing=1, frozen=(0,)))
+    frozen = certify(model, [[2.0, 1.0]], "gaussian:1", threat=Threat(missing=1, frozen=(0,)))
     assert frozen.radius[0] > 0
+
+
+@pytest.mark.parametrize(("rule", "noise"), [("vote", "gaussian:0.4"), ("mean", "gaussian:0.4"), ("mean", None)])
+@pytest.mark.parametrize("norm", [1, 2, math.inf])
+def test_attacks_find_flips_outside_certified_balls_alone(rule: str, noise: str | None, norm: float) -> None:
+    for seed in range(2):
+        model, rows = draw_model(seed), draw_rows(seed, 5)
+        found = certify(model, rows, noise, rule=rule, threat=Threat(norm=norm))
+        attacks = attack(model, rows, noise, rule=rule, threat=Threat(norm=norm))
+        attacks.require_outside(found)
+        assert attacks.found.any()
+
+
+def test_without_noise_certified_and_attacked_meet_on_one_term() -> None:
+    rng = np.random.default_rng(5)
+    term = draw_grid(rng, (0, 1))
+    model = AdditiveEnsemble([term], 0, 2)
+    rows = rng.normal(size=(6, 2))
+    found, attacks = certify(model, rows, None, rule="mean"), attack(model, rows, None, rule="mean")
+    assert (attacks.distance >= found.radius).all()
+    assert (attacks.distance[attacks.found] <= 1.5 * found.radius[attacks.found] + 1e-9).mean() > 0.5

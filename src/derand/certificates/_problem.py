@@ -101,6 +101,13 @@ class PackedTerms:
         own = [np.asarray(grid.features, dtype=np.int64) for grid in self.grids]
         return np.unique(np.concatenate([self.edge_features, *own]))
 
+    def list_edges(self, feature: int) -> FloatArray:
+        """All edges in one column, increasing within a term."""
+        of_grids = [
+            edges for grid in self.grids for at, edges in zip(grid.features, grid.edges, strict=True) if at == feature
+        ]
+        return np.concatenate([self.edges[self.edge_features == feature], *of_grids])
+
     @property
     def ranges(self) -> FloatArray:
         """Largest reduced score of each term, (n_terms,)."""

@@ -186,6 +186,8 @@ def count_class_1(
     [19, 1000]
     """
     rows = np.asarray(X, dtype=np.float64)
+    if any(len(term.axes) > 1 for term in model.terms):
+        raise ValueError("`model` must have terms of one column each for the sampler, got one of several columns.")
     moved = [(axis, term.cell_scores) for term in model.terms for axis in term.axes]
     split = [(axis, scores) for axis, scores in moved if axis.edges.size]
     if model.threshold is None:

@@ -158,6 +158,8 @@ def shape(
     values = None if column is None else np.asarray(column, dtype=np.float64)
     if values is not None and term.axes:
         values = values[~np.isnan(values)]
+    if len(term.features) != 1:
+        raise ValueError(f"`term` must be of one column to be drawn, got one of columns {term.features}.")
     (feature,) = term.features
     if term.axes:
         _draw_steps(axes, term, term.axes[0], None if noise is None else as_noise(noise), values)

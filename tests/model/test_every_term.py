@@ -9,12 +9,13 @@ import pytest
 from matplotlib.figure import Figure
 
 from derand import AdditiveEnsemble, CategoryTable, StepFunction, certify, load, plot, save
-from derand.model import TERMS, Term
+from derand.model import TERMS, GridTerm, Term
 from derand.monte_carlo import certify_by_sampling
 
 EXAMPLES: dict[str, Term] = {
     "step_function": StepFunction(0, [-0.5, 0.25, 1.0], [0, 3, -2, 5]),
     "category_table": CategoryTable(0, [0, 1, 2], [-2, 0, 3], other=1),
+    "grid_term": GridTerm((0,), ([-0.5, 0.25, 1.0],), [0, 3, -2, 5]),
 }
 """One term of each kind, on column 0; a new kind needs a row."""
 OTHER = StepFunction(1, [0.0], [-2, 2])
@@ -25,7 +26,7 @@ WITH_GAPS: dict[str, Term] = {
     "step_function": StepFunction(0, [-0.5, 0.25, 1.0], [0, 3, -2, 5], missing=8),
     "category_table": CategoryTable(0, [0, 1, 2], [-2, 0, 3], other=1, missing=-6),
 }
-"""The same with a cell for missing values."""
+"""The same with a cell for missing values; of several columns, tests/model/test_grid.py."""
 
 
 @pytest.fixture(params=sorted(TERMS))
@@ -34,7 +35,7 @@ def term(request: pytest.FixtureRequest) -> Term:
     return EXAMPLES[request.param]
 
 
-@pytest.fixture(params=sorted(TERMS))
+@pytest.fixture(params=sorted(WITH_GAPS))
 def gapped(request: pytest.FixtureRequest) -> Term:
     """An example of each that has a cell for missing values."""
     return WITH_GAPS[request.param]

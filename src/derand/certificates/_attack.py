@@ -263,7 +263,7 @@ def _list_starts(request: _Request, rows: FloatArray, labels: IntArray) -> list[
         tables = [term for term in member.terms if not term.axes and term.features[0] not in request.threat.frozen]
         change_categories(moved, rows, tables, request.threat, signs)
         may_miss = set(request.model.missing_features) - set(request.threat.frozen)
-        changing = [term for term in member.terms if term.axes and term.axes[0].feature in may_miss]
+        changing = [term for term in member.terms if len(term.axes) == 1 and term.axes[0].feature in may_miss]
         missed = moved.copy()
         change_missing(missed, request.noise, changing, request.threat, signs)
         starts += [missed, moved]

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from derand._arrays import FloatArray, IntArray
+from derand.certificates._attack_grids import find_grid_values
 from derand.certificates._attack_ground import Ground
 from derand.certificates._problem import PackedTerms
 
@@ -49,6 +50,7 @@ class Landscape:
             self.costs = np.where(moving[:, None], np.abs(self.places - starts[:, None]), 0.0)
             self.costs /= ground.units[self._columns]
         self._parts = [self._share_out(terms) for terms in sums]
+        self._sums = sums
 
     def _share_out(self, terms: PackedTerms) -> tuple[FloatArray, IntArray, IntArray, IntArray]:
         """The share of noise that lies right of each edge, per place; edges, where terms begin, their columns."""
@@ -75,8 +77,21 @@ class Landscape:
             if left.size:
                 rises = (worth[:, left + 1] - worth[:, left])[:, None]
                 falls[:, :, columns] -= np.add.reduceat(shares * rises, first, axis=2)
+        for worth, terms in zip(worths, self._sums, strict=True):
+            self._lower_grids(falls, worth, terms)
         falls -= falls[:, :1]
         return np.where(self._ground.moving[:, None, self._columns], falls, 0.0)
+
+    def _lower_grids(self, falls: FloatArray, worth: FloatArray, terms: PackedTerms) -> None:
+        """The same for terms of several columns, one number being moved at a time."""
+        for at, grid in enumerate(terms.grids, terms.n_plain):
+            own = worth[:, terms.starts[at] : terms.starts[at + 1]]
+            for axis, feature in enumerate(grid.features):
+                for column in np.flatnonzero(self._columns == feature).tolist():
+                    values = np.where(self._ground.moving[:, [feature]], self.places[:, :, column], 0.0)
+                    falls[:, :, column] -= find_grid_values(
+                        grid, own, self._ground.starts, axis, values, self._ground.noise
+                    )
 
     def put_points(self, columns: FloatArray) -> FloatArray:
         """The rows with these values, (n_rows, n_columns), in the columns that move."""
@@ -257,7 +272,7 @@ def list_wide(ground: Ground, sums: Sequence[PackedTerms]) -> FloatArray:
 
 def _list_edges(sums: Sequence[PackedTerms], feature: int) -> FloatArray:
     """The edges of all sums in one column, increasing; 0 where there are none."""
-    found = np.unique(np.concatenate([terms.edges[terms.edge_features == feature] for terms in sums]))
+    found = np.unique(np.concatenate([terms.list_edges(feature) for terms in sums]))
     return found if found.size else np.zeros(1)
 
 

@@ -19,14 +19,14 @@ from derand.certificates._problem import PackedTerms, Problem
 from derand.certificates._rule import DUAL, EXACT, NO_PROOF, Bounds, Engine, Rule, require_norm
 from derand.certificates._worst import (
     NORMS,
-    DeployedCase,
     SmoothedCase,
     find_deployed_case,
     find_reach,
     find_smoothed_case,
     take_reach,
 )
-from derand.kernels import TAIL_ERROR, require_gradual_underflow
+from derand.certificates._worst_base import WorstCase
+from derand.kernels import require_gradual_underflow
 from derand.kernels.steps import Reach
 from derand.noise import Noise
 from derand.threads import run_blocks
@@ -116,7 +116,10 @@ def find_mean_labels(problem: Problem, rows: FloatArray, noise: Noise | None) ->
     if noise is None:
         case = find_deployed_case(terms, 2, np.ones(rows.shape[1]), 1)
         return case.add_scores(rows) > np.floor_divide(cut, terms.step)
+    if terms.grids:  # terms of several columns have no curves
+        return _add_cells(terms, rows, noise) > cut / terms.step
     smoothed = find_smoothed_case(terms, noise, 2, noise.units_of(np.arange(rows.shape[1])), 1)
+    assert isinstance(smoothed, SmoothedCase)
     sums, errors = smoothed.add_curves(rows)
     distance = sums - cut / terms.step
     errors += 2 * mean_error(terms) + 8 * EPSILON * np.abs(cut / terms.step)
@@ -140,10 +143,11 @@ def expect_scores(terms: PackedTerms, rows: FloatArray, noise: Noise | None) -> 
 
 def sketch_scores(terms: PackedTerms, rows: FloatArray, noise: Noise | None) -> FloatArray:
     """The same by the curves that stand for the terms: quick, and off by some 1e-4 of a term's range."""
-    if noise is None or not terms.n_terms:
+    if noise is None or not terms.n_terms or terms.grids:
         return expect_scores(terms, rows, noise)
     rows = fill_gaps(terms, rows, noise).rows
     smoothed = find_smoothed_case(terms, noise, 2, noise.units_of(np.arange(rows.shape[1])), 1)
+    assert isinstance(smoothed, SmoothedCase)
     return np.asarray(terms.base + terms.step * smoothed.add_curves(rows)[0])
 
 
@@ -161,8 +165,9 @@ def _add_cells(terms: PackedTerms, rows: FloatArray, noise: Noise) -> FloatArray
 
 def mean_error(terms: PackedTerms) -> float:
     """By how much the expected sum that is added up over cells can be off."""
-    by_term = 3 * TAIL_ERROR * np.diff(terms.starts)
-    return float((terms.ranges * by_term).sum()) + EPSILON * (2 * terms.scores.size + 64) * float(terms.ranges.sum())
+    return float((terms.ranges * terms.cell_errors()).sum()) + EPSILON * (2 * terms.scores.size + 64) * float(
+        terms.ranges.sum()
+    )
 
 
 def _find_fall(
@@ -181,9 +186,7 @@ def _find_fall(
     return add_largest(falls, threat.missing_budget)[:, None]
 
 
-def _find_case(
-    terms: PackedTerms, noise: Noise | None, threat: Threat, n_features: int, label: int
-) -> DeployedCase | SmoothedCase:
+def _find_case(terms: PackedTerms, noise: Noise | None, threat: Threat, n_features: int, label: int) -> WorstCase:
     norm, units = threat.ball_norm, threat.units_of(n_features)
     if noise is None:
         return find_deployed_case(terms, norm, units, label)

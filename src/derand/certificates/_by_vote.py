@@ -67,7 +67,7 @@ class ByVote(Rule):
         assert noise is not None  # see `check`
         terms, columns = problem.law, _Columns(problem, threats)
         second = _SecondProof(problem, noise, threats[0]) if engine.proof == "best" and terms.n_terms else None
-        threat, moving = threats[0], np.unique(terms.edge_features)
+        threat, moving = threats[0], terms.moving
         law = Law(engine.kernels, terms, noise)
         label = np.empty(rows.shape[0], dtype=np.int64)
         log_failure = np.empty((rows.shape[0], columns.budgets.size))
@@ -131,6 +131,7 @@ def _carry_over(
         assert reach is not None  # without a ball there is always one
         with np.errstate(over="ignore"):  # a corner that is infinitely far proves nothing
             far = np.maximum(rows[:, free] - reach.low[:, free], reach.high[:, free] - rows[:, free]) / own
+            far = np.where(np.isnan(rows[:, free]), 0.0, far)  # missing numbers stay missing
             corner = np.linalg.norm(far, ord=noise.norm, axis=1)[:, None] * (1 + EPSILON * (free.size + 8))
         return np.where(corner < radius, np.inf, 0.0)
     if threat.norm == 0:
@@ -257,7 +258,7 @@ class _Columns:
 
 def _block_rows(terms: PackedTerms, engine: Engine, n_rows: int) -> int:
     """Rows per block: its arrays stay small whatever the model, and of many rows every core gets several blocks."""
-    if isinstance(engine.kernels, DeviceBackend):
+    if isinstance(engine.kernels, DeviceBackend) and not terms.grids:
         return engine.kernels.BLOCK_ROWS
     widest = terms.scores.size
     if engine.kernels.HOLDS_ALL_LAWS:

@@ -25,8 +25,10 @@ _PER_SCALE = 32  # knots in one noise scale, where there is room
 _GROWTH = 1.12  # of the distances between knots away from edges
 _FARTHEST = 6000.0  # noise scales beyond the outermost edges
 _FAINT = 1e-5  # share of the noise beyond which knots may be sparse
-_LARGEST = 1e100  # of a noise scale in units, and of its inverse
-_FAR = 1e30  # noise scales that edges may lie away from 0
+LARGEST = 1e100
+"""Of a noise scale in units, and of its inverse."""
+FAR = 1e30
+"""Noise scales that edges may lie away from 0."""
 _CHUNK = 2**21
 
 
@@ -100,7 +102,7 @@ def name_shapes(stretches: list[Stretch], noise: Noise, units: FloatArray) -> tu
     for stretch in stretches:
         own = float(noise.units_of(np.array([stretch.feature]))[0])
         scale = noise.magnitude * (own / float(units[stretch.feature]))
-        if stretch.edges.size == 1 and 1 / _LARGEST < scale < _LARGEST:
+        if stretch.edges.size == 1 and 1 / LARGEST < scale < LARGEST:
             shapes.append(Shape(stretch.range, scale))
         else:
             content = stretch.edges.tobytes() + stretch.scores.tobytes()
@@ -149,9 +151,9 @@ def place_terms(stretches: list[Stretch], shapes: tuple[Shape, ...], units: Floa
 def _trace(stretch: Stretch, noise: Noise, unit: float, limit: int) -> _Curve:
     """One curve in raw numbers of its column."""
     edges, scale = stretch.edges, float(noise.scales(np.array([stretch.feature]))[0])
-    if not (1 / _LARGEST < scale / unit < _LARGEST and np.abs(edges).max() / _FAR < scale < 1 / TINY / _FAR):
+    if not (1 / LARGEST < scale / unit < LARGEST and np.abs(edges).max() / FAR < scale < 1 / TINY / FAR):
         return _know_nothing(stretch, unit)
-    knots, even = _place_knots(edges, scale, noise, limit)
+    knots, even = place_knots(edges, scale, noise, limit)
     spread = np.float64(stretch.range)
     first = noise.cell_probabilities(knots[[0]], edges[[0]], stretch.feature)[0, 1]
     last = noise.cell_probabilities(knots[[-1]], edges[[-1]], stretch.feature)[0, 0]
@@ -207,7 +209,7 @@ def _bound_sag(
     return sag * (1 + 16 * EPSILON * (jumps.size + 1))
 
 
-def _place_knots(edges: FloatArray, scale: float, noise: Noise, limit: int) -> tuple[FloatArray, tuple[int, int]]:
+def place_knots(edges: FloatArray, scale: float, noise: Noise, limit: int) -> tuple[FloatArray, tuple[int, int]]:
     """Knots of one curve, and the first and the number of intervals of the longest evenly spaced run.
 
     Dense wherever an edge is near enough for the noise to be felt, ever sparser away from edges.

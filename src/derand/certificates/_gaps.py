@@ -31,7 +31,7 @@ class Filled(NamedTuple):
     Attributes
     ----------
     rows : array of shape (n_rows, n_features)
-        A missing number stands beyond the last edge of its term.
+        A missing number stands beyond the last edge of its term; one of a term of several columns stays NaN.
     gaps : array of booleans of the same shape, or None
         Which numbers those are; None where there are none.
     """
@@ -54,7 +54,8 @@ def fill_gaps(terms: PackedTerms, rows: FloatArray, noise: Noise | None) -> Fill
         Returned as they are where nothing is missing.
     noise : Noise or None
     """
-    columns = [gap.feature for gap in terms.gaps]
+    of_grids = [at for grid in terms.grids for at, gap in zip(grid.features, grid.takes_missing, strict=True) if gap]
+    columns = [gap.feature for gap in terms.gaps] + of_grids
     if not columns or not np.isnan(rows[:, columns]).any():
         return Filled(rows, None)
     filled, gaps = np.array(rows, dtype=np.float64), np.zeros(rows.shape, dtype=bool)
@@ -62,6 +63,7 @@ def fill_gaps(terms: PackedTerms, rows: FloatArray, noise: Noise | None) -> Fill
         at = np.isnan(rows[:, gap.feature])
         if at.any():
             filled[at, gap.feature], gaps[:, gap.feature] = find_place(gap, noise), at
+    gaps[:, of_grids] = np.isnan(rows[:, of_grids])
     return Filled(filled, gaps)
 
 
@@ -83,12 +85,15 @@ def find_place(gap: Gap, noise: Noise | None) -> float:
 
 
 def find_ends(terms: PackedTerms, gaps: BoolArray | None) -> tuple[Any, Any]:
-    """The lowest and the highest sum of reduced scores that noise can give each row; numbers without gaps."""
+    """The lowest and the highest sum of reduced scores that noise can give each row; numbers without gaps.
+
+    Terms of several columns count with all their cells.
+    """
     if gaps is None or not terms.n_terms:
         return 0, terms.largest
     held = gaps[:, terms.features]
-    last = terms.scores[terms.starts[1:] - 1]
-    above = terms.ranges.astype(np.int64) - last
+    last = terms.scores[terms.starts[1 : terms.n_plain + 1] - 1]
+    above = terms.ranges[: terms.n_plain].astype(np.int64) - last
     return (held @ last)[:, None], (terms.largest - held @ above)[:, None]
 
 

@@ -106,7 +106,8 @@ class _Masses:
     def __init__(self, kernels: Backend, terms: PackedTerms, rows: FloatArray, noise: Noise) -> None:
         self.terms = terms
         self._kernels, self._plan = kernels, terms.plan(kernels)
-        self._device = kernels if isinstance(kernels, DeviceBackend) and noise.name in kernels.NOISES else None
+        on_device = isinstance(kernels, DeviceBackend) and noise.name in kernels.NOISES and not terms.grids
+        self._device = kernels if on_device and isinstance(kernels, DeviceBackend) else None
         if self._device is not None:
             self._rows, self._edges = rows, terms.edges_under(noise)
         else:

@@ -31,6 +31,14 @@ def list_changing(terms: PackedTerms, threat: Threat) -> tuple[Gap, ...]:
     """The terms whose numbers may go missing or appear; none without a budget."""
     if not threat.missing_budget:
         return ()
+    for grid in terms.grids:
+        for feature, takes in zip(grid.features, grid.takes_missing, strict=True):
+            if takes and feature not in threat.frozen:
+                raise ValueError(
+                    f"`missing` of Threat must be 'fixed' for column {feature}, whose missing values a term of several "
+                    f"columns ({', '.join(map(str, grid.features))}) reads: what going missing does there is not "
+                    f"bounded. Freeze that column, or leave `missing` out."
+                )
     return tuple(gap for gap in terms.gaps if gap.feature not in threat.frozen)
 
 

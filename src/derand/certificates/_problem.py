@@ -16,7 +16,8 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray, IntArray, freeze
+from derand._arrays import EPSILON, FloatArray, IntArray, freeze
+from derand.certificates._boxes import PackedGrid, bound_boxes, pack_grid
 from derand.kernels import TAIL_ERROR, Backend, Edges, Plan, failure_excess
 from derand.model import MAX_SCORE, AdditiveEnsemble, Axis, Contrast, Term
 from derand.noise import Noise
@@ -51,7 +52,9 @@ class PackedTerms:
     gaps : tuple of Gap
         Of those that it acts on, constant ones included, the ones that have a cell for a missing value.
     edges, edge_features, edge_terms : arrays of shape (n_edges,)
-        Of all other terms that are not constant, one after the other.
+        Of all other terms of one column that are not constant, one after the other.
+    grids : tuple of PackedGrid
+        Terms of several columns that are not constant. Their cells, boxes of equal score merged, come after all others.
     starts : array of shape (n_terms + 1,)
         The cells of term i are those from `starts[i]` to `starts[i + 1] - 1`.
     scores : array of shape (n_cells,)
@@ -72,6 +75,7 @@ class PackedTerms:
     step: int
     largest: int
     error: int = 0
+    grids: tuple[PackedGrid, ...] = ()
     _plans: dict[Backend, Plan] = field(default_factory=dict, repr=False)
     kept: dict[Any, Any] = field(default_factory=dict, repr=False)
     shared: WeakValueDictionary[Any, Any] = field(default_factory=WeakValueDictionary, repr=False)
@@ -82,9 +86,27 @@ class PackedTerms:
         return self.starts.size - 1
 
     @property
+    def n_plain(self) -> int:
+        """Terms of one column."""
+        return self.n_terms - len(self.grids)
+
+    @property
     def features(self) -> IntArray:
-        """Column of each term, (n_terms,)."""
-        return np.asarray(self.edge_features[self.starts[:-1] - np.arange(self.n_terms)])
+        """Column of each term of one column, (n_plain,)."""
+        return np.asarray(self.edge_features[self.starts[: self.n_plain] - np.arange(self.n_plain)])
+
+    @property
+    def moving(self) -> IntArray:
+        """All columns that noise acts on, increasing."""
+        own = [np.asarray(grid.features, dtype=np.int64) for grid in self.grids]
+        return np.unique(np.concatenate([self.edge_features, *own]))
+
+    def list_edges(self, feature: int) -> FloatArray:
+        """All edges in one column, increasing within a term."""
+        of_grids = [
+            edges for grid in self.grids for at, edges in zip(grid.features, grid.edges, strict=True) if at == feature
+        ]
+        return np.concatenate([self.edges[self.edge_features == feature], *of_grids])
 
     @property
     def ranges(self) -> FloatArray:
@@ -95,9 +117,10 @@ class PackedTerms:
 
     def table(self, rows: FloatArray, noise: Noise) -> FloatArray:
         """Upper bounds of all cell probabilities, shape (n_rows, n_cells)."""
-        return noise.cell_table(
-            np.take(rows, self.edge_features, axis=1), self.edges, self.edge_features, self.edge_terms, self.n_terms
+        plain = noise.cell_table(
+            np.take(rows, self.edge_features, axis=1), self.edges, self.edge_features, self.edge_terms, self.n_plain
         )
+        return np.concatenate([plain, *bound_boxes(self.grids, rows, noise)], axis=1) if self.grids else plain
 
     def edges_under(self, noise: Noise) -> Edges:
         """The edges with what a device needs to know of the noise."""
@@ -113,7 +136,14 @@ class PackedTerms:
 
     def tie_band(self) -> float:
         """By how much a computed failure mass near 1/2 can exceed the true one (kernels/README.md, step 5)."""
-        return 3 * TAIL_ERROR * self.edges.size + failure_excess(self.n_terms, self.scores.size)
+        of_grids = sum(grid.excess for grid in self.grids)
+        return 3 * TAIL_ERROR * self.edges.size + failure_excess(self.n_terms, self.scores.size) + of_grids
+
+    def cell_errors(self) -> FloatArray:
+        """By how much, at most, the cells of each term can have too much probability together, (n_terms,)."""
+        errors = 3 * TAIL_ERROR * np.diff(self.starts)
+        errors[self.n_plain :] = [grid.excess + 8 * EPSILON for grid in self.grids]
+        return np.asarray(errors)
 
     def fixed_scores(self, rows: FloatArray) -> IntArray:
         """What the terms that noise leaves alone add to the sum, (n_rows,).
@@ -150,10 +180,24 @@ class PackedTerms:
 
 
 class _Cells(NamedTuple):
-    """A term that noise acts on: its axis, and its scores on the grid."""
+    """A term that noise acts on: its axes, and its scores on the grid."""
 
-    axis: Axis
+    axes: tuple[Axis, ...]
+    shape: tuple[int, ...]
     scores: IntArray
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has one column and no cells but those between edges."""
+        return len(self.axes) == 1 and self.scores.size == self.axes[0].edges.size + 1
+
+    @classmethod
+    def of(cls, term: Term, grid: int) -> _Cells:
+        """The cells of a term, scores rounded to multiples of the grid."""
+        inside = tuple(axis.edges.size + 1 for axis in term.axes)
+        gaps = term.missing_features if math.prod(inside) < term.scores.shape[0] else ()
+        shape = tuple(size + (axis.feature in gaps) for size, axis in zip(inside, term.axes, strict=True))
+        return cls(term.axes, shape, np.rint(term.cell_scores / grid).astype(np.int64))
 
     @property
     def range(self) -> int:
@@ -173,11 +217,16 @@ def _find_reachable(term: Term, threat: Threat) -> tuple[int, int]:
 def pack_terms(terms: Sequence[Term], grid: int = 1) -> PackedTerms:
     """The terms of a sum as arrays for the kernels, scores rounded to multiples of `grid`."""
     moved = [term for term in terms if term.axes]
-    rounded = [_Cells(term.axes[0], np.rint(term.cell_scores / grid).astype(np.int64)) for term in moved]
-    chosen = _in_two_halves([cells for cells in rounded if cells.range])
-    axes = [cells.axis for cells in chosen]
+    rounded = [_Cells.of(term, grid) for term in moved]
+    varying = [cells for cells in rounded if cells.range]
+    chosen = _in_two_halves([cells for cells in varying if cells.is_plain])
+    axes = [cells.axes[0] for cells in chosen]
     reduced = [cells.scores - cells.scores.min() for cells in chosen]
-    step = (int(np.gcd.reduce(np.concatenate(reduced))) if chosen else 1) or 1
+    boxes = _in_two_halves([cells for cells in varying if not cells.is_plain])
+    packed = [pack_grid(cells.axes, cells.shape, cells.scores) for cells in boxes]
+    counts_of_boxes = [scores.size for _, scores in packed]
+    reduced += [scores for _, scores in packed]
+    step = (int(np.gcd.reduce(np.concatenate(reduced))) if reduced else 1) or 1
     largest = sum(int(scores.max()) for scores in reduced) // step
     counts = [axis.edges.size for axis in axes]
     nothing: list[NDArray[Any]] = [np.empty(0)]
@@ -189,7 +238,7 @@ def pack_terms(terms: Sequence[Term], grid: int = 1) -> PackedTerms:
         edges=freeze(np.concatenate([axis.edges for axis in axes] or nothing)),
         edge_features=freeze(np.repeat(np.array([axis.feature for axis in axes], dtype=np.int64), counts)),
         edge_terms=freeze(np.repeat(np.arange(len(axes), dtype=np.int64), counts)),
-        starts=freeze(np.cumsum([0, *(count + 1 for count in counts)], dtype=np.int64)),
+        starts=freeze(np.cumsum([0, *(count + 1 for count in counts), *counts_of_boxes], dtype=np.int64)),
         scores=freeze(np.concatenate(reduced or nothing).astype(np.int64) // step),
         base=grid * sum(int(cells.scores.min()) for cells in rounded),  # a constant term is only a shift
         step=grid * step,
@@ -198,6 +247,7 @@ def pack_terms(terms: Sequence[Term], grid: int = 1) -> PackedTerms:
             int(np.abs(term.cell_scores - grid * cells.scores).max())
             for term, cells in zip(moved, rounded, strict=True)
         ),
+        grids=tuple(one.divide(step) for one, _ in packed),
     )
 
 

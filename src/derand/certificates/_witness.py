@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from derand._arrays import BoolArray, FloatArray, IntArray
+from derand.certificates._attack_grids import move_grid
 from derand.certificates._duels import find_duel
 from derand.certificates._labels import find_labels
 from derand.model import AdditiveEnsemble, Axis, Model, Term
@@ -51,7 +52,7 @@ def find_witnesses(
     flips, witnesses = np.zeros(rows.shape[0], dtype=bool), np.array(rows, dtype=np.float64)
     for member in model.members:
         moved = _move_to_worst(member, rows, noise, threat, signs, low, high)
-        changing = [term for term in member.terms if term.axes and term.axes[0].feature in may_miss]
+        changing = [term for term in member.terms if len(term.axes) == 1 and term.axes[0].feature in may_miss]
         change_missing(moved, noise, changing, threat, signs)
         found = ~flips & (find_labels(model, moved, noise, rule=rule) != labels)
         witnesses[found], flips = moved[found], flips | found
@@ -88,7 +89,9 @@ def _move_to_worst(
     moved = np.array(rows, dtype=np.float64)
     steps = threat.steps_of(rows.shape[1])
     for term in member.terms:
-        for axis in term.axes:
+        if len(term.axes) > 1:
+            move_grid(moved, term, noise, steps, low, high, signs)
+        for axis in term.axes if len(term.axes) == 1 else ():
             at, there = axis.feature, ~np.isnan(rows[:, axis.feature])
             column = rows[there, at], low[there, at], high[there, at], signs[there]
             if steps[at]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from threading import RLock
 from typing import Any
@@ -19,7 +18,10 @@ from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates._curves import Stretch, name_shapes, orient_terms, place_terms, trace_curves
+from derand.certificates._grid_curves import orient_blocks
+from derand.certificates._grid_worst import DeployedGridCase, SmoothedGridCase
 from derand.certificates._problem import PackedTerms
+from derand.certificates._worst_base import DUAL, EXACT, WorstCase
 from derand.kernels.envelopes import (
     COARSE,
     SUM_ERROR,
@@ -48,8 +50,6 @@ from derand.threat import Threat
 
 NORMS = (None, 0, 1, 2, math.inf)
 """Norms whose worst case is known."""
-DUAL, EXACT = range(2)
-"""How a distance was found: by a price per distance, or without any gap."""
 
 _RATIO = {1: 4.0, 2: 8.0}
 """Of neighbouring prices of the first table, by power; a second table stands between each two of them."""
@@ -59,32 +59,6 @@ _FEW_TERMS = 8
 """Up to so many terms the box around a ball is asked, too."""
 _KEPT = 12
 """So many worst cases are kept per sum, with their tables."""
-
-
-class WorstCase(ABC):
-    """How far rows can be moved before a sum of functions can fall to a threshold."""
-
-    @abstractmethod
-    def find_radii(
-        self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None
-    ) -> tuple[FloatArray, NDArray[np.uint8]]:
-        """Lower bounds of the distance, and how each was found, both (n_rows, n_thresholds).
-
-        Within a smaller distance, and within the reach, the sum stays above the threshold. 0 where nothing is proven;
-        for norm 0 the number of columns that may be moved anywhere. Without a norm infinite where the sum stays above
-        the threshold within the whole reach.
-        """
-
-    @abstractmethod
-    def find_lowest(self, rows: FloatArray, reach: Reach) -> FloatArray:
-        """Lower bounds of the least sum within the reach, (n_rows,)."""
-
-    @abstractmethod
-    def find_floors(self, rows: FloatArray, reach: Reach) -> NDArray[Any]:
-        """Lower bounds of the least value of each function within the reach, (n_rows, n_terms).
-
-        Their sum may be off by as much as `find_lowest` takes into account. Whole numbers without noise.
-        """
 
 
 class Tables:
@@ -282,7 +256,7 @@ _lock = RLock()
 
 def find_smoothed_case(
     terms: PackedTerms, noise: Noise, norm: float | None, units: FloatArray, label: int, cap: float = math.inf
-) -> SmoothedCase:
+) -> SmoothedCase | SmoothedGridCase:
     """The worst case of a sum under noise for a label, with all tables that were made for it before.
 
     Parameters
@@ -300,7 +274,9 @@ def find_smoothed_case(
         Functions are cut off above this.
     """
 
-    def make() -> SmoothedCase:
+    def make() -> SmoothedCase | SmoothedGridCase:
+        if terms.grids:
+            return SmoothedGridCase(orient_blocks(terms, label, cap), noise, norm, units)
         stretches = orient_terms(terms, label, cap)
         shapes = name_shapes(stretches, noise, units)
         places = place_terms(stretches, shapes, units)
@@ -310,14 +286,21 @@ def find_smoothed_case(
             terms.shared[noise, units.tobytes(), shapes] = tables
         return SmoothedCase(tables, places, norm)
 
-    case: SmoothedCase = _keep(terms, (noise, norm, units.tobytes(), label, cap), make)
+    case: SmoothedCase | SmoothedGridCase = _keep(terms, (noise, norm, units.tobytes(), label, cap), make)
     return case
 
 
-def find_deployed_case(terms: PackedTerms, norm: float | None, units: FloatArray, label: int) -> DeployedCase:
+def find_deployed_case(
+    terms: PackedTerms, norm: float | None, units: FloatArray, label: int
+) -> DeployedCase | DeployedGridCase:
     """The same without noise."""
-    key = (None, norm, units.tobytes(), label)
-    case: DeployedCase = _keep(terms, key, lambda: DeployedCase(orient_terms(terms, label), norm, units))
+
+    def make() -> DeployedCase | DeployedGridCase:
+        if terms.grids:
+            return DeployedGridCase(orient_blocks(terms, label), norm, units)
+        return DeployedCase(orient_terms(terms, label), norm, units)
+
+    case: DeployedCase | DeployedGridCase = _keep(terms, (None, norm, units.tobytes(), label), make)
     return case
 
 

@@ -18,8 +18,10 @@ from derand.kernels.compiling import compile_loop
 
 AFFORDABLE = 2**20
 """Steps that the programme over whole drops may take for a row."""
-_FARTHEST = 1e300  # differences and squares beyond it may overflow
-_NEAREST = 2.0**-500  # below it squares leave the normal numbers, and with them what is taken off for rounding
+FARTHEST = 1e300
+"""Differences and squares beyond it may overflow."""
+NEAREST = 2.0**-500
+"""Below it squares leave the normal numbers, and with them what is taken off for rounding."""
 RELAXED, WHOLE = range(2)
 """How a radius was found: by the linear relaxation, or exactly."""
 
@@ -97,7 +99,7 @@ def find_distances(
     lowest = np.empty(rows.shape[0], dtype=np.int64)
     allowed = _reach_all(rows.shape[1]) if reach is None else reach
     _find_distances(rows, *stairs, *allowed, thresholds, float(norm), AFFORDABLE, distances, how, lowest)
-    distances[distances < _NEAREST] = 0.0
+    distances[distances < NEAREST] = 0.0
     return distances, how
 
 
@@ -207,11 +209,11 @@ def _find_distances(
             if deepest < drop:
                 distances[row, k] = np.inf
             elif norm == 0.0:
-                distances[row, k] = _count_terms(options, deep, drop)
+                distances[row, k] = count_options(options, deep, drop)
             elif np.isinf(norm):
-                distances[row, k] = _find_level(options, far, deep, drop)
+                distances[row, k] = find_level(options, far, deep, drop)
             else:
-                distances[row, k], how[row, k] = _find_sum(options, far, deep, drop, int(norm), affordable)
+                distances[row, k], how[row, k] = find_sum(options, far, deep, drop, int(norm), affordable)
 
 
 @compile_loop()
@@ -252,7 +254,7 @@ def _list_options(
             distance, drop = to_right, own - scores[down_right]
             down_right = right[down_right]
         if drop > deepest:
-            far[at + count], deep[at + count] = min(distance, _FARTHEST), drop
+            far[at + count], deep[at + count] = min(distance, FARTHEST), drop
             deepest = drop
             count += 1
     return count
@@ -303,7 +305,7 @@ def _list_steps(
         else:
             to_right += 1
         if drop > deepest:
-            far[at + count], deep[at + count] = min(distance, _FARTHEST), drop
+            far[at + count], deep[at + count] = min(distance, FARTHEST), drop
             deepest = drop
             count += 1
 
@@ -312,7 +314,7 @@ def _list_steps(
 def _step_down(x: float, step: float, edge: float) -> float:
     """The nearest x - k * step, k whole, that is below the edge."""
     k, least = max(np.floor((x - edge) / step) - 1.0, 1.0), _find_count(x, step)
-    while x - k * step >= edge and x - k * step > -_FARTHEST:
+    while x - k * step >= edge and x - k * step > -FARTHEST:
         k += max(least, k * EPSILON)
     return x - k * step
 
@@ -321,7 +323,7 @@ def _step_down(x: float, step: float, edge: float) -> float:
 def _step_up(x: float, step: float, edge: float) -> float:
     """The nearest x + k * step, k whole, that is not below the edge."""
     k, least = max(np.floor((edge - x) / step) - 1.0, 1.0), _find_count(x, step)
-    while x + k * step < edge and x + k * step < _FARTHEST:
+    while x + k * step < edge and x + k * step < FARTHEST:
         k += max(least, k * EPSILON)
     return x + k * step
 
@@ -336,7 +338,7 @@ def _find_count(x: float, step: float) -> float:
 
 
 @compile_loop()
-def _count_terms(options: IntArray, deep: IntArray, drop: int) -> float:
+def count_options(options: IntArray, deep: IntArray, drop: int) -> float:
     """How many terms may be changed at will: the deepest ones are the worst choice."""
     most = np.zeros(options.size - 1, dtype=np.int64)
     for i in range(options.size - 1):
@@ -351,7 +353,7 @@ def _count_terms(options: IntArray, deep: IntArray, drop: int) -> float:
 
 
 @compile_loop()
-def _find_level(options: IntArray, far: FloatArray, deep: IntArray, drop: int) -> float:
+def find_level(options: IntArray, far: FloatArray, deep: IntArray, drop: int) -> float:
     """The least distance at which all terms together can fall by the drop, when each may move that far."""
     n = options[options.size - 1]
     gains = np.empty(n, dtype=np.int64)
@@ -370,14 +372,14 @@ def _find_level(options: IntArray, far: FloatArray, deep: IntArray, drop: int) -
 
 
 @compile_loop()
-def _find_sum(
+def find_sum(
     options: IntArray, far: FloatArray, deep: IntArray, drop: int, power: int, affordable: int
 ) -> tuple[float, int]:
     """The least sum of distances, or root of the sum of squares: exactly where that is affordable, else relaxed."""
     n = options[options.size - 1]
     costs = np.empty(n)
     for o in range(n):
-        costs[o] = far[o] if power == 1 else min(far[o] * far[o] * (1.0 - 2.0 * EPSILON), _FARTHEST)
+        costs[o] = far[o] if power == 1 else min(far[o] * far[o] * (1.0 - 2.0 * EPSILON), FARTHEST)
     bound, how = _relax(options, costs, deep, drop), RELAXED
     if n * (drop + 1) <= affordable:
         exact = _solve(options, costs, deep, drop)

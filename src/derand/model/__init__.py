@@ -9,12 +9,14 @@ from derand.model._additive import AdditiveEnsemble
 from derand.model._base import Contrast, Model, as_model, is_model
 from derand.model._coarsen import coarsen
 from derand.model._decision import DECISIONS, Argmax, Decision, Threshold, Value
+from derand.model._grid import MAX_CELLS, GridTerm, join_terms
 from derand.model._quantize import CategoryShape, Shape
 from derand.model._terms import MAX_SCORE, TERMS, Axis, CategoryTable, Score, StepFunction, Term
 from derand.model._vote import WeightedVote
 
 __all__ = [
     "DECISIONS",
+    "MAX_CELLS",
     "MAX_SCORE",
     "TERMS",
     "AdditiveEnsemble",
@@ -24,6 +26,7 @@ __all__ = [
     "CategoryTable",
     "Contrast",
     "Decision",
+    "GridTerm",
     "Model",
     "Score",
     "Shape",
@@ -35,4 +38,5 @@ __all__ = [
     "as_model",
     "coarsen",
     "is_model",
+    "join_terms",
 ]

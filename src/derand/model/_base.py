@@ -82,12 +82,13 @@ class Model(Frozen, ABC):
     @property
     def refuses_missing(self) -> tuple[int, ...]:
         """Columns that must not hold NaN, increasing: some term that reads them has no cell for it."""
-        return tuple(sorted({at for term in self.member_terms if not term.takes_missing for at in term.features}))
+        refused = (set(term.features) - set(term.missing_features) for term in self.member_terms)
+        return tuple(sorted(set().union(*refused)))
 
     @property
     def missing_features(self) -> tuple[int, ...]:
         """Numerical columns in which a missing value has a cell, increasing."""
-        taken = {axis.feature for term in self.member_terms if term.takes_missing for axis in term.axes}
+        taken = {at for term in self.member_terms if term.axes for at in term.missing_features}
         return tuple(sorted(taken - set(self.refuses_missing)))
 
     @property

@@ -52,7 +52,7 @@ def _coarsen_sum(member: AdditiveEnsemble, levels: int) -> AdditiveEnsemble:
 
 def _coarsen_term(term: Term, grid: int) -> Term:
     described = term.describe()
-    for name in ("scores", "other", "missing"):
+    for name in ("scores", "other", "missing") if len(term.axes) < 2 else ("scores",):  # of several it names axes
         if name in described:
             described[name] = np.rint(np.asarray(described[name]) / grid).astype(np.int64).tolist()
     return TERMS[term.kind](**described)

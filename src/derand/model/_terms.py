@@ -2,7 +2,7 @@
 
 Owns what a term says of itself: its columns, the axes that noise acts on, its category codes, its scores. Must not
 know models, decisions or files; a file holds the constructor's arguments, which `describe` gives back. A new term is
-one more class here and its row in TERMS.
+one more class and its row in TERMS.
 """
 
 from __future__ import annotations
@@ -47,8 +47,14 @@ class Term(Frozen, ABC):
 
     kind: ClassVar[str]
     """Its name in files and in TERMS."""
+    uneven: ClassVar[tuple[str, ...]] = ()
+    """Arguments that are lists of lists of different lengths."""
 
     if TYPE_CHECKING:  # a field or a property of the subclass; a field must not find a property in its base class
+
+        @property
+        def features(self) -> tuple[int, ...]:
+            """The columns that it reads."""
 
         @property
         def scores(self) -> IntArray:
@@ -65,13 +71,13 @@ class Term(Frozen, ABC):
 
     @property
     @abstractmethod
-    def features(self) -> tuple[int, ...]:
-        """The columns that it reads."""
-
-    @property
-    @abstractmethod
     def axes(self) -> tuple[Axis, ...]:
         """The columns that noise acts on, with their edges; empty for a category."""
+
+    @property
+    def missing_features(self) -> tuple[int, ...]:
+        """Those of its columns that may hold NaN."""
+        return self.features if self.takes_missing else ()
 
     @property
     def codes(self) -> FloatArray:
@@ -80,7 +86,8 @@ class Term(Frozen, ABC):
 
     @abstractmethod
     def evaluate(self, x: ArrayLike) -> IntArray:
-        """Score of each value of its column, (n,); of several outputs (n, n_outputs)."""
+        """Score of each value of its column, (n,); of several outputs (n, n_outputs). Of several columns x has one more
+        axis, that of the columns."""
 
     @abstractmethod
     def score_range(self, unseen: bool = True) -> tuple[int, int]:
@@ -116,13 +123,13 @@ class Term(Frozen, ABC):
         return self.evaluate(rows[:, feature])
 
 
-def _as_feature(value: Any, owner: str) -> int:
+def as_feature(value: Any, owner: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
         raise ValueError(f"`feature` of {owner} must be a column number, 0 or larger, got {value!r}.")
     return int(value)
 
 
-def _as_positions(values: ArrayLike, what: str) -> FloatArray:
+def as_positions(values: ArrayLike, what: str) -> FloatArray:
     """Finite, strictly increasing numbers."""
     array = np.array(values, dtype=np.float64)
     if array.ndim != 1:
@@ -138,7 +145,7 @@ def _as_positions(values: ArrayLike, what: str) -> FloatArray:
     return freeze(array)
 
 
-def _as_scores(values: ArrayLike, n_cells: int, what: str) -> IntArray:
+def as_scores(values: ArrayLike, n_cells: int, what: str) -> IntArray:
     """Integer scores of shape (n_cells, n_outputs); a flat list is one output per cell."""
     raw = np.asarray(values)
     if raw.ndim == 1:
@@ -161,13 +168,13 @@ def _as_scores(values: ArrayLike, n_cells: int, what: str) -> IntArray:
 
 def _as_score(value: Any, n_outputs: int, name: str, owner: str) -> Score:
     """The score of one cell: a whole number, or one per output."""
-    scores = _as_scores([value], 1, f"`{name}` of {owner}")
+    scores = as_scores([value], 1, f"`{name}` of {owner}")
     if scores.shape[1] != n_outputs:
         raise ValueError(f"`{name}` of {owner} must have as many outputs as its `scores`, {n_outputs}, got {value!r}.")
     return int(scores[0, 0]) if n_outputs == 1 else tuple(scores[0].tolist())
 
 
-def _pick(cells: IntArray) -> IntArray:
+def pick_outputs(cells: IntArray) -> IntArray:
     """Scores of cells without the axis of outputs, where there is one output."""
     return cells[..., 0] if cells.shape[-1] == 1 else cells
 
@@ -204,9 +211,9 @@ class StepFunction(Term):
     kind: ClassVar[str] = "step_function"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "feature", _as_feature(self.feature, "StepFunction"))
-        object.__setattr__(self, "edges", _as_positions(self.edges, "`edges` of StepFunction"))
-        object.__setattr__(self, "scores", _as_scores(self.scores, self.edges.size + 1, "`scores` of StepFunction"))
+        object.__setattr__(self, "feature", as_feature(self.feature, "StepFunction"))
+        object.__setattr__(self, "edges", as_positions(self.edges, "`edges` of StepFunction"))
+        object.__setattr__(self, "scores", as_scores(self.scores, self.edges.size + 1, "`scores` of StepFunction"))
         if self.missing is not None:
             object.__setattr__(self, "missing", _as_score(self.missing, self.n_outputs, "missing", "StepFunction"))
 
@@ -228,7 +235,7 @@ class StepFunction(Term):
     def evaluate(self, x: ArrayLike) -> IntArray:
         """Score of each value; NaN is an error where it has no cell."""
         values = np.asarray(x, dtype=np.float64)
-        scores = _pick(self.scores[np.searchsorted(self.edges, values, side="right")])
+        scores = pick_outputs(self.scores[np.searchsorted(self.edges, values, side="right")])
         gaps = np.isnan(values)
         if not gaps.any():
             return scores
@@ -291,11 +298,11 @@ class CategoryTable(Term):
     kind: ClassVar[str] = "category_table"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "feature", _as_feature(self.feature, "CategoryTable"))
-        object.__setattr__(self, "categories", _as_positions(self.categories, "`categories` of CategoryTable"))
+        object.__setattr__(self, "feature", as_feature(self.feature, "CategoryTable"))
+        object.__setattr__(self, "categories", as_positions(self.categories, "`categories` of CategoryTable"))
         if not self.categories.size and np.ndim(self.scores) == 1:  # a table without categories has `other` alone
             object.__setattr__(self, "scores", np.empty((0, np.size(self.other)), dtype=np.int64))
-        object.__setattr__(self, "scores", _as_scores(self.scores, self.categories.size, "`scores` of CategoryTable"))
+        object.__setattr__(self, "scores", as_scores(self.scores, self.categories.size, "`scores` of CategoryTable"))
         object.__setattr__(self, "other", _as_score(self.other, self.n_outputs, "other", "CategoryTable"))
         if self.missing is not None:
             object.__setattr__(self, "missing", _as_score(self.missing, self.n_outputs, "missing", "CategoryTable"))
@@ -329,7 +336,7 @@ class CategoryTable(Term):
         places = np.where(known, at, np.where(np.isnan(codes), last + 1, last))
         outside = [self.other, self.other if self.missing is None else self.missing]
         cells = np.concatenate([self.scores, np.array(outside, dtype=np.int64).reshape(2, self.n_outputs)])
-        return _pick(cells[places])
+        return pick_outputs(cells[places])
 
     def score_range(self, unseen: bool = True) -> tuple[int, int]:
         """Lowest and highest score that a changed value can have; `unseen` admits values outside the table, and none.

@@ -95,8 +95,11 @@ class Field:
             return self.value
         return [item.whole() for item in self.items()]
 
-    def plain_numbers(self) -> Any:
-        """A finite number, a list of them, or a list of such lists of equal length; whole numbers stay whole."""
+    def plain_numbers(self, *, uneven: bool = False) -> Any:
+        """A finite number, a list of them, or a list of such lists of equal length; whole numbers stay whole.
+
+        `uneven` lists may differ in length.
+        """
         if not isinstance(self.value, list):
             if not _is_number(self.value):
                 self.refuse("be a finite number, a whole one within 2**53")
@@ -106,7 +109,7 @@ class Field:
         first = self.value[0]
         for item in self.items():
             is_like_first = isinstance(item.value, list) == isinstance(first, list)
-            if not is_like_first or (isinstance(first, list) and len(item.value) != len(first)):
+            if not is_like_first or (not uneven and isinstance(first, list) and len(item.value) != len(first)):
                 item.refuse(f"be like the entry before it, {shorten(first)}")
             item.plain_numbers()
         return self.value

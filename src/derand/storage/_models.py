@@ -46,9 +46,9 @@ def _build_part(field: Field, kinds: Mapping[str, type[Part]]) -> Part:
     needed = [one.name for one in fields_of(kind) if one.default is MISSING]
     optional = [one.name for one in fields_of(kind) if one.default is not MISSING]
     fields = field.members("kind", *needed, optional=() if field.schema == "derand/1" else optional)
-    part: Part = construct(
-        kind, field, **{name: value.plain_numbers() for name, value in fields.items() if name != "kind"}
-    )
+    uneven = getattr(kind, "uneven", ())
+    read = {name: value.plain_numbers(uneven=name in uneven) for name, value in fields.items() if name != "kind"}
+    part: Part = construct(kind, field, **read)
     return part
 
 

@@ -1,0 +1,41 @@
+"""What every worst case of a sum answers, whatever its terms are made of. Must not know how distances are found."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._arrays import FloatArray
+from derand.kernels.steps import Reach
+
+DUAL, EXACT = range(2)
+"""How a distance was found: by a price per distance or another bound, or without any gap."""
+
+
+class WorstCase(ABC):
+    """How far rows can be moved before a sum of functions can fall to a threshold."""
+
+    @abstractmethod
+    def find_radii(
+        self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None
+    ) -> tuple[FloatArray, NDArray[np.uint8]]:
+        """Lower bounds of the distance, and how each was found, both (n_rows, n_thresholds).
+
+        Within a smaller distance, and within the reach, the sum stays above the threshold. 0 where nothing is proven;
+        for norm 0 the number of columns that may be moved anywhere. Without a norm infinite where the sum stays above
+        the threshold within the whole reach.
+        """
+
+    @abstractmethod
+    def find_lowest(self, rows: FloatArray, reach: Reach) -> FloatArray:
+        """Lower bounds of the least sum within the reach, (n_rows,)."""
+
+    @abstractmethod
+    def find_floors(self, rows: FloatArray, reach: Reach) -> NDArray[Any]:
+        """Lower bounds of the least value of each function within the reach, (n_rows, n_terms).
+
+        Their sum may be off by as much as `find_lowest` takes into account. Whole numbers without noise.
+        """

@@ -1,0 +1,50 @@
+"""Boxes: probabilities of products of cells, from those of their sides.
+
+Owns products and sums of upper bounds over the boxes of a grid. Arrays in, arrays out; a caller widens the result for
+its roundings (README.md, step 10). Must not know noises or models.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from derand._arrays import TINY, FloatArray, IntArray
+from derand.kernels.compiling import compile_loop
+
+
+def multiply_sides(sides: FloatArray, shape: IntArray, merged: IntArray, table: FloatArray) -> None:
+    """Add the probability of each box to that of the cell into which it is merged.
+
+    Parameters
+    ----------
+    sides : array of shape (n_rows, sum of shape)
+        Upper bounds of the probabilities of the cells of each axis, one axis after the other.
+    shape : array of shape (n_axes,)
+    merged : array of shape (n_boxes,)
+        Boxes in C order.
+    table : array of shape (n_rows, n_merged)
+        Zeros.
+    """
+    _multiply_sides(np.ascontiguousarray(sides), shape, merged, table)
+
+
+@compile_loop()
+def _multiply_sides(sides: FloatArray, shape: IntArray, merged: IntArray, table: FloatArray) -> None:
+    products, longer = np.empty(merged.size), np.empty(merged.size)
+    for row in range(sides.shape[0]):
+        products[0] = 1.0
+        count, start = 1, 0
+        for axis in range(shape.size):
+            size = shape[axis]
+            for at in range(count):
+                before = products[at]
+                for cell in range(size):
+                    side = sides[row, start + cell]
+                    value = before * side
+                    if value < TINY and before > 0.0 and side > 0.0:  # only what is impossible is 0
+                        value = TINY
+                    longer[at * size + cell] = value
+            count, start = count * size, start + size
+            products, longer = longer, products
+        for at in range(count):
+            table[row, merged[at]] += products[at]

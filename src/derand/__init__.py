@@ -24,6 +24,10 @@ _HOMES = {
     "Certificates": "certificates",
     "Distribution": "certificates",
     "certify": "certificates",
+    "certify_interval": "certificates",
+    "certify_radius": "certificates",
+    "Intervals": "certificates",
+    "ToleranceRadii": "certificates",
     "attack": "certificates",
     "Attacks": "certificates",
     "UnsoundError": "certificates",
@@ -52,9 +56,13 @@ if TYPE_CHECKING:
     from derand.certificates import Attacks as Attacks
     from derand.certificates import Certificates as Certificates
     from derand.certificates import Distribution as Distribution
+    from derand.certificates import Intervals as Intervals
+    from derand.certificates import ToleranceRadii as ToleranceRadii
     from derand.certificates import UnsoundError as UnsoundError
     from derand.certificates import attack as attack
     from derand.certificates import certify as certify
+    from derand.certificates import certify_interval as certify_interval
+    from derand.certificates import certify_radius as certify_radius
     from derand.certificates import distribution as distribution
     from derand.estimators import AdditiveClassifier as AdditiveClassifier
     from derand.estimators import RobAdaBoostClassifier as RobAdaBoostClassifier

@@ -6,7 +6,9 @@ way: `_run` checks the input, `_problem` turns each member of the model into arr
 `_results` holds what comes out. Rules ask `_worst` how far a row can be moved before its expected score can fall to a
 threshold; `_curves` draws the terms under noise for it, `_deduction` leads from the mean to the vote, `_gaps` places
 missing numbers where nothing moves them. `_attack` searches from the other side, for changes that do flip a label, and
-`_flips` holds what it finds. Must not know training, true labels or files.
+`_flips` holds what it finds. Numbers as answers have a door of their own, `_intervals`: `_number` says what is asked of
+a rule, `_number_by_vote` and `_number_by_mean` answer, `_interval_results` holds what comes out. Must not know
+training, true labels or files.
 """
 
 from derand.certificates._attack import attack
@@ -14,6 +16,14 @@ from derand.certificates._deduction import CONSTANT as DEDUCTION
 from derand.certificates._explain import Change, Explanation, explain
 from derand.certificates._flips import Attacks, UnsoundError
 from derand.certificates._gaps import fill_gaps
+from derand.certificates._interval_results import Intervals, ToleranceRadii
+from derand.certificates._intervals import (
+    certify_interval,
+    certify_interval_checked,
+    certify_radius,
+    certify_radius_checked,
+    find_answers,
+)
 from derand.certificates._labels import expect_margins, find_labels, measure_margins, place_scores, weigh_votes
 from derand.certificates._problem import PackedTerms, Problem, pack_terms
 from derand.certificates._results import Certificates, Distribution
@@ -38,18 +48,25 @@ __all__ = [
     "Distribution",
     "Engine",
     "Explanation",
+    "Intervals",
     "PackedTerms",
     "Problem",
     "Rule",
+    "ToleranceRadii",
     "UnsoundError",
     "attack",
     "certify",
     "certify_checked",
+    "certify_interval",
+    "certify_interval_checked",
+    "certify_radius",
+    "certify_radius_checked",
     "check_request",
     "distribution",
     "expect_margins",
     "explain",
     "fill_gaps",
+    "find_answers",
     "find_labels",
     "find_rule",
     "measure_margins",

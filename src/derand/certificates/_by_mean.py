@@ -68,10 +68,10 @@ class ByMean(Rule):
             for side in (0, 1):
                 at = np.flatnonzero(is_one == side)
                 own, part = filled.take(at), take_reach(reach, at)
-                fall = _find_fall(terms, own, noise, threat, part, side)
+                fall = find_fall(terms, own, noise, threat, part, side)
                 moved = cut[at] + falls[at] + fall if side else cut[at] - rises[at] - fall
                 wider = moved + problem.widening if side else moved - problem.widening
-                radius[block][at], how = _find_radii(terms, own.rows, noise, threat, part, side, wider)
+                radius[block][at], how = find_radii(terms, own.rows, noise, threat, part, side, wider)
                 # beside a ball a fall is that from where the row stands: a bound
                 is_bound = (how == EXACT) & (threat.norm is not None) & (np.asarray(fall) > 0)
                 proof[block][at] = np.where(is_bound, DUAL, how)
@@ -79,7 +79,7 @@ class ByMean(Rule):
                     lowest = _find_worst(terms, own.rows, noise, threat, part, side)
                     worst[block][at] = problem.threshold - moved + lowest[:, None]
 
-        run_blocks(bound_block, rows.shape[0], _block_rows(rows.shape[0], engine), engine.n_threads)
+        run_blocks(bound_block, rows.shape[0], block_rows(rows.shape[0], engine), engine.n_threads)
         nothing = np.full(rows.shape[0], np.nan)
         return [
             Bounds(label, nothing, radius[:, k], proof[:, k], worst=None if worst is None else worst[:, k])
@@ -94,11 +94,11 @@ class ByMean(Rule):
             require_gradual_underflow()
             label[block] = find_mean_labels(problem, np.asarray(rows[block], dtype=np.float64), noise)
 
-        run_blocks(fill_block, rows.shape[0], _block_rows(rows.shape[0], engine), engine.n_threads)
+        run_blocks(fill_block, rows.shape[0], block_rows(rows.shape[0], engine), engine.n_threads)
         return label
 
 
-def _block_rows(n_rows: int, engine: Engine) -> int:
+def block_rows(n_rows: int, engine: Engine) -> int:
     return min(_BLOCK_ROWS, max(_FEW_ROWS, -(-n_rows // engine.n_threads)))
 
 
@@ -170,7 +170,7 @@ def mean_error(terms: PackedTerms) -> float:
     )
 
 
-def _find_fall(
+def find_fall(
     terms: PackedTerms, filled: Filled, noise: Noise | None, threat: Threat, reach: Reach | None, label: int
 ) -> Any:
     """What numbers that go missing or appear take off the worst case at most, (n_rows, 1); 0 without a budget."""
@@ -179,14 +179,14 @@ def _find_fall(
         return 0
     if threat.norm is None and terms.n_terms:  # nothing is lost there: each number is at its worst, or missing
         assert reach is not None  # without a ball there is always one
-        floors = _find_case(terms, noise, threat, filled.rows.shape[1], label).find_floors(filled.rows, reach)
+        floors = find_case(terms, noise, threat, filled.rows.shape[1], label).find_floors(filled.rows, reach)
         falls = find_floor_falls(gaps, filled, terms, floors, label)
     else:
         falls = find_falls(gaps, filled, noise, label)
     return add_largest(falls, threat.missing_budget)[:, None]
 
 
-def _find_case(terms: PackedTerms, noise: Noise | None, threat: Threat, n_features: int, label: int) -> WorstCase:
+def find_case(terms: PackedTerms, noise: Noise | None, threat: Threat, n_features: int, label: int) -> WorstCase:
     norm, units = threat.ball_norm, threat.units_of(n_features)
     if noise is None:
         return find_deployed_case(terms, norm, units, label)
@@ -199,11 +199,11 @@ def _find_worst(
     """The lowest sum of unreduced scores within the reach, but for the base; for label 0 the highest."""
     if not rows.size or not terms.n_terms:
         return np.zeros(rows.shape[0])
-    lowest = _find_case(terms, noise, threat, rows.shape[1], label).find_lowest(rows, reach)
+    lowest = find_case(terms, noise, threat, rows.shape[1], label).find_lowest(rows, reach)
     return terms.step * (lowest if label else terms.largest - lowest)
 
 
-def _find_radii(
+def find_radii(
     terms: PackedTerms,
     rows: FloatArray,
     noise: Noise | None,
@@ -219,7 +219,7 @@ def _find_radii(
     if not rows.size or not terms.n_terms:
         holds = cuts < 0 if label else cuts >= 0
         return np.where(holds, np.inf, 0.0), np.where(holds, EXACT, NO_PROOF).astype(np.uint8)
-    case = _find_case(terms, noise, threat, rows.shape[1], label)
+    case = find_case(terms, noise, threat, rows.shape[1], label)
     if noise is None:  # sums are whole: class 0 holds below the next whole one
         low = np.floor_divide(cuts, terms.step)
         radius, exact = case.find_radii(rows, low if label else terms.largest - low - 1, reach)

@@ -65,8 +65,8 @@ class ByVote(Rule):
     ) -> list[Bounds]:
         """Label and radius of each row, for each threat."""
         assert noise is not None  # see `check`
-        terms, columns = problem.law, _Columns(problem, threats)
-        second = _SecondProof(problem, noise, threats[0]) if engine.proof == "best" and terms.n_terms else None
+        terms, columns = problem.law, Columns(problem, threats)
+        second = SecondProof(problem, noise, threats[0]) if engine.proof == "best" and terms.n_terms else None
         threat, moving = threats[0], terms.moving
         law = Law(engine.kernels, terms, noise)
         label = np.empty(rows.shape[0], dtype=np.int64)
@@ -87,7 +87,7 @@ class ByVote(Rule):
                 cuts = columns.take(highest) + variant.falls[:, None], columns.take(lowest) - variant.rises[:, None]
                 found = found.lower(columns.missing, law.bound_side(variant.filled, is_one, *cuts))
             label[block] = is_one
-            reduced = _carry_over(found.radius, noise, threat, moving, filled.rows, reach)
+            reduced = carry_over(found.radius, noise, threat, moving, filled.rows, reach)
             log_failure[block], path[block] = found.log_failure, found.path
             radius[block] = np.where(found.constant, np.inf, reduced)
             proof[block] = np.where(found.constant | (reduced > 0), PAPER, NO_PROOF)
@@ -95,7 +95,7 @@ class ByVote(Rule):
                 gone = columns.find_falls(filled, noise, is_one)
                 second.improve(filled.rows, is_one, highest, lowest, gone, reach, radius[block], proof[block])
 
-        run_blocks(bound_block, rows.shape[0], _block_rows(terms, engine, rows.shape[0]), engine.n_threads)
+        run_blocks(bound_block, rows.shape[0], block_rows(terms, engine, rows.shape[0]), engine.n_threads)
         return [
             Bounds(label, log_failure[:, at], radius[:, at], proof[:, at], path[:, at]) for at in columns.of_threats
         ]
@@ -111,11 +111,11 @@ class ByVote(Rule):
             x = np.asarray(rows[block], dtype=np.float64)
             label[block] = law.decide(fill_gaps(terms, x, noise), problem.threshold - terms.fixed_scores(x))
 
-        run_blocks(label_block, rows.shape[0], _block_rows(terms, engine, rows.shape[0]), engine.n_threads)
+        run_blocks(label_block, rows.shape[0], block_rows(terms, engine, rows.shape[0]), engine.n_threads)
         return label
 
 
-def _carry_over(
+def carry_over(
     radius: FloatArray, noise: Noise, threat: Threat, moving: IntArray, rows: FloatArray, reach: Reach | None
 ) -> FloatArray:
     """What a radius in the noise's norm and units says about the threat (docs/theory.md, section 9).
@@ -149,7 +149,7 @@ def _carry_over(
     return np.where(carried < TINY, 0.0, carried)  # subnormal numbers are rounded by more than that
 
 
-class _SecondProof:
+class SecondProof:
     """The vote by the worst case of its expected score: most noisy copies are right wherever that clears a threshold.
 
     What it must clear it by is deducted (docs/theory.md, section 7). Terms may be cut off at several caps: the best
@@ -200,7 +200,7 @@ class _SecondProof:
                 proof[at] = np.where(better, DUAL, proof[at])
 
 
-class _Columns:
+class Columns:
     """The pairs of thresholds that a row is asked about: that of its label first, then those of the threats.
 
     Attributes
@@ -256,7 +256,7 @@ class _Columns:
         return found
 
 
-def _block_rows(terms: PackedTerms, engine: Engine, n_rows: int) -> int:
+def block_rows(terms: PackedTerms, engine: Engine, n_rows: int) -> int:
     """Rows per block: its arrays stay small whatever the model, and of many rows every core gets several blocks."""
     if isinstance(engine.kernels, DeviceBackend) and not terms.grids:
         return engine.kernels.BLOCK_ROWS

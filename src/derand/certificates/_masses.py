@@ -73,6 +73,12 @@ class Law:
         """Whether each row is of class 1, as `bound` says, for one threshold each: nothing is proven beside."""
         return np.asarray(self._sum(filled).failures(self._reduce(cuts)).proven)
 
+    def decide_each(self, filled: Filled, cuts: IntArray) -> BoolArray:
+        """The same for several thresholds of each row, (n_rows, n_cuts): what `decide` says of each of them."""
+        masses, low = self._sum(filled), self._reduce(cuts)
+        below, _ = _find_tails(masses, low, low)
+        return np.stack([_decide_labels(masses, below[:, k], low[:, k]) for k in range(low.shape[1])], axis=1)
+
     def bound_side(self, filled: Filled, is_one: BoolArray, highest: IntArray, lowest: IntArray) -> LawBounds:
         """The same for labels that are known."""
         low, high = self._reduce(highest), self._reduce(lowest)

@@ -304,6 +304,7 @@ def _pose_problem(contrast: Contrast) -> Problem:
 
 
 _problems: WeakKeyDictionary[AdditiveEnsemble, tuple[Problem, ...]] = WeakKeyDictionary()
+_sums: WeakKeyDictionary[AdditiveEnsemble, Problem] = WeakKeyDictionary()
 
 
 def find_problems(model: AdditiveEnsemble) -> tuple[Problem, ...]:
@@ -314,4 +315,15 @@ def find_problems(model: AdditiveEnsemble) -> tuple[Problem, ...]:
         known = tuple(_pose_problem(contrast) for contrast in model.contrasts())
         with _lock:
             known = _problems.setdefault(model, known)
+    return known
+
+
+def find_sum(model: AdditiveEnsemble) -> Problem:
+    """The sum of a model whose answer is a number, as a problem whose threshold is where the answer is 0; kept, too."""
+    with _lock:
+        known = _sums.get(model)
+    if known is None:
+        known = _pose_problem(model.as_sum())
+        with _lock:
+            known = _sums.setdefault(model, known)
     return known

@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike
 
 from derand._arrays import IntArray
 from derand.model._base import Contrast, Model
-from derand.model._decision import Argmax, Decision, Threshold
+from derand.model._decision import Argmax, Decision, Threshold, Value
 from derand.model._quantize import (
     CategoryLeaves,
     CategoryShape,
     Shape,
     round_class_shapes,
     round_class_stumps,
+    round_number_shapes,
     round_shapes,
     round_stumps,
 )
@@ -223,6 +224,39 @@ class AdditiveEnsemble(Model):
         terms, level = round_shapes(shapes, tables, float(intercept), levels)  # type: ignore[arg-type]
         return cls(terms, level, n_features, levels)
 
+    @classmethod
+    def from_number_shapes(
+        cls,
+        shapes: Sequence[Shape],
+        tables: Sequence[CategoryShape] = (),
+        *,
+        intercept: float = 0.0,
+        n_features: int,
+        levels: int,
+    ) -> AdditiveEnsemble:
+        """The same with a number as the answer: the sum of functions and the intercept, rounded to the grid.
+
+        Parameters
+        ----------
+        shapes, tables, intercept, n_features, levels
+            As for `from_shapes`.
+
+        Returns
+        -------
+        AdditiveEnsemble
+            With the decision `Value`; `score_error` is 0.
+
+        Examples
+        --------
+        >>> from derand.model import Shape
+        >>> shape = Shape(0, [1.0, 2.0], [-0.5, 0.25, 1.5])
+        >>> model = AdditiveEnsemble.from_number_shapes([shape], intercept=10.0, n_features=1, levels=100)
+        >>> ((model.score([[0.0], [3.0]]) + model.offset) / model.levels).tolist()
+        [9.5, 11.5]
+        """
+        terms, offset = round_number_shapes(shapes, tables, intercept, levels)
+        return cls(terms, Value(offset), n_features, levels)
+
     @property
     def members(self) -> tuple[AdditiveEnsemble, ...]:
         """Itself."""
@@ -236,6 +270,11 @@ class AdditiveEnsemble(Model):
     def threshold(self) -> int | None:
         """The level above which the answer is class 1; None without such a decision."""
         return self.decision.level if isinstance(self.decision, Threshold) else None
+
+    @property
+    def offset(self) -> int | None:
+        """What is added to the score where the answer is a number, in grid units; None where it is not."""
+        return self.decision.offset if isinstance(self.decision, Value) else None
 
     @property
     def n_outputs(self) -> int:
@@ -301,6 +340,12 @@ class AdditiveEnsemble(Model):
                 "`certify_radius`."
             )
         return self.decision
+
+    def as_sum(self) -> Contrast:
+        """The sum that is the answer, of a model whose answer is a number; above its threshold that is positive."""
+        if self.offset is None:
+            raise ValueError("`model` must have a number as its answer: give AdditiveEnsemble the decision `Value`.")
+        return Contrast(self.terms, -self.offset, self.score_error, self.n_features)
 
     def score(self, X: ArrayLike) -> IntArray:
         """Score of each row, without noise.

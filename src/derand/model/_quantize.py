@@ -54,18 +54,36 @@ def round_shapes(
 ) -> tuple[tuple[Term, ...], int]:
     """Terms of a sum of functions on the grid, and the largest whole score at which sum and intercept are not above 0.
 
-    Parameters are those of `AdditiveEnsemble.from_shapes`. Edges at which no rounded score changes are left out, and so
-    are functions that are constant.
+    Parameters are those of `AdditiveEnsemble.from_shapes`.
+    """
+    terms, constant = _round_terms(shapes, tables, intercept, levels)
+    return terms, math.floor(-intercept * levels) - constant
+
+
+def round_number_shapes(
+    shapes: Sequence[Shape], tables: Sequence[CategoryShape], intercept: float, levels: int
+) -> tuple[tuple[Term, ...], int]:
+    """The same terms, and what is to be added to their scores: the intercept on the grid, and constant functions."""
+    terms, constant = _round_terms(shapes, tables, intercept, levels)
+    return terms, int(_round_values([intercept], levels)[0]) + constant
+
+
+def _round_terms(
+    shapes: Sequence[Shape], tables: Sequence[CategoryShape], intercept: float, levels: int
+) -> tuple[tuple[Term, ...], int]:
+    """Terms on the grid, and what functions that are constant add up to.
+
+    Edges at which no rounded score changes are left out, and so are functions that are constant.
     """
     _check_finite(shapes, tables, intercept)
     terms: list[Term] = []
-    level = 0
+    constant = 0
     for shape in shapes:
         scores = _round_values(shape.values, levels)
         changes = np.flatnonzero(np.diff(scores))
         missing = None if shape.missing is None else int(_round_values(shape.missing, levels))
         if not changes.size and missing is None:
-            level += int(scores[0])
+            constant += int(scores[0])
             continue
         edges = np.asarray(shape.edges, dtype=np.float64)[changes]
         terms.append(StepFunction(shape.feature, edges, np.concatenate([scores[:1], scores[changes + 1]]), missing))
@@ -73,7 +91,7 @@ def round_shapes(
         scores = _round_values([*table.values, table.other], levels)
         missing = None if table.missing is None else int(_round_values(table.missing, levels))
         terms.append(CategoryTable(table.feature, table.categories, scores[:-1], int(scores[-1]), missing))  # type: ignore[arg-type]
-    return tuple(terms), math.floor(-intercept * levels) - level
+    return tuple(terms), constant
 
 
 def _check_finite(shapes: Sequence[Shape], tables: Sequence[CategoryShape], intercept: float | ArrayLike) -> None:

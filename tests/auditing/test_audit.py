@@ -314,3 +314,18 @@ def test_a_failing_mass_that_no_rule_claims_is_not_proven() -> None:
     model = AdditiveEnsemble([StepFunction(0, [0.0], [0, 10])], threshold=5, n_features=1)
     claimed = replace(_claim(Threat(norm=2), 0.5), failure=np.array([0.25]))
     assert audit(model, [[1.0]], claimed).claim == ["failure"]
+
+
+def test_cells_that_differ_by_hundreds_of_digits() -> None:
+    """No tilt suits a sum of such; of few cells all combinations are added up."""
+    terms = [
+        StepFunction(0, [-1.045282815188699, -0.04528281518869903], [-1123, -185, 131]),
+        StepFunction(1, [0.00047961768046778363], [-946, -283]),
+        StepFunction(2, [0.0, 5e-324], [-768, -225, -1621]),
+    ]
+    model = AdditiveEnsemble(terms, threshold=-1171, n_features=3)
+    rows = [[-0.716148017287848, -0.0009293976818335495, -1000.0]]
+    certificates = certify(model, rows, Laplace(0.001))
+    assert 1e-300 < certificates.failure[0] < 1e-290
+    assert audit(model, rows, certificates).passed
+    assert not audit(model, rows, replace(certificates, failure=certificates.failure * (1 - 1e-9))).passed

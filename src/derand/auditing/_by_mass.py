@@ -13,11 +13,12 @@ from fractions import Fraction
 
 from derand.auditing._balls import Ball, as_ball, use_bits
 from derand.auditing._claim import Claim, Move
-from derand.auditing._masses import bound_mass
+from derand.auditing._masses import bound_mass, enumerate_mass
 from derand.auditing._sides import Function, Side, round_to
 
 _BITS = (64, 128, 256)
 _MOST_SETS = 1000
+_MOST_COMBINATIONS = 4096
 
 
 class MassProof:
@@ -112,6 +113,9 @@ class MassProof:
             terms.append(
                 (self._round(one, side.is_one), self._claim.ball_noise.bound_cells(one.x, one.edges, one.feature))
             )
+        few = math.prod(len(scores) for scores, _ in terms) <= _MOST_COMBINATIONS
+        if few and bits == _BITS[-1]:  # no tilt suits cells that differ by hundreds of digits
+            return enumerate_mass(terms, side.cut + moved)
         return bound_mass(terms, side.cut + moved, bits)
 
     def _vary(self, side: Side) -> list[Side]:

@@ -3,7 +3,8 @@
 Each term is a polynomial whose coefficients are masses, tilted towards the threshold so that far tails lose no digits,
 and rounded upward to whole multiples of 2**-bits. Products are exact products of whole numbers (each polynomial is one
 long number, with room between the coefficients) that are rounded upward again: every step only makes the mass larger.
-Owns this sum. Must not know rows, noises or what the mass is for.
+Where there are few cells, and it is close, all their combinations are added up in balls. Owns these sums. Must not know
+rows, noises or what the mass is for.
 """
 
 from __future__ import annotations
@@ -66,6 +67,25 @@ def bound_mass(terms: Sequence[tuple[Sequence[int], Sequence[Ball | Fraction]]],
         return as_ball(0.0)
     total = _add_pairs(_read(first), _read(second), tilt, cut, bits)
     return as_ball(Fraction(total, 1 << 2 * bits)) * (as_ball(tilt) * cut).exp() * scale
+
+
+def enumerate_mass(terms: Sequence[tuple[Sequence[int], Sequence[Ball | Fraction]]], cut: int) -> Ball:
+    """The same as the plain sum over all combinations of cells: for few of them, however faint some are.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> coin = ([0, 1], [Fraction(1, 2), Fraction(1, 2)])
+    >>> float(enumerate_mass([coin, coin, coin], 1))
+    0.5
+    """
+    sums: dict[int, Any] = {0: as_ball(1.0)}
+    for scores, masses in terms:
+        grown: dict[int, Any] = {}
+        for (total, known), (score, mass) in itertools.product(sums.items(), zip(scores, masses, strict=True)):
+            grown[total + score] = grown.get(total + score, as_ball(0.0)) + known * as_ball(mass)
+        sums = grown
+    return sum((mass for total, mass in sums.items() if total <= cut), as_ball(0.0))
 
 
 def _keep_up_to(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import FloatArray
-from derand.model import AdditiveEnsemble, Argmax
+from derand.model import AdditiveEnsemble
 from derand.noise import Noise
 
 _BLOCK_NUMBERS = 2**21
@@ -30,8 +30,7 @@ def expect_classes(model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise | N
     -------
     array of shape (n_rows, n_classes)
     """
-    assert isinstance(model.decision, Argmax)
-    total = np.tile(np.array(model.decision.offsets, dtype=np.float64), (rows.shape[0], 1))
+    total = np.tile(np.array(model.offsets, dtype=np.float64), (rows.shape[0], 1))
     if noise is None:
         return total + model.score(rows)
     size = max(1, _BLOCK_NUMBERS // max(model.n_cells, 1))
@@ -42,24 +41,19 @@ def expect_classes(model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise | N
 
 
 def _add_terms(model: AdditiveEnsemble, rows: FloatArray, noise: Noise, total: FloatArray) -> None:
-    moved = [term for term in model.terms if term.axes]
     for term in model.terms:
         if not term.axes:
             total += term.score_rows(rows)
-    if not moved:
+    moved = [term for term in model.terms if term.axes]
+    axes = [axis for term in moved for axis in term.axes]
+    if not axes:
         return
-    axes = [term.axes[0] for term in moved]
-    edges = np.concatenate([axis.edges for axis in axes])
     counts = [axis.edges.size for axis in axes]
     features = np.repeat(np.array([axis.feature for axis in axes], dtype=np.int64), counts)
     numbers = np.repeat(np.arange(len(axes), dtype=np.int64), counts)
     gaps = np.isnan(rows)
+    edges = np.concatenate([axis.edges for axis in axes])
     table = noise.cell_table(np.where(gaps, 0.0, rows)[:, features], edges, features, numbers, len(axes))
-    starts = np.cumsum([0, *(count + 1 for count in counts)])
-    for number, term in enumerate(moved):
-        cells = table[:, starts[number] : starts[number + 1]]
-        gone = np.flatnonzero(gaps[:, axes[number].feature])
-        if gone.size:
-            cells[gone] = 0.0
-            total[gone] += np.asarray(term.missing, dtype=np.float64)
-        total += cells @ term.scores
+    sides = iter(np.split(table, np.cumsum([count + 1 for count in counts])[:-1], axis=1))
+    for term in moved:
+        total += term.expect([next(sides) for _ in term.axes], gaps[:, list(term.features)])

@@ -24,6 +24,7 @@ from derand.certificates._problem import find_problems
 from derand.certificates._rule import NO_PROOF, Bounds, Engine, Rule
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
+from derand.threads import run_blocks
 from derand.threat import Threat
 
 Fight = Callable[[AdditiveEnsemble, IntArray, IntArray], IntArray]
@@ -55,20 +56,28 @@ class Tournament:
     model : AdditiveEnsemble
     expected : array of shape (n_rows, n_classes)
         Expected scores: who is tried first. Who wins does not depend on it.
+    n_threads : int
+        So many duels at the same time, each by one thread: each has tables of its own to make.
     """
 
     model: AdditiveEnsemble
     expected: FloatArray
+    n_threads: int = 1
 
     def meet(self, champions: IntArray, at: IntArray, fight: Fight) -> BoolArray:
         """Which rivals the champion of each of some rows beats, (n_rows, n_classes); true for the champion itself."""
         beats = np.ones((at.size, self.model.n_classes), dtype=bool)
-        for low, high in self.model.pairs:
+        pairs = self.model.pairs
+
+        def meet_pair(block: slice) -> None:
+            low, high = pairs[block.start]
             part = np.flatnonzero((champions == low) | (champions == high))
             if part.size:
                 is_high = champions[part] == high
-                rivals = np.where(is_high, low, high)
+                rivals = np.asarray(np.where(is_high, low, high), dtype=np.int64)
                 beats[part, rivals] = fight(find_duel(self.model, low, high), at[part], rivals) == is_high
+
+        run_blocks(meet_pair, len(pairs), 1, self.n_threads)
         return beats
 
     def find_winners(self, fight: Fight) -> IntArray:
@@ -104,11 +113,12 @@ def label_classes(
     model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine
 ) -> IntArray:
     """Label of each row of a model of several classes."""
-    tournament = Tournament(model, expect_classes(model, rows, noise))
+    tournament = Tournament(model, expect_classes(model, rows, noise), engine.n_threads)
+    alone = replace(engine, n_threads=1)
 
     def fight(duel: AdditiveEnsemble, at: IntArray, rivals: IntArray) -> IntArray:
         (problem,) = find_problems(duel)
-        return rule.find_labels(problem, rows[at], noise, engine)
+        return rule.find_labels(problem, rows[at], noise, alone)
 
     return _settle(tournament, tournament.find_winners(fight), rows, noise, rule, engine)
 
@@ -227,7 +237,8 @@ def bound_classes(
     The second proof of a vote is asked only of rivals that could decide: those whose first proof is below what is
     known of the others. The result is that of all proofs of all duels.
     """
-    tournament = Tournament(model, expect_classes(model, rows, noise))
+    tournament = Tournament(model, expect_classes(model, rows, noise), engine.n_threads)
+    engine = replace(engine, n_threads=1)
     ledger = _Ledger(len(threats), rows.shape[0], model.n_classes)
     first = replace(engine, proof="paper") if rule.counts_copies else engine
 
@@ -266,13 +277,18 @@ def _improve(tournament: Tournament, winners: IntArray, ledger: _Ledger, improve
         rows = np.flatnonzero(decides.any(axis=0))
         rivals = nearest[decides.argmax(axis=0)[rows], rows]
         at = at[rows]
-        _fight_pairs(tournament.model, winners[at], rivals, at, improve)
+        _fight_pairs(tournament, winners[at], rivals, at, improve)
         final[at, rivals] = True
 
 
-def _fight_pairs(model: AdditiveEnsemble, champions: IntArray, rivals: IntArray, at: IntArray, fight: Fight) -> None:
+def _fight_pairs(tournament: Tournament, champions: IntArray, rivals: IntArray, at: IntArray, fight: Fight) -> None:
     """One duel of each of some rows, those of the same two classes together."""
     low, high = np.minimum(champions, rivals), np.maximum(champions, rivals)
-    for pair in np.unique(np.stack([low, high], axis=1), axis=0):
-        part = np.flatnonzero((low == pair[0]) & (high == pair[1]))
-        fight(find_duel(model, int(pair[0]), int(pair[1])), at[part], rivals[part])
+    pairs = np.unique(np.stack([low, high], axis=1), axis=0).tolist()
+
+    def fight_pair(block: slice) -> None:
+        first, second = pairs[block.start]
+        part = np.flatnonzero((low == first) & (high == second))
+        fight(find_duel(tournament.model, first, second), at[part], rivals[part])
+
+    run_blocks(fight_pair, len(pairs), 1, tournament.n_threads)

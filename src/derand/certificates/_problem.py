@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import Lock, RLock
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -41,7 +41,7 @@ class Gap(NamedTuple):
     missing: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class PackedTerms:
     """The terms of a sum as the kernels see them: reduced scores, 0 at the lowest and without a common divisor.
 
@@ -80,6 +80,8 @@ class PackedTerms:
     kept: dict[Any, Any] = field(default_factory=dict, repr=False)
     shared: WeakValueDictionary[Any, Any] = field(default_factory=WeakValueDictionary, repr=False)
     """Worst cases of these terms, and tables that several of them share; see `_worst`."""
+    lock: Any = field(default_factory=RLock, repr=False)
+    """Of what is kept."""
 
     @property
     def n_terms(self) -> int:

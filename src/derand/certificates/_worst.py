@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from threading import RLock
 from typing import Any
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +61,8 @@ _FEW_TERMS = 8
 """Up to so many terms the box around a ball is asked, too."""
 _KEPT = 12
 """So many worst cases are kept per sum, with their tables."""
+_MOST_BYTES = 2**30
+"""Of the tables of all sums together."""
 
 
 class Tables:
@@ -69,6 +73,12 @@ class Tables:
         self._made: dict[Any, Any] = {}
         self._lock = RLock()
         self._counts = np.bincount(places.curves, minlength=curves.ranges.size)
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory that the tables take, about."""
+        made = [one for one in self._made.values() if isinstance(one, tuple)]
+        return sum(array.nbytes for one in [self.curves, *made] for array in one if isinstance(array, np.ndarray))
 
     def _make(self, key: Any, make: Callable[[], Any]) -> Any:
         with self._lock:
@@ -127,6 +137,11 @@ class SmoothedCase(WorstCase):
         total = float(tables.curves.ranges[places.curves].sum())
         self._error = (UNEVEN + EPSILON * (places.features.size + 16)) * total
         self._table_error = self._error + SUM_ERROR * total
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of its tables, which it may share."""
+        return self._tables.n_bytes
 
     def add_curves(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The sum of all functions at each row, and by how much it may be off."""
@@ -251,9 +266,6 @@ def _build_stairs(stretches: list[Stretch], units: FloatArray) -> Stairs:
     )
 
 
-_lock = RLock()
-
-
 def find_smoothed_case(
     terms: PackedTerms, noise: Noise, norm: float | None, units: FloatArray, label: int, cap: float = math.inf
 ) -> SmoothedCase | SmoothedGridCase:
@@ -320,9 +332,35 @@ def take_reach(reach: Reach | None, rows: IntArray) -> Reach | None:
 
 
 def _keep(terms: PackedTerms, key: Any, make: Callable[[], WorstCase]) -> Any:
-    with _lock:
-        if key not in terms.kept:
+    with terms.lock:
+        case = terms.kept.get(key)
+        if case is None:
             while len(terms.kept) >= _KEPT:
                 terms.kept.pop(next(iter(terms.kept)))
-            terms.kept[key] = make()
-        return terms.kept[key]
+            case = terms.kept[key] = make()
+            _shelve(terms, key)
+    return case
+
+
+_lock = RLock()
+_shelf: OrderedDict[tuple[int, Any], ref[PackedTerms]] = OrderedDict()
+"""Whose worst cases are kept, those that were made last at the end."""
+
+
+def _shelve(terms: PackedTerms, key: Any) -> None:
+    """Note that a worst case was made; the oldest ones go where all together take too much memory.
+
+    Models of several classes have many: two for each pair. What is still in use stays until it is not.
+    """
+    with _lock:
+        place = (id(terms), key)
+        _shelf[place] = ref(terms)
+        _shelf.move_to_end(place)
+        total = 0
+        for at, owner in reversed(list(_shelf.items())):
+            case = None if (known := owner()) is None else known.kept.get(at[1])
+            total += 0 if case is None else case.n_bytes
+            if case is None or (total > _MOST_BYTES and at != place):
+                del _shelf[at]
+                if known is not None:
+                    known.kept.pop(at[1], None)

@@ -18,6 +18,11 @@ DUAL, EXACT = range(2)
 class WorstCase(ABC):
     """How far rows can be moved before a sum of functions can fall to a threshold."""
 
+    @property
+    def n_bytes(self) -> int:
+        """Memory that its tables take, about; few where there are none."""
+        return 0
+
     @abstractmethod
     def find_radii(
         self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None

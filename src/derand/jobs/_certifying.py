@@ -176,10 +176,12 @@ def _write_record(model: PathLike, data: PathLike, output: PathLike, request: Re
 
 def _list_results(certificates: Certificates, first_row: int) -> dict[str, NDArray[Any]]:
     """What is written of a batch, by column."""
+    rivals = certificates.runner_up
     held = {"radius": certificates.radius} if certificates.verdict is None else {"verdict": certificates.verdict}
     return {
         "row": np.arange(first_row, first_row + len(certificates)),
         "label": certificates.label,
+        **({} if rivals is None or certificates.classes.size == 2 else {"runner_up": rivals}),
         "failure": certificates.failure,
         **held,
         "proof": certificates.proof,

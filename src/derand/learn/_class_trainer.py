@@ -44,7 +44,7 @@ _QUICK_REGULARIZATIONS = (1.0, 0.1, 0.01, 10.0)
 _QUICK_ROWS = 6_000  # of large tables, on which the penalty is chosen
 _QUICK_STEPS = Stage(0.0, 40, 1e-4)
 _IMPORTANCE_ROWS = 20_000
-_SUPPORT = 2**16  # whole scores between the lowest and the highest sum of a duel
+_SUPPORT = 2**13  # whole scores between the lowest and the highest sum of a duel: there are many laws to add up
 _LARGEST_SLOPE = 8.0
 _LEAST_SHARE = 1e-6
 

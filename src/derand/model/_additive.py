@@ -277,6 +277,11 @@ class AdditiveEnsemble(Model):
         return self.decision.offset if isinstance(self.decision, Value) else None
 
     @property
+    def offsets(self) -> tuple[int, ...]:
+        """What is added to the score of each of several classes; empty for any other decision."""
+        return self.decision.offsets if isinstance(self.decision, Argmax) else ()
+
+    @property
     def n_outputs(self) -> int:
         """How many sums its terms add to."""
         return 1 if self.decision is None else self.decision.n_outputs

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._arrays import FloatArray, IntArray
+from derand._arrays import BoolArray, FloatArray, IntArray
 from derand.model._terms import (
     TERMS,
     Axis,
@@ -100,6 +100,16 @@ class GridTerm(Term):
     def shape(self) -> tuple[int, ...]:
         """Cells of each axis, that of missing values included."""
         return tuple(part.size + 1 + gap for part, gap in zip(self.edges, self.missing, strict=True))
+
+    def expect(self, sides: Sequence[FloatArray], gaps: BoolArray) -> FloatArray:
+        """Expected scores of rows: those of the boxes by the products of their sides' probabilities."""
+        joint = np.ones((gaps.shape[0], 1))
+        for at, (side, takes) in enumerate(zip(sides, self.missing, strict=True)):
+            here = np.where(gaps[:, [at]], 0.0, side)
+            if takes:
+                here = np.concatenate([here, gaps[:, [at]]], axis=1)
+            joint = (joint[:, :, None] * here[:, None, :]).reshape(gaps.shape[0], -1)
+        return np.asarray(joint @ self.scores)
 
     @property
     def grid(self) -> IntArray:

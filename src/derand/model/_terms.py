@@ -8,13 +8,14 @@ one more class and its row in TERMS.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import FloatArray, Frozen, IntArray, freeze
+from derand._arrays import BoolArray, FloatArray, Frozen, IntArray, freeze
 
 MAX_SCORE = 2**53
 """Largest absolute score: beyond it a double no longer holds every integer."""
@@ -92,6 +93,18 @@ class Term(Frozen, ABC):
     @abstractmethod
     def score_range(self, unseen: bool = True) -> tuple[int, int]:
         """Lowest and highest score of any output that a change can reach; `unseen` admits codes of no category."""
+
+    @abstractmethod
+    def expect(self, sides: Sequence[FloatArray], gaps: BoolArray) -> FloatArray:
+        """Expected scores of rows, (n_rows, n_outputs), to nearest.
+
+        Parameters
+        ----------
+        sides : sequence of arrays of shape (n_rows, n_cells)
+            Probabilities of the cells of each axis, that of missing values left out.
+        gaps : array of booleans, shape (n_rows, n_axes)
+            Which numbers are missing.
+        """
 
     @abstractmethod
     def subtract(self, plus: int, minus: int) -> Term:
@@ -251,6 +264,11 @@ class StepFunction(Term):
         reachable = [int(self.scores.min()), int(self.scores.max()), *_list_scores(self.missing)]
         return min(reachable), max(reachable)
 
+    def expect(self, sides: Sequence[FloatArray], gaps: BoolArray) -> FloatArray:
+        """Expected scores of rows."""
+        missing = np.zeros(self.n_outputs) if self.missing is None else np.array(_list_scores(self.missing))
+        return np.where(gaps, missing, sides[0] @ self.scores)
+
     def subtract(self, plus: int, minus: int) -> StepFunction:
         """The difference of two outputs; edges at which it does not change are left out."""
         scores = self.scores[:, plus] - self.scores[:, minus]
@@ -346,6 +364,10 @@ class CategoryTable(Term):
         outside = [*_list_scores(self.other), *_list_scores(self.missing)] if unseen or not self.scores.size else []
         reachable = [*self.scores.ravel().tolist(), *outside]
         return min(reachable), max(reachable)
+
+    def expect(self, sides: Sequence[FloatArray], gaps: BoolArray) -> FloatArray:
+        """No noise acts on it."""
+        raise NotImplementedError("A category is not randomised.")
 
     def subtract(self, plus: int, minus: int) -> CategoryTable:
         """The difference of two outputs."""

@@ -3,10 +3,11 @@
     python scripts/audit_models.py [--rows 10] [--only WORD]
 
 The published models (where the shared folder is present) under both rules, a model of every trainer on scikit-learn's
-breast cancer under both rules and in every norm, and random models of growing size. For each of them `--rows` rows are
-audited, and five more times with a radius made 0.1 % larger: by the paper's proof every one of these must be found;
-where prices per distance prove a radius, 0.1 % more may still be true, and is then proven. Exit code 1 where a true
-claim is not proven, or where a forged one of the paper's proof is not found.
+breast cancer under both rules and in every norm, models of several classes on its other tables, and random models of
+growing size. For each of them `--rows` rows are audited, and five more times with a radius made 0.1 % larger: by the
+paper's proof every one of these must be found; where prices per distance prove a radius, 0.1 % more may still be true,
+and is then proven. Exit code 1 where a true claim is not proven, or where a forged one of the paper's proof is not
+found.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.linear_model import LogisticRegression
 
 from derand import AdditiveEnsemble, Audit, Gaussian, Noise, StepFunction, Threat, WeightedVote, audit, certify
 from derand.certificates import Certificates
 from derand.estimators import TRAINERS
-from derand.model import Model
+from derand.model import Argmax, Model
 from tests.certificates import test_golden as golden
 from tests.shared import shared_folder
 
@@ -98,6 +100,25 @@ def list_trained(count: int) -> Iterator[Case]:
         )
 
 
+def list_classes(count: int) -> Iterator[Case]:
+    """Models of three and ten classes: a logistic regression on columns in bins, whose weights are scores."""
+    for load in (load_iris, load_wine, load_digits):
+        X, y = load(return_X_y=True)
+        edges = [np.unique(np.quantile(values, (0.2, 0.4, 0.6, 0.8))) for values in X.T]
+        codes = [np.searchsorted(ends, values, side="right") for ends, values in zip(edges, X.T, strict=True)]
+        ones = np.hstack([np.eye(ends.size + 1)[code] for ends, code in zip(edges, codes, strict=True)])
+        fitted = LogisticRegression(C=0.3, max_iter=2000).fit(ones, y)
+        cells = np.split(np.rint(100 * fitted.coef_.T).astype(np.int64), np.cumsum([e.size + 1 for e in edges])[:-1])
+        terms = [StepFunction(at, *parts) for at, parts in enumerate(zip(edges, cells, strict=True))]
+        offsets = np.rint(100 * fitted.intercept_).astype(np.int64).tolist()
+        model = AdditiveEnsemble(terms, Argmax(offsets), n_features=X.shape[1])
+        rows, scale = X[np.random.default_rng(0).permutation(len(X))[:count]], X.std(axis=0)
+        noise = Gaussian(0.5, tuple(np.where(scale > 0, scale, 1.0).tolist()))
+        for norm in (1, 2, math.inf):
+            name = f"{load.__name__[5:]}, {len(offsets)} classes, l{norm}"
+            yield Case(name, model, rows, noise, Threat(norm=norm))
+
+
 def list_sizes(count: int) -> Iterator[Case]:
     """Random models of growing size."""
     rng = np.random.default_rng(0)
@@ -139,7 +160,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=10)
     parser.add_argument("--only", default="")
     chosen = parser.parse_args()
-    sources = [list_trained, list_sizes]
+    sources = [list_trained, list_classes, list_sizes]
     if (shared_folder("golden") / "models").exists():
         sources.insert(0, list_golden)
     print("| model | rule | rows | proven | seconds a row | slowest | forged by 0.1 % | found |")

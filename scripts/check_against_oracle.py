@@ -35,6 +35,7 @@ def describe(tally: Tally) -> str:
     """The figures as lines of text."""
     lines = [
         f"ensembles {tally.ensembles:,}, of which {tally.members:,} are members of {tally.votes:,} votes",
+        f"of three to five classes {tally.several:,}, whose labels meet rivals in {tally.duels:,} duels",
         f"rows {tally.rows:,}, claims of a radius {tally.n_claims:,}",
         f"failing masses {tally.masses:,}, witnesses {tally.witnesses:,}",
         f"changed rows tried {tally.attacks:,}, decided exactly {tally.decided_exactly:,}",

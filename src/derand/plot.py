@@ -298,7 +298,7 @@ def trade_off(
     constant : float or None
         What a model that always says the same gets, as a dashed line.
     balanced : bool
-        Whether accuracies are means of both classes, for the label of the axis.
+        Whether accuracies are means of all classes, for the label of the axis.
 
     Returns
     -------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from derand import (
     Uniform,
     WeightedVote,
 )
+from derand.model import Argmax
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,28 @@ def draw(seed: int) -> Drawn:
         rows = np.where(rng.random(rows.shape) < 0.2, np.nan, rows)
     rule = "mean" if noise is None or rng.random() < 0.5 else "vote"
     return Drawn(model, rows, noise, rule, draw_threat(rng, n_features, categorical, has_gaps))
+
+
+def draw_classes(seed: int) -> Drawn:
+    """The same with a model of three to five classes, which reads the same columns."""
+    drawn, rng = draw(seed), np.random.default_rng((seed, 1))
+    n_classes = int(rng.integers(3, 6))
+    base, terms = drawn.model.members[0], []
+
+    def draw_scores(*shape: int) -> np.ndarray:
+        return rng.integers(-9, 10, (*shape, n_classes)) * int(rng.choice([1, 1, 3, 1000]))
+
+    for one in base.terms:
+        missing = None if one.missing is None else tuple(draw_scores().tolist())
+        if one.axes:
+            edges = one.axes[0].edges
+            terms.append(StepFunction(one.features[0], edges, draw_scores(edges.size + 1), missing))
+        else:
+            other = tuple(draw_scores().tolist())
+            terms.append(CategoryTable(one.features[0], one.codes, draw_scores(one.codes.size), other, missing))
+    offsets = Argmax(rng.integers(-4, 5, n_classes).tolist())
+    model = AdditiveEnsemble(terms, offsets, base.n_features, score_error=float(rng.choice([0, 0, 0.5])))
+    return replace(drawn, model=model)
 
 
 def draw_threat(rng: np.random.Generator, n_features: int, categorical: set[int], has_gaps: bool) -> Threat:

@@ -20,7 +20,7 @@ def test_tuning_prints_figures_a_recommendation_and_a_command(data: Path, tmp_pa
     result = run("tune", data, "--target", "label", *options, "-o", picture)
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
-    for heading in ("Certified accuracy at radius", "Balanced (mean of both classes) at radius"):
+    for heading in ("Certified accuracy at radius", "Balanced (mean of all classes) at radius"):
         assert heading in lines
     assert sum("gaussian:0.125" in line for line in lines) >= 2
     (train,) = [line for line in lines if line.startswith("to train: derand train ")]

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from derand import CategoryTable, Certificates, Gaussian, Laplace, StepFunction, StumpClassifier, Uniform, certify
-from derand.estimators._base import INFINITE_RADIUS
+from derand.estimators._classifier import INFINITE_RADIUS
 
 
 def make_mixed(n_rows: int = 300, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:

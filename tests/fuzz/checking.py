@@ -1,14 +1,15 @@
 """Checks every claim about a case against exact arithmetic, and counts.
 
 A claim is a radius above 0 or a verdict. Its failing mass must be no less than the exact one, a radius that the paper's
-proof gives no larger than what follows from the exact mass, and no row that the threat allows may get another label.
+proof gives no larger than what follows from the exact mass, and no row that the threat allows may get another label. Of
+several classes this is asked of every duel of a label, and labels are those of exact laws.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from random import Random
@@ -16,7 +17,9 @@ from random import Random
 import numpy as np
 
 from derand import Certificates, Threat
+from derand.certificates import PROOFS
 from tests.fuzz.attacking import Attack
+from tests.fuzz.classes import list_labels, take_duel
 from tests.fuzz.drawing import Case, draw_case
 from tests.fuzz.exact import can_flip, expect_score, find_unit, is_allowed, measure_failure
 from tests.oracle import MP, Number, true_radius
@@ -35,6 +38,8 @@ class Tally:
     ensembles: int = 0
     members: int = 0
     votes: int = 0
+    several: int = 0
+    duels: int = 0
     rows: int = 0
     masses: int = 0
     witnesses: int = 0
@@ -59,24 +64,100 @@ class Tally:
 def check_case(case: Case, tally: Tally, random: Random) -> None:
     """Certify a case and check all that is claimed about its rows."""
     claimed = case.certify()
-    attack = Attack(case, random)
     tally.ensembles += len(case.model.members)
     if case.model.weights is not None:
         tally.members += len(case.model.members)
         tally.votes += 1
     tally.rows += len(case.rows)
+    find_faults = _check_two(case, claimed, tally, random)
+    if case.model.n_classes > 2:
+        tally.several += 1
+        find_faults = _check_several(case, claimed, tally, random)
+    for at, fault in find_faults:
+        tally.unsound.append(f"row {at}: {fault}\n{case!r}")
+
+
+def _check_two(case: Case, claimed: Certificates, tally: Tally, random: Random) -> Iterator[tuple[int, str]]:
+    """Faults of two classes, with the rows that they are about."""
+    attack = Attack(case, random)
     for at, row in enumerate(case.rows):
-        for fault in _find_faults(attack, claimed, at, row, tally):
-            tally.unsound.append(f"row {at}: {fault}\n{case!r}")
+        _count_claim(case, claimed, at, tally)
+        if claimed.flips is not None and claimed.flips[at]:
+            tally.witnesses += 1
+            assert claimed.witness is not None
+            yield from (
+                (at, fault) for fault in _check_witness(attack, row, claimed.witness[at], int(claimed.label[at]))
+            )
+        yield from ((at, fault) for fault in _find_faults(attack, claimed, at, row, tally))
 
 
-def check_many(count: int, seed: int, tally: Tally, *, most_faults: int = 20) -> Iterator[int]:
+def _check_several(case: Case, claimed: Certificates, tally: Tally, random: Random) -> Iterator[tuple[int, str]]:
+    """Faults of several classes: of labels, witnesses, and of the duels of each label with all of its rivals."""
+    assert claimed.runner_up is not None
+    attacks: dict[tuple[int, int], Attack] = {}
+    for at, row in enumerate(case.rows):
+        _count_claim(case, claimed, at, tally)
+        label, runner_up = int(claimed.label[at]), int(claimed.runner_up[at])
+        if not is_coarse(case) and label not in list_labels(case, row):
+            yield at, f"label {label} is none of {sorted(list_labels(case, row))}"
+        if runner_up == label or not 0 <= runner_up < case.model.n_classes:
+            yield at, f"the runner-up {runner_up} is no rival of {label}"
+        if claimed.flips is not None and claimed.flips[at]:
+            tally.witnesses += 1
+            assert claimed.witness is not None
+            yield from ((at, fault) for fault in _check_class_witness(case, row, claimed.witness[at], label))
+        for rival in (one for one in range(case.model.n_classes) if one != label):
+            pair = min(label, rival), max(label, rival)
+            if pair not in attacks:
+                attacks[pair] = Attack(take_duel(case, *pair), random)
+            tally.duels += 1
+            side = _take_side(claimed, at, rival)
+            yield from ((at, f"{fault}, against {rival}") for fault in _find_faults(attacks[pair], side, 0, row, tally))
+
+
+def _take_side(claimed: Certificates, at: int, rival: int) -> Certificates:
+    """What is claimed about a row as a claim about its duel with a rival; the proof is that of the runner-up alone."""
+    one = claimed[[at]]
+    assert one.runner_up is not None
+    proof = str(one.proof[0]) if one.runner_up[0] == rival else "none"
+    return replace(
+        one,
+        label=(one.label > rival).astype(np.int64),
+        classes=np.array([0, 1]),
+        runner_up=None,
+        _proof=np.array([PROOFS.index(proof)], dtype=np.uint8),
+    )
+
+
+def is_coarse(case: Case) -> bool:
+    """Whether scores are so fine that the labels of a vote are those of a coarser grid (docs/theory.md, section 8)."""
+    spans = [sum(term.score_range()[1] - term.score_range()[0] for term in one.terms) for one in case.model.members]
+    n_outputs = case.model.members[0].n_outputs
+    return case.rule == "vote" and max(spans) * min(n_outputs, 2) >= _COARSE
+
+
+def _count_claim(case: Case, claimed: Certificates, at: int, tally: Tally) -> None:
+    """Count what is claimed about a row, if anything."""
+    if claimed.radius[at] > 0:
+        tally.count_claim(
+            rule=case.rule,
+            noise="none" if case.noise is None else case.noise.name,
+            norm=str(case.norm),
+            proof=str(claimed.proof[at]),
+            threat=_list_fields(case),
+            classes=str(case.model.n_classes),
+        )
+
+
+def check_many(
+    count: int, seed: int, tally: Tally, *, most_faults: int = 20, draw: Callable[[Random], Case] = draw_case
+) -> Iterator[int]:
     """Check as many cases as it takes for that many ensembles; yields now and then how many are done."""
     number = 0
     while tally.ensembles < count and len(tally.unsound) < most_faults:
         random = Random(f"{seed}:{number}")  # every case by itself: a fault is reproduced without those before it
         before = len(tally.unsound)
-        check_case(draw_case(random), tally, random)
+        check_case(draw(random), tally, random)
         tally.unsound[before:] = [f"case {seed}:{number}, {fault}" for fault in tally.unsound[before:]]
         number += 1
         if number % 500 == 0:
@@ -86,10 +167,6 @@ def check_many(count: int, seed: int, tally: Tally, *, most_faults: int = 20) ->
 def _find_faults(attack: Attack, claimed: Certificates, at: int, row: np.ndarray, tally: Tally) -> Iterator[str]:
     case, radius, label = attack.case, float(claimed.radius[at]), int(claimed.label[at])
     single, proof = case.model.weights is None, str(claimed.proof[at])
-    if claimed.flips is not None and claimed.flips[at]:
-        tally.witnesses += 1
-        assert claimed.witness is not None
-        yield from _check_witness(attack, row, claimed.witness[at], label)
     noise = "none" if case.noise is None else case.noise.name
     rows, n_still = attack.list_rows(row, label, radius)
     margins = attack.find_margins(rows, label)
@@ -100,7 +177,6 @@ def _find_faults(attack: Attack, claimed: Certificates, at: int, row: np.ndarray
         yield from _check_worst(case, float(claimed.worst[at]), row, rows, margins, label)
     if not radius > 0:
         return
-    tally.count_claim(rule=case.rule, noise=noise, norm=str(case.norm), proof=proof, threat=_list_fields(case))
     tally.attacks += len(rows)
     distances = measure_distances(case, row, rows)
     flipped = margins < SUSPICIOUS if case.noise is not None else (margins <= 0 if label else margins < 0)
@@ -178,10 +254,16 @@ def _check_witness(attack: Attack, row: np.ndarray, witness: np.ndarray, label: 
         yield f"the witness {witness.tolist()} keeps the label {label}"
 
 
+def _check_class_witness(case: Case, row: np.ndarray, witness: np.ndarray, label: int) -> Iterator[str]:
+    if not is_allowed(case, row, witness, math.inf):
+        yield f"the witness {witness.tolist()} lies outside the limits"
+    elif list_labels(case, witness) == {label} and not _flips_as_computed(case, witness, label):
+        yield f"the witness {witness.tolist()} keeps the label {label}"
+
+
 def _flips_as_computed(case: Case, witness: np.ndarray, label: int) -> bool:
-    """Whether scores are so fine that labels are those of a coarser grid (docs/theory.md, section 8) and flip there."""
-    spans = [sum(term.score_range()[1] - term.score_range()[0] for term in one.terms) for one in case.model.members]
-    if case.rule != "vote" or max(spans) < _COARSE:
+    """Whether scores are so fine that labels are those of a coarser grid, and flip there."""
+    if not is_coarse(case):
         return False
     return int(replace(case, rows=witness[None, :], threat=Threat()).certify().label[0]) != label
 

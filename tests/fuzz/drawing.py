@@ -23,11 +23,12 @@ from derand import (
     WeightedVote,
     certify,
 )
-from derand.model import Model
+from derand.model import Argmax, Decision, Model
 from derand.noise import NOISES
 
 CODES = (0.0, 1.0, 2.0, 3.0)
 ODD_CODES = (99.0, -1.0, math.nan)  # never seen, and missing
+_CLASSES = (2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 4, 5)
 _SCALES = (1.0, 1.0, 1.0, 0.1, 3.0, 1e-3, 1e5)
 _UNITS = (1.0, 1.0, 0.1, 3.0, 1e-3, 1e4)
 
@@ -66,7 +67,7 @@ class Case:
     def __repr__(self) -> str:  # whole: whoever reads it must be able to build it again
         members = [
             f"AdditiveEnsemble([{', '.join(f'{type(term).__name__}(**{term.describe()})' for term in member.terms)}], "
-            f"{member.threshold}, {member.n_features}, score_error={member.score_error})"
+            f"{member.decision!r}, {member.n_features}, score_error={member.score_error})"
             for member in self.model.members
         ]
         weights = self.model.weights
@@ -84,8 +85,11 @@ class Column:
     scale: float
 
 
-def draw_case(random: Random) -> Case:
-    """A small model of one to four terms or a vote of such, a few rows, a noise or none, a threat, a rule."""
+def draw_case(random: Random, *, classes: tuple[int, ...] = _CLASSES) -> Case:
+    """A small model of one to four terms or a vote of such, a few rows, a noise or none, a threat, a rule.
+
+    `classes` are the numbers of classes to choose from; votes have two.
+    """
     n_steps = random.choice((1, 1, 2, 2, 3, 3, 4, 0))
     n_tables = random.choice((0, 0, 1, 1, 2)) if n_steps else random.choice((0, 1, 2))
     n_features = max(n_steps + n_tables + random.choice((0, 0, 0, 1)), 1)
@@ -93,14 +97,15 @@ def draw_case(random: Random) -> Case:
     order = random.sample(range(n_features), n_features)
     columns = [draw_column(random, noise, at, at in order[n_steps : n_steps + n_tables]) for at in range(n_features)]
     read = order[: n_steps + n_tables]
-    if random.random() < 0.12:
+    n_classes = random.choice(classes)
+    if n_classes == 2 and random.random() < 0.12:
         members = [
             draw_ensemble(random, columns, [at for at in read if random.random() < 0.8])
             for _ in range(random.choice((1, 2, 3)))
         ]
         model: Model = WeightedVote(members, draw_weights(random, len(members)))
     else:
-        model = draw_ensemble(random, columns, read)
+        model = draw_ensemble(random, columns, read, n_classes)
     rows = draw_rows(random, model, columns, random.choice((1, 1, 2, 3)))
     threat = draw_threat(random, model, rows, columns, noise)
     rule = "mean" if noise is None else random.choice(("vote", "vote", "mean"))
@@ -127,14 +132,22 @@ def draw_column(random: Random, noise: Noise | None, at: int, is_category: bool)
     return Column(is_category, random.choice((0.0, 0.0, 1.0, -3.5, 0.1, 1e6, -1e-3)), scale)
 
 
-def draw_ensemble(random: Random, columns: list[Column], read: list[int]) -> AdditiveEnsemble:
-    """A sum of one term for each column that it reads."""
+def draw_ensemble(random: Random, columns: list[Column], read: list[int], n_classes: int = 2) -> AdditiveEnsemble:
+    """A sum of one term for each column that it reads; of several classes a sum for each of them."""
     reach = random.choice((1, 2, 5, 5, 20, 1000)) if random.random() < 0.97 else 10**9  # the latter on a coarse grid
     factor = random.choice((1, 1, 1, 1, 7, 10**6)) if reach < 10**9 else 1
-    terms = [draw_term(random, at, columns[at], reach, factor) for at in read]
+    n_outputs = n_classes if n_classes > 2 else 1
+    terms = [draw_term(random, at, columns[at], reach, factor, n_outputs) for at in read]
+    decision = draw_threshold(random, terms) if n_outputs == 1 else draw_offsets(random, terms, n_classes)
+    error = random.choice((0.0, 0.0, 0.0, 0.0, 0.5, 1.0, 2.5)) * random.choice((1, 1, factor))
+    return AdditiveEnsemble(terms, decision, len(columns), score_error=error)
+
+
+def draw_threshold(random: Random, terms: list[StepFunction | CategoryTable]) -> int:
+    """A level among the sums that there are, mostly."""
     lows, highs = zip(*(term.score_range() for term in terms), strict=True) if terms else ((0,), (0,))
     lowest, highest = sum(lows), sum(highs)
-    threshold = random.choice(
+    return random.choice(
         (
             random.randint(lowest, highest),
             sum(int(random.choice(term.scores.ravel().tolist() or [0])) for term in terms),
@@ -142,11 +155,26 @@ def draw_ensemble(random: Random, columns: list[Column], read: list[int]) -> Add
             random.choice((lowest - 1, lowest, highest - 1, highest)),
         )
     )
-    error = random.choice((0.0, 0.0, 0.0, 0.0, 0.5, 1.0, 2.5)) * random.choice((1, 1, factor))
-    return AdditiveEnsemble(terms, threshold, len(columns), score_error=error)
 
 
-def draw_term(random: Random, at: int, column: Column, reach: int, factor: int) -> StepFunction | CategoryTable:
+def draw_offsets(random: Random, terms: list[StepFunction | CategoryTable], n_classes: int) -> Decision:
+    """None, such that all classes are alike in some cells, or any within the range of scores."""
+    cells = [random.choice([*term.scores.tolist(), [0] * n_classes]) for term in terms]
+    lows, highs = zip(*(term.score_range() for term in terms), strict=True) if terms else ((0,), (0,))
+    return Argmax(
+        random.choice(
+            (
+                [0] * n_classes,
+                [-sum(cell[at] for cell in cells) for at in range(n_classes)],
+                [random.randint(sum(lows) // 4, max(sum(highs) // 4, sum(lows) // 4)) for _ in range(n_classes)],
+            )
+        )
+    )
+
+
+def draw_term(
+    random: Random, at: int, column: Column, reach: int, factor: int, n_outputs: int = 1
+) -> StepFunction | CategoryTable:
     """A step function or a category table, perhaps with a cell for missing values."""
 
     def draw_scores(count: int) -> list[int]:
@@ -154,12 +182,27 @@ def draw_term(random: Random, at: int, column: Column, reach: int, factor: int) 
             return [factor * random.randint(-reach, reach)] * count  # constant
         return [factor * random.randint(-reach, reach) for _ in range(count)]
 
-    missing = draw_scores(1)[0] if random.random() < 0.35 else None
+    def draw_cells(count: int) -> Any:
+        """A score per cell, or one for each class: often the same for two of them, or in turn."""
+        if n_outputs == 1:
+            return draw_scores(count)
+        outputs = [draw_scores(count) for _ in range(n_outputs)]
+        if random.random() < 0.2:
+            outputs[random.randrange(n_outputs)] = random.choice(outputs)
+        elif random.random() < 0.2 and count:  # a circle: each class is ahead of the next one in most cells
+            first = draw_scores(n_outputs)
+            outputs = [[first[(cell - one) % n_outputs] for cell in range(count)] for one in range(n_outputs)]
+        return np.array(outputs, dtype=np.int64).T.reshape(count, n_outputs)
+
+    def draw_cell() -> Any:
+        return draw_scores(1)[0] if n_outputs == 1 else tuple(draw_cells(1)[0].tolist())
+
+    missing = draw_cell() if random.random() < 0.35 else None
     if column.is_category:
         categories = sorted(random.sample(CODES, random.randint(0, 3)))
-        return CategoryTable(at, categories, draw_scores(len(categories)), draw_scores(1)[0], missing)
+        return CategoryTable(at, categories, draw_cells(len(categories)), draw_cell(), missing)
     edges = draw_edges(random, column)
-    return StepFunction(at, edges, draw_scores(len(edges) + 1), missing)
+    return StepFunction(at, edges, draw_cells(len(edges) + 1), missing)
 
 
 def draw_edges(random: Random, column: Column) -> list[float]:

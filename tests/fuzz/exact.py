@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -107,28 +108,32 @@ def find_law(case: Case, member: AdditiveEnsemble, row: np.ndarray) -> dict[int,
     law: dict[int, Number] = {0: 1}
     for term in member.terms:
         grown: dict[int, Number] = {}
-        for (score, mass), (step, cell) in itertools.product(law.items(), _list_cells(case, term, row)):
+        for (score, mass), ((step,), cell) in itertools.product(law.items(), list_cells(case, term, row)):
             grown[score + step] = grown.get(score + step, 0) + mass * cell
         law = grown
     return law
 
 
-def _list_cells(case: Case, term: Term, row: np.ndarray) -> list[tuple[int, Number]]:
-    """Scores of a term at a row with their probabilities."""
-    scores = [int(score) for score in term.scores[:, 0]]
+def list_cells(case: Case, term: Term, row: np.ndarray) -> list[tuple[tuple[int, ...], Number]]:
+    """Scores of a term at a row, one per output, with their probabilities."""
+    scores = [tuple(cell) for cell in term.scores.tolist()]
     value = float(row[term.features[0]])
     if not term.axes:
         known = [score for code, score in zip(term.codes.tolist(), scores, strict=True) if code == value]
-        other = term.describe()["other"]
-        return [(known[0] if known else term.missing if math.isnan(value) and term.missing is not None else other, 1)]
+        other = term.missing if math.isnan(value) and term.missing is not None else term.describe()["other"]
+        return [(known[0] if known else _as_tuple(other), 1)]
     if math.isnan(value):
-        assert term.missing is not None
-        return [(term.missing, 1)]
+        return [(_as_tuple(term.missing), 1)]
     axis = term.axes[0]
     if case.noise is None or not axis.edges.size:
         return [(scores[sum(edge <= value for edge in axis.edges.tolist())], 1)]
     cells = cell_probabilities(case.noise, value, axis.edges.tolist(), axis.feature)
     return [(score, cell) for score, cell in zip(scores, cells, strict=True) if cell]
+
+
+def _as_tuple(score: Any) -> tuple[int, ...]:
+    assert score is not None
+    return tuple(map(int, score)) if isinstance(score, list | tuple) else (int(score),)
 
 
 def measure_failure(case: Case, member: AdditiveEnsemble, row: np.ndarray, label: int) -> Number:

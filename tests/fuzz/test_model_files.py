@@ -32,15 +32,16 @@ def classifier(path: Path) -> dict[str, Any]:
     return document
 
 
-def find_score(term: dict[str, Any], value: float) -> int:
-    """The score of one value by the fields of a term in a file, read plainly."""
-    scores = [score[0] if isinstance(score, list) else score for score in term["scores"]]
+def find_scores(term: dict[str, Any], value: float) -> list[int]:
+    """The scores of one value, one per output, by the fields of a term in a file, read plainly."""
     if math.isnan(value) and term.get("missing") is not None:
-        return int(term["missing"])
-    if "edges" in term:
-        return int(scores[sum(edge <= value for edge in term["edges"])])
-    known = [score for code, score in zip(term["categories"], scores, strict=True) if code == value]
-    return int(known[0] if known else term["other"])
+        found = term["missing"]
+    elif "edges" in term:
+        found = term["scores"][sum(edge <= value for edge in term["edges"])]
+    else:
+        known = [score for code, score in zip(term["categories"], term["scores"], strict=True) if code == value]
+        found = known[0] if known else term["other"]
+    return [int(score) for score in found] if isinstance(found, list | tuple) else [int(found)]
 
 
 def require_same_scores(model: Model) -> None:
@@ -52,8 +53,10 @@ def require_same_scores(model: Model) -> None:
         for _ in range(3):
             row = [random.choice((0.0, 1.0, 2.0, -3.5, 1e6)) for _ in range(member.n_features)]
             row = [v if at in refuses or random.random() < 0.8 else math.nan for at, v in enumerate(row)]
-            total = sum(find_score(term, row[term["feature"]]) for term in described)
-            assert member.score(np.reshape(row, (1, -1))).tolist() == [total]
+            totals = np.zeros(member.n_outputs, dtype=np.int64)
+            for term in described:
+                totals += find_scores(term, row[term["feature"]])
+            assert member.score(np.reshape(row, (1, -1))).ravel().tolist() == totals.tolist()
 
 
 @share(0.5)

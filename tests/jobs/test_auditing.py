@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from derand.jobs import AuditingSummary, audit_file, certify_file, train_file
+from derand import AdditiveEnsemble, StepFunction, load
+from derand.jobs import AuditingSummary, _auditing, _certifying, audit_file, certify_file, train_file
+from derand.model import Argmax
 from derand.storage import find_record, load_record
 from tests.jobs.tables import make_frame
 
@@ -150,3 +153,38 @@ def test_witnesses_do_not_take_the_place_of_the_record(model: Path, data: Path, 
     with pytest.raises(ValueError, match=r"cannot go to .*out\.csv\.json"):
         certify_file(model, data, out, changes={"norm": None, "limits": {"x": 0.2}}, witness=find_record(out))
     assert not out.exists()
+
+
+@pytest.mark.parametrize("labels", [["high", "low", "middle"], [10, 20, 30], [0.5, 1.0, 2.5]], ids=str)
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_several_classes(
+    labels: list[Any], suffix: str, model: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Labels are texts or numbers of more than two classes; one that loses a duel is found, and so is a radius."""
+    two = load(model)
+    (at,) = two.ensemble_.numerical_features
+    terms = [StepFunction(at, [-0.6, 0.5], [[0, 9, 4], [2, 2, 7], [8, 0, 4]])]
+    three = AdditiveEnsemble(terms, Argmax([0, 0, 0]), two.ensemble_.n_features)
+    classifier = type(two).from_parts(three, two.noise_, np.array(labels), two.encoding_, **two.get_params())
+    for module in (_certifying, _auditing):
+        monkeypatch.setattr(module, "load_classifier", lambda path: classifier)
+    out = tmp_path / f"out.{suffix}"
+    certify_file(model, data, out)
+    summary = audit_file(model, data, out, rows=25)
+    assert summary["passed"], summary["not_proven"]
+    table = pd.read_csv(out) if suffix == "csv" else pd.read_parquet(out)
+    assert set(table["label"]) == set(labels)
+    names = table["label"].tolist()
+    runner_up = [labels[(labels.index(name) + 1) % 3] for name in names]  # optional, and of any proof
+    forgeries = {
+        "label": table.assign(label=runner_up),
+        "radius": table.assign(radius=table["radius"] * 1.01, runner_up=runner_up),
+    }
+    for claim, forged in forgeries.items():
+        forged.to_csv(out, index=False) if suffix == "csv" else forged.to_parquet(out)
+        found = audit_file(model, data, out, rows=25)
+        assert {told["claim"] for told in found["not_proven"]} == {claim}
+    table.assign(runner_up="nobody").to_csv(tmp_path / "out.csv", index=False)
+    if suffix == "csv":
+        with pytest.raises(ValueError, match=r"`runner_up` of .* must be a class of the model"):
+            audit_file(model, data, out)

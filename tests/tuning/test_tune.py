@@ -179,7 +179,7 @@ ERRORS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
         ValueError,
         r"at most \d+, the number of rows of the class 'b', got 100",
     ),
-    "one class": ({"y": ["a"] * 120}, ValueError, "`y` must hold two classes, got 1"),
+    "one class": ({"y": ["a"] * 120}, ValueError, "`y` must hold two classes at least, got 1"),
     "few labels": ({"y": Y[:50]}, ValueError, "inconsistent numbers of samples"),
     "a tolerance of all": ({"tolerance": 1.0}, ValueError, "`tolerance` must be a share of rows"),
     "norm and threat": ({"norm": 2, "threat": Threat()}, ValueError, "Give `norm` or `threat`, got both"),

@@ -17,12 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from derand._arrays import FloatArray, Frozen, IntArray, freeze
 from derand.auditing._allowed import is_allowed
+from derand.auditing._answers import Sums
 from derand.auditing._balls import require_flint
-from derand.auditing._claim import Claim
 from derand.auditing._machine import MachineCheck, check_machine, find_failed
-from derand.auditing._proofs import RowProof, prove_vote, share_codes, weigh_labels
 from derand.certificates import Certificates
-from derand.model import AdditiveEnsemble, Model, as_model
+from derand.model import Model, as_model
 
 PROVEN, NOT_PROVEN = "proven", "not proven"
 _HALVINGS = 12
@@ -100,6 +99,9 @@ def audit(
     every comparison holds for all numbers that a ball stands for. It takes milliseconds a row for small models, and up
     to seconds for large ones. Needs python-flint (`derand[audit]`).
 
+    Of several classes a label is proven against every rival, each by whatever proves it. `runner_up` is no claim: it
+    says whose duel the certificate's `proof` is about, and against this rival that proof must do.
+
     Parameters
     ----------
     model : AdditiveEnsemble or WeightedVote
@@ -145,9 +147,9 @@ def audit_rows(
     require_flint()
     machine = tuple(check_machine())
     found: list[tuple[str, float, float]] = []
-    shared: _Shared = {member: {} for member in model.members}
+    sums = Sums(model, certificates.noise, certificates.rule, certificates.threat)
     for at in range(len(certificates)):
-        found.append(_audit_row(model, rows[at], certificates, at, shared))
+        found.append(_audit_row(model, sums, rows[at], certificates, at))
         advance(1)
     claims = [claim for claim, _, _ in found]
     return Audit(
@@ -186,16 +188,12 @@ def choose_rows(n_rows: int, wanted: int | None, random_state: int) -> IntArray:
     return np.sort(np.random.default_rng(random_state).choice(n_rows, size=int(wanted), replace=False))
 
 
-_Shared = dict[AdditiveEnsemble, dict[Any, Any]]
-"""What proofs of one row leave for those of the next."""
-
-
 def _audit_row(
-    model: Model, row: FloatArray, certificates: Certificates, at: int, shared: _Shared
+    model: Model, sums: Sums, row: FloatArray, certificates: Certificates, at: int
 ) -> tuple[str, float, float]:
     """Which claim about a row is not proven, if any; a radius that is; and what it took."""
     start = time.perf_counter()
-    claims = _RowClaims(model, row, certificates, at, shared)
+    claims = _RowClaims(model, sums, row, certificates, at)
     failed = claims.find_failed()
     radius = claims.radius if failed != "radius" else claims.find_radius()
     return failed, radius, time.perf_counter() - start
@@ -204,29 +202,25 @@ def _audit_row(
 class _RowClaims:
     """What a certificate claims about one row, to be proven."""
 
-    def __init__(self, model: Model, row: FloatArray, certificates: Certificates, at: int, shared: _Shared) -> None:
-        self._model, self._certificates, self._at, self._shared = model, certificates, at, shared
+    def __init__(self, model: Model, sums: Sums, row: FloatArray, certificates: Certificates, at: int) -> None:
+        self._model, self._sums, self._certificates, self._at = model, sums, certificates, at
         self._row = row
         self.radius = float(certificates.radius[at])
-        codes = np.flatnonzero(certificates.classes == certificates.label[at])
-        self._label = int(codes[0]) if codes.size else -1
-        self._proofs = self._prove(row)
+        self._label = self._find_code(certificates.label)
+        self._runner_up = None if certificates.runner_up is None else self._find_code(certificates.runner_up)
+        self._answer = sums.read(row)
 
-    def _prove(self, row: FloatArray) -> dict[AdditiveEnsemble, RowProof]:
-        one = self._certificates
-        asked = (row, one.noise, one.rule, share_codes(one.threat, self._model))
-        proofs = {}
-        for member in self._model.members:
-            (contrast,) = member.contrasts()
-            proofs[member] = RowProof(Claim(contrast, *asked, self._shared[member]))
-        return proofs
+    def _find_code(self, labels: NDArray[Any]) -> int:
+        """The number of the class that the row has among some labels; -1 where the model has none of that name."""
+        codes = np.flatnonzero(self._certificates.classes == labels[self._at])
+        return int(codes[0]) if codes.size and codes[0] < self._model.n_classes else -1
 
     def find_failed(self) -> str:
         """The first claim that is not proven; empty where all are."""
         if self._label < 0:
             return "label"
         holds = self.radius > 0 and self.holds(self.radius)  # which proves the label, too
-        if not holds and not self._is_label(self._label, self._proofs):
+        if not holds and not self._answer.is_label(self._label):
             return "label"
         if not self._holds_failure():
             return "failure"
@@ -236,12 +230,8 @@ class _RowClaims:
 
     def holds(self, radius: float) -> bool:
         """Whether the label is proven to hold within a radius, by the proof that the certificate names."""
-        proof = None if self._model.weights is not None else str(self._certificates.proof[self._at])
-
-        def prove(member: AdditiveEnsemble, label: int) -> bool:
-            return self._proofs[member].holds(label, radius, proof)
-
-        return prove_vote(self._model, prove, self._label)
+        proof = str(self._certificates.proof[self._at])
+        return self._answer.holds(self._label, radius, proof, self._runner_up)
 
     def find_radius(self) -> float:
         """The largest radius that is proven, to four digits or so; 0 where none is."""
@@ -255,18 +245,14 @@ class _RowClaims:
             low, high = (middle, high) if self.holds(middle) else (low, middle)
         return low
 
-    def _is_label(self, label: int, proofs: dict[AdditiveEnsemble, RowProof]) -> bool:
-        return weigh_labels(self._model, lambda member, own: proofs[member].is_label(own), label)
-
     def _holds_failure(self) -> bool:
         """Whether the failing mass is no larger than claimed; votes of ensembles and the rule "mean" claim none."""
         failure = float(self._certificates.failure[self._at])
         if math.isnan(failure) or failure >= 1:
             return True
-        if self._model.weights is not None or self._certificates.rule == "mean":
+        if self._certificates.rule == "mean":
             return False  # there is none to be proven
-        (proof,) = self._proofs.values()
-        return proof.proves_failure(self._label, failure)
+        return self._answer.proves_failure(self._label, failure)
 
     def _holds_witness(self) -> bool:
         """Whether a change that is said to flip the label does so, within the limits."""
@@ -278,4 +264,4 @@ class _RowClaims:
         changed = np.asarray(one.witness[self._at], dtype=np.float64)
         if not is_allowed(one.threat, self._model, self._row, changed):
             return False
-        return self._is_label(1 - self._label, self._prove(changed))
+        return self._sums.read(changed).is_other(self._label)

@@ -36,6 +36,11 @@ class MassProof:
         """Whether the failing mass is proven to be at most this."""
         return self._try_bits(label, lambda mass: bool(mass <= as_ball(failure)))
 
+    def find_failure(self, label: int) -> float:
+        """An upper bound of the failing mass, some 1e-16 above it."""
+        with use_bits(_BITS[1] + 64):
+            return float(self._bound(label, True, _BITS[1]))
+
     def holds(self, label: int, radius: float) -> bool:
         """Whether it proves the radius, in the threat's norm and units."""
         if self._can_never_fail(label):

@@ -46,6 +46,21 @@ class RowProof:
         """Whether the failing mass of a vote is proven to be at most this."""
         return self._mass.proves_failure(label, failure)
 
+    @property
+    def band(self) -> float:
+        """By how much a mass near 1/2 that the program computes may exceed the true one."""
+        return self._claim.band
+
+    def find_share(self) -> float:
+        """With which share of noisy copies class 1 wins, as the program counts: 1/2 where that is not sure.
+
+        What the model may differ from the one that is meant counts against the winner.
+        """
+        still = MassProof(replace(self._claim, threat=Threat(norm=2).resolve(self._claim.noise)))
+        if self.is_label(1):
+            return 1 - min(still.find_failure(1), 0.5)
+        return min(still.find_failure(0), 0.5)
+
 
 def prove_vote(model: Model, prove: Callable[[AdditiveEnsemble, int], bool], label: int) -> bool:
     """Whether the members that are proven to vote for a label outweigh all others, in exact fractions."""

@@ -2,11 +2,11 @@
 
 Owns `certify` (label, failure mass and radius of each row) and `distribution` (the exact law of the score). A row's
 way: `_run` checks the input, `_problem` turns each member of the model into arrays, a rule of RULES bounds it
-(`_by_vote`, `_by_mean`), `_votes` combines the members of a vote, `_results` holds what comes out. Rules ask `_worst`
-how far a row can be moved before its expected score can fall to a threshold; `_curves` draws the terms under noise for
-it, `_deduction` leads from the mean to the vote, `_gaps` places missing numbers where nothing moves them. `_attack`
-searches from the other side, for changes that do flip a label, and `_flips` holds what it finds. Must not know
-training, true labels or files.
+(`_by_vote`, `_by_mean`), `_duels` lets several classes meet two by two, `_votes` combines the members of a vote,
+`_results` holds what comes out. Rules ask `_worst` how far a row can be moved before its expected score can fall to a
+threshold; `_curves` draws the terms under noise for it, `_deduction` leads from the mean to the vote, `_gaps` places
+missing numbers where nothing moves them. `_attack` searches from the other side, for changes that do flip a label, and
+`_flips` holds what it finds. Must not know training, true labels or files.
 """
 
 from derand.certificates._attack import attack
@@ -14,7 +14,7 @@ from derand.certificates._deduction import CONSTANT as DEDUCTION
 from derand.certificates._explain import Change, Explanation, explain
 from derand.certificates._flips import Attacks, UnsoundError
 from derand.certificates._gaps import fill_gaps
-from derand.certificates._labels import find_labels, measure_margins, place_scores
+from derand.certificates._labels import expect_margins, find_labels, measure_margins, place_scores, weigh_votes
 from derand.certificates._problem import PackedTerms, Problem, pack_terms
 from derand.certificates._results import Certificates, Distribution
 from derand.certificates._rule import PROOFS, Bounds, Engine, Rule
@@ -47,6 +47,7 @@ __all__ = [
     "certify_checked",
     "check_request",
     "distribution",
+    "expect_margins",
     "explain",
     "fill_gaps",
     "find_labels",
@@ -55,4 +56,5 @@ __all__ = [
     "pack_terms",
     "place_scores",
     "vote_share",
+    "weigh_votes",
 ]

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from derand._arrays import BoolArray, FloatArray, IntArray
 from derand.certificates._attack_ground import Ground
 from derand.certificates._attack_search import Search, confirm
+from derand.certificates._duels import find_duel
 from derand.certificates._flips import Attacks
 from derand.certificates._labels import find_labels
 from derand.certificates._run import check_request, read_rows
@@ -142,6 +143,8 @@ def _attack_rows(
     n_jobs: int | None,
 ) -> Attacks:
     labels = find_labels(model, rows, noise, rule=rule, n_jobs=n_jobs)
+    if model.n_classes > 2:
+        return _attack_duels(model, rows, labels, noise, rule, threat, seed, others, n_jobs)
     if others is None:
         ends, end_labels = rows, labels
     else:
@@ -159,10 +162,50 @@ def _attack_rows(
     size = int(np.clip(_BLOCK_NUMBERS // (_PLACES * max(model.n_cells, 1)), 1, _BLOCK_ROWS))
     run_blocks(attack_block, len(rows), size, count_threads(n_jobs))
     found = np.isfinite(distance)
-    codes = list(model.categorical_features)
-    n_categories = (~_are_same(changed[:, codes], rows[:, codes])).sum(axis=1)
+    n_categories = _count_changed(model, changed, rows)
     flipped = np.where(found, 1 - labels, labels)
     return Attacks(found, distance, changed, labels, flipped, n_categories, threat, rule=rule, noise=noise)
+
+
+def _attack_duels(
+    model: Model,
+    rows: FloatArray,
+    labels: IntArray,
+    noise: Noise | None,
+    rule: str,
+    threat: Threat,
+    seed: int,
+    others: FloatArray | None,
+    n_jobs: int | None,
+) -> Attacks:
+    """Of several classes: the nearest flip of a duel with any rival that flips the label as well."""
+    (ensemble,) = model.members
+    changed, distance, flipped = rows.copy(), np.full(len(rows), np.inf), labels.copy()
+    for low, high in ensemble.pairs:
+        at = np.flatnonzero((labels == low) | (labels == high))
+        if not at.size:
+            continue
+        ends = rows if others is None else others
+        found = _attack_rows(find_duel(ensemble, low, high), rows[at], noise, rule, threat, seed, ends, n_jobs)
+        nearer = np.flatnonzero(found.found & (found.distance < distance[at]))
+        if nearer.size:
+            after = find_labels(model, found.rows[nearer], noise, rule=rule, n_jobs=n_jobs)
+            flips = after != labels[at[nearer]]
+            nearer = nearer[flips]
+            changed[at[nearer]], distance[at[nearer]] = found.rows[nearer], found.distance[nearer]
+            flipped[at[nearer]] = after[flips]
+    n_categories = _count_changed(model, changed, rows)
+    classes = np.arange(model.n_classes)
+    is_found = np.isfinite(distance)
+    return Attacks(
+        is_found, distance, changed, labels, flipped, n_categories, threat, classes=classes, rule=rule, noise=noise
+    )
+
+
+def _count_changed(model: Model, changed: FloatArray, rows: FloatArray) -> IntArray:
+    """How many categories of each row are others."""
+    codes = list(model.categorical_features)
+    return np.asarray((~_are_same(changed[:, codes], rows[:, codes])).sum(axis=1))
 
 
 def _are_same(first: FloatArray, second: FloatArray) -> BoolArray:

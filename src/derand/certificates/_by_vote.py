@@ -49,6 +49,8 @@ class ByVote(Rule):
     case of its expected score.
     """
 
+    counts_copies = True
+
     def check(self, noise: Noise | None, threat: Threat, proof: str) -> None:
         """Refuse a vote without noise, and norms without a worst case."""
         if noise is None:

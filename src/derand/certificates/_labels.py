@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.certificates._by_mean import expect_scores, sketch_scores
+from derand.certificates._classes import expect_classes
+from derand.certificates._duels import label_classes, weigh_classes
 from derand.certificates._problem import find_problems
 from derand.certificates._rule import Engine
 from derand.certificates._rules import find_rule
@@ -22,9 +24,12 @@ from derand.threads import count_threads
 def find_labels(
     model: Model, rows: NDArray[Any], noise: Noise | None, *, rule: str = "vote", n_jobs: int | None = None
 ) -> IntArray:
-    """Label of each row by a rule, 0 or 1, that of `certify`, for rows that were checked already."""
+    """Label of each row by a rule, 0, 1, ..., that of `certify`, for rows that were checked already."""
     found = find_rule(rule)
     engine = Engine(load_backend(None, rows.shape[0] * model.n_cells), count_threads(n_jobs))
+    if model.n_classes > 2:
+        (ensemble,) = model.members
+        return label_classes(ensemble, rows, noise, found, engine)
     labels = [
         found.find_labels(problem, rows, noise, engine) for member in model.members for problem in find_problems(member)
     ]
@@ -53,6 +58,42 @@ def measure_margins(model: AdditiveEnsemble, rows: FloatArray, noise: Noise | No
     score = sketch_scores(problem.terms, rows, noise) + problem.terms.fixed_scores(rows)
     margin = (score - problem.threshold) / model.levels
     return np.where(is_one, np.maximum(margin, TINY), np.minimum(margin, 0.0))
+
+
+def expect_margins(model: AdditiveEnsemble, rows: FloatArray, noise: Noise | None) -> FloatArray:
+    """Expected score of each of several classes, divided by the levels: the label by the mean has the largest.
+
+    Parameters
+    ----------
+    model : AdditiveEnsemble
+        With the decision Argmax.
+    rows : array of shape (n_rows, n_features)
+        Checked already.
+    noise : Noise or None
+        None for the scores themselves.
+
+    Returns
+    -------
+    array of shape (n_rows, n_classes)
+    """
+    return expect_classes(model, rows, noise) / model.levels
+
+
+def weigh_votes(model: AdditiveEnsemble, rows: FloatArray, noise: Noise, n_jobs: int | None = None) -> FloatArray:
+    """Logarithm of the odds with which each of several classes wins its worst duel: the label has the largest.
+
+    Parameters
+    ----------
+    model, rows, noise
+        As for `expect_margins`.
+    n_jobs : int or None
+
+    Returns
+    -------
+    array of shape (n_rows, n_classes)
+    """
+    engine = Engine(load_backend(None, rows.shape[0] * model.n_cells), count_threads(n_jobs))
+    return weigh_classes(model, rows, noise, find_rule("vote"), engine)
 
 
 def place_scores(model: Model, rows: FloatArray, noise: Noise | None) -> FloatArray:

@@ -15,7 +15,7 @@ from derand.noise import Noise
 from derand.threat import Threat
 
 _ARRAYS = ("label", "failure", "log_failure", "radius")
-_OF_BOXES = ("flips", "witness", "worst")
+_OPTIONAL = ("runner_up", "flips", "witness", "worst")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +28,8 @@ class Certificates(Frozen):
         Label by the rule, one of `classes`.
     failure : array of shape (n_rows,)
         Upper bound of the probability that a noisy copy of the row, after the worst categorical change, gets another
-        label; NaN for a weighted vote and under the rule "mean", which have none.
+        label; NaN for a weighted vote and under the rule "mean", which have none. Of several classes that of its
+        worst duel.
     log_failure : array of shape (n_rows,)
         Natural logarithm of `failure`.
     radius : array of shape (n_rows,)
@@ -59,6 +60,8 @@ class Certificates(Frozen):
         limits can reach, in grid units; a bound, exact without noise. None for a vote of ensembles.
     verdict : array of shape (n_rows,) or None
         There, too: "holds" (proven), "flips" (with a witness) or "undecided".
+    runner_up : array of shape (n_rows,) or None
+        The class that decides the radius: of all rivals the one that a change reaches first. Of two classes the other.
     path : array of shape (n_rows,) or None
         How each failure mass was computed: "law", "tilted" or "inverted" (kernels/README.md); None for a vote of
         ensembles, whose members each have their own.
@@ -77,13 +80,14 @@ class Certificates(Frozen):
     flips: BoolArray | None = None
     witness: FloatArray | None = None
     worst: FloatArray | None = None
+    runner_up: NDArray[Any] | None = None
     _proof: NDArray[np.uint8] | None = field(default=None, repr=False)
     _path: NDArray[np.uint8] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.threat.norm == "auto":
             raise ValueError("`threat` of Certificates must name its norm, got 'auto': use `Threat.resolve(noise)`.")
-        for name in (*_ARRAYS, "classes", *(name for name in _OF_BOXES if getattr(self, name) is not None)):
+        for name in (*_ARRAYS, "classes", *(name for name in _OPTIONAL if getattr(self, name) is not None)):
             object.__setattr__(self, name, freeze(np.asarray(getattr(self, name)).view()))
 
     @property
@@ -120,7 +124,7 @@ class Certificates(Frozen):
     def __getitem__(self, rows: Any) -> Certificates:
         at = np.atleast_1d(np.arange(len(self))[rows])
         arrays = {name: getattr(self, name)[at] for name in _ARRAYS}
-        for name in ("_proof", "_path", *_OF_BOXES):
+        for name in ("_proof", "_path", *_OPTIONAL):
             arrays[name] = None if getattr(self, name) is None else getattr(self, name)[at]
         return replace(self, **arrays)
 
@@ -133,13 +137,19 @@ class Certificates(Frozen):
 
     def with_classes(self, classes: NDArray[Any]) -> Certificates:
         """The same with labels of these classes in the place of 0, 1, ..."""
-        return replace(self, label=classes[self.label], classes=classes)
+        runner_up = None if self.runner_up is None else classes[self.runner_up]
+        return replace(self, label=classes[self.label], runner_up=runner_up, classes=classes)
 
     def to_pandas(self) -> Any:
-        """A pandas frame with the columns label, failure, log_failure, radius, proof and, if there is one, verdict."""
+        """A pandas frame with the columns label, failure, log_failure, radius and proof.
+
+        For more than two classes also runner_up, and verdict where there is one.
+        """
         import pandas as pd
 
         columns = {name: getattr(self, name) for name in _ARRAYS} | {"proof": self.proof}
+        if self.classes.size > 2:
+            columns["runner_up"] = self.runner_up
         return pd.DataFrame(columns if self.verdict is None else columns | {"verdict": self.verdict})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,13 @@ class Bounds:
 
     Attributes
     ----------
-    label : 0 or 1
+    label : 0 or 1; of several classes the number of one
     log_failure : upper bound of the logarithm of the failure mass; NaN where the rule has none
     radius : lower bound of the radius; 0 where nothing is proven
     proof : place in `PROOFS`: what proves the radius
     path : place in `derand.kernels.PATHS`, or None
     worst : the worst score within limits, where these alone say what may change and the rule has one; else None
+    runner_up : of several classes the rival that decides; None for two
     """
 
     label: IntArray
@@ -42,6 +43,7 @@ class Bounds:
     proof: NDArray[np.uint8]
     path: NDArray[np.uint8] | None = None
     worst: FloatArray | None = None
+    runner_up: IntArray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +57,9 @@ class Engine:
 
 class Rule(ABC):
     """How a label is found under noise, and what is proven about it."""
+
+    counts_copies: ClassVar[bool] = False
+    """Whether labels go by shares of noisy copies, of which the paper's proof knows."""
 
     @abstractmethod
     def check(self, noise: Noise | None, threat: Threat, proof: str) -> None:

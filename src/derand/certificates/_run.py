@@ -13,6 +13,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from derand.certificates._duels import bound_classes
 from derand.certificates._gaps import bound_apart, fill_gaps
 from derand.certificates._problem import MAX_SUPPORT, find_problems, pack_terms
 from derand.certificates._results import Certificates, Distribution
@@ -162,14 +163,16 @@ def certify_checked(
     asked = [_name_codes(one, model) for one in threats]
 
     def bound_member(member: AdditiveEnsemble) -> list[Bounds]:
-        (problem,) = find_problems(member)  # one contrast each, for now
+        if member.n_classes > 2:
+            return bound_classes(member, rows, noise, found, asked, engine)
+        (problem,) = find_problems(member)
         return bound_apart(problem.terms, rows, lambda part: found.bound(problem, part, noise, asked, engine))
 
     by_member = [bound_member(member) for member in model.members]
     results = []
     for one, bounds in zip(threats, zip(*by_member, strict=True), strict=True):
         whole = bounds[0] if model.weights is None else combine_members(bounds, model.weights)
-        named = _name_bounds(whole, one, rule, noise)
+        named = _name_bounds(whole, one, rule, noise, model.n_classes)
         results.append(named if one.norm is not None else _add_witnesses(named, model, rows))
     return results
 
@@ -209,7 +212,7 @@ def check_request(rule: str, proof: str, noise: Noise | None, threats: Sequence[
     return found, resolved
 
 
-def _name_bounds(bounds: Bounds, threat: Threat, rule: str, noise: Noise | None) -> Certificates:
+def _name_bounds(bounds: Bounds, threat: Threat, rule: str, noise: Noise | None, n_classes: int) -> Certificates:
     return Certificates(
         bounds.label,
         exp_upward(bounds.log_failure),
@@ -219,6 +222,8 @@ def _name_bounds(bounds: Bounds, threat: Threat, rule: str, noise: Noise | None)
         rule=rule,
         noise=noise,
         worst=bounds.worst,
+        runner_up=1 - bounds.label if bounds.runner_up is None else bounds.runner_up,
+        classes=np.arange(n_classes),
         _proof=bounds.proof,
         _path=bounds.path,
     )

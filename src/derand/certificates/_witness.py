@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from derand._arrays import BoolArray, FloatArray, IntArray
+from derand.certificates._duels import find_duel
 from derand.certificates._labels import find_labels
 from derand.model import AdditiveEnsemble, Axis, Model, Term
 from derand.noise import Noise
@@ -34,7 +35,7 @@ def find_witnesses(
     threat : Threat
         Resolved; a ball is not looked at.
     labels : array of shape (n_rows,)
-        0 or 1.
+        0, 1, ...
 
     Returns
     -------
@@ -42,6 +43,8 @@ def find_witnesses(
     witnesses : array of shape (n_rows, n_features)
         Rows that do not flip are as they were.
     """
+    if model.n_classes > 2:
+        return _find_in_duels(model, rows, noise, rule, threat, labels)
     low, high = threat.find_box(rows, model.numerical_features)
     signs = np.where(labels == 1, 1.0, -1.0)  # what is worst is lowest, after this
     may_miss = set(model.missing_features) - set(threat.frozen)
@@ -52,6 +55,24 @@ def find_witnesses(
         change_missing(moved, noise, changing, threat, signs)
         found = ~flips & (find_labels(model, moved, noise, rule=rule) != labels)
         witnesses[found], flips = moved[found], flips | found
+    return flips, witnesses
+
+
+def _find_in_duels(
+    model: Model, rows: FloatArray, noise: Noise | None, rule: str, threat: Threat, labels: IntArray
+) -> tuple[BoolArray, FloatArray]:
+    """Of several classes: what flips a duel, where it flips the label as well."""
+    (ensemble,) = model.members
+    flips, witnesses = np.zeros(rows.shape[0], dtype=bool), np.array(rows, dtype=np.float64)
+    for low, high in ensemble.pairs:
+        at = np.flatnonzero(~flips & ((labels == low) | (labels == high)))
+        if not at.size:
+            continue
+        sides = (labels[at] == high).astype(np.int64)
+        moved, changed = find_witnesses(find_duel(ensemble, low, high), rows[at], noise, rule, threat, sides)
+        at, changed = at[moved], changed[moved]
+        found = find_labels(model, changed, noise, rule=rule) != labels[at] if at.size else np.empty(0, dtype=bool)
+        flips[at[found]], witnesses[at[found]] = True, changed[found]
     return flips, witnesses
 
 

@@ -31,7 +31,7 @@ NORMS = ("1", "2", "inf")
 @add_command
 def train(
     data: Annotated[Path, typer.Argument(help="Table to learn from, CSV or Parquet.", show_default=False)],
-    target: Annotated[str, typer.Option(help="Column with the labels, of two kinds.", show_default=False)],
+    target: Annotated[str, typer.Option(help="Column with the labels.", show_default=False)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model (JSON).", show_default=False)],
     model: Annotated[
         str | None,
@@ -87,7 +87,7 @@ def train(
         ),
     ] = None,
     class_weight: Annotated[
-        str | None, typer.Option(help='"balanced" gives both classes the same weight.', show_default=False)
+        str | None, typer.Option(help='"balanced" gives all classes the same weight.', show_default=False)
     ] = None,
     rule: Annotated[
         str | None,

@@ -32,7 +32,7 @@ NORMS = ("0", "1", "2", "inf")
 @add_command
 def tune(
     data: Annotated[Path, typer.Argument(help="Table to learn from, CSV or Parquet.", show_default=False)],
-    target: Annotated[str, typer.Option(help="Column with the labels, of two kinds.", show_default=False)],
+    target: Annotated[str, typer.Option(help="Column with the labels.", show_default=False)],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Where to put a picture: .png, .svg or .pdf.", show_default=False),
@@ -62,12 +62,12 @@ def tune(
         ),
     ] = None,
     class_weight: Annotated[
-        str | None, typer.Option(help='"balanced" gives both classes the same weight.', show_default=False)
+        str | None, typer.Option(help='"balanced" gives all classes the same weight.', show_default=False)
     ] = None,
     rule: Annotated[
         str | None, typer.Option(help="How the model answers: vote or mean.", show_default="the model's own")
     ] = None,
-    balanced: Annotated[bool, typer.Option("--balanced", help="Recommend by the mean of both classes.")] = False,
+    balanced: Annotated[bool, typer.Option("--balanced", help="Recommend by the mean of all classes.")] = False,
     tolerance: Annotated[
         float, typer.Option(min=0.0, help="How much natural accuracy it may cost; 0.01 is one point.")
     ] = 0.01,
@@ -127,11 +127,11 @@ def _print_summary(summary: FileTuningSummary) -> None:
 
     console = make_console()
     rows = _tabulate(summary, "Certified accuracy", summary["natural"], summary["certified"])
-    even = _tabulate(summary, "Balanced (mean of both classes)", summary["natural_balanced"], summary["balanced"])
+    even = _tabulate(summary, "Balanced (mean of all classes)", summary["natural_balanced"], summary["balanced"])
     for table in (even, rows) if summary["by_balanced"] else (rows, even):
         console.print(table)
     console.print(summary["text"], markup=False)
-    larger = "50.0 %, both classes alike" if summary["by_balanced"] else format_percent(summary["constant"])
+    larger = format_percent(summary["constant"]) + (", all classes alike" if summary["by_balanced"] else "")
     facts = {
         "trained by": summary["trainer"],
         "rows": f"{summary['rows']:,}, {summary['folds']} folds",

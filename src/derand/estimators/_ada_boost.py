@@ -9,8 +9,9 @@ import numpy as np
 
 from derand._arrays import FloatArray
 from derand.certificates import find_labels, vote_share
-from derand.estimators._base import CertifiedClassifier, Columns
+from derand.estimators._base import Columns
 from derand.estimators._checks import check_number, check_stump_parameters, check_whole
+from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._progress import count_rounds
 from derand.estimators._reading import ClassWeight
 from derand.learn import TrainingTable, VoteBoosting, boost_vote

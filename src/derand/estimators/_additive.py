@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.utils import check_random_state
 
 from derand._arrays import FloatArray
 from derand.certificates import DEDUCTION, measure_margins
-from derand.estimators._base import CertifiedClassifier, Columns, Training
+from derand.estimators._base import Columns, Training
+from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._reading import ClassWeight
 from derand.learn import AdditiveOptions, AdditiveTraining, TrainingTable, train_additive
 from derand.model import AdditiveEnsemble
@@ -98,6 +99,7 @@ class AdditiveClassifier(CertifiedClassifier):
 
     ensemble_: AdditiveEnsemble
     score_is_log_odds = True
+    takes_several_classes = True
 
     def __init__(
         self,
@@ -235,21 +237,24 @@ class AdditiveClassifier(CertifiedClassifier):
     def decision_function(self, X: Any) -> FloatArray:
         """Logarithm of the odds of `classes_[1]` by which the label is decided; by the rule "vote" the signed radius.
 
+        Of several classes it has one column for each: the expected score, a logarithm of odds up to what all have in
+        common; by the rule "vote" that of the odds with which a noisy copy wins its worst duel.
+
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_features)
 
         Returns
         -------
-        array of shape (n_rows,)
+        array of shape (n_rows,), of several classes (n_rows, n_classes)
         """
-        if self.rule != "mean":
+        if self.rule != "mean" or self.classes_.size > 2:
             return super().decision_function(X)
         rows = self.encode_rows(X)
         return measure_margins(self.ensemble_, rows, self.noise_)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of both classes: the logistic function of the expected score, calibrated on rows left out.
+        """Probabilities of the classes: the logistic function of the expected score, calibrated on rows left out.
 
         With class weights they are those of the data as they are, while `predict` weighs the classes. By the rule
         "vote" they are the exact shares of noisy copies that get each label.
@@ -260,11 +265,13 @@ class AdditiveClassifier(CertifiedClassifier):
 
         Returns
         -------
-        array of shape (n_rows, 2)
+        array of shape (n_rows, n_classes)
         """
         if self.rule != "mean":
             return super().predict_proba(X)
         odds = self.decision_function(X)
+        if self.classes_.size > 2:
+            return np.asarray(softmax(self.calibration_[0] * odds + self.calibration_[1:], axis=1))
         slope, shift = self.calibration_.tolist()
         odds = slope * odds + shift
         return np.stack([expit(-odds), expit(odds)], axis=1)

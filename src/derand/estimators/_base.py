@@ -1,9 +1,8 @@
-"""What all estimators share: fitting tables, the noise's units, predicting and certifying.
+"""What all estimators share: reading tables, the noise's units, threats by the names of columns, fitting as a whole.
 
-Owns scikit-learn's habits. A trainer's face is one more file with a subclass and its `_train`, which hands a
-TrainingTable to a function of `derand.learn`. Predicting and certifying run the same code
-(`derand.certificates.certify`): the estimator adds the encoding of tables and the names of the classes. Must not know
-how anything is trained.
+Owns scikit-learn's habits. What is asked of a table's labels stands in `_classifier.py`; a trainer's face is one more
+file with a subclass and its `_train`, which hands a table to a function of `derand.learn`. Must not know labels or how
+anything is trained.
 """
 
 from __future__ import annotations
@@ -12,37 +11,18 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, Self, overload
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from derand._arrays import TINY, FloatArray
-from derand.auditing import Audit, audit
-from derand.certificates import (
-    Attacks,
-    Certificates,
-    Explanation,
-    certify_checked,
-    check_request,
-    explain,
-    find_labels,
-    find_rule,
-    place_scores,
-)
-from derand.estimators._attacking import attack_encoded, name_rows
-from derand.estimators._one_label import warn_of_one_label
-from derand.estimators._reading import (
-    ClassWeight,
-    read_labels,
-    read_weights,
-    refuse_double_names,
-    resolve_class_weight,
-)
+from derand._arrays import FloatArray
+from derand.certificates import find_rule
+from derand.estimators._reading import refuse_double_names
 from derand.finite import refuse_masked
-from derand.frames import TableEncoding, as_rows, is_frame, take_rows
+from derand.frames import TableEncoding, as_rows, is_frame
 from derand.learn import SCALINGS, TrainingTable, measure_units
 from derand.model import Model
 from derand.noise import Gaussian, Noise, as_noise, as_noise_or_none
@@ -52,10 +32,6 @@ Columns = str | Sequence[str | int | bool] | NDArray[Any] | None
 """Which columns are categorical: "from_dtype", None, names, numbers or a mask."""
 
 DEFAULT_NOISE = Gaussian(0.25)
-
-INFINITE_RADIUS = 1e9
-"""What `decision_function` gives, in magnitudes of the noise, where no change at all can flip the label: more than
-any finite radius (a term adds at most 750), yet finite, as scikit-learn's metrics demand."""
 
 
 class Training(Protocol):
@@ -68,26 +44,22 @@ class Training(Protocol):
     def warnings(self) -> tuple[str, ...]: ...
 
 
-class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
-    """A two-class classifier that is smoothed by noise and certified.
+class CertifiedEstimator(BaseEstimator, ABC):
+    """An estimator that is smoothed by noise and certified.
 
-    Subclasses take the parameters `noise`, `class_weight`, `scaling`, `categorical_features`, `rule` and `n_jobs`,
-    refuse what makes no sense in `_check_parameters`, and train in `_train`.
+    Subclasses take the parameters `noise`, `scaling`, `categorical_features`, `rule` and `n_jobs`, refuse what makes no
+    sense in `_check_parameters`, and train in `_fit`.
     """
 
     noise: Any
-    class_weight: ClassWeight
     scaling: str | None
     categorical_features: Columns
     rule: str
     n_jobs: int | None
 
-    score_is_log_odds = False
-    """Whether the score of `ensemble_`, divided by its `levels`, is a logarithm of odds."""
-
     @abstractmethod
-    def _train(self, table: TrainingTable, noise: Any) -> Training:
-        """Train, and keep what was found besides the model and its warnings; class 1 is `classes_[1]`."""
+    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
+        """Train, and say what there is to warn of."""
 
     @property
     def default_threat(self) -> Threat:
@@ -109,7 +81,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
             null, an empty cell): a missing one is a cell of its own, on which noise does not act. A missing category
             teaches nothing.
         y : array-like of shape (n_rows,)
-            Labels, of two kinds.
+            Labels, of two kinds or more; finite numbers for a regressor.
         sample_weight : array-like of shape (n_rows,), optional
             Not negative; scaled to mean 1. Rows of weight 0 are left out.
 
@@ -126,332 +98,43 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
             raise
         return self
 
-    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
-        """Train, and say what there is to warn of."""
-        if y is None:
-            raise ValueError(f"requires y to be passed, but the target y is None: give {type(self).__name__} labels.")
-        self._check_parameters()
-        X = self._check_table(X, reset=True)
-        classes, target = read_labels(X, y)
-        weights = None
-        if sample_weight is not None:
-            weights = read_weights(sample_weight, target.size)
-            counted = np.flatnonzero(weights)
-            X, target, weights = take_rows(X, counted), target[counted], weights[counted]
-        if np.unique(target).size < 2:
-            raise ValueError(
-                f"`y` must hold two classes among the rows of positive weight, got only one class, "
-                f"{classes.tolist()[int(target[0])]!r}: there is nothing to learn."
-            )
+    def _learn_encoding(self, X: Any) -> tuple[TableEncoding, FloatArray]:
+        """How a table that was checked is read, and its rows as the model is to read them."""
         encoding = TableEncoding.learn(X, self.categorical_features)
         matrix = encoding.encode_finite(X, may_miss=encoding.numerical)
         encoding.require_some(matrix)
-        totals = np.bincount(target, weights=weights, minlength=2).astype(np.float64)
-        class_weight = resolve_class_weight(self.class_weight, classes, totals)
-        n_categories = {column: len(values) for column, values in encoding.categories.items()}
-        table = TrainingTable(matrix, target, class_weight, weights, n_categories, encoding.names)
+        return encoding, matrix
+
+    def _keep_table(self, table: TrainingTable, encoding: TableEncoding) -> Noise | None:
+        """Keep how tables are read and the noise in units of this one; the noise."""
         noise, units = self._resolve_noise(table)
-        self.classes_, self.encoding_, self.noise_ = classes, encoding, noise
+        self.encoding_, self.noise_ = encoding, noise
         if noise is None:
             self.units_ = np.ones(table.n_features) if units is None else np.array(units)
-        training = self._train(table, noise)
-        self.ensemble_ = training.model
-        return (*self._warn_of_one_label(table, totals, training), *training.warnings)
-
-    def _warn_of_one_label(self, table: TrainingTable, totals: FloatArray, training: Training) -> tuple[str, ...]:
-        """What to say where all rows get one label; `totals` holds the weight of each class."""
-        return warn_of_one_label(self, table, totals)
+        return noise
 
     @classmethod
-    def from_parts(
+    def _assemble(
         cls,
         ensemble: Model,
         noise: Noise | None,
-        classes: NDArray[Any],
         encoding: TableEncoding,
-        /,
-        training: Mapping[str, Any] | None = None,
-        **parameters: Any,
+        training: Mapping[str, Any] | None,
+        parameters: Mapping[str, Any],
     ) -> Self:
-        """A fitted classifier from its parts, as a file holds them.
-
-        Parameters
-        ----------
-        ensemble : AdditiveEnsemble or WeightedVote
-        noise : Noise or None
-            With units, where it has them.
-        classes : array of shape (2,)
-        encoding : TableEncoding
-        training : mapping of attribute to value, or None
-            What else `fit` found, such as `entropy_`.
-        **parameters
-            Of the constructor (`noise` as it was given there, too); those that make no sense are refused, as by `fit`.
-        """
-        classifier = cls(**parameters)
-        classifier._check_parameters()
-        classifier.ensemble_, classifier.noise_ = ensemble, noise
-        classifier.classes_, classifier.encoding_ = classes, encoding
-        classifier.n_features_in_ = encoding.n_features
+        """A fitted estimator from its parts; parameters that make no sense are refused, as by `fit`."""
+        estimator = cls(**parameters)
+        estimator._check_parameters()
+        estimator.ensemble_, estimator.noise_, estimator.encoding_ = ensemble, noise, encoding
+        estimator.n_features_in_ = encoding.n_features
         if encoding.names is not None:
-            classifier.feature_names_in_ = np.array(encoding.names, dtype=object)
+            estimator.feature_names_in_ = np.array(encoding.names, dtype=object)
         for name, value in (training or {}).items():
-            setattr(classifier, name, value)
-        return classifier
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Label of the smoothed classifier, by its `rule`: the one that most noisy copies of a row get, or "mean".
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        array of shape (n_rows,), of `classes_`
-        """
-        rows = self.encode_rows(X)
-        return self.classes_[find_labels(self.ensemble_, rows, self.noise_, rule=self.rule, n_jobs=self.n_jobs)]
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Exact probabilities that a noisy copy of a row gets each label; by the rule "mean" the place of its score.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        array of shape (n_rows, 2)
-            P(score <= threshold), P(score > threshold); rows sum to 1. The smaller one keeps its relative accuracy.
-            By the rule "mean", where the expected score stands between the least and the largest possible one, the
-            threshold being 1/2: not calibrated.
-        """
-        rows = self.encode_rows(X)
-        if self.rule == "mean":
-            share = 0.5 + 0.5 * place_scores(self.ensemble_, rows, self.noise_)
-            return np.stack([1 - share, share], axis=1)
-        (certificates,) = self._certify_by_law(rows)
-        failure = np.minimum(certificates.failure, 0.5)
-        is_one = certificates.label == self.classes_[1]
-        return np.stack([np.where(is_one, failure, 1 - failure), np.where(is_one, 1 - failure, failure)], axis=1)
-
-    def _certify_by_law(self, rows: FloatArray) -> list[Certificates]:
-        """Certificates that follow from probabilities alone: these rank rows as probabilities do."""
-        assert self.noise_ is not None  # a vote has one
-        return self.certify_encoded(rows, [Threat(norm=self.noise_.norm)], proof="paper")
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Radius by the paper's proof, positive for `classes_[1]` and negative for `classes_[0]`.
-
-        It ranks rows as `predict_proba` does, even those whose probabilities are all 1; `certify` may prove more. A row
-        that no change can flip counts with 1e9 magnitudes of the noise, so that all numbers are finite; one of
-        `classes_[1]` for which nothing is certified counts with the smallest positive number, so that the sign is that
-        of `predict`. By the rule "mean" it is the place of the expected score between its extremes, from -1 to 1.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        array of shape (n_rows,)
-        """
-        rows = self.encode_rows(X)
-        if self.rule == "mean":
-            return place_scores(self.ensemble_, rows, self.noise_)
-        (certificates,) = self._certify_by_law(rows)
-        assert self.noise_ is not None  # a vote has one
-        radius = np.minimum(certificates.radius, INFINITE_RADIUS * self.noise_.magnitude)
-        positive = np.maximum(radius, TINY)
-        return np.where(certificates.label == self.classes_[1], positive, -radius)
-
-    @overload
-    def certify(
-        self,
-        X: Any,
-        l0: int | None = None,
-        unseen: bool | None = None,
-        *,
-        threat: Threat | None = None,
-        rule: str | None = None,
-        proof: str = "best",
-        noise: Noise | str | None = None,
-        backend: str | None = None,
-        n_jobs: int | None = None,
-    ) -> Certificates: ...
-
-    @overload
-    def certify(
-        self,
-        X: Any,
-        l0: Sequence[int],
-        unseen: bool | None = None,
-        *,
-        threat: Threat | None = None,
-        rule: str | None = None,
-        proof: str = "best",
-        noise: Noise | str | None = None,
-        backend: str | None = None,
-        n_jobs: int | None = None,
-    ) -> list[Certificates]: ...
-
-    def certify(
-        self,
-        X: Any,
-        l0: int | Sequence[int] | None = None,
-        unseen: bool | None = None,
-        *,
-        threat: Threat | None = None,
-        rule: str | None = None,
-        proof: str = "best",
-        noise: Noise | str | None = None,
-        backend: str | None = None,
-        n_jobs: int | None = None,
-    ) -> Certificates | list[Certificates]:
-        """Label of each row, and the radius within which no change can flip it.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_rows, n_features)
-            A category that training did not see, or a missing one, is allowed; a missing number only in columns in
-            which some were missing in training, or that the model does not read.
-        l0 : int or sequence of int
-            How many categorical features may change at the same time; more than there are counts as all of them. None
-            is that of `default_threat`: what an AdditiveClassifier was trained against, 0 for all others.
-        unseen : bool
-            Whether a categorical feature may change to a value that training did not see. None is True, in the same
-            way.
-        threat : Threat or None
-            What may change, instead of `l0` and `unseen`; columns by name, where the table has names. None is
-            `default_threat`.
-        rule : {"vote", "mean"} or None
-            None is the estimator's own, so that labels are those of `predict`.
-        proof : {"best", "paper"}
-            What may prove the radius of a vote.
-        noise : Noise, str or None
-            None is the estimator's own. "none" is no smoothing, the model as deployed: it needs the rule "mean", and
-            its labels may differ from those of `predict`. Radii count in the estimator's units; so does another noise
-            that has no units itself.
-        backend, n_jobs
-            As for `derand.certify`; `n_jobs` is the estimator's where it is not given.
-
-        Returns
-        -------
-        Certificates with labels of `classes_`, or a list of them where `l0` is a sequence
-        """
-        check_is_fitted(self)
-        threats = self._ask_threats(l0, unseen, threat)
-        check_request(rule or self.rule, proof, self._choose_noise(noise), [self._name_columns(one) for one in threats])
-        found = self.certify_encoded(
-            self.encode_rows(X), threats, rule=rule, proof=proof, noise=noise, backend=backend, n_jobs=n_jobs
-        )
-        return found[0] if l0 is None or np.ndim(l0) == 0 else found
-
-    def certify_encoded(
-        self,
-        rows: FloatArray,
-        threats: Sequence[Threat],
-        *,
-        rule: str | None = None,
-        proof: str = "best",
-        noise: Noise | str | None = None,
-        backend: str | None = None,
-        n_jobs: int | None = None,
-    ) -> list[Certificates]:
-        """`certify` for rows that `encode_rows` returned, for each of several threats that differ in `l0` alone."""
-        found = certify_checked(
-            self.ensemble_,
-            rows,
-            self._choose_noise(noise),
-            [self._name_columns(one) for one in threats],
-            rule=rule or self.rule,
-            proof=proof,
-            backend=backend,
-            n_jobs=self.n_jobs if n_jobs is None else n_jobs,
-        )
-        return [one.with_classes(self.classes_) for one in found]
-
-    def explain(
-        self, X: Any, *, threat: Threat | None = None, rule: str | None = None, noise: Noise | str | None = None
-    ) -> Explanation:
-        """The least change of each column that flips the answer of one row alone, and the cheapest of all numbers.
-
-        Parameters
-        ----------
-        X : array or frame of shape (1, n_features)
-            One row, such as `X[:1]` or `frame.iloc[[0]]`.
-        threat : Threat or None
-            Its norm and units measure changes, and within its limits they stay; frozen columns are left out.
-        rule, noise
-            As for `certify`.
-
-        Returns
-        -------
-        Explanation
-            `columns` from the smallest change to the largest, each with what is certified and what was found; features
-            by number (`feature_names_in_` has their names), changed rows as the model reads them (`decode_rows` turns
-            them back).
-        """
-        rows = self.encode_rows(X)
-        if len(rows) != 1:
-            raise ValueError(f"`X` must hold one row, got {len(rows)}: explain them one by one, such as X[:1].")
-        found = explain(
-            self.ensemble_,
-            rows[0],
-            self._choose_noise(noise),
-            rule=rule or self.rule,
-            threat=self._name_columns(threat or self.default_threat),
-        )
-        return replace(found, label=self.classes_[found.label])
-
-    def attack(
-        self,
-        X: Any,
-        *,
-        threat: Threat | None = None,
-        rule: str | None = None,
-        noise: Noise | str | None = None,
-        random_state: int = 0,
-    ) -> Attacks:
-        """The smallest change of each row that was found to flip its answer: an upper bound beside `certify`'s radius.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_rows, n_features)
-        threat, rule, noise
-            As for `certify`.
-        random_state : int
-            As for `derand.attack`.
-
-        Returns
-        -------
-        Attacks
-            With labels of `classes_`, and `rows` that `predict` takes: an array, or a pandas frame where the table that
-            the classifier was trained on has names. A category that training did not see stands for all such.
-        """
-        rows = self.encode_rows(X)
-        chosen, asked = self._choose_noise(noise), self._name_columns(threat or self.default_threat)
-        return name_rows(self, attack_encoded(self, rows, chosen, rule or self.rule, asked, random_state))
-
-    def audit(self, X: Any, certificates: Certificates, *, rows: int | None = 200, random_state: int = 0) -> Audit:
-        """Prove what `certify` claimed about these rows once more, by other code, in ball arithmetic.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_rows, n_features)
-            The rows that were certified.
-        certificates : Certificates
-        rows, random_state
-            As for `derand.audit`.
-
-        Returns
-        -------
-        Audit
-        """
-        return audit(self.ensemble_, self.encode_rows(X), certificates, rows=rows, random_state=random_state)
+            setattr(estimator, name, value)
+        return estimator
 
     def _name_columns(self, threat: Threat) -> Threat:
-        """The threat by numbers of columns and codes of categories, counting in the classifier's units."""
+        """The threat by numbers of columns and codes of categories, counting in the estimator's units."""
         named = threat.name_columns(self.encoding_.names, self.encoding_.categories)
         norm = self.default_threat.norm if named.norm == "auto" else named.norm
         return replace(named, norm=norm, units=self.units if named.units is None else named.units)
@@ -564,7 +247,6 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True

@@ -47,39 +47,40 @@ class OneLabel:
 
 
 def warn_of_one_label(classifier: Fitted, table: TrainingTable, totals: FloatArray) -> tuple[str, ...]:
-    """What to say where all training rows get the same label, though both classes occur; nothing where they do not.
+    """What to say where all training rows get the same label, though several classes occur; nothing where they do not.
 
     Parameters
     ----------
     classifier : a fitted CertifiedClassifier
     table : TrainingTable
         What it was trained on.
-    totals : array of shape (2,)
+    totals : array of shape (n_classes,)
         How many rows each class has, or their weight.
     """
     found = find_one_label(classifier, table)
     if found is None:
         return ()
-    names, larger = classifier.classes_.tolist(), int(totals[1] > totals[0])
+    names, larger = classifier.classes_.tolist(), int(totals.argmax())
+    every = "both" if totals.size == 2 else "all"
     is_constant = not classifier.ensemble_.member_terms
     label = quote_short(names[found.label])
     if is_constant:
         start = f"No column was found to tell the classes apart, so the model is constant: every row gets {label}"
     elif found.n_seen < found.n_rows:
-        start = f"Each of {found.n_seen:,} training rows, spread over both classes, gets the label {label}"
+        start = f"Each of {found.n_seen:,} training rows, spread over {every} classes, gets the label {label}"
     else:
         start = f"Every training row gets the label {label}"
     text = (
         f"{start} (rule {classifier.rule!r}, {classifier.noise_ or 'no noise'}); "
-        f"the larger class, {quote_short(names[larger])}, has "
+        f"the {'larger' if totals.size == 2 else 'largest'} class, {quote_short(names[larger])}, has "
         f"{format_percent(float(totals[larger] / totals.sum()))} of the rows. "
-        f"Try {_list_cures(classifier, is_constant=is_constant, is_even=bool(totals[0] == totals[1]))}."
+        f"Try {_list_cures(classifier, is_constant=is_constant, is_even=bool((totals == totals[0]).all()))}."
     )
     return (text,)
 
 
 def find_one_label(classifier: Fitted, table: TrainingTable) -> OneLabel | None:
-    """The only label that rows of a training table get; None where they get both."""
+    """The only label that rows of a training table get; None where they get several."""
     n_rows = table.target.size
     for most in _ROUNDS:
         chosen = spread_rows(table.target, most)
@@ -94,16 +95,19 @@ def find_one_label(classifier: Fitted, table: TrainingTable) -> OneLabel | None:
 
 
 def spread_rows(target: NDArray[np.uint8], most: int) -> IntArray:
-    """Numbers of so many rows at most, half of them of each class or all of a smaller one, evenly over the table.
+    """Numbers of so many rows at most, like shares of each class or all of a smaller one, evenly over the table.
 
     Examples
     --------
     >>> spread_rows(np.array([0, 0, 0, 1, 0, 0, 0, 1, 0], dtype=np.uint8), 5).tolist()
     [0, 3, 4, 7, 8]
     """
-    fewer, more = sorted((np.flatnonzero(target == code) for code in (0, 1)), key=len)
-    of_fewer = min(len(fewer), most // 2)
-    return np.sort(np.concatenate([_spread(fewer, of_fewer), _spread(more, most - of_fewer)]))
+    by_class = sorted((np.flatnonzero(target == code) for code in np.unique(target)), key=len)
+    chosen: list[IntArray] = []
+    for place, rows in enumerate(by_class):
+        share = (most - sum(map(len, chosen))) // (len(by_class) - place)
+        chosen.append(_spread(rows, share))
+    return np.sort(np.concatenate(chosen))
 
 
 def _spread(places: IntArray, number: int) -> IntArray:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from derand._arrays import FloatArray
@@ -27,21 +27,48 @@ def refuse_double_names(X: Any) -> None:
         raise ValueError(f"`X` must have columns of different names, got {name!r} {count} times.")
 
 
-def read_labels(X: Any, y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.uint8]]:
-    """The classes, sorted, and for each row which of the two it has."""
+MOST_CLASSES = 256
+
+
+def read_labels(X: Any, y: ArrayLike, *, several: bool) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+    """The classes, sorted, and for each row which of them it has; more than two only where `several` are taken."""
     labels = column_or_1d(y, warn=True)
     check_consistent_length(X, labels)
     if labels.dtype.kind == "f":
         assert_all_finite(labels, input_name="y")
     _refuse_mixed_labels(labels)
     check_classification_targets(labels)
-    if type_of_target(labels) == "multiclass":
+    classes, target = np.unique(labels, return_inverse=True)
+    if classes.size > 2 and not several:
         raise ValueError(
             "Only binary classification is supported. The type of the target is multiclass: "
-            f"`y` holds {len(np.unique(labels))} classes; keep two, or train one classifier for each pair."
+            f"`y` holds {classes.size} classes; keep two, or use AdditiveClassifier or StumpClassifier."
         )
-    classes, target = np.unique(labels, return_inverse=True)
+    if classes.size > MOST_CLASSES:
+        raise ValueError(
+            f"`y` must hold at most {MOST_CLASSES} classes, got {classes.size}: merge rare ones. Numbers to be "
+            "predicted are for AdditiveRegressor or StumpRegressor."
+        )
     return classes, target.astype(np.uint8)
+
+
+def keep_present(classes: NDArray[Any], target: NDArray[np.uint8]) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+    """The classes that rows of positive weight have; of several none that is there once."""
+    present, places = np.unique(target, return_inverse=True)
+    if present.size < 2:
+        raise ValueError(
+            f"`y` must hold two classes among the rows of positive weight, got only one class, "
+            f"{classes.tolist()[int(present[0])]!r}: there is nothing to learn."
+        )
+    if present.size > 2:
+        counts = np.bincount(places)
+        rarest = int(counts.argmin())
+        if counts[rarest] < 2:
+            raise ValueError(
+                f"`y` must hold every one of several classes twice at least, got {classes[present].tolist()[rarest]!r} "
+                "once: there is nothing to learn of it. Leave that row out, or merge it into another class."
+            )
+    return classes[present], places.astype(np.uint8)
 
 
 def _refuse_mixed_labels(labels: NDArray[Any]) -> None:
@@ -68,9 +95,9 @@ def read_weights(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
 def resolve_class_weight(class_weight: ClassWeight, classes: NDArray[Any], totals: FloatArray) -> FloatArray:
     """Weight of each class, for the total weight of the rows of each."""
     if class_weight is None:
-        return np.ones(2)
+        return np.ones(classes.size)
     if isinstance(class_weight, str) and class_weight == "balanced":
-        return np.asarray(totals.sum() / (2 * totals))
+        return np.asarray(totals.sum() / (classes.size * totals))
     if not isinstance(class_weight, dict):
         raise ValueError(f"`class_weight` must be None, 'balanced' or a dict of weights, got {class_weight!r}.")
     names = classes.tolist()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from derand.estimators._base import CertifiedClassifier, Columns
+from derand.estimators._base import Columns
 from derand.estimators._checks import check_stump_parameters
+from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._reading import ClassWeight
 from derand.learn import StumpTraining, TrainingTable, train_stumps
 from derand.model import AdditiveEnsemble
@@ -50,7 +51,7 @@ class StumpClassifier(CertifiedClassifier):
         The frozen model.
     noise_ : Noise
         The noise, with units where `scaling` asks for them.
-    classes_ : array of shape (2,)
+    classes_ : array of shape (n_classes,)
     encoding_ : TableEncoding
         Column names and categories.
     entropy_ : array of shape (n_features,)
@@ -81,6 +82,7 @@ class StumpClassifier(CertifiedClassifier):
     """
 
     ensemble_: AdditiveEnsemble
+    takes_several_classes = True
 
     def __init__(
         self,

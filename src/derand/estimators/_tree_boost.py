@@ -11,8 +11,9 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from derand.certificates import Certificates
-from derand.estimators._base import CertifiedClassifier, Columns
+from derand.estimators._base import Columns
 from derand.estimators._checks import check_number, check_stump_parameters, check_whole
+from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._progress import count_rounds
 from derand.estimators._reading import ClassWeight
 from derand.learn import Stumps, TrainingTable, TreeBoosting, boost_stumps, join_tables

@@ -182,14 +182,18 @@ def _read_claims(
     held = "verdict" if record.threat.norm is None else "radius"
     file = inspect_file(certified)
     file.require_columns(["row", "label", "failure", held, "proof"])
-    written = file.read(as_text=["label"])
+    written = file.read(as_text=["label", *(name for name in file.names if name == "runner_up")])
     if written.num_rows != record.n_rows:
         raise ValueError(f"{os.fspath(certified)} has {written.num_rows} rows, its record {record.n_rows}.")
     claims = written.take(chosen)
     order = _as_numbers(claims.column("row"), certified, "row")
     if not (order == chosen + 1).all():
         raise ValueError(f"`row` of {os.fspath(certified)} must count the rows from 1, in their order.")
-    label = _read_labels(claims.column("label").to_pylist(), classifier.classes_.tolist(), certified)
+    classes = classifier.classes_.tolist()
+    label = _read_labels(claims.column("label").to_pylist(), classes, certified, "label")
+    runner_up = None
+    if "runner_up" in written.column_names:  # of more than two classes
+        runner_up = _read_labels(claims.column("runner_up").to_pylist(), classes, certified, "runner_up")
     failure = _as_numbers(claims.column("failure"), certified, "failure")
     if held == "radius":
         radius = _as_numbers(claims.column("radius"), certified, "radius")
@@ -203,8 +207,10 @@ def _read_claims(
         log_failure,
         radius,
         record.threat,
+        classes=np.arange(len(classes)),
         rule=record.rule,
         noise=record.noise,
+        runner_up=runner_up,
         _proof=_read_proofs(claims.column("proof").to_pylist(), certified),
     )
 
@@ -224,15 +230,25 @@ def _as_numbers(column: pa.ChunkedArray, path: PathLike, name: str) -> FloatArra
     return np.array(values, dtype=np.float64)
 
 
-def _read_labels(written: list[Any], classes: list[Any], path: PathLike) -> NDArray[np.int64]:
+def _read_labels(written: list[Any], classes: list[Any], path: PathLike, name: str) -> NDArray[np.int64]:
     """Labels as numbers of classes, by how the classes are written."""
     known = {str(value): code for code, value in enumerate(classes)}
-    known |= {f"'{name}": code for name, code in known.items()}  # as `--safe-csv` writes some
-    for value in written:
-        if value not in known:
+    known |= {f"'{text}": code for text, code in known.items()}  # as `--safe-csv` writes some
+    numbers = {value: code for code, value in enumerate(classes) if isinstance(value, float)}  # "1" is written for 1.0
+    codes = [known.get(text, _find_number(text, numbers)) for text in written]
+    for text, code in zip(written, codes, strict=True):
+        if code is None:
             names = ", ".join(map(str, classes))
-            raise ValueError(f"`label` of {os.fspath(path)} must be a class of the model, {names}, got {value!r}.")
-    return np.array([known[value] for value in written], dtype=np.int64)
+            raise ValueError(f"`{name}` of {os.fspath(path)} must be a class of the model, {names}, got {text!r}.")
+    return np.array(codes, dtype=np.int64)
+
+
+def _find_number(text: str | None, numbers: dict[float, int]) -> int | None:
+    """The class whose number a text is; None where it is none."""
+    try:
+        return None if text is None else numbers.get(float(text))
+    except ValueError:
+        return None
 
 
 def _summarize_record(threat: Threat, source: MatchedFile) -> ThreatSummary:

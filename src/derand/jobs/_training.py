@@ -93,7 +93,7 @@ def train_file(
     ----------
     data : path-like
     target : str
-        Name of the column with the labels, of two kinds.
+        Name of the column with the labels, of two kinds or more.
     output : path-like
         Where the model is saved.
     model : str or None

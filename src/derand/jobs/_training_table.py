@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from derand.estimators import MOST_CLASSES
 from derand.files import PathLike
 from derand.frames import (
     ColumnCheck,
@@ -71,10 +72,11 @@ def _read_labels(file: TableFile, table: pa.Table, target: str) -> Labels:
         values = [int(value) for value in values] if all(value == int(value) for value in values) else values
     labels = np.array(values)
     found = np.unique(labels)
-    if len(found) != 2:
+    if not 2 <= len(found) <= MOST_CLASSES:
         shown = ", ".join(map(quote_short, found[:5].tolist())) + (", ..." if len(found) > 5 else "")
         raise ValueError(
-            f"{file.path} has {len(found)} different labels in the column {target!r} ({shown}): there must be two."
+            f"{file.path} has {len(found)} different labels in the column {target!r} ({shown}): there must be two at "
+            f"least and {MOST_CLASSES} at most."
         )
     return labels if np.issubdtype(labels.dtype, np.integer) else labels.astype(str)
 

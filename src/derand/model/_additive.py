@@ -264,31 +264,43 @@ class AdditiveEnsemble(Model):
                 raise TypeError(f"This needs terms of the kind {kind.kind!r}, but the model has one of {term.kind!r}.")
         return cast(tuple[OneTerm, ...], tuple(terms))
 
-    def contrast(self, low: int = 0, high: int = 1) -> Contrast:
-        """The sum whose side decides between two classes: the higher one wins iff it is above the threshold.
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """The pairs of classes that stand against each other, each from low to high: (0, 1), (0, 2), (1, 2), ..."""
+        return tuple((low, high) for high in range(self._require_decision().n_classes) for low in range(high))
 
-        Of several classes the sum is the difference of their scores, and may be off by twice the error of one.
+    def duel(self, low: int, high: int) -> AdditiveEnsemble:
+        """Two of its classes alone: a model of one output whose class 1 is the higher one, class 0 the lower.
+
+        Its score is the difference of theirs, and may be off by twice the error of one.
         """
+        decision = self._require_decision()
+        if self.n_outputs == 1:
+            return self
+        terms = tuple(term.subtract(high, low) for term in self.terms)
+        return AdditiveEnsemble(
+            terms, decision.cut(low, high), self.n_features, self.levels, min(2 * self.score_error, MAX_SCORE)
+        )
+
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """The sums whose side decides, as certificates see them: that of each duel, in the order of `pairs`."""
+        cuts = [self._require_decision().cut(*pair) for pair in self.pairs]
+        duels = [self.duel(*pair) for pair in self.pairs]
+        return tuple(
+            Contrast(duel.terms, cut, duel.score_error, self.n_features) for duel, cut in zip(duels, cuts, strict=True)
+        )
+
+    def _require_decision(self) -> Decision:
         if self.decision is None:
             raise ValueError(
                 "`model` has no threshold and so makes no decision to certify: give AdditiveEnsemble a `threshold`."
             )
-        cut = self.decision.cut(low, high)
-        if self.n_outputs == 1:
-            return Contrast(self.terms, cut, self.score_error, self.n_features)
-        terms = tuple(term.subtract(high, low) for term in self.terms)
-        return Contrast(terms, cut, 2 * self.score_error, self.n_features)
-
-    def contrasts(self) -> tuple[Contrast, ...]:
-        """The sums whose side decides, as certificates see them, one for each of `pairs`."""
-        return tuple(self.contrast(*pair) for pair in self.pairs)
-
-    @property
-    def pairs(self) -> tuple[tuple[int, int], ...]:
-        """The pairs of classes that stand against each other, each from low to high: (0, 1), (0, 2), (1, 2), ..."""
-        if not self.n_classes:
-            self.contrast()  # says why there are none
-        return tuple((low, high) for high in range(self.n_classes) for low in range(high))
+        if not self.decision.n_classes:
+            raise ValueError(
+                "`model` answers with a number and has no classes to certify: use `certify_interval` or "
+                "`certify_radius`."
+            )
+        return self.decision
 
     def score(self, X: ArrayLike) -> IntArray:
         """Score of each row, without noise.

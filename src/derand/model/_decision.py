@@ -118,8 +118,8 @@ class Argmax(Decision):
             raise ValueError(
                 f"`offsets` of Argmax must hold a whole number for each of two classes or more, got {self.offsets!r}."
             )
-        if max(map(abs, given)) > MAX_SCORE:
-            raise ValueError("`offsets` of Argmax must lie within +-2**53, got a larger one.")
+        if max(map(abs, given)) > MAX_SCORE // 2:  # differences must fit as well
+            raise ValueError("`offsets` of Argmax must lie within +-2**52, got a larger one.")
         object.__setattr__(self, "offsets", tuple(given))
 
     @property
@@ -179,7 +179,7 @@ class Value(Decision):
 
     def cut(self, low: int, high: int) -> int:
         """No two classes stand against each other."""
-        raise ValueError("A model whose answer is a number has no classes to compare: use `certify_interval`.")
+        raise ValueError("A number as the answer has no classes that could be compared.")
 
     def describe(self) -> dict[str, Any]:
         """The offset."""

@@ -150,7 +150,11 @@ def _say_median(inputs: Inputs, radii: Radii) -> str:
 
 
 def _say_proof(inputs: Inputs) -> str:
-    law = "each member's law under noise" if inputs.subject.additive is None else "the law of the score under noise"
+    law = "the law of the score under noise"
+    if inputs.subject.model.weights is not None:
+        law = "each member's law under noise"
+    elif inputs.subject.classes.size > 2:
+        law = "the law of the difference to every rival under noise"
     exact = f"{law} is computed exactly, and rounding errs on the safe side"
     if inputs.plain.rule == "mean":
         exact = "the bound covers every change that is allowed, and rounding errs on the safe side"

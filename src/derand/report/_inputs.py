@@ -113,8 +113,8 @@ class Subject:
 
     @property
     def additive(self) -> AdditiveEnsemble | None:
-        """The model where it is one sum, which has shapes and laws; None for a vote."""
-        return self.model.members[0] if self.model.weights is None else None
+        """The model where it is one sum, which has shapes and laws; None for a vote, and for several classes."""
+        return self.model.members[0] if self.model.weights is None and self.model.n_classes == 2 else None
 
     @property
     def points(self) -> float:
@@ -200,7 +200,7 @@ def read_subject(clf: Any, noise: Noise | str | None, feature_names: Sequence[st
                 "model as deployed: only a fitted classifier knows its own."
             )
         names = _name_features(clf, feature_names)
-        return Subject(clf, as_noise_or_none(noise), np.array([0, 1]), names, _list_codes(clf), None)
+        return Subject(clf, as_noise_or_none(noise), np.arange(clf.n_classes), names, _list_codes(clf), None)
     fitted = _check_classifier(clf, noise)
     model, encoding = fitted.ensemble_, fitted.encoding_
     names = _name_features(model, encoding.names if feature_names is None else feature_names)

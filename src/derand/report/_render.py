@@ -31,8 +31,8 @@ _LISTED_NAMES = 12
 _LISTED_CHANGES = 6
 _VERDICTS = ["all", "can be flipped", "proven to hold", "undecided"]
 _ROW_KEYS = {
-    "row", "label", "truth", "correct", "is_one", "radius", "radius_text", "failure_text", "score_text", "margin_text",
-    "pushes", "law",
+    "row", "label", "runner_up", "truth", "correct", "is_one", "radius", "radius_text", "failure_text", "score_text",
+    "margin_text", "pushes", "law",
 }  # fmt: skip
 
 
@@ -139,6 +139,7 @@ def to_markdown(summary: ReportSummary) -> str:
         *_mark_verdicts(summary),
         f"## {measure}",
         _pipe_table(head, by_radius),
+        *_mark_confusion(summary),
         *_mark_moves(summary),
         *_mark_weakest(summary),
         *_mark_subgroups(summary),
@@ -183,6 +184,25 @@ def _list_witness(witness: Witness) -> list[str]:
         told.append(plural(len(changes) - _LISTED_CHANGES, "more column"))
     answers = [shorten(witness[key], 40) for key in ("label", "other")]
     return [str(witness["row"]), *answers, str(len(changes)), "; ".join(told)]
+
+
+def _mark_confusion(summary: ReportSummary) -> list[str]:
+    """Answers by true class, of several classes."""
+    confusion = summary["confusion"]
+    if confusion is None:
+        return []
+    head = ["truth", "rows", *(shorten(name, 16) for name in confusion["classes"]), "right", "certified"]
+    rows = [
+        [
+            one["name"],
+            format_count(one["n_rows"]),
+            *map(format_count, one["answers"]),
+            one["right_text"],
+            one["certified_text"],
+        ]
+        for one in confusion["rows"]
+    ]
+    return ["## Which class is taken for which", _pipe_table(head, rows)]
 
 
 def _mark_moves(summary: ReportSummary) -> list[str]:

@@ -82,6 +82,7 @@ def _describe_row(inputs: Inputs, row: int, pushes: RowPushes | None, verdict: s
     return {
         "row": row + 1,
         "label": str(plain.label[row]),
+        "runner_up": None if plain.classes.size == 2 or plain.runner_up is None else str(plain.runner_up[row]),
         "truth": None if truth is None else str(truth),
         "correct": None if truth is None else bool(truth == plain.label[row]),
         "is_one": bool(plain.label[row] == inputs.subject.classes[1]),

@@ -25,6 +25,8 @@ def describe_rule(inputs: Inputs) -> RuleFacts:
 
 def _say_answer(inputs: Inputs) -> str:
     subject, rule = inputs.subject, inputs.plain.rule
+    if subject.classes.size > 2:
+        return _say_largest(inputs)
     low, high = (f"“{shorten(str(name), 40)}”" for name in subject.classes.tolist())
     if subject.noise is None:
         start = "that of the model as deployed, without noise"
@@ -39,6 +41,15 @@ def _say_answer(inputs: Inputs) -> str:
     if rule == "vote":
         return "the label that most noisy copies of the row get"
     return f"{high} where the expected score under noise is above the threshold, and {low} elsewhere"
+
+
+def _say_largest(inputs: Inputs) -> str:
+    """The answer of several classes."""
+    if inputs.subject.noise is None:
+        return "the class of the largest score, by the model as deployed, without noise"
+    if inputs.plain.rule == "vote":
+        return "the class that beats each of the others on most noisy copies of the row"
+    return "the class of the largest expected score under noise"
 
 
 def _count_proofs(inputs: Inputs) -> list[ProofCount]:
@@ -60,14 +71,15 @@ def _say_proofs(inputs: Inputs, counts: dict[str, int]) -> str:
         ways += [f"as a lower bound for {plural(bound, 'row')}"] if bound else []
         return f"Each {what} follows from the worst case of the {kind}, {join_words(ways)}{rest}."
     paper, second, constant = (plural(counts.get(name, 0), "row") for name in ("paper", "dual", "exact"))
+    other = "the other label" if inputs.subject.classes.size == 2 else "the nearest rival"
     always = f", and {constant} no change can flip" if counts.get("exact") else ""
     if inputs.proof == "paper":
         return (
-            f"Each {what} follows from the probability of the other label alone, the proof of the paper: it gave one "
+            f"Each {what} follows from the probability of {other} alone, the proof of the paper: it gave one "
             f"for {paper}{always}{rest}."
         )
     larger = "the larger one of" if what == "radius" else "one of"
     return (
-        f"Each {what} is {larger} two proofs: the probability of the other label gave it for {paper}, the worst case "
+        f"Each {what} is {larger} two proofs: the probability of {other} gave it for {paper}, the worst case "
         f"of the expected score for {second}{always}{rest}."
     )

@@ -18,6 +18,7 @@ import numpy as np
 
 import derand
 from derand.report._accuracy import choose_scale, summarize_accuracy, summarize_histogram, summarize_radii, tabulate
+from derand.report._confusion import summarize_confusion
 from derand.report._features import summarize_moves, summarize_shapes
 from derand.report._groups import summarize_groups
 from derand.report._guarantee import Words, write_guarantee
@@ -71,6 +72,7 @@ def summarize(inputs: Inputs, options: Options) -> ReportSummary:
         "accuracy": accuracy,
         "table": tabulate(accuracy, scale),
         "verdicts": words.verdicts,
+        "confusion": summarize_confusion(inputs, scale["quoted"]),
         "histogram": summarize_histogram(inputs, scale),
         "moves": summarize_moves(inputs, radii),
         "shapes": shapes,
@@ -183,7 +185,12 @@ def _list_left_out(inputs: Inputs, shapes: list[Shape], rows: Rows, groups: Grou
             "By the rule “mean” the expected score decides: there are no failure masses and no certified percentiles, "
             "and rows are shown with their expected score and its margin."
         )
-    if model is None:
+    if model is None and inputs.subject.model.weights is None:
+        notes.append(
+            "The model tells several classes apart, each by a score of its own: there is no single score, so there are "
+            "no shapes and no laws. A failure mass is that of the rival that is nearest."
+        )
+    elif model is None:
         notes.append(
             "The model is a weighted vote: it has no single score, so there are no shapes, no failure masses and no "
             "laws."

@@ -320,6 +320,8 @@ class RowFacts(TypedDict):
 
     row: int
     label: str
+    runner_up: str | None
+    """Of several classes the rival that decides the radius."""
     truth: str | None
     correct: bool | None
     is_one: bool
@@ -442,6 +444,25 @@ class Subgroups(TypedDict):
     groups: list[Group]
 
 
+class ClassAnswers(TypedDict):
+    """The rows of one true class: how often each class was the answer, and what is certified."""
+
+    name: str
+    n_rows: int
+    answers: list[int]
+    right_text: str
+    certified: float | None
+    certified_text: str
+
+
+class Confusion(TypedDict):
+    """Of several classes: answers by true class; and for each answer (first) how often each rival decides."""
+
+    classes: list[str]
+    rows: list[ClassAnswers]
+    deciding: list[list[int]]
+
+
 class Computed(TypedDict):
     """When, with what and how fast; without seconds where SOURCE_DATE_EPOCH fixes the time."""
 
@@ -467,6 +488,7 @@ class ReportSummary(TypedDict):
     accuracy: Accuracy
     table: AccuracyTable
     verdicts: Verdicts | None
+    confusion: Confusion | None
     histogram: Histogram
     moves: list[Move]
     shapes: list[Shape]

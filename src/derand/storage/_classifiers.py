@@ -78,7 +78,7 @@ def build_classifier(field: Field) -> CertifiedClassifier:
     asked = [name for name in names if name != "rule" or not isinstance(given, dict) or "rule" in given]
     parameters = fields["parameters"].members(*asked)
     ensemble = _build_ensemble(fields["ensemble"])
-    classes = _build_classes(fields["classes"])
+    classes = _build_classes(fields["classes"], ensemble.n_classes)
     noise = fields["noise"].or_none(build_noise)
     if noise is not None and noise.units is not None and len(noise.units) != ensemble.n_features:
         fields["noise"].refuse(f"have `units` of {ensemble.n_features} entries, one per feature")
@@ -127,19 +127,20 @@ def _build_training(field: Field, kind: type[CertifiedClassifier]) -> dict[str, 
 
 def _build_ensemble(field: Field) -> Model:
     model = build_model(field)
-    if any(member.decision is None for member in model.members):
+    if not all(member.n_classes for member in model.members):
         raise ValueError(f"`{field.path}.model` must have a decision: a classifier decides.")
     return model
 
 
-def _build_classes(field: Field) -> NDArray[Any]:
-    """The two labels: both text, both truth values or both finite numbers."""
+def _build_classes(field: Field, n_classes: int) -> NDArray[Any]:
+    """The labels: all text, all truth values or all finite numbers."""
     classes = _build_array(field)
     labels = classes.tolist()
     families = {_name_family(label) for label in labels}
-    if len(labels) != 2 or labels[0] == labels[1] or len(families) != 1 or None in families:
+    if len(labels) != n_classes or len(set(labels)) != n_classes or len(families) != 1 or None in families:
+        count = "two" if n_classes == 2 else n_classes
         raise ValueError(
-            f"`{field.path}` must hold two different labels of one kind, text, truth values or finite numbers, "
+            f"`{field.path}` must hold {count} different labels of one kind, text, truth values or finite numbers, "
             f"got {', '.join(map(shorten, labels[:3])) or 'none'}."
         )
     return classes

@@ -28,7 +28,7 @@ Fold = tuple[IntArray, IntArray]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """What was counted, of all rows (at 0 of the first axis) and as the mean of both classes (at 1)."""
+    """What was counted, of all rows (at 0 of the first axis) and as the mean of all classes (at 1)."""
 
     natural: FloatArray
     """Right without any change, (2, n_classifiers, n_folds)."""
@@ -45,8 +45,8 @@ def cut_folds(labels: NDArray[Any], cv: Any, random_state: Any) -> list[Fold]:
     if labels.ndim != 1:
         raise ValueError(f"`y` must hold one label per row, got shape {labels.shape}.")
     classes, counts = np.unique(labels, return_counts=True)
-    if classes.size != 2:
-        raise ValueError(f"`y` must hold two classes, got {classes.size}: there is nothing to tell apart, or too much.")
+    if classes.size < 2:
+        raise ValueError(f"`y` must hold two classes at least, got {classes.size}: there is nothing to tell apart.")
     if counts.min() < cv:
         raise ValueError(
             f"`cv`, the number of folds, must be at most {counts.min()}, the number of rows of the class "

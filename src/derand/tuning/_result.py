@@ -56,9 +56,9 @@ class Tuning(Frozen):
         With which values; noises as Noise.
     radii : array of shape (n_radii,)
     natural, natural_balanced : arrays of shape (n_values,)
-        Accuracy without any change, of all rows and as the mean of both classes; means over the folds.
+        Accuracy without any change, of all rows and as the mean of all classes; means over the folds.
     certified, balanced : arrays of shape (n_values, n_radii)
-        Certified accuracy at each radius, of all rows and as the mean of both classes.
+        Certified accuracy at each radius, of all rows and as the mean of all classes.
     natural_error, certified_error, balanced_error : arrays
         Standard errors: the deviation over the folds, divided by the root of their number. `natural_error` is that of
         `natural_balanced` where `by_balanced`.
@@ -68,11 +68,12 @@ class Tuning(Frozen):
     own_certified : array of shape (n_values, n_values)
         Certified accuracy of each value at the own radius of each, counted as `by_balanced` says.
     constant : float
-        What a model that always says the same gets: the share of the larger class, 1/2 where `by_balanced`.
+        What a model that always says the same gets: the share of the largest class; 1 divided by the number of
+        classes where `by_balanced`.
     norm : float
         Of the ball.
     by_balanced : bool
-        Whether the recommendation counts both classes alike.
+        Whether the recommendation counts all classes alike.
     tolerance : float
         How much natural accuracy it may cost.
     """

@@ -66,7 +66,7 @@ def tune(
     cv : int
         Number of folds.
     balanced : bool
-        Let the recommendation count both classes alike; a model that always says the same then gets 1/2.
+        Let the recommendation count all classes alike; a model that always says the same then gets 1/2 of two.
     tolerance : float
         How much natural accuracy robustness may cost; 0.01 is one point.
     n_jobs : int or None
@@ -141,7 +141,7 @@ def tune(
         balanced_error=certified_error[1],
         own_radii=found.own_radii,
         own_certified=certified[counting, :, n_radii:],
-        constant=0.5 if balanced else count_larger_class(labels, folds),
+        constant=1 / np.unique(labels).size if balanced else count_larger_class(labels, folds),
         norm=scores.norm,
         by_balanced=bool(balanced),
         tolerance=float(tolerance),

@@ -43,12 +43,12 @@ def _describe_nothing(tuning: Tuning) -> str:
     if tuning.by_balanced:
         return (
             "Nothing is recommended: no value certifies more at its own radius than a model that always says the same, "
-            f"which gets 50.0 % where both classes count alike; {reached}. Look for columns that tell the classes "
-            "apart, or ask for smaller radii."
+            f"which gets {format_percent(tuning.constant)} where all classes count alike; {reached}. Look for columns "
+            "that tell the classes apart, or ask for smaller radii."
         )
     return (
-        "Nothing is recommended: no value certifies more rows at its own radius than the larger class has, "
-        f"{format_percent(tuning.constant)}; {reached}. Count both classes alike (balanced=True, --balanced) and train "
+        "Nothing is recommended: no value certifies more rows at its own radius than the largest class has, "
+        f"{format_percent(tuning.constant)}; {reached}. Count all classes alike (balanced=True, --balanced) and train "
         'with class_weight="balanced", or ask for smaller radii.'
     )
 
@@ -65,7 +65,7 @@ def _describe_choice(tuning: Tuning, chosen: int) -> str:
             f"({format_percent(natural[chosen])} against {format_percent(natural[best])})"
         )
     at, held, other = _compare(tuning, chosen, weakest)
-    rows = "of both classes" if tuning.by_balanced else "of rows"
+    rows = "of all classes" if tuning.by_balanced else "of rows"
     end = f"certifies {format_percent(held)} {rows} at {format_short_down(at)}"
     if weakest != chosen:
         plain = tuning.parameter == RADIUS and tuning.own_radii[weakest] == 0

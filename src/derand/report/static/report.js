@@ -69,6 +69,7 @@
     row: (row) => row.row,
     label: (row) => row.label,
     truth: (row) => row.truth,
+    runner_up: (row) => row.runner_up,
     radius: (row) => number(row.radius[state.budget]),
     failure: (row) => -number(row.radius[0]),
     score: (row) => Number(row.score_text),
@@ -108,6 +109,7 @@
     };
     add("Answer", row.label);
     if (row.truth !== null) add("Truth", row.truth, !row.correct);
+    if (row.runner_up !== null) add("Nearest rival", row.runner_up);
     row.radius_text.forEach((text, k) => {
       add(k === 0 ? data.radius_name : `with ${k} ${k === 1 ? "category" : "categories"} changed`, text);
     });

@@ -1,0 +1,65 @@
+"""Expected scores of several classes at once: who leads, and how far. Must not know rules or what is proven."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._arrays import FloatArray
+from derand.model import AdditiveEnsemble, Argmax
+from derand.noise import Noise
+
+_BLOCK_NUMBERS = 2**21
+
+
+def expect_classes(model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise | None) -> FloatArray:
+    """Expected score of each class, offsets included, in grid units: to nearest, nothing is proven by it.
+
+    Parameters
+    ----------
+    model : AdditiveEnsemble
+        With the decision Argmax.
+    rows : array of shape (n_rows, n_features)
+        Checked already.
+    noise : Noise or None
+        None for the scores themselves.
+
+    Returns
+    -------
+    array of shape (n_rows, n_classes)
+    """
+    assert isinstance(model.decision, Argmax)
+    total = np.tile(np.array(model.decision.offsets, dtype=np.float64), (rows.shape[0], 1))
+    if noise is None:
+        return total + model.score(rows)
+    size = max(1, _BLOCK_NUMBERS // max(model.n_cells, 1))
+    for start in range(0, rows.shape[0], size):
+        part = slice(start, start + size)
+        _add_terms(model, np.asarray(rows[part], dtype=np.float64), noise, total[part])
+    return total
+
+
+def _add_terms(model: AdditiveEnsemble, rows: FloatArray, noise: Noise, total: FloatArray) -> None:
+    moved = [term for term in model.terms if term.axes]
+    for term in model.terms:
+        if not term.axes:
+            total += term.score_rows(rows)
+    if not moved:
+        return
+    axes = [term.axes[0] for term in moved]
+    edges = np.concatenate([axis.edges for axis in axes])
+    counts = [axis.edges.size for axis in axes]
+    features = np.repeat(np.array([axis.feature for axis in axes], dtype=np.int64), counts)
+    numbers = np.repeat(np.arange(len(axes), dtype=np.int64), counts)
+    gaps = np.isnan(rows)
+    table = noise.cell_table(np.where(gaps, 0.0, rows)[:, features], edges, features, numbers, len(axes))
+    starts = np.cumsum([0, *(count + 1 for count in counts)])
+    for number, term in enumerate(moved):
+        cells = table[:, starts[number] : starts[number + 1]]
+        gone = np.flatnonzero(gaps[:, axes[number].feature])
+        if gone.size:
+            cells[gone] = 0.0
+            total[gone] += np.asarray(term.missing, dtype=np.float64)
+        total += cells @ term.scores

@@ -1,0 +1,278 @@
+"""Several classes: each row's class against its rivals, two by two.
+
+A duel is a model of two classes (`AdditiveEnsemble.duel`), which rules and kernels know already. The label of a row is
+the class that wins all of its duels; where there is none, the one whose worst duel is best, and nothing is proven
+(docs/theory.md, section 12). Owns who meets whom, and what the duels of a row come to. Must not know how a duel is
+decided or bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._arrays import BoolArray, FloatArray, IntArray
+from derand.certificates._classes import expect_classes
+from derand.certificates._gaps import bound_apart
+from derand.certificates._problem import find_problems
+from derand.certificates._rule import NO_PROOF, Bounds, Engine, Rule
+from derand.model import AdditiveEnsemble
+from derand.noise import Noise
+from derand.threat import Threat
+
+Fight = Callable[[AdditiveEnsemble, IntArray, IntArray], IntArray]
+"""Who wins a duel, 0 for the lower class and 1 for the higher one, for some of the rows with the rival of each."""
+Weigh = Callable[[AdditiveEnsemble, IntArray], FloatArray]
+"""Logarithm of the odds with which a noisy copy of some of the rows is won by the higher class of a duel."""
+LARGEST_ODDS = 1e6
+"""What stands for infinite odds, so that all numbers are finite; others are at most some 750 per term."""
+
+_lock = Lock()
+_duels: WeakKeyDictionary[AdditiveEnsemble, dict[tuple[int, int], AdditiveEnsemble]] = WeakKeyDictionary()
+
+
+def find_duel(model: AdditiveEnsemble, low: int, high: int) -> AdditiveEnsemble:
+    """The duel of two classes, made when first asked for and kept as long as the model lives."""
+    with _lock:
+        known = _duels.setdefault(model, {})
+        if (low, high) not in known:
+            known[low, high] = model.duel(low, high)
+        return known[low, high]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tournament:
+    """Rows of a model of several classes, and who meets whom.
+
+    Attributes
+    ----------
+    model : AdditiveEnsemble
+    expected : array of shape (n_rows, n_classes)
+        Expected scores: who is tried first. Who wins does not depend on it.
+    """
+
+    model: AdditiveEnsemble
+    expected: FloatArray
+
+    def meet(self, champions: IntArray, at: IntArray, fight: Fight) -> BoolArray:
+        """Which rivals the champion of each of some rows beats, (n_rows, n_classes); true for the champion itself."""
+        beats = np.ones((at.size, self.model.n_classes), dtype=bool)
+        for low, high in self.model.pairs:
+            part = np.flatnonzero((champions == low) | (champions == high))
+            if part.size:
+                is_high = champions[part] == high
+                rivals = np.where(is_high, low, high)
+                beats[part, rivals] = fight(find_duel(self.model, low, high), at[part], rivals) == is_high
+        return beats
+
+    def find_winners(self, fight: Fight) -> IntArray:
+        """The class of each row that wins all of its duels, -1 where there is none.
+
+        A class that lost, and all whom it has beaten, cannot be that class: few are tried.
+        """
+        n_rows, n_classes = self.expected.shape
+        winners, alive = np.full(n_rows, -1, dtype=np.int64), np.ones((n_rows, n_classes), dtype=bool)
+        at = np.arange(n_rows)
+        while at.size:
+            champions = np.where(alive[at], self.expected[at], -np.inf).argmax(axis=1)
+            beats = self.meet(champions, at, fight)
+            won = beats.all(axis=1)
+            winners[at[won]] = champions[won]
+            at, champions, beats = at[~won], champions[~won], beats[~won]
+            alive[at] &= ~beats
+            alive[at, champions] = False
+            at = at[alive[at].any(axis=1)]
+        return winners
+
+    def find_worst_odds(self, weigh: Weigh, at: IntArray) -> FloatArray:
+        """Logarithm of the odds of each class in its worst duel, for some rows, (n_rows, n_classes)."""
+        worst = np.full((at.size, self.model.n_classes), LARGEST_ODDS)
+        for low, high in self.model.pairs:
+            odds = weigh(find_duel(self.model, low, high), at)
+            worst[:, high] = np.minimum(worst[:, high], odds)
+            worst[:, low] = np.minimum(worst[:, low], -odds)
+        return worst
+
+
+def label_classes(
+    model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine
+) -> IntArray:
+    """Label of each row of a model of several classes."""
+    tournament = Tournament(model, expect_classes(model, rows, noise))
+
+    def fight(duel: AdditiveEnsemble, at: IntArray, rivals: IntArray) -> IntArray:
+        (problem,) = find_problems(duel)
+        return rule.find_labels(problem, rows[at], noise, engine)
+
+    return _settle(tournament, tournament.find_winners(fight), rows, noise, rule, engine)
+
+
+def weigh_classes(model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise, rule: Rule, engine: Engine) -> FloatArray:
+    """Logarithm of the odds of each class in its worst duel by a rule that counts copies, (n_rows, n_classes).
+
+    The label has the largest: of a class that wins all of its duels they are above 0, of all others below.
+    """
+    tournament = Tournament(model, np.zeros((rows.shape[0], model.n_classes)))
+    return tournament.find_worst_odds(_weigh_by_law(rows, noise, rule, engine), np.arange(rows.shape[0]))
+
+
+def _weigh_by_law(rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine) -> Weigh:
+    plain, first = Threat().resolve(noise), replace(engine, proof="paper")
+
+    def weigh(duel: AdditiveEnsemble, at: IntArray) -> FloatArray:
+        (bounds,) = _bound_duel(duel, rows[at], noise, rule, [plain], first)
+        with np.errstate(divide="ignore"):
+            odds = np.log1p(-np.minimum(np.exp(bounds.log_failure), 0.5)) - bounds.log_failure
+        odds = np.clip(odds, 0.0, LARGEST_ODDS)
+        return np.where(bounds.label == 1, odds, -odds)
+
+    return weigh
+
+
+def _settle(
+    tournament: Tournament,
+    winners: IntArray,
+    rows: NDArray[Any],
+    noise: Noise | None,
+    rule: Rule,
+    engine: Engine,
+) -> IntArray:
+    """The winners, and where there is none the class that is beaten least."""
+    at = np.flatnonzero(winners < 0)
+    if not at.size:
+        return winners
+    settled = winners.copy()
+    if rule.counts_copies:
+        settled[at] = tournament.find_worst_odds(_weigh_by_law(rows, noise, rule, engine), at).argmax(axis=1)
+    else:  # means are ordered: nobody wins only where rounding hides the order
+        settled[at] = tournament.expected[at].argmax(axis=1)
+    return settled
+
+
+def _bound_duel(
+    duel: AdditiveEnsemble,
+    rows: NDArray[Any],
+    noise: Noise | None,
+    rule: Rule,
+    threats: Sequence[Threat],
+    engine: Engine,
+) -> list[Bounds]:
+    (problem,) = find_problems(duel)
+    return bound_apart(problem.terms, rows, lambda part: rule.bound(problem, part, noise, threats, engine))
+
+
+class _Ledger:
+    """What is proven of each row against each rival: arrays of shape (n_threats, n_rows, n_classes)."""
+
+    def __init__(self, n_threats: int, n_rows: int, n_classes: int) -> None:
+        shape = (n_threats, n_rows, n_classes)
+        self.log_failure, self.radius = np.full(shape, -np.inf), np.full(shape, np.inf)
+        self.proof, self.path = np.full(shape, NO_PROOF, dtype=np.uint8), np.zeros(shape, dtype=np.uint8)
+        self.has_path = False
+
+    def write(self, rows: IntArray, rivals: IntArray, found: Sequence[Bounds]) -> None:
+        for k, bounds in enumerate(found):
+            self.log_failure[k, rows, rivals] = bounds.log_failure
+            self.radius[k, rows, rivals] = bounds.radius
+            self.proof[k, rows, rivals] = bounds.proof
+            if bounds.path is not None:
+                self.path[k, rows, rivals], self.has_path = bounds.path, True
+
+    def close(self, labels: IntArray) -> None:
+        """Nobody is a rival of himself."""
+        rows = np.arange(labels.size)
+        self.radius[:, rows, labels], self.log_failure[:, rows, labels] = np.inf, -np.inf
+
+    def strike(self, rows: IntArray, beats: BoolArray) -> None:
+        """Nothing is proven of rows without a winner, whose labels lose to some rivals."""
+        self.radius[:, rows], self.proof[:, rows] = np.where(beats, np.inf, 0.0), NO_PROOF
+        known = ~np.isnan(self.log_failure[:, rows])
+        self.log_failure[:, rows] = np.where(known, 0.0, np.nan)  # a probability of 1
+
+    def sum_up(self, threat: int, labels: IntArray) -> Bounds:
+        """The worst duel of each row."""
+        rows = np.arange(labels.size)
+        is_rival = np.arange(self.radius.shape[2]) != labels[:, None]
+        smallest = np.where(is_rival, self.radius[threat], np.inf).min(axis=1)
+        likeness = np.maximum(np.nan_to_num(self.log_failure[threat], nan=-1e300), -1e300)
+        nearest = is_rival & (self.radius[threat] == smallest[:, None])
+        runner_up = np.where(nearest, likeness, -np.inf).argmax(axis=1)  # of several the likeliest one
+        likely = np.where(is_rival, likeness, -np.inf).argmax(axis=1)
+        return Bounds(
+            labels,
+            self.log_failure[threat, rows, likely],
+            self.radius[threat, rows, runner_up],
+            self.proof[threat, rows, runner_up],
+            self.path[threat, rows, likely] if self.has_path else None,
+            runner_up=runner_up,
+        )
+
+
+def bound_classes(
+    model: AdditiveEnsemble,
+    rows: NDArray[Any],
+    noise: Noise | None,
+    rule: Rule,
+    threats: Sequence[Threat],
+    engine: Engine,
+) -> list[Bounds]:
+    """What a rule proves about rows of a model of several classes: the worst of their duels.
+
+    The second proof of a vote is asked only of rivals that could decide: those whose first proof is below what is
+    known of the others. The result is that of all proofs of all duels.
+    """
+    tournament = Tournament(model, expect_classes(model, rows, noise))
+    ledger = _Ledger(len(threats), rows.shape[0], model.n_classes)
+    first = replace(engine, proof="paper") if rule.counts_copies else engine
+
+    def fight(duel: AdditiveEnsemble, at: IntArray, rivals: IntArray) -> IntArray:
+        found = _bound_duel(duel, rows[at], noise, rule, threats, first)
+        ledger.write(at, rivals, found)
+        return found[0].label
+
+    def improve(duel: AdditiveEnsemble, at: IntArray, rivals: IntArray) -> IntArray:
+        found = _bound_duel(duel, rows[at], noise, rule, threats, engine)
+        ledger.write(at, rivals, found)
+        return found[0].label
+
+    winners = tournament.find_winners(fight)
+    labels = _settle(tournament, winners, rows, noise, rule, engine)
+    lost = np.flatnonzero(winners < 0)
+    beats = tournament.meet(labels[lost], lost, fight)
+    ledger.close(labels)
+    if first.proof != engine.proof:
+        _improve(tournament, winners, ledger, improve)
+    ledger.strike(lost, beats)
+    return [ledger.sum_up(k, labels) for k in range(len(threats))]
+
+
+def _improve(tournament: Tournament, winners: IntArray, ledger: _Ledger, improve: Fight) -> None:
+    """Ask for better proofs of duels, the nearest rivals first, as long as one could decide a row."""
+    n_classes = tournament.model.n_classes
+    at = np.flatnonzero(winners >= 0)
+    final = np.zeros((winners.size, n_classes), dtype=bool)
+    while at.size:
+        radius = ledger.radius[:, at]
+        known = np.where(final[at], radius, np.inf).min(axis=2)
+        open_ = np.where(final[at], np.inf, radius)
+        nearest = open_.argmin(axis=2)
+        decides = open_.min(axis=2) < known  # (n_threats, n_rows)
+        rows = np.flatnonzero(decides.any(axis=0))
+        rivals = nearest[decides.argmax(axis=0)[rows], rows]
+        at = at[rows]
+        _fight_pairs(tournament.model, winners[at], rivals, at, improve)
+        final[at, rivals] = True
+
+
+def _fight_pairs(model: AdditiveEnsemble, champions: IntArray, rivals: IntArray, at: IntArray, fight: Fight) -> None:
+    """One duel of each of some rows, those of the same two classes together."""
+    low, high = np.minimum(champions, rivals), np.maximum(champions, rivals)
+    for pair in np.unique(np.stack([low, high], axis=1), axis=0):
+        part = np.flatnonzero((low == pair[0]) & (high == pair[1]))
+        fight(find_duel(model, int(pair[0]), int(pair[1])), at[part], rivals[part])

@@ -25,8 +25,8 @@ def check_dataset(data: Dataset, known: Known) -> None:
     """Rows, columns, classes and the split are those that are known, and every cell has its type."""
     assert data.X.shape == (known.rows, known.features) == (len(data.y), len(data.feature_names))
     assert len(data.categorical) == known.categorical
-    assert set(data.y) == {0, 1}
-    assert data.y.sum() == known.rows_of_class_1
+    assert set(data.y) == set(range(len(data.target_names)))
+    assert (data.y == 1).sum() == known.rows_of_class_1
     assert data.target_names[1] == known.class_1
     assert (len(data.split.train), len(data.split.test)) == (known.training_rows, known.test_rows)
     assert not np.intersect1d(*data.split).size

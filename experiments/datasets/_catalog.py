@@ -142,25 +142,26 @@ class TableEntry:
 
 @dataclass(frozen=True, slots=True)
 class ImageEntry:
-    """Two classes of an image collection, class 0 first; pixels count from 0 to 1."""
+    """Some or all classes of an image collection, class 0 first; pixels count from 0 to 1."""
 
     summary: str
     file: str
-    classes: tuple[tuple[int, str], tuple[int, str]]
+    classes: tuple[tuple[int, str], ...]
 
     def read(self) -> Dataset:
-        """Read the images of the two classes, the collection's training images first."""
+        """Read the images of these classes, the collection's training images first."""
         file = FILES[self.file]
         with np.load(io.BytesIO(read_checked(file)), allow_pickle=False) as archive:
             images = np.concatenate([archive["x_train"], archive["x_test"]])
             labels = np.concatenate([archive["y_train"], archive["y_test"]])
             n_train = len(archive["y_train"])
-        picked = np.flatnonzero(np.isin(labels, [code for code, _ in self.classes]))
+        codes = np.array([code for code, _ in self.classes])
+        picked = np.flatnonzero(np.isin(labels, codes))
         height, width = images.shape[1:]
         return Dataset(
             X=images[picked].reshape(picked.size, -1) / 255.0,
-            y=(labels[picked] == self.classes[1][0]).astype(np.int64),
-            target_names=(self.classes[0][1], self.classes[1][1]),
+            y=(labels[picked][:, None] == codes).argmax(axis=1),
+            target_names=tuple(name for _, name in self.classes),
             feature_names=tuple(f"pixel_{row}_{column}" for row in range(height) for column in range(width)),
             categorical=(),
             split=Split(np.flatnonzero(picked < n_train), np.flatnonzero(picked >= n_train)),
@@ -168,6 +169,8 @@ class ImageEntry:
             provenance=f"{file.origin} ({file.address}). Pixels are divided by 255.",
         )
 
+
+_CLOTHES = ("T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot")
 
 _BREAST_CANCER = TableEntry(
     "cell samples, nine clinical scores",
@@ -204,6 +207,8 @@ CATALOG: Mapping[str, Entry] = {
         share=0.8,
         note="The source is sorted by class, so that only the five folds are meaningful.",
     ),
+    "mnist": ImageEntry("handwritten digits", "mnist.npz", classes=tuple((digit, str(digit)) for digit in range(10))),
+    "fashion_mnist": ImageEntry("pictures of clothes", "fashion_mnist.npz", classes=tuple(enumerate(_CLOTHES))),
     "mnist_1v5": ImageEntry("handwritten 1 and 5", "mnist.npz", classes=((5, "5"), (1, "1"))),
     "mnist_2v6": ImageEntry("handwritten 2 and 6", "mnist.npz", classes=((6, "6"), (2, "2"))),
     "fmnist_shoes": ImageEntry(

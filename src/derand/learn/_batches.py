@@ -14,7 +14,7 @@ from derand.learn._softmax import SoftmaxLoss
 
 _BATCH = 3_000
 _STEPS = 400
-_RATE = 0.02
+_RATE = 0.005
 _FIRST, _SECOND = 0.9, 0.99  # how much of the mean and of the mean square of slopes is kept
 
 

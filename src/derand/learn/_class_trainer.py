@@ -40,7 +40,7 @@ _MANY_COLUMNS = 16  # numerical ones: moving each a little is then what costs a 
 _MANY_DUELS = 400  # pairs of classes times such columns, from which on duels take too long
 _MANY_WINDOWS = 10_000  # the same where columns move independently of each other, which is quicker
 _MUCH = 30_000_000  # rows times columns times classes from which on a fit goes by batches
-_QUICK_REGULARIZATIONS = (1.0, 0.1, 0.01, 10.0)
+_QUICK_REGULARIZATIONS, _MORE_REGULARIZATION = (1.0, 0.1, 0.01), 10.0
 _QUICK_ROWS = 6_000  # of large tables, on which the penalty is chosen
 _QUICK_STEPS = Stage(0.0, 40, 1e-4)
 _IMPORTANCE_ROWS = 20_000
@@ -204,11 +204,11 @@ class ClassTrainer(Trainer):
         design = self.design(True)
         tried: list[tuple[float, float]] = []
         start: FloatArray | None = None
-        for regularization in _QUICK_REGULARIZATIONS:
+        for place in range(3):
+            rises = place == 2 and tried[1][0] > tried[0][0]  # less of it was worse: then more
+            regularization = _MORE_REGULARIZATION if rises else _QUICK_REGULARIZATIONS[place]
             start = self.fit(design, kept, regularization, start, (_QUICK_STEPS,))
             tried.append((self.make_loss(design, left, self._options.n_threads).measure(start), regularization))
-            if len(tried) > 1 and tried[-1][0] > tried[-2][0] and len(tried) != 2:
-                break
         loss = np.array([one[0] for one in tried])
         path = SelectionPath(
             np.array([one[1] for one in tried]), np.ones(loss.size, dtype=np.int64), loss, np.full(loss.size, np.nan)

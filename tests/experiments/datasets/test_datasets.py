@@ -21,6 +21,8 @@ EXPECTED = {
     "breast_cancer_with_id": Known(683, 10, 0, 239, 546, 137, "malignant"),
     "diabetes": Known(768, 8, 0, 268, 614, 154, "diabetic"),
     "spambase": Known(4601, 57, 0, 1813, 3680, 921, "spam"),
+    "mnist": Known(70000, 784, 0, 7877, 60000, 10000, "1"),
+    "fashion_mnist": Known(70000, 784, 0, 7000, 60000, 10000, "trouser"),
     "mnist_1v5": Known(14190, 784, 0, 7877, 12163, 2027, "1"),
     "mnist_2v6": Known(13866, 784, 0, 6990, 11876, 1990, "2"),
     "fmnist_shoes": Known(14000, 784, 0, 7000, 12000, 2000, "sandal"),

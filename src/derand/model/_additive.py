@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from derand._arrays import IntArray
 from derand.model._base import Contrast, Model
 from derand.model._decision import Decision, Threshold
-from derand.model._quantize import CategoryLeaves, CategoryShape, Shape, round_shapes, round_stumps
+from derand.model._quantize import CategoryLeaves, CategoryShape, GridShape, Shape, round_shapes, round_stumps
 from derand.model._terms import MAX_SCORE, CategoryTable, StepFunction, Term
 
 OneTerm = TypeVar("OneTerm", bound=Term)
@@ -173,6 +173,7 @@ class AdditiveEnsemble(Model):
         intercept: float = 0.0,
         n_features: int,
         levels: int,
+        grids: Sequence[GridShape] = (),
     ) -> AdditiveEnsemble:
         """The sum of functions of real values, class 1 iff sum and intercept are above 0.
 
@@ -185,6 +186,8 @@ class AdditiveEnsemble(Model):
         n_features : int
         levels : int
             Values are rounded to the nearest multiple of 1 / levels (half to even).
+        grids : sequence of GridShape
+            Functions of several numerical features each, which are in no other one.
 
         Returns
         -------
@@ -199,7 +202,7 @@ class AdditiveEnsemble(Model):
         >>> model.terms[0].scores.ravel().tolist(), model.threshold
         ([-50, 25, 150], 30)
         """
-        terms, level = round_shapes(shapes, tables, intercept, levels)
+        terms, level = round_shapes(shapes, tables, intercept, levels, grids)
         return cls(terms, level, n_features, levels)
 
     @property

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from derand.auditing._balls import Ball, as_ball, use_bits
+from derand.auditing._blocks import Block, merge_boxes, multiply_sides
 from derand.auditing._claim import Claim, Move
 from derand.auditing._masses import bound_mass, enumerate_mass
 from derand.auditing._sides import Function, Side, round_to
@@ -61,9 +62,10 @@ class MassProof:
         return all(self._find_least(side) > side.cut + self._claim.grid_error for side in sides)
 
     def _find_least(self, side: Side) -> int:
-        return sum(min(self._round(one, side.is_one)) for one in side.functions)
+        every: list[Function | Block] = [*side.functions, *side.blocks]
+        return sum(min(self._round(one, side.is_one)) for one in every)
 
-    def _round(self, function: Function, is_one: bool) -> list[int]:
+    def _round(self, function: Function | Block, is_one: bool) -> list[int]:
         """Scores as the program rounds them for a law on a coarser grid, before it turns them for class 0."""
         grid = self._claim.grid
         if grid == 1:
@@ -113,6 +115,10 @@ class MassProof:
             terms.append(
                 (self._round(one, side.is_one), self._claim.ball_noise.bound_cells(one.x, one.edges, one.feature))
             )
+        for block in side.blocks:
+            axes = zip(block.xs, block.edges, block.features, strict=True)
+            masses = multiply_sides([self._claim.ball_noise.bound_cells(*axis) for axis in axes])
+            terms.append(merge_boxes(self._round(block, side.is_one), masses))
         few = math.prod(len(scores) for scores, _ in terms) <= _MOST_COMBINATIONS
         if few and bits == _BITS[-1]:  # no tilt suits cells that differ by hundreds of digits
             return enumerate_mass(terms, side.cut + moved)
@@ -124,7 +130,7 @@ class MassProof:
         n_sets = sum(math.comb(len(side.gaps), size) for size in range(1, budget + 1))
         if n_sets > _MOST_SETS:
             falls = sorted((_find_largest_fall(one) for one in side.gaps), reverse=True)
-            return [Side(side.functions, (), side.cut + sum(falls[:budget]), side.is_one)]
+            return [Side(side.functions, (), side.cut + sum(falls[:budget]), side.is_one, side.blocks)]
         sets = itertools.chain.from_iterable(itertools.combinations(side.gaps, size) for size in range(budget + 1))
         return [side.vary(chosen) for chosen in sets]
 
@@ -134,6 +140,11 @@ class MassProof:
         side = self._claim.read_side(label)
         # what is constant on the grid of the law does not move it: its error is in the threshold
         functions = [one for one in side.functions if len(set(self._round(one, side.is_one))) > 1]
+        for block in side.blocks:
+            if len(set(self._round(block, side.is_one))) > 1:
+                functions += [
+                    Function(*one, (0, 1), None) for one in zip(block.features, block.xs, block.edges, strict=True)
+                ]
         moves = self._claim.list_moves(functions)
         free = [(one, move) for one, move in zip(functions, moves, strict=True) if not move.low == one.x == move.high]
         if not free:

@@ -25,7 +25,7 @@ _DOMINATES, _MOST_CAPS = 0.8, 3
 
 def holds_by_mean(claim: Claim, label: int, radius: float) -> bool:
     """Whether the label by the rule "mean" is proven to hold within the radius."""
-    side = claim.read_side(label)
+    side = _refuse_blocks(claim.read_side(label))
     if claim.noise is None:
         return _holds_deployed(claim, side, radius)
     case = _find_case(claim, side)
@@ -38,9 +38,12 @@ def holds_by_mean(claim: Claim, label: int, radius: float) -> bool:
 def holds_by_vote(claim: Claim, label: int, radius: float) -> bool:
     """Whether the vote's label is proven to hold within the radius: its expected score clears the cut by enough.
 
-    Functions may be cut off above, which lowers the sum, and with the ranges what must be deducted.
+    Functions may be cut off above, which lowers the sum, and with the ranges what must be deducted. Of terms of several
+    columns nothing is proven in this way.
     """
     side = claim.read_side(label)
+    if side.blocks:
+        return False
     if not side.functions:
         return False
     ranges = sorted((one.range for one in side.functions), reverse=True)
@@ -61,10 +64,21 @@ def holds_by_vote(claim: Claim, label: int, radius: float) -> bool:
 def is_mean_label(claim: Claim, label: int) -> bool:
     """Whether the row's own label by the rule "mean" is this, or too near a tie for the program to tell."""
     still = replace(claim, threat=Threat(norm=None).resolve(claim.noise))
-    side = still.read_side(label, changes=False)
+    side = _refuse_blocks(still.read_side(label, changes=False))
     if claim.noise is None or not side.functions:
         return side.total > side.cut
     return _find_case(still, side).stays_above(side.bar - 2 * claim.mean_error, None, math.inf)
+
+
+def _refuse_blocks(side: Side) -> Side:
+    """The same, or an error: worst cases of functions of several numbers have no proof here."""
+    if side.blocks:
+        columns = ", ".join(str(at) for at in side.blocks[0].features)
+        raise ValueError(
+            f"The rule 'mean' of a model with a term of several columns ({columns}) cannot be audited yet: there are "
+            "proofs of its votes by masses. Certify with rule='vote' and proof='paper' to have it audited."
+        )
+    return side
 
 
 def deduct(ranges: Sequence[Fraction], band: float) -> Fraction:

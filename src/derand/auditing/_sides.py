@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from derand.auditing._blocks import Block, read_block
 from derand.model import Contrast
 from derand.threat import Threat
 
@@ -82,12 +83,15 @@ class Side:
         differ from the one that is meant.
     is_one : bool
         Whether the label is class 1: then the expected score must be above the cut; else it may be the cut plus 1.
+    blocks : tuple of Block
+        Functions of several numbers that are not constant; only masses are proven of them.
     """
 
     functions: tuple[Function, ...]
     gaps: tuple[Function, ...]
     cut: int
     is_one: bool
+    blocks: tuple[Block, ...] = ()
 
     @property
     def bar(self) -> int:
@@ -137,11 +141,18 @@ def read_side(contrast: Contrast, row: Sequence[float], label: int, threat: Thre
     """
     sign = 1 if label else -1
     cut = contrast.threshold if label else -contrast.threshold - 1
-    functions, gaps, options = [], [], []
+    functions, gaps, options, blocks = [], [], [], []
     for term in contrast.terms:
+        if term.kind == "grid_term":
+            block = read_block(term.describe(), row, sign, threat)
+            if block.range:
+                blocks.append(block)
+            else:
+                cut -= block.scores[0]
+            continue
         if term.kind not in ("step_function", "category_table"):
             raise ValueError(
-                f"A term of kind {term.kind!r} cannot be audited: there are proofs of step functions and tables."
+                f"A term of kind {term.kind!r} cannot be audited: there are proofs of step functions, tables and grids."
             )
         told = term.describe()
         value = float(row[told["feature"]])
@@ -160,7 +171,7 @@ def read_side(contrast: Contrast, row: Sequence[float], label: int, threat: Thre
             functions.append(one)
     if changes:
         cut += find_worst_fall(options, threat.l0) + math.ceil(contrast.score_error)
-    return Side(tuple(functions), tuple(gaps) if threat.missing_budget else (), cut, bool(label))
+    return Side(tuple(functions), tuple(gaps) if threat.missing_budget else (), cut, bool(label), tuple(blocks))
 
 
 def _flatten(scores: Sequence[Any]) -> list[int]:
@@ -243,11 +254,17 @@ def find_tie_band(contrast: Contrast, grid: int = 1) -> float:
         for one in told
         if len({score if grid == 1 else round_to(score, grid) for score in _flatten(one["scores"])}) > 1
     ]
-    n_edges = sum(len(one["edges"]) for one in moving)
-    n_cells = n_edges + len(moving)
+    grids = [one for one in moving if "features" in one]
+    single = [one for one in moving if "features" not in one]
+    n_edges = sum(len(one["edges"]) for one in single)
+    n_cells = n_edges + len(single) + sum(len(set(_flatten(one["scores"]))) for one in grids)
     roundings = 2 * n_cells + 8 * len(moving) + 2048
     inversion = _INVERSION[1] if len(moving) >= _INVERSION[0] else 0.0
-    return 3 * _TAIL_ERROR * n_edges + roundings * _EPSILON + inversion
+    of_grids = 0.0
+    for one in grids:  # kernels/README.md, step 10
+        joint = len(one["scores"]) + len(one["features"]) + 4
+        of_grids += 3.01 * _TAIL_ERROR * sum(map(len, one["edges"])) + 2.01 * _EPSILON * joint
+    return 3 * _TAIL_ERROR * n_edges + roundings * _EPSILON + inversion + of_grids
 
 
 def find_mean_error(contrast: Contrast) -> float:

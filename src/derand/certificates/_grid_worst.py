@@ -120,9 +120,16 @@ class SmoothedGridCase(WorstCase):
             margin = bounds.sum(axis=1) - self._error - thresholds[at]
             return np.asarray(np.maximum(margin, 0.0) / prices * (1 - 4 * EPSILON))
 
-        everyone = np.arange(rows.shape[0])
-        powers = np.stack([prove(np.full(rows.shape[0], price), everyone) for price in coarse], axis=1)
-        best, place = powers.max(axis=1), powers.argmax(axis=1)
+        best, place = np.zeros(rows.shape[0]), np.zeros(rows.shape[0], dtype=np.int64)
+        own = Reach(rows, rows, box.steps)
+        at = np.flatnonzero(self.find_lowest(rows, own) > thresholds)  # else no price proves anything
+        for k in range(_COARSE - 1, -1, -1):  # what a price proves rises and falls but once; high ones are quick
+            powers = prove(np.full(at.size, coarse[k]), at)
+            better = powers > best[at]
+            best[at], place[at] = np.where(better, powers, best[at]), np.where(better, k, place[at])
+            at = at[better | (best[at] == 0)]
+            if not at.size:
+                break
         at = np.flatnonzero(best > 0)
         if at.size:
             logs = np.log(coarse)

@@ -14,6 +14,7 @@ from derand._arrays import FloatArray
 from derand.certificates import DEDUCTION, measure_margins
 from derand.estimators._base import Columns, Training
 from derand.estimators._classifier import CertifiedClassifier
+from derand.estimators._grouping import find_groups
 from derand.estimators._reading import ClassWeight
 from derand.learn import AdditiveOptions, AdditiveTraining, TrainingTable, train_additive
 from derand.model import AdditiveEnsemble
@@ -56,6 +57,10 @@ class AdditiveClassifier(CertifiedClassifier):
         Columns that do not change, by name or number.
     monotone : dict of column to {"increasing", "decreasing"}, or None
         Numerical columns whose function must only rise or only fall; 1 and -1 mean the same.
+    groups : None, "auto" or list of lists of columns
+        Numerical columns that interact, two to four in a group, by name or number, none in two groups: each group gets
+        one function of all its columns, trained for the certificate like those of single columns. "auto" looks for
+        pairs whose joint effect on training rows is real.
     threat : Threat or None
         What may change, instead of `norm`, `l0` and `frozen`: limits, domains, other units. Steps and budgets of
         missing values count when it is certified, not in training.
@@ -83,6 +88,8 @@ class AdditiveClassifier(CertifiedClassifier):
         Mean size of what each column adds to the score, as a share of all.
     calibration_ : array of shape (2,)
         Slope and shift from the decision's logarithm of odds to that of `predict_proba`.
+    groups_ : list of lists of int
+        Columns that were trained together.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -115,6 +122,7 @@ class AdditiveClassifier(CertifiedClassifier):
         l0: int = 0,
         frozen: Sequence[Column] = (),
         monotone: Mapping[Column, Any] | None = None,
+        groups: Sequence[Sequence[Column]] | str | None = None,
         threat: Threat | None = None,
         categorical_features: Columns = "from_dtype",
         n_jobs: int | None = None,
@@ -131,6 +139,7 @@ class AdditiveClassifier(CertifiedClassifier):
         self.l0 = l0
         self.frozen = frozen
         self.monotone = monotone
+        self.groups = groups
         self.threat = threat
         self.categorical_features = categorical_features
         self.n_jobs = n_jobs
@@ -204,6 +213,7 @@ class AdditiveClassifier(CertifiedClassifier):
         threat = self._name_columns(self.default_threat)
         numerical = [column for column in range(table.n_features) if column not in table.n_categories]
         threat.check_columns(table.n_features, table.n_categories, numerical)
+        monotone = self._find_columns(table)
         state = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
         training = train_additive(
             table,
@@ -213,7 +223,8 @@ class AdditiveClassifier(CertifiedClassifier):
                 radius=float(self.radius),
                 n_cuts=None if isinstance(self.n_cuts, str) else int(self.n_cuts),
                 regularization=None if isinstance(self.regularization, str) else float(self.regularization),
-                monotone=self._find_columns(table),
+                monotone=monotone,
+                groups=find_groups(self.groups, table, monotone),
                 deduction=DEDUCTION if self.rule == "vote" else 0.0,
                 seed=state,
                 n_threads=count_threads(self.n_jobs),
@@ -227,6 +238,8 @@ class AdditiveClassifier(CertifiedClassifier):
             "error": training.path.error.tolist(),
         }
         self.feature_importances_ = training.importances
+        if self.groups is not None:
+            self.groups_ = [list(group) for group in training.groups]
         self.calibration_ = np.array(training.calibration)
         return training
 

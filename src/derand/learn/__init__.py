@@ -6,6 +6,7 @@ consist of. What a user should be warned of stands in their results.
 
 from __future__ import annotations
 
+from derand.learn._groups import MOST_COLUMNS
 from derand.learn.additive import AdditiveOptions, AdditiveTraining, SelectionPath, train_additive
 from derand.learn.bins import BinnedTable, NumberBins, bin_table
 from derand.learn.boosting import TreeBoosting, VoteBoosting, boost_stumps, boost_vote
@@ -23,6 +24,7 @@ from derand.learn.stumps import CategoryLeaves, Stumps, StumpTraining, join_tabl
 from derand.learn.table import SCALINGS, TrainingTable, measure_units
 
 __all__ = [
+    "MOST_COLUMNS",
     "SCALINGS",
     "AdditiveOptions",
     "AdditiveTraining",

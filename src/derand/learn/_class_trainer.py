@@ -58,6 +58,11 @@ def train_classes(
             f"`monotone` must be empty for {table.n_classes} classes, got columns {sorted(options.monotone)}: a "
             "function per class has no one direction. Leave it out, or train two classes against each other."
         )
+    if options.groups is None or options.groups:
+        raise ValueError(
+            "`groups` must be left out for more than two classes: functions of several columns are trained for two "
+            "classes so far."
+        )
     binned = bin_table(table, n_bins=choose_bins(table, options), seed=options.seed, n_threads=options.n_threads)
     trainer = ClassTrainer(binned, table.n_features, noise, threat, options, table.n_classes)
     with threadpool_limits(1, user_api="blas"):  # its threads wait busily between calls this small

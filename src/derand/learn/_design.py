@@ -6,7 +6,7 @@ may take the values of a bin, and what that costs. Must not know rows or losses.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -63,6 +63,10 @@ class NumberColumn:
         return self.bins.feature
 
     @property
+    def features(self) -> tuple[int, ...]:
+        return (self.bins.feature,)
+
+    @property
     def n_codes(self) -> int:
         return self.bins.centers.size + 1
 
@@ -111,6 +115,10 @@ class CategoryColumn:
     reachable: BoolArray
     unseen: bool
     frozen: bool
+
+    @property
+    def features(self) -> tuple[int, ...]:
+        return (self.feature,)
 
     @property
     def n_codes(self) -> int:
@@ -221,6 +229,7 @@ def design_model(
     monotone: Mapping[int, int],
     n_features: int,
     deduction: float = 0.0,
+    join: Callable[[NumberBins], NumberColumn | None] = lambda _: None,
 ) -> Design:
     """The columns of a model for binned rows.
 
@@ -241,13 +250,20 @@ def design_model(
         Columns of the rows.
     deduction : float
         As in Design.
+    join : function from NumberBins to NumberColumn or None
+        Makes the joint column of bins that stand for a group of columns; None for those of a single one.
     """
     norm = threat.ball_norm
-    boxes = _find_boxes(binned.numbers, threat, radius, n_features)
+    joined = [join(one) for one in binned.numbers]
+    single = [one for one, joint in zip(binned.numbers, joined, strict=True) if joint is None]
+    boxes = find_boxes(single, threat, radius, n_features)
     units = threat.units_of(n_features)
-    numbers = tuple(
-        _design_number(one, box, units[one.feature], norm, noise, n_cuts, with_ramp, monotone.get(one.feature, 0))
-        for one, box in zip(binned.numbers, boxes, strict=True)
+    numbers = (
+        *(
+            _design_number(one, box, units[one.feature], norm, noise, n_cuts, with_ramp, monotone.get(one.feature, 0))
+            for one, box in zip(single, boxes, strict=True)
+        ),
+        *(joint for joint in joined if joint is not None),
     )
     has_gaps = [
         bool((binned.codes[:, len(numbers) + place] == count).any())
@@ -265,7 +281,7 @@ def design_model(
     return Design(numbers, categories, prices, prices * power, swaps, swaps * threat.l0, deduction)
 
 
-def _find_boxes(
+def find_boxes(
     numbers: Sequence[NumberBins], threat: Threat, radius: float, n_features: int
 ) -> list[tuple[FloatArray, FloatArray]]:
     """How far down and up the threat lets a value at the center of each bin go, per column."""

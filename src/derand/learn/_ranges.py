@@ -5,10 +5,13 @@ Owns the ranges of the functions of numerical columns and their slopes by the we
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from derand._arrays import FloatArray
 from derand.learn._design import Design
+from derand.learn._groups import GroupColumn
 
 _POWER = 24.0  # of the mean that stands for the maximum
 
@@ -23,7 +26,13 @@ class Deduction:
     """
 
     def __init__(self, design: Design) -> None:
-        numbers, starts = design.numbers, design.starts
+        starts = design.starts
+        self._joint = [
+            (int(start), one.list_cells())
+            for one, start in zip(design.numbers, starts.tolist(), strict=False)
+            if isinstance(one, GroupColumn)
+        ]
+        numbers = [one for one in design.numbers if not isinstance(one, GroupColumn)]  # groups stand after them
         most = max((one.cuts.size for one in numbers), default=0)
         self._factor = design.deduction
         self._jumps = np.full((len(numbers), most), -1, dtype=np.int64)  # place of each jump's weight, -1 for none
@@ -40,7 +49,7 @@ class Deduction:
         """What is deducted, and its slopes by the weights."""
         slopes = np.zeros(self._size)
         if not self._jumps.size:
-            return 0.0, slopes
+            return self._measure_joint(weights) if self._joint else (0.0, slopes)
         padded = np.append(weights, 0.0)
         ramps = padded[self._ramps]
         after = np.cumsum(padded[self._jumps], axis=1)
@@ -51,12 +60,11 @@ class Deduction:
         highest, lowest = values.argmax(axis=1), values.argmin(axis=1)
         rows = np.arange(n_columns)
         ranges = values[rows, highest] - values[rows, lowest]
-        widest = float(ranges.max())
-        if widest <= 0:
+        joint = self._find_joint(weights)
+        mean, by_every = _take_mean(np.concatenate([ranges, [one.range for one in joint]]))
+        if mean <= 0:
             return 0.0, slopes
-        powers = (ranges / widest) ** _POWER
-        mean = widest * float(powers.sum()) ** (1 / _POWER)
-        by_range = np.where(ranges > 0, powers / powers.sum() * mean / np.maximum(ranges, 1e-300), 0.0)
+        by_range = by_every[: ranges.size]
         padded_slopes = np.zeros(self._size + 1)
         for ends, sign in ((highest, 1.0), (lowest, -1.0)):
             counted = np.where(ends < n_cuts, ends, np.where(ends < 2 * n_cuts, ends - n_cuts + 1, n_cuts))
@@ -64,4 +72,41 @@ class Deduction:
             np.add.at(padded_slopes, self._jumps, sign * by_range[:, None] * inside)
             shares = np.where(ends < 2 * n_cuts, self._shares[rows, ends % n_cuts], 1.0)
             np.add.at(padded_slopes, self._ramps, sign * by_range * shares)
+        for one, by_one in zip(joint, by_every[ranges.size :], strict=True):
+            padded_slopes[one.start : one.start + one.slope.size] += by_one * one.slope
         return self._factor * mean, self._factor * padded_slopes[:-1]
+
+    def _find_joint(self, weights: FloatArray) -> list[_Joint]:
+        """The ranges of the functions of groups, and their slopes."""
+        found = []
+        for start, cells in self._joint:
+            values = cells @ weights[start : start + cells.shape[1]]
+            high, low = int(values.argmax()), int(values.argmin())
+            found.append(_Joint(start, float(values[high] - values[low]), cells[high] - cells[low]))
+        return found
+
+    def _measure_joint(self, weights: FloatArray) -> tuple[float, FloatArray]:
+        """The same where all columns are in groups."""
+        joint, slopes = self._find_joint(weights), np.zeros(self._size)
+        mean, by_range = _take_mean(np.array([one.range for one in joint]))
+        for one, by_one in zip(joint, by_range, strict=True):
+            slopes[one.start : one.start + one.slope.size] += by_one * one.slope
+        return self._factor * mean, self._factor * slopes
+
+
+class _Joint(NamedTuple):
+    """A group: where its weights begin, the range of its function, and the slope of that by the weights."""
+
+    start: int
+    range: float
+    slope: FloatArray
+
+
+def _take_mean(ranges: FloatArray) -> tuple[float, FloatArray]:
+    """A smooth mean a little above the widest range, and its slopes."""
+    widest = float(ranges.max())
+    if widest <= 0:
+        return 0.0, np.zeros(ranges.size)
+    powers = (ranges / widest) ** _POWER
+    mean = widest * float(powers.sum()) ** (1 / _POWER)
+    return mean, np.where(ranges > 0, powers / powers.sum() * mean / np.maximum(ranges, 1e-300), 0.0)

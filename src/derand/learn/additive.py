@@ -17,10 +17,12 @@ from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from derand._arrays import FloatArray, IntArray
-from derand.learn._design import CategoryColumn, Design, design_model, leave_in_place
+from derand.learn._design import CategoryColumn, Design, NumberColumn, design_model, leave_in_place
 from derand.learn._folds import FEW_ROWS, draw_folds, share_codes, spread_rows
+from derand.learn._groups import GroupBins, GroupColumn, design_group, group_columns
+from derand.learn._interactions import find_pairs
 from derand.learn._margin import MarginLoss, Precondition, Stage, WeightFit
-from derand.learn.bins import MAX_BINS, BinnedTable, bin_table
+from derand.learn.bins import MAX_BINS, BinnedTable, NumberBins, bin_table
 from derand.learn.table import TrainingTable
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
@@ -66,6 +68,8 @@ class AdditiveOptions:
     regularization: float | None = None
     monotone: Mapping[int, int] = field(default_factory=dict)
     deduction: float = 0.0
+    groups: tuple[tuple[int, ...], ...] | None = ()
+    """Columns that interact, by number; None to find them."""
     seed: int = 0
     n_threads: int = 1
 
@@ -106,6 +110,8 @@ class AdditiveTraining:
         two classes (slope, shift of class 0, shift of class 1, ...): slope times the score of each class, offset
         included, over the levels, and its shift, are the logarithms of probabilities, up to what all of them share.
     warnings : tuple of str
+    groups : tuple of tuples of int
+        Columns that were trained together.
     """
 
     model: AdditiveEnsemble
@@ -114,6 +120,7 @@ class AdditiveTraining:
     importances: FloatArray
     calibration: tuple[float, ...]
     warnings: tuple[str, ...]
+    groups: tuple[tuple[int, ...], ...] = ()
 
 
 def train_additive(
@@ -148,6 +155,10 @@ def train_additive(
         return train_classes(table, noise, threat, options)
     n_bins = choose_bins(table, options)
     binned = bin_table(table, n_bins=n_bins, seed=options.seed, n_threads=options.n_threads)
+    groups = options.groups
+    if groups is None:
+        groups = _find_groups(Trainer(binned, table.n_features, noise, threat, options), binned)
+    binned = group_columns(binned, groups, options.n_cuts)
     trainer = Trainer(binned, table.n_features, noise, threat, options)
     with threadpool_limits(1, user_api="blas"):  # its threads wait busily between calls this small
         chosen = trainer.choose()
@@ -163,7 +174,18 @@ def train_additive(
         importances,
         trainer.calibrate(design, weights, chosen, table),
         warnings or warn_of_idle_numbers(table, importances, options.radius),
+        groups,
     )
+
+
+def _find_groups(trainer: Trainer, binned: BinnedTable) -> tuple[tuple[int, ...], ...]:
+    """Pairs of columns that say more together than each by itself, of what an additive model leaves unexplained."""
+    rows = binned.take(spread_rows(binned, _CHOICE_ROWS))
+    design = leave_in_place(trainer.design(False, 0.0))
+    with threadpool_limits(1, user_api="blas"):
+        weights = trainer.fit(design, rows, 0.1, None, _QUICK_PLAIN)
+    probability = expit(trainer.score(design, rows, weights))
+    return find_pairs(rows, rows.target - probability, probability * (1 - probability))
 
 
 def warn_of_idle_numbers(table: TrainingTable, importances: FloatArray, radius: float) -> tuple[str, ...]:
@@ -227,6 +249,7 @@ class Trainer:
                 monotone=self._options.monotone,
                 n_features=self._n_features,
                 deduction=self.deduction,
+                join=lambda bins: self._join(bins, key[1]),
             )
         return self._designs[key]
 
@@ -234,6 +257,12 @@ class Trainer:
     def deduction(self) -> float:
         """What is deducted from margins, as a multiple of the widest range; nothing where columns are few."""
         return self._options.deduction if len(self._binned.numbers) >= _DEDUCTING_COLUMNS else 0.0
+
+    def _join(self, bins: NumberBins, radius: float) -> NumberColumn | None:
+        """The joint column of a group."""
+        if not isinstance(bins, GroupBins):
+            return None
+        return design_group(bins, self._threat, radius, self._noise, self._options.n_cuts, self._n_features)
 
     def fit(
         self,
@@ -444,9 +473,8 @@ def _measure_importances(design: Design, weights: FloatArray, rows: BinnedTable,
             values[:-1] = column.basis[:, column.own, :] @ own[:n_weights]
             values[-1] = own[-1] if own.size > n_weights else 0.0
         added = values[some.codes[:, at]]
-        sizes[column.feature] = np.average(
-            np.abs(added - np.average(added, weights=some.weights)), weights=some.weights
-        )
+        size = np.average(np.abs(added - np.average(added, weights=some.weights)), weights=some.weights)
+        sizes[list(column.features)] = size / len(column.features)
     total = sizes.sum()
     return sizes / total if total > 0 else sizes
 
@@ -455,14 +483,16 @@ def _build_model(design: Design, weights: FloatArray, n_features: int) -> Additi
     """The model on a grid on which its law can be afforded."""
     starts = design.starts
     parts = [weights[starts[at] : starts[at + 1]] for at in range(len(design.columns))]
-    shapes = [one.read_shape(part) for one, part in zip(design.numbers, parts, strict=False)]
-    tables = [one.read_table(part) for one, part in zip(design.categories, parts[len(shapes) :], strict=True)]
+    numbers = list(zip(design.numbers, parts, strict=False))
+    shapes = [one.read_shape(part) for one, part in numbers if not isinstance(one, GroupColumn)]
+    grids = [one.read_grid(part) for one, part in numbers if isinstance(one, GroupColumn)]
+    tables = [one.read_table(part) for one, part in zip(design.categories, parts[len(numbers) :], strict=True)]
     spans = [float(np.ptp([*one.values, *([] if one.missing is None else [one.missing])])) for one in shapes]
     spans += [
         float(np.ptp([*one.values, one.other, *([] if one.missing is None else [one.missing])])) for one in tables
     ]
-    total = sum(spans)
+    total = sum(spans) + sum(float(np.ptp(one.values)) for one in grids)
     levels = max(1, int(_SUPPORT / total)) if total > _SUPPORT / 2**40 else 1000
     return AdditiveEnsemble.from_shapes(
-        shapes, tables, intercept=float(weights[0]), n_features=n_features, levels=levels
+        shapes, tables, intercept=float(weights[0]), n_features=n_features, levels=levels, grids=grids
     )

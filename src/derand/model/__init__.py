@@ -10,7 +10,7 @@ from derand.model._base import Contrast, Model, as_model, is_model
 from derand.model._coarsen import coarsen
 from derand.model._decision import DECISIONS, Argmax, Decision, Threshold, Value
 from derand.model._grid import MAX_CELLS, GridTerm, join_terms
-from derand.model._quantize import CategoryShape, Shape
+from derand.model._quantize import CategoryShape, GridShape, Shape
 from derand.model._terms import MAX_SCORE, TERMS, Axis, CategoryTable, Score, StepFunction, Term
 from derand.model._vote import WeightedVote
 
@@ -26,6 +26,7 @@ __all__ = [
     "CategoryTable",
     "Contrast",
     "Decision",
+    "GridShape",
     "GridTerm",
     "Model",
     "Score",

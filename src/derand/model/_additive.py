@@ -15,6 +15,7 @@ from derand.model._decision import Argmax, Decision, Threshold, Value
 from derand.model._quantize import (
     CategoryLeaves,
     CategoryShape,
+    GridShape,
     Shape,
     round_class_shapes,
     round_class_stumps,
@@ -187,6 +188,7 @@ class AdditiveEnsemble(Model):
         intercept: float | ArrayLike = 0.0,
         n_features: int,
         levels: int,
+        grids: Sequence[GridShape] = (),
     ) -> AdditiveEnsemble:
         """The sum of functions of real values, class 1 iff sum and intercept are above 0; or the class of the largest.
 
@@ -200,6 +202,8 @@ class AdditiveEnsemble(Model):
         n_features : int
         levels : int
             Values are rounded to the nearest multiple of 1 / levels (half to even).
+        grids : sequence of GridShape
+            Functions of several numerical features each, which are in no other one.
 
         Returns
         -------
@@ -221,7 +225,7 @@ class AdditiveEnsemble(Model):
         if np.ndim(intercept) == 1:
             several, offsets = round_class_shapes(shapes, tables, intercept, levels)
             return cls(several, Argmax(offsets), n_features, levels)
-        terms, level = round_shapes(shapes, tables, float(intercept), levels)  # type: ignore[arg-type]
+        terms, level = round_shapes(shapes, tables, float(intercept), levels, grids)  # type: ignore[arg-type]
         return cls(terms, level, n_features, levels)
 
     @classmethod

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from derand._arrays import FloatArray, IntArray
+from derand.model._grid import GridTerm
 from derand.model._terms import MAX_SCORE, CategoryTable, StepFunction, Term
 
 CategoryLeaves = (
@@ -36,6 +37,14 @@ class Shape(NamedTuple):
     missing: float | FloatArray | None = None
 
 
+class GridShape(NamedTuple):
+    """A function of real values of several numerical columns: `values` has one axis per column, as in GridTerm."""
+
+    features: tuple[int, ...]
+    edges: tuple[FloatArray, ...]
+    values: FloatArray
+
+
 class CategoryShape(NamedTuple):
     """A categorical column's function of real values: one per code, and those of an unseen and a missing category.
 
@@ -50,26 +59,38 @@ class CategoryShape(NamedTuple):
 
 
 def round_shapes(
-    shapes: Sequence[Shape], tables: Sequence[CategoryShape], intercept: float, levels: int
+    shapes: Sequence[Shape],
+    tables: Sequence[CategoryShape],
+    intercept: float,
+    levels: int,
+    grids: Sequence[GridShape] = (),
 ) -> tuple[tuple[Term, ...], int]:
     """Terms of a sum of functions on the grid, and the largest whole score at which sum and intercept are not above 0.
 
     Parameters are those of `AdditiveEnsemble.from_shapes`.
     """
-    terms, constant = _round_terms(shapes, tables, intercept, levels)
+    terms, constant = _round_terms(shapes, tables, intercept, levels, grids)
     return terms, math.floor(-intercept * levels) - constant
 
 
 def round_number_shapes(
-    shapes: Sequence[Shape], tables: Sequence[CategoryShape], intercept: float, levels: int
+    shapes: Sequence[Shape],
+    tables: Sequence[CategoryShape],
+    intercept: float,
+    levels: int,
+    grids: Sequence[GridShape] = (),
 ) -> tuple[tuple[Term, ...], int]:
     """The same terms, and what is to be added to their scores: the intercept on the grid, and constant functions."""
-    terms, constant = _round_terms(shapes, tables, intercept, levels)
+    terms, constant = _round_terms(shapes, tables, intercept, levels, grids)
     return terms, int(_round_values([intercept], levels)[0]) + constant
 
 
 def _round_terms(
-    shapes: Sequence[Shape], tables: Sequence[CategoryShape], intercept: float, levels: int
+    shapes: Sequence[Shape],
+    tables: Sequence[CategoryShape],
+    intercept: float,
+    levels: int,
+    grids: Sequence[GridShape],
 ) -> tuple[tuple[Term, ...], int]:
     """Terms on the grid, and what functions that are constant add up to.
 
@@ -87,6 +108,14 @@ def _round_terms(
             continue
         edges = np.asarray(shape.edges, dtype=np.float64)[changes]
         terms.append(StepFunction(shape.feature, edges, np.concatenate([scores[:1], scores[changes + 1]]), missing))
+    for grid in grids:
+        if not np.isfinite(grid.values).all():
+            raise ValueError(f"`values` of the shape of features {grid.features} must be finite, got nan or infinity.")
+        term = GridTerm(grid.features, grid.edges, _round_values(grid.values, levels)).drop_idle_edges()
+        if term.scores.size > 1:
+            terms.append(term)
+        else:
+            constant += int(term.scores[0, 0])
     for table in tables:
         scores = _round_values([*table.values, table.other], levels)
         missing = None if table.missing is None else int(_round_values(table.missing, levels))

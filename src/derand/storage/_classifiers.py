@@ -35,6 +35,10 @@ _NOISE_WORDS = ("auto", "none")
 _STRANGE_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
+_LATER = ("groups",)
+"""Parameters that came later and are left out of files where they are None, so that older readers know these."""
+
+
 def list_estimators() -> dict[str, type[CertifiedClassifier]]:
     """The classifiers that can be saved, by the names of their classes."""
     from derand.estimators import TRAINERS
@@ -53,7 +57,11 @@ def describe_classifier(model: CertifiedClassifier) -> dict[str, Any]:
         raise ValueError(f"`model` has two columns named {twice!r} and cannot be saved: rename one and train again.")
     return {
         "estimator": type(model).__name__,
-        "parameters": {name: _describe_value(value, name) for name, value in model.get_params(deep=False).items()},
+        "parameters": {
+            name: _describe_value(value, name)
+            for name, value in model.get_params(deep=False).items()
+            if name not in _LATER or value is not None
+        },
         "classes": _describe_array(model.classes_, "classes_"),
         "noise": None if model.noise_ is None else describe_noise(model.noise_),
         "feature_names": None if names is None else list(names),
@@ -75,7 +83,8 @@ def build_classifier(field: Field) -> CertifiedClassifier:
     names = kind().get_params(deep=False)
     given = fields["parameters"].value
     # files of releases that had no rules: they vote
-    asked = [name for name in names if name != "rule" or not isinstance(given, dict) or "rule" in given]
+    later = ("rule", *_LATER)
+    asked = [name for name in names if name not in later or not isinstance(given, dict) or name in given]
     parameters = fields["parameters"].members(*asked)
     ensemble = _build_ensemble(fields["ensemble"])
     classes = _build_classes(fields["classes"], ensemble.n_classes)

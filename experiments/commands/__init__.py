@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from experiments.commands._attacks import attacks
 from experiments.commands._bench import bench
 from experiments.commands._beyond import beyond
+from experiments.commands._classes import classes
 from experiments.commands._datasets import datasets
 from experiments.commands._joint import joint
 from experiments.commands._limits import limits
@@ -26,4 +27,5 @@ COMMANDS: Sequence[Callable[..., None]] = (
     trained,
     beyond,
     joint,
+    classes,
 )

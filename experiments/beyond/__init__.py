@@ -17,7 +17,7 @@ from experiments.beyond._natural import (
     has_peer,
 )
 from experiments.beyond._rows import ATTACKED, Beyond, ByRule, check_rows, compare_rows, list_rows
-from experiments.beyond._shares import Shares
+from experiments.beyond._shares import Shares, fit_quietly, measure_shares, prepare_rows
 from experiments.beyond._trained import GOALS, Goal, Trained, check_goals, compare_training
 
 __all__ = [
@@ -42,7 +42,10 @@ __all__ = [
     "compare_naturally",
     "compare_rows",
     "compare_training",
+    "fit_quietly",
     "has_peer",
     "list_rows",
+    "measure_shares",
+    "prepare_rows",
     "summarize_cells",
 ]

@@ -8,6 +8,7 @@ from experiments.commands._attacks import attacks
 from experiments.commands._bench import bench
 from experiments.commands._beyond import beyond
 from experiments.commands._datasets import datasets
+from experiments.commands._interactions import interactions
 from experiments.commands._joint import joint
 from experiments.commands._limits import limits
 from experiments.commands._natural import natural
@@ -26,4 +27,5 @@ COMMANDS: Sequence[Callable[..., None]] = (
     trained,
     beyond,
     joint,
+    interactions,
 )

@@ -188,6 +188,17 @@ def _list_left_out(inputs: Inputs, shapes: list[Shape], rows: Rows, groups: Grou
             "The model is a weighted vote: it has no single score, so there are no shapes, no failure masses and no "
             "laws."
         )
+    elif any(len(term.features) > 1 for term in model.terms):
+        joined = [
+            ", ".join(inputs.subject.names[at] for at in term.features)
+            for term in model.terms
+            if len(term.features) > 1
+        ]
+        more = " and others" if len(joined) > 5 else ""
+        notes.append(
+            "Functions of several columns together are not drawn, and their pushes are not listed: "
+            f"{'; '.join(joined[:5])}{more}."
+        )
     elif len(model.terms) > len(shapes):
         notes.append(f"Shapes are shown for the {len(shapes)} most important of {len(model.terms)} columns.")
     if rows["sampled"]:

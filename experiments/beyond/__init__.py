@@ -17,7 +17,7 @@ from experiments.beyond._natural import (
     has_peer,
 )
 from experiments.beyond._rows import ATTACKED, Beyond, ByRule, check_rows, compare_rows, list_rows
-from experiments.beyond._shares import Shares, fit_quietly
+from experiments.beyond._shares import Shares, fit_quietly, measure_shares, prepare_rows
 from experiments.beyond._trained import GOALS, Goal, Trained, check_goals, compare_training
 
 __all__ = [
@@ -45,5 +45,7 @@ __all__ = [
     "fit_quietly",
     "has_peer",
     "list_rows",
+    "measure_shares",
+    "prepare_rows",
     "summarize_cells",
 ]

@@ -17,6 +17,7 @@ _HOMES = {
     "Laplace": "noise",
     "parse_noise": "noise",
     "Threat": "threat",
+    "GridTerm": "model",
     "StepFunction": "model",
     "CategoryTable": "model",
     "AdditiveEnsemble": "model",
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from derand.metrics import certified_accuracy as certified_accuracy
     from derand.model import AdditiveEnsemble as AdditiveEnsemble
     from derand.model import CategoryTable as CategoryTable
+    from derand.model import GridTerm as GridTerm
     from derand.model import StepFunction as StepFunction
     from derand.model import WeightedVote as WeightedVote
     from derand.noise import Gaussian as Gaussian

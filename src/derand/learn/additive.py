@@ -17,9 +17,10 @@ from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from derand._arrays import FloatArray, IntArray
+from derand.learn._building import build_model
 from derand.learn._design import CategoryColumn, Design, NumberColumn, design_model, leave_in_place
 from derand.learn._folds import FEW_ROWS, draw_folds, share_codes, spread_rows
-from derand.learn._groups import GroupBins, GroupColumn, design_group, group_columns
+from derand.learn._groups import GroupBins, design_group, group_columns
 from derand.learn._interactions import find_pairs
 from derand.learn._margin import MarginLoss, Precondition, Stage, WeightFit
 from derand.learn.bins import MAX_BINS, BinnedTable, NumberBins, bin_table
@@ -42,7 +43,6 @@ _LARGE = 60_000  # rows of which a sample is fitted first
 _IDLE = 1e-3
 """Share of all importances below which numbers do not count."""
 _CHECKED_ROWS = 5_000
-_SUPPORT = 2**16  # whole scores between the lowest and the highest sum
 _LARGEST_SLOPE = 8.0
 
 _QUICK = (Stage(0.1, 20, 1e-5), Stage(0.03, 30, 1e-5), Stage(0.01, 30, 1e-5))
@@ -165,7 +165,7 @@ def train_additive(
         design = trainer.design(chosen.ramp)
         weights = trainer.fit(design, binned, chosen.regularization)
         warnings = trainer.check(design, weights, chosen)
-    model = _build_model(design, weights, table.n_features)
+    model = build_model(design, weights, table.n_features)
     importances = _measure_importances(design, weights, binned, table.n_features)
     return AdditiveTraining(
         model,
@@ -477,22 +477,3 @@ def _measure_importances(design: Design, weights: FloatArray, rows: BinnedTable,
         sizes[list(column.features)] = size / len(column.features)
     total = sizes.sum()
     return sizes / total if total > 0 else sizes
-
-
-def _build_model(design: Design, weights: FloatArray, n_features: int) -> AdditiveEnsemble:
-    """The model on a grid on which its law can be afforded."""
-    starts = design.starts
-    parts = [weights[starts[at] : starts[at + 1]] for at in range(len(design.columns))]
-    numbers = list(zip(design.numbers, parts, strict=False))
-    shapes = [one.read_shape(part) for one, part in numbers if not isinstance(one, GroupColumn)]
-    grids = [one.read_grid(part) for one, part in numbers if isinstance(one, GroupColumn)]
-    tables = [one.read_table(part) for one, part in zip(design.categories, parts[len(numbers) :], strict=True)]
-    spans = [float(np.ptp([*one.values, *([] if one.missing is None else [one.missing])])) for one in shapes]
-    spans += [
-        float(np.ptp([*one.values, one.other, *([] if one.missing is None else [one.missing])])) for one in tables
-    ]
-    total = sum(spans) + sum(float(np.ptp(one.values)) for one in grids)
-    levels = max(1, int(_SUPPORT / total)) if total > _SUPPORT / 2**40 else 1000
-    return AdditiveEnsemble.from_shapes(
-        shapes, tables, intercept=float(weights[0]), n_features=n_features, levels=levels, grids=grids
-    )

@@ -45,13 +45,27 @@ class Pushes:
 
     def under_noise(self, term: Term, x: FloatArray, noise: Noise | None) -> FloatArray:
         """Mean push of values of the term's column under noise, if there is any; it acts neither on categories nor on
-        missing values."""
+        missing values. Of several columns x has one more axis."""
         if not term.axes or noise is None:
             return self.of_scores(term, term.evaluate(x))
+        if len(term.axes) > 1:
+            return self.of_scores(term, _multiply_cells(term, x, noise) @ term.cell_scores)
         (axis,) = term.axes
         gaps = np.isnan(x)
         cells = noise.cell_probabilities(np.where(gaps, 0.0, x), axis.edges, axis.feature)
         return self.of_scores(term, np.where(gaps, float(term.missing_score or 0), cells @ term.cell_scores))
+
+
+def _multiply_cells(term: Term, x: FloatArray, noise: Noise) -> FloatArray:
+    """Probabilities of the boxes of a term of several columns, (n_rows, n_cells): products of those of their sides."""
+    boxes = np.ones((x.shape[0], 1))
+    for k, axis in enumerate(term.axes):
+        gaps = np.isnan(x[:, [k]])
+        side = noise.cell_probabilities(np.where(gaps, 0.0, x[:, [k]])[:, 0], axis.edges, axis.feature)
+        if axis.feature in term.missing_features:
+            side = np.concatenate([np.where(gaps, 0.0, side), gaps.astype(np.float64)], axis=1)
+        boxes = (boxes[:, :, None] * side[:, None]).reshape(x.shape[0], -1)
+    return boxes
 
 
 def rank_terms(inputs: Inputs, model: AdditiveEnsemble) -> list[tuple[float, Term]]:
@@ -66,14 +80,14 @@ def rank_terms(inputs: Inputs, model: AdditiveEnsemble) -> list[tuple[float, Ter
 
 
 def summarize_shapes(inputs: Inputs, limit: int) -> list[Shape]:
-    """The shape functions of the most important features; none for a vote."""
+    """The shape functions of the most important features; none for a vote, and none of several features together."""
     model = inputs.subject.additive
     if model is None:
         return []
     pushes = Pushes(model, inputs.subject.points)
     return [
         (_describe_steps if term.axes else _describe_table)(inputs, term, pushes, importance)
-        for importance, term in rank_terms(inputs, model)[:limit]
+        for importance, term in [one for one in rank_terms(inputs, model) if len(one[1].features) == 1][:limit]
     ]
 
 

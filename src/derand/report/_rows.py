@@ -111,29 +111,29 @@ def _summarize_pushes(inputs: Inputs, rows: IntArray) -> list[RowPushes] | list[
     if model is None:
         return [None] * rows.size
     pushes = Pushes(model, inputs.subject.points)
-    terms = {term.features[0]: term for _, term in rank_terms(inputs, model)}
-    features = list(terms)
+    terms = [term for _, term in rank_terms(inputs, model)]
+    features = [term.features[0] if len(term.features) == 1 else None for term in terms]
     cells = inputs.matrix[rows]
-    strengths = np.stack(
-        [pushes.under_noise(term, cells[:, feature], inputs.subject.noise) for feature, term in terms.items()]
-        or [np.zeros(rows.size)],
-        axis=1,
-    )
+    columns = [cells[:, list(term.features) if at is None else at] for term, at in zip(terms, features, strict=True)]
+    found = [pushes.under_noise(*one, inputs.subject.noise) for one in zip(terms, columns, strict=True)]
+    strengths = np.stack(found or [np.zeros(rows.size)], axis=1)
     return [_list_pushes(inputs, features, row, strength) for row, strength in zip(cells, strengths, strict=True)]
 
 
-def _list_pushes(inputs: Inputs, features: list[int], row: FloatArray, strengths: FloatArray) -> RowPushes:
-    """The strongest pushes of one row, for the push of each feature."""
-    order = np.argsort(-np.abs(strengths), kind="stable")[: _LISTED_PUSHES if features else 0]
+def _list_pushes(inputs: Inputs, features: list[int | None], row: FloatArray, strengths: FloatArray) -> RowPushes:
+    """The strongest pushes of one row, for the push of each feature; None stands for several, not listed."""
+    every = np.argsort(-np.abs(strengths), kind="stable") if features else np.empty(0, dtype=np.int64)
+    single = [(k, feature) for k in every.tolist() if (feature := features[k]) is not None][:_LISTED_PUSHES]
+    order = np.array([k for k, _ in single], dtype=np.int64)
     digits = inputs.subject.digits
     return {
         "listed": [
             {
-                "feature": features[k],
-                "value": inputs.subject.describe_value(features[k], float(row[features[k]])),
+                "feature": feature,
+                "value": inputs.subject.describe_value(feature, float(row[feature])),
                 "push": round(float(strengths[k]), digits),
             }
-            for k in order.tolist()
+            for k, feature in single
         ],
         "rest": round(float(strengths.sum() - strengths[order].sum()), digits),
         "n_rest": len(features) - len(order),

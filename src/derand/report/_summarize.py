@@ -160,6 +160,33 @@ def _describe_noise(inputs: Inputs) -> NoiseFacts:
     }
 
 
+def _list_shapeless(inputs: Inputs, shapes: list[Shape]) -> list[str]:
+    """Functions that are not drawn, and why."""
+    model = inputs.subject.additive
+    if model is None and inputs.subject.model.weights is None:
+        return [
+            "The model tells several classes apart, each by a score of its own: there is no single score, so there are "
+            "no shapes and no laws. A failure mass is that of the rival that is nearest."
+        ]
+    if model is None:
+        return [
+            "The model is a weighted vote: it has no single score, so there are no shapes, no failure masses and no "
+            "laws."
+        ]
+    joined = [
+        ", ".join(inputs.subject.names[at] for at in one.features) for one in model.terms if len(one.features) > 1
+    ]
+    if joined:
+        more = " and others" if len(joined) > 5 else ""
+        return [
+            "Functions of several columns together are not drawn, and their pushes are not listed: "
+            f"{'; '.join(joined[:5])}{more}."
+        ]
+    if len(model.terms) > len(shapes):
+        return [f"Shapes are shown for the {len(shapes)} most important of {len(model.terms)} columns."]
+    return []
+
+
 def _list_left_out(inputs: Inputs, shapes: list[Shape], rows: Rows, groups: Groups | None) -> list[str]:
     """What a reader might miss, and why it is not there."""
     labels, model = inputs.labels, inputs.subject.additive
@@ -185,18 +212,7 @@ def _list_left_out(inputs: Inputs, shapes: list[Shape], rows: Rows, groups: Grou
             "By the rule “mean” the expected score decides: there are no failure masses and no certified percentiles, "
             "and rows are shown with their expected score and its margin."
         )
-    if model is None and inputs.subject.model.weights is None:
-        notes.append(
-            "The model tells several classes apart, each by a score of its own: there is no single score, so there are "
-            "no shapes and no laws. A failure mass is that of the rival that is nearest."
-        )
-    elif model is None:
-        notes.append(
-            "The model is a weighted vote: it has no single score, so there are no shapes, no failure masses and no "
-            "laws."
-        )
-    elif len(model.terms) > len(shapes):
-        notes.append(f"Shapes are shown for the {len(shapes)} most important of {len(model.terms)} columns.")
+    notes += _list_shapeless(inputs, shapes)
     if rows["sampled"]:
         notes.append(
             f"The row table shows {plural(len(rows['table']), 'row')} of {inputs.n_rows:,}: the {rows['n_weakest']} "

@@ -11,6 +11,7 @@ from experiments.commands._datasets import datasets
 from experiments.commands._joint import joint
 from experiments.commands._limits import limits
 from experiments.commands._natural import natural
+from experiments.commands._regression import regression
 from experiments.commands._reproduce import reproduce
 from experiments.commands._sharper import sharper
 from experiments.commands._trained import trained
@@ -26,4 +27,5 @@ COMMANDS: Sequence[Callable[..., None]] = (
     trained,
     beyond,
     joint,
+    regression,
 )

@@ -13,6 +13,7 @@ from experiments.commands._interactions import interactions
 from experiments.commands._joint import joint
 from experiments.commands._limits import limits
 from experiments.commands._natural import natural
+from experiments.commands._regression import regression
 from experiments.commands._reproduce import reproduce
 from experiments.commands._sharper import sharper
 from experiments.commands._trained import trained
@@ -30,4 +31,5 @@ COMMANDS: Sequence[Callable[..., None]] = (
     joint,
     classes,
     interactions,
+    regression,
 )

@@ -41,6 +41,8 @@ _HOMES = {
     "StumpClassifier": "estimators",
     "RobTreeBoostClassifier": "estimators",
     "RobAdaBoostClassifier": "estimators",
+    "AdditiveRegressor": "estimators",
+    "StumpRegressor": "estimators",
     "make_certified_scorer": "estimators",
     "tune": "tuning",
     "Tuning": "tuning",
@@ -66,9 +68,11 @@ if TYPE_CHECKING:
     from derand.certificates import certify_radius as certify_radius
     from derand.certificates import distribution as distribution
     from derand.estimators import AdditiveClassifier as AdditiveClassifier
+    from derand.estimators import AdditiveRegressor as AdditiveRegressor
     from derand.estimators import RobAdaBoostClassifier as RobAdaBoostClassifier
     from derand.estimators import RobTreeBoostClassifier as RobTreeBoostClassifier
     from derand.estimators import StumpClassifier as StumpClassifier
+    from derand.estimators import StumpRegressor as StumpRegressor
     from derand.estimators import make_certified_scorer as make_certified_scorer
     from derand.metrics import average_certified_radius as average_certified_radius
     from derand.metrics import certified_accuracy as certified_accuracy

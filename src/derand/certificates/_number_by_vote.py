@@ -35,7 +35,7 @@ from derand.kernels.steps import Reach
 from derand.noise import Noise
 from derand.threat import Threat
 
-_CUTS = 63
+_CUTS = 15
 """Levels that one pass over the law is asked about."""
 
 

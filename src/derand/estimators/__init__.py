@@ -1,29 +1,37 @@
 """scikit-learn estimators: thin faces over `derand.learn`.
 
-A trainer is a function in `derand.learn`, one file here with its parameters, and its row in `TRAINERS`; `_base.py` and
-`_classifier.py` do the rest.
+A trainer is a function in `derand.learn`, one file here with its parameters, and its row in `TRAINERS`; `_base.py`
+and `_classifier.py` or `_regressor.py` do the rest; trainers of numbers have their row in `REGRESSORS`.
 """
 
 from __future__ import annotations
 
 from derand.estimators._ada_boost import RobAdaBoostClassifier
 from derand.estimators._additive import AdditiveClassifier
-from derand.estimators._base import DEFAULT_NOISE
+from derand.estimators._additive_regressor import AdditiveRegressor
+from derand.estimators._base import DEFAULT_NOISE, CertifiedEstimator
 from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._reading import MOST_CLASSES
+from derand.estimators._regressor import CertifiedRegressor
 from derand.estimators._scoring import make_certified_scorer
+from derand.estimators._stump_regressor import StumpRegressor
 from derand.estimators._stumps import StumpClassifier
 from derand.estimators._tree_boost import RobTreeBoostClassifier
 
 __all__ = [
     "DEFAULT_NOISE",
     "MOST_CLASSES",
+    "REGRESSORS",
     "TRAINERS",
     "AdditiveClassifier",
+    "AdditiveRegressor",
     "CertifiedClassifier",
+    "CertifiedEstimator",
+    "CertifiedRegressor",
     "RobAdaBoostClassifier",
     "RobTreeBoostClassifier",
     "StumpClassifier",
+    "StumpRegressor",
     "make_certified_scorer",
 ]
 
@@ -33,4 +41,8 @@ TRAINERS: dict[str, type[CertifiedClassifier]] = {
     "tree-boost": RobTreeBoostClassifier,
     "ada-boost": RobAdaBoostClassifier,
 }
-"""Every trainer by its name: what can be saved, what the command line offers, what scikit-learn's checks run over."""
+"""Every trainer of labels by its name: what can be saved, what the command line offers, what scikit-learn's checks run
+over."""
+
+REGRESSORS: dict[str, type[CertifiedRegressor]] = {"additive": AdditiveRegressor, "stumps": StumpRegressor}
+"""Every trainer of numbers by its name: what can be saved, and what scikit-learn's checks run over."""

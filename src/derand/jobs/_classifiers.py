@@ -100,6 +100,11 @@ def make_estimator(name: str, options: Mapping[str, Any], scaling: str | None = 
 
 def load_classifier(path: PathLike) -> Classifier:
     model: Any = load(path)
+    if hasattr(model, "certify_interval"):
+        raise ValueError(
+            f"{path} holds a {type(model).__name__}, whose answers are numbers: load it with `derand.load` and use its "
+            "`certify_interval`. This command takes classifiers."
+        )
     if not hasattr(model, "certify"):
         raise ValueError(
             f"{path} holds a bare model ({type(model).__name__}), which knows no noise and no columns: "

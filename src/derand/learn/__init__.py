@@ -1,7 +1,8 @@
 """Training as functions with frozen results: tables and a noise in, models out. Must not know scikit-learn.
 
-`train_additive`, `train_stumps`, `boost_stumps` and `boost_vote` train; bins, histograms and splits are what they
-consist of. What a user should be warned of stands in their results.
+`train_additive`, `train_stumps`, `boost_stumps` and `boost_vote` train classifiers, `train_additive_regressor` and
+`train_stump_regressor` models of numbers; bins, histograms and splits are what they consist of. What a user should be
+warned of stands in their results.
 """
 
 from __future__ import annotations
@@ -11,6 +12,12 @@ from derand.learn.additive import AdditiveOptions, AdditiveTraining, SelectionPa
 from derand.learn.bins import BinnedTable, NumberBins, bin_table
 from derand.learn.boosting import TreeBoosting, VoteBoosting, boost_stumps, boost_vote
 from derand.learn.histogram import Histogram, cut_into_blocks, merge_histograms, tabulate
+from derand.learn.regression import (
+    RegressionTable,
+    RegressionTraining,
+    train_additive_regressor,
+    train_stump_regressor,
+)
 from derand.learn.splits import (
     SplitGrid,
     Splits,
@@ -32,6 +39,8 @@ __all__ = [
     "CategoryLeaves",
     "Histogram",
     "NumberBins",
+    "RegressionTable",
+    "RegressionTraining",
     "SelectionPath",
     "SplitGrid",
     "Splits",
@@ -54,5 +63,7 @@ __all__ = [
     "search_minimum",
     "tabulate",
     "train_additive",
+    "train_additive_regressor",
+    "train_stump_regressor",
     "train_stumps",
 ]

@@ -17,10 +17,11 @@ from typing import Any
 
 from derand.files import PathLike, replace_when_done
 from derand.model import is_model
-from derand.storage._classifiers import build_classifier, describe_classifier, list_estimators
+from derand.storage._classifiers import build_classifier, describe_classifier, describe_estimator, list_estimators
 from derand.storage._document import SCHEMA, check_size, open_document, parse_document, read_bytes, write_document
 from derand.storage._models import MODEL_BUILDERS, describe_model
 from derand.storage._records import CertificateRecord, find_record, load_record, mark_file, save_record
+from derand.storage._regressors import build_regressor, list_regressors
 
 __all__ = [
     "MAX_BYTES",
@@ -43,7 +44,7 @@ def save(model: Any, path: PathLike) -> None:
 
     Parameters
     ----------
-    model : AdditiveEnsemble, WeightedVote or a fitted classifier of derand
+    model : AdditiveEnsemble, WeightedVote or a fitted classifier or regressor of derand
     path : path-like
 
     Examples
@@ -77,7 +78,7 @@ def load(path: PathLike) -> Any:
 
     Returns
     -------
-    AdditiveEnsemble, WeightedVote or a fitted classifier
+    AdditiveEnsemble, WeightedVote or a fitted classifier or regressor
 
     Raises
     ------
@@ -97,13 +98,15 @@ def _describe(model: Any) -> dict[str, Any]:
         return describe_model(model)
     if type(model) in list_estimators().values():
         return {"kind": "classifier", "model": describe_classifier(model)}
+    if type(model) in list_regressors().values():
+        return {"kind": "regressor", "model": describe_estimator(model)}
     raise TypeError(
-        "`model` must be an AdditiveEnsemble, a WeightedVote or a fitted classifier of derand, "
+        "`model` must be an AdditiveEnsemble, a WeightedVote or a fitted classifier or regressor of derand, "
         f"got {type(model).__name__}."
     )
 
 
 def _build(document: Any) -> Any:
     fields = open_document(document)
-    builders = {**MODEL_BUILDERS, "classifier": build_classifier}
+    builders = {**MODEL_BUILDERS, "classifier": build_classifier, "regressor": build_regressor}
     return builders[fields["kind"].choice(list(builders))](fields["model"])

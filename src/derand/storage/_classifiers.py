@@ -25,7 +25,7 @@ from derand.storage._models import build_model, build_noise, describe_model, des
 from derand.threat import Threat
 
 if TYPE_CHECKING:
-    from derand.estimators import CertifiedClassifier
+    from derand.estimators import CertifiedClassifier, CertifiedEstimator
 
 _STATED = {"ensemble_", "noise_", "classes_", "encoding_", "n_features_in_", "feature_names_in_"}
 _FITTED_NAME = re.compile(r"[a-z](\w*[a-z0-9])?_", flags=re.ASCII)
@@ -48,6 +48,13 @@ def list_estimators() -> dict[str, type[CertifiedClassifier]]:
 
 def describe_classifier(model: CertifiedClassifier) -> dict[str, Any]:
     """A fitted classifier as JSON."""
+    described = describe_estimator(model)
+    classes = {"classes": _describe_array(model.classes_, "classes_")}
+    return {"estimator": described.pop("estimator"), "parameters": described.pop("parameters"), **classes, **described}
+
+
+def describe_estimator(model: CertifiedEstimator) -> dict[str, Any]:
+    """A fitted estimator as JSON, without its classes."""
     if not hasattr(model, "ensemble_"):
         raise ValueError(f"`model` must be fitted, got a {type(model).__name__} that is not: call `fit` first.")
     fitted = {name: value for name, value in vars(model).items() if name.endswith("_") and name not in _STATED}
@@ -62,7 +69,6 @@ def describe_classifier(model: CertifiedClassifier) -> dict[str, Any]:
             for name, value in model.get_params(deep=False).items()
             if name not in _LATER or value is not None
         },
-        "classes": _describe_array(model.classes_, "classes_"),
         "noise": None if model.noise_ is None else describe_noise(model.noise_),
         "feature_names": None if names is None else list(names),
         "categories": [
@@ -80,30 +86,37 @@ def build_classifier(field: Field) -> CertifiedClassifier:
     )
     estimators = list_estimators()
     kind = estimators[fields["estimator"].choice(list(estimators))]
-    names = kind().get_params(deep=False)
-    given = fields["parameters"].value
-    # files of releases that had no rules: they vote
-    later = ("rule", *_LATER)
-    asked = [name for name in names if name not in later or not isinstance(given, dict) or name in given]
-    parameters = fields["parameters"].members(*asked)
+    parameters = _ask_parameters(fields["parameters"], kind)
     ensemble = _build_ensemble(fields["ensemble"])
     classes = _build_classes(fields["classes"], ensemble.n_classes)
-    noise = fields["noise"].or_none(build_noise)
-    if noise is not None and noise.units is not None and len(noise.units) != ensemble.n_features:
-        fields["noise"].refuse(f"have `units` of {ensemble.n_features} entries, one per feature")
     build = partial(
         kind.from_parts,
         ensemble,
-        noise,
+        build_own_noise(fields["noise"], ensemble),
         classes,
-        _build_encoding(fields, ensemble),
-        _build_training(fields["training"], kind),
-        **_build_parameters(parameters),
+        build_encoding(fields, ensemble),
+        build_training(fields["training"], kind),
+        **build_parameters(parameters),
     )
     return construct(build, fields["parameters"])  # all else is checked: what it may refuse are parameters
 
 
-def _build_parameters(fields: Mapping[str, Field]) -> dict[str, Any]:
+def _ask_parameters(field: Field, kind: type[CertifiedEstimator]) -> dict[str, Field]:
+    """Those of a constructor; files of releases that had no rules have none: they vote."""
+    names, given, later = kind().get_params(deep=False), field.value, ("rule", *_LATER)
+    asked = [name for name in names if name not in later or not isinstance(given, dict) or name in given]
+    return field.members(*asked)
+
+
+def build_own_noise(field: Field, ensemble: Model) -> Noise | None:
+    """The noise of an estimator, of as many units as its model has features."""
+    noise = field.or_none(build_noise)
+    if noise is not None and noise.units is not None and len(noise.units) != ensemble.n_features:
+        field.refuse(f"have `units` of {ensemble.n_features} entries, one per feature")
+    return noise
+
+
+def build_parameters(fields: Mapping[str, Field]) -> dict[str, Any]:
     """The parameters of a constructor: numbers finite, but for a norm, and a noise one that exists."""
     values = {name: _build_value(field) for name, field in fields.items()}
     for name, value in values.items():
@@ -124,7 +137,7 @@ def _is_finite(value: Any) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
-def _build_training(field: Field, kind: type[CertifiedClassifier]) -> dict[str, Any]:
+def build_training(field: Field, kind: type[CertifiedEstimator]) -> dict[str, Any]:
     """What `fit` found besides the model; no name that the class or this file uses otherwise."""
     found = {}
     for name, value in field.entries():
@@ -136,8 +149,10 @@ def _build_training(field: Field, kind: type[CertifiedClassifier]) -> dict[str, 
 
 def _build_ensemble(field: Field) -> Model:
     model = build_model(field)
-    if not all(member.n_classes for member in model.members):
+    if any(member.decision is None for member in model.members):
         raise ValueError(f"`{field.path}.model` must have a decision: a classifier decides.")
+    if not all(member.n_classes for member in model.members):
+        raise ValueError(f"`{field.path}.model` must tell classes apart, got one that answers with a number.")
     return model
 
 
@@ -172,7 +187,7 @@ def _find_twice(names: Sequence[str]) -> str | None:
     return None
 
 
-def _build_encoding(fields: Mapping[str, Field], ensemble: Model) -> Any:
+def build_encoding(fields: Mapping[str, Field], ensemble: Model) -> Any:
     """Column names and categories; a feature is either categorical in the ensemble and here, or in neither."""
     from derand.frames import TableEncoding
 

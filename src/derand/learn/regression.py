@@ -1,0 +1,378 @@
+"""Training for numbers: additive functions and sums of stumps, by least squares under noise.
+
+Owns the way from a table with numbers as targets to a model: bins, stumps of least squares, the choice of the penalty,
+the fit for narrow intervals. Must not know how certificates are made, or scikit-learn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from derand._arrays import FloatArray, IntArray
+from derand.learn._design import Design, NumberColumn, design_model
+from derand.learn._end_loss import EndLoss
+from derand.learn._margin import Precondition, Stage, WeightFit
+from derand.learn._squares import PenaltyPath, add_functions, choose_penalty, sum_squares, tabulate_functions
+from derand.learn.bins import MAX_BINS, BinnedTable, NumberBins, bin_table
+from derand.learn.table import TrainingTable
+from derand.model import MAX_SCORE, AdditiveEnsemble, CategoryShape, Shape
+from derand.noise import Noise
+from derand.threat import Threat
+
+_FEW_BINS = 96  # of columns that are moved
+_FEW_CUTS, _MANY_CUTS, _MANY_ROWS = 32, 128, 10_000
+_MOST_WEIGHTS = 3_000  # of all columns together: their products are solved at once
+_LEAST_SHARE = 1e-9
+_DIGITS = 9  # that descent is given
+_MOST_ROWS = 20_000  # that intervals are narrowed on, and the penalty is chosen on
+_SUPPORT = {"mean": 2**16, "vote": 2**13}
+"""Whole scores between the lowest and the highest sum: a median needs the law of all of them."""
+_STAGES = (
+    Stage(0.1, 40, 1e-6),
+    Stage(0.03, 40, 1e-6),
+    Stage(0.01, 60, 1e-7),
+    Stage(0.003, 60, 1e-7),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RegressionTable:
+    """Checked and encoded rows with a number each.
+
+    Parameters
+    ----------
+    rows : TrainingTable
+        Its own target, classes, does not count.
+    target : array of shape (n_rows,)
+        Finite numbers.
+
+    Examples
+    --------
+    >>> table = RegressionTable.of(np.array([[0.5], [2.0]]), np.array([10.0, 30.0]))
+    >>> table.mean, table.deviation
+    (20.0, 10.0)
+    """
+
+    rows: TrainingTable
+    target: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        X: FloatArray,
+        target: FloatArray,
+        sample_weight: FloatArray | None = None,
+        n_categories: dict[int, int] | None = None,
+        names: tuple[str, ...] | None = None,
+    ) -> RegressionTable:
+        """The table of rows, numbers and weights."""
+        nothing = np.zeros(target.size, dtype=np.uint8)
+        rows = TrainingTable(X, nothing, sample_weight=sample_weight, n_categories=n_categories or {}, names=names)
+        return cls(rows, target)
+
+    @property
+    def mean(self) -> float:
+        """Of the numbers, by weight."""
+        return float(np.average(self.target, weights=self.rows.sample_weight))
+
+    @property
+    def deviation(self) -> float:
+        """Of the numbers, by weight; 1 where all are equal."""
+        largest = float(np.abs(self.target - self.mean).max(initial=0.0))
+        if largest == 0:
+            return 1.0
+        shares = (self.target - self.mean) / largest  # squares may be too large or too small for doubles
+        return largest * float(np.sqrt(np.average(shares**2, weights=self.rows.sample_weight)))
+
+    def standardise(self) -> FloatArray:
+        """The numbers less their mean, in deviations."""
+        return np.asarray((self.target - self.mean) / self.deviation)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RegressionTraining:
+    """A trained model of numbers.
+
+    Attributes
+    ----------
+    model : AdditiveEnsemble
+        Its score and offset, divided by its levels, are the answer.
+    regularization : float
+    path : PenaltyPath
+        In deviations of the target.
+    importances : array of shape (n_features,)
+        Mean size of what each column adds, as a share of all.
+    warnings : tuple of str
+    """
+
+    model: AdditiveEnsemble
+    regularization: float
+    path: PenaltyPath
+    importances: FloatArray
+    warnings: tuple[str, ...] = ()
+
+
+def train_additive_regressor(
+    table: RegressionTable,
+    noise: Noise | None,
+    threat: Threat,
+    *,
+    radius: float = 0.0,
+    n_cuts: int | None = None,
+    regularization: float | None = None,
+    rule: str = "mean",
+    seed: int = 0,
+    n_threads: int = 1,
+) -> RegressionTraining:
+    """Train an additive model of numbers, for narrow intervals where the radius is positive.
+
+    Parameters
+    ----------
+    table : RegressionTable
+    noise : Noise or None
+        Under which the functions are looked at.
+    threat : Threat
+        Resolved, with columns by number, of norm 1, 2, inf or None.
+    radius : float
+        Of changes to train against: what is minimised is then the square of both ends of each row's interval.
+    n_cuts : int or None
+        Where the function of a column may change, at most.
+    regularization : float or None
+        How strongly changes of the functions are penalised; None takes what loses least on rows left out.
+    rule : {"mean", "vote"}
+        By which the model answers: a median needs a coarser grid.
+    seed, n_threads : int
+
+    Returns
+    -------
+    RegressionTraining
+
+    Examples
+    --------
+    >>> table = RegressionTable.of(np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([1.0, 1.0, 3.0, 3.0]))
+    >>> model = train_additive_regressor(table, None, Threat(norm=2), regularization=1e-6).model
+    >>> ((model.score([[0.5], [4.5]]) + model.offset) / model.levels).round(2).tolist()
+    [1.0, 3.0]
+    """
+    n_bins = _FEW_BINS if radius > 0 else MAX_BINS
+    binned = bin_table(table.rows, n_bins=n_bins, seed=seed, n_threads=n_threads)
+    wanted = _MANY_CUTS if binned.count_distinct() > _MANY_ROWS else _FEW_CUTS
+    design = design_model(
+        binned,
+        noise,
+        threat,
+        radius,
+        n_cuts=n_cuts or max(4, min(wanted, _MOST_WEIGHTS // max(len(binned.numbers), 1))),
+        with_ramp=True,
+        monotone={},
+        n_features=table.rows.n_features,
+    )
+    return _fit_design(table, binned, design, regularization, rule)
+
+
+def train_stump_regressor(
+    table: RegressionTable,
+    noise: Noise,
+    *,
+    n_rounds: int = 3,
+    regularization: float | None = None,
+    rule: str = "vote",
+    seed: int = 0,
+    n_threads: int = 1,
+) -> RegressionTraining:
+    """Train a sum of stumps: in each round, every column gets the stump of least squares under the noise.
+
+    Stumps of a round see what the sum of those before leaves; then the sizes of all are fitted together.
+
+    Parameters
+    ----------
+    table : RegressionTable
+    noise : Noise
+    n_rounds : int
+        Stumps of each column, at most.
+    regularization, rule, seed, n_threads
+        As for `train_additive_regressor`.
+
+    Returns
+    -------
+    RegressionTraining
+
+    Examples
+    --------
+    >>> from derand import Gaussian
+    >>> table = RegressionTable.of(np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([1.0, 1.0, 3.0, 3.0]))
+    >>> model = train_stump_regressor(table, Gaussian(0.1), n_rounds=1, regularization=1e-6).model
+    >>> model.terms[0].edges.tolist()
+    [2.5]
+    """
+    binned = bin_table(table.rows, seed=seed, n_threads=n_threads)
+    target = table.standardise()
+    cuts: list[list[float]] = [[] for _ in binned.numbers]
+    left, design = target - float(np.average(target, weights=binned.weights)), _design_stumps(binned, cuts, noise)
+    with threadpool_limits(1, user_api="blas"):
+        for _ in range(n_rounds):
+            for at, bins in enumerate(binned.numbers):
+                cut = _find_stump(bins, binned.codes[:, at], left, binned.weights, noise)
+                if cut is not None and cut not in cuts[at]:
+                    cuts[at].append(cut)
+            design = _design_stumps(binned, cuts, noise)
+            penalties = design.list_penalties(regularization or 1.0) / binned.count_distinct()
+            left = target - add_functions(design, binned, sum_squares(design, binned, target).solve(penalties))
+    return _fit_design(table, binned, design, regularization, rule)
+
+
+def _find_stump(bins: NumberBins, codes: IntArray, left: FloatArray, weights: FloatArray, noise: Noise) -> float | None:
+    """Where a stump on one column explains most of what is left, its leaves being means under noise; None without."""
+    if not bins.edges.size:
+        return None
+    size = bins.centers.size
+    mass = np.bincount(codes, weights=weights, minlength=size + 1)[:size]
+    moment = np.bincount(codes, weights=weights * left, minlength=size + 1)[:size]
+    unit = float(noise.units_of(np.array([bins.feature]))[0])
+    counts = np.stack([mass, np.maximum(moment, 0.0), np.maximum(-moment, 0.0)])  # histograms hold no negative counts
+    below, gained, lost = noise.expected_left(bins.centers / unit, counts, bins.edges / unit)
+    sums = gained - lost
+    above, rests = mass.sum() - below, moment.sum() - sums
+    least = _LEAST_SHARE * float(mass.sum())  # of less, rounding leaves nothing
+    gains = sums**2 / np.maximum(below, least) + rests**2 / np.maximum(above, least)
+    gains[(below <= least) | (above <= least)] = 0.0
+    return float(bins.edges[int(np.argmax(gains))])
+
+
+def _design_stumps(binned: BinnedTable, cuts: Sequence[Sequence[float]], noise: Noise) -> Design:
+    """A design whose functions are jumps at these cuts."""
+    plain = design_model(
+        binned,
+        noise,
+        Threat(norm=2),
+        0.0,
+        n_cuts=1,
+        with_ramp=False,
+        monotone={},
+        n_features=1 + max((one.feature for one in binned.numbers), default=0),
+    )
+    numbers = tuple(_place_cuts(column, np.unique(own), noise) for column, own in zip(plain.numbers, cuts, strict=True))
+    return replace(plain, numbers=numbers)
+
+
+def _place_cuts(column: NumberColumn, cuts: FloatArray, noise: Noise) -> NumberColumn:
+    cuts = np.asarray(cuts, dtype=np.float64)
+    scale = float(noise.scales(np.array([column.feature]))[0])
+    basis = np.asarray(noise.cdf((column.bins.centers[:, None] - cuts) / scale))[:, None, :]
+    shares = column.bins.shares
+    means = shares @ basis[:, 0, :] / shares.sum() if shares.size else np.zeros(cuts.size)
+    return replace(column, cuts=cuts, stairs=np.empty(0), basis=(basis - means).astype(np.float32), means=means)
+
+
+def _fit_design(
+    table: RegressionTable, binned: BinnedTable, design: Design, regularization: float | None, rule: str
+) -> RegressionTraining:
+    """Weights of a design's functions, and the model that they make."""
+    target = table.standardise()
+    with threadpool_limits(1, user_api="blas"):
+        some = _spread(binned)
+        chosen, path = regularization, PenaltyPath(np.empty(0), np.empty(0), np.empty(0))
+        if chosen is None:
+            chosen, path = choose_penalty(design, binned.take(some), target[some])
+        penalties = design.list_penalties(chosen) / binned.count_distinct()
+        weights = sum_squares(design, binned, target).solve(penalties)
+        if not design.is_plain:
+            weights = _narrow(design, binned.take(some), target[some], penalties, weights)
+    model = _build_model(design, weights, table, rule)
+    return RegressionTraining(model, chosen, path, _measure_importances(design, weights, binned, table))
+
+
+def _narrow(
+    design: Design, rows: BinnedTable, target: FloatArray, penalties: FloatArray, start: FloatArray
+) -> FloatArray:
+    """Weights that lose least at both ends of the intervals; those of no function where these lose less.
+
+    Descent magnifies the last digits of what it is given, which depend on the order of rows and on how their weights
+    were written: so rows are put in an order of their own, and numbers are rounded.
+    """
+    rows, target = _merge_equal(rows, target)
+    rows = replace(rows, weights=np.round(rows.weights / rows.weights.mean(), _DIGITS))
+    target, start, total = np.round(target, _DIGITS), np.round(start, _DIGITS), rows.weights.sum()
+    design = replace(design, numbers=tuple(_round_shares(one) for one in design.numbers))
+    first = len(design.numbers)
+    shares = [
+        np.bincount(rows.codes[:, first + at], weights=rows.weights, minlength=one.n_codes) / total
+        for at, one in enumerate(design.categories)
+    ]
+    fit = WeightFit(EndLoss(design, rows, target), penalties, Precondition(design, penalties, shares, 0.5))
+    constant = np.zeros(start.size)
+    constant[0] = float(np.average(target, weights=rows.weights))
+    found = min((fit.fit(start, _STAGES), fit.fit_anew(constant, _STAGES)), key=fit.measure)
+    return found if fit.measure(found) < fit.measure(constant) else constant
+
+
+def _round_shares(column: NumberColumn) -> NumberColumn:
+    bins = column.bins
+    missing = max(round(bins.missing, _DIGITS), 10.0**-_DIGITS) if bins.missing > 0 else 0.0
+    return replace(column, bins=replace(bins, shares=np.round(bins.shares, _DIGITS), missing=missing))
+
+
+def _merge_equal(rows: BinnedTable, target: FloatArray) -> tuple[BinnedTable, FloatArray]:
+    """Rows in an order of their own, equal ones of an equal target as one of their weight: however a table came."""
+    order = np.lexsort((target, *rows.codes.T, rows.keys))
+    codes, numbers = rows.codes[order], target[order]
+    starts = np.ones(order.size, dtype=bool)
+    starts[1:] = (numbers[1:] != numbers[:-1]) | (codes[1:] != codes[:-1]).any(axis=1)
+    merged = rows.take(order[starts])
+    return replace(merged, weights=np.add.reduceat(rows.weights[order], np.flatnonzero(starts))), numbers[starts]
+
+
+def _spread(rows: BinnedTable) -> IntArray:
+    """At most so many of the rows, the same ones whatever their order."""
+    if rows.keys.size <= _MOST_ROWS:
+        return np.arange(rows.keys.size, dtype=np.int64)
+    return np.sort(np.argsort(rows.keys, kind="stable")[:_MOST_ROWS])
+
+
+def _measure_importances(design: Design, weights: FloatArray, rows: BinnedTable, table: RegressionTable) -> FloatArray:
+    """Mean size of what each column adds to the answer of a row, as a share of all."""
+    sizes, starts = np.zeros(table.rows.n_features), design.starts
+    for at, (column, functions) in enumerate(zip(design.columns, tabulate_functions(design), strict=True)):
+        added = (functions @ weights[starts[at] : starts[at + 1]])[rows.codes[:, at]]
+        middle = np.average(added, weights=rows.weights)
+        sizes[column.feature] = np.average(np.abs(added - middle), weights=rows.weights)
+    total = sizes.sum()
+    return sizes / total if total > 0 else sizes
+
+
+def _build_model(design: Design, weights: FloatArray, table: RegressionTable, rule: str) -> AdditiveEnsemble:
+    """The model in units of the target, on a grid on which its law can be afforded."""
+    starts, size = design.starts, table.deviation
+    parts = [weights[starts[at] : starts[at + 1]] * size for at in range(len(design.columns))]
+    shapes: list[Shape] = [one.read_shape(part) for one, part in zip(design.numbers, parts, strict=False)]
+    tables: list[CategoryShape] = [
+        one.read_table(part) for one, part in zip(design.categories, parts[len(shapes) :], strict=True)
+    ]
+    spans = [float(np.ptp([*one.values, *([] if one.missing is None else [one.missing])])) for one in shapes]
+    spans += [
+        float(np.ptp([*one.values, one.other, *([] if one.missing is None else [one.missing])])) for one in tables
+    ]
+    total, intercept = max(sum(spans), size * 2.0**-20), table.mean + size * float(weights[0])
+    levels = max(1, min(int(_SUPPORT[rule] / total), int(MAX_SCORE / 4 / max(abs(intercept), total))))
+    coarse = max(1, math.ceil(total / _SUPPORT[rule]))  # large numbers: multiples of a whole number, not of a share
+    if coarse > 1:
+        shapes = [_round_shape(one, coarse) for one in shapes]
+        tables = [_round_shape(one, coarse) for one in tables]
+    return AdditiveEnsemble.from_number_shapes(
+        shapes, tables, intercept=intercept, n_features=table.rows.n_features, levels=levels
+    )
+
+
+AnyShape = TypeVar("AnyShape", Shape, CategoryShape)
+
+
+def _round_shape(shape: AnyShape, grid: int) -> AnyShape:
+    """The same function with multiples of a whole number as values."""
+    missing = None if shape.missing is None else grid * round(float(shape.missing) / grid)
+    return shape._replace(values=grid * np.rint(np.asarray(shape.values) / grid), missing=missing)

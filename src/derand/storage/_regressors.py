@@ -1,0 +1,54 @@
+"""Fitted regressors as JSON: what a file of a classifier holds, but for classes. Must not know how values are written.
+
+A file of the kind "regressor" is new: older readers refuse it by its kind.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from derand.model import Model
+from derand.storage._classifiers import (
+    build_encoding,
+    build_own_noise,
+    build_parameters,
+    build_training,
+)
+from derand.storage._fields import Field, construct
+from derand.storage._models import build_model
+
+if TYPE_CHECKING:
+    from derand.estimators import CertifiedRegressor
+
+
+def list_regressors() -> dict[str, type[CertifiedRegressor]]:
+    """The regressors that can be saved, by the names of their classes."""
+    from derand.estimators import REGRESSORS
+
+    return {kind.__name__: kind for kind in REGRESSORS.values()}
+
+
+def build_regressor(field: Field) -> CertifiedRegressor:
+    """A fitted regressor from its JSON."""
+    fields = field.members("estimator", "parameters", "noise", "feature_names", "categories", "ensemble", "training")
+    regressors = list_regressors()
+    kind = regressors[fields["estimator"].choice(list(regressors))]
+    parameters = fields["parameters"].members(*kind().get_params(deep=False))
+    ensemble = _build_ensemble(fields["ensemble"])
+    build = partial(
+        kind.from_parts,
+        ensemble,
+        build_own_noise(fields["noise"], ensemble),
+        build_encoding(fields, ensemble),
+        build_training(fields["training"], kind),
+        **build_parameters(parameters),
+    )
+    return construct(build, fields["parameters"])  # all else is checked: what it may refuse are parameters
+
+
+def _build_ensemble(field: Field) -> Model:
+    model = build_model(field)
+    if model.weights is not None or any(member.offset is None for member in model.members):
+        raise ValueError(f"`{field.path}.model` must have a number as its answer: a regressor gives one.")
+    return model

@@ -34,7 +34,14 @@ from derand.certificates import (
 from derand.estimators._attacking import attack_encoded, name_rows
 from derand.estimators._base import CertifiedEstimator, Training
 from derand.estimators._one_label import warn_of_one_label
-from derand.estimators._reading import ClassWeight, keep_present, read_labels, read_weights, resolve_class_weight
+from derand.estimators._reading import (
+    ClassWeight,
+    keep_present,
+    read_labels,
+    read_weights,
+    resolve_class_weight,
+    warn_of_lone_labels,
+)
 from derand.frames import TableEncoding, take_rows
 from derand.learn import TrainingTable
 from derand.model import Model
@@ -85,7 +92,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         self.classes_ = classes
         training = self._train(table, self._keep_table(table, encoding))
         self.ensemble_ = training.model
-        return (*self._warn_of_one_label(table, totals, training), *training.warnings)
+        told = self._warn_of_one_label(table, totals, training)
+        return (*warn_of_lone_labels(classes, target), *told, *training.warnings)
 
     def _warn_of_one_label(self, table: TrainingTable, totals: FloatArray, training: Training) -> tuple[str, ...]:
         """What to say where all rows get one label; `totals` holds the weight of each class."""

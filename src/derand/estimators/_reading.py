@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from derand._arrays import FloatArray
+from derand.text import quote_short
 
 ClassWeight = str | dict[Any, float] | None
 
@@ -53,22 +54,27 @@ def read_labels(X: Any, y: ArrayLike, *, several: bool) -> tuple[NDArray[Any], N
 
 
 def keep_present(classes: NDArray[Any], target: NDArray[np.uint8]) -> tuple[NDArray[Any], NDArray[np.uint8]]:
-    """The classes that rows of positive weight have; of several none that is there once."""
+    """The classes that rows of positive weight have, and for each row which of them it has."""
     present, places = np.unique(target, return_inverse=True)
     if present.size < 2:
         raise ValueError(
             f"`y` must hold two classes among the rows of positive weight, got only one class, "
             f"{classes.tolist()[int(present[0])]!r}: there is nothing to learn."
         )
-    if present.size > 2:
-        counts = np.bincount(places)
-        rarest = int(counts.argmin())
-        if counts[rarest] < 2:
-            raise ValueError(
-                f"`y` must hold every one of several classes twice at least, got {classes[present].tolist()[rarest]!r} "
-                "once: there is nothing to learn of it. Leave that row out, or merge it into another class."
-            )
     return classes[present], places.astype(np.uint8)
+
+
+def warn_of_lone_labels(classes: NDArray[Any], target: NDArray[np.uint8]) -> tuple[str, ...]:
+    """What to say where one of several classes is there once."""
+    counts = np.bincount(target, minlength=classes.size)
+    lone = [quote_short(classes[at].item()) for at in np.flatnonzero(counts == 1)]
+    if classes.size == 2 or not lone:
+        return ()
+    names = ", ".join(lone[:5]) + (", ..." if len(lone) > 5 else "")
+    return (
+        f"{len(lone)} of {classes.size} classes {'is' if len(lone) == 1 else 'are'} there in one row alone ({names}): "
+        "next to nothing can be learnt of that. Leave such rows out, or merge them into another class.",
+    )
 
 
 def _refuse_mixed_labels(labels: NDArray[Any]) -> None:

@@ -22,7 +22,7 @@ from derand.threat import Threat
 
 MOST_COLUMNS = 4
 """Of a group."""
-_BINS = {2: 16, 3: 7, 4: 4}
+_BINS = {2: 16, 3: 9, 4: 7}
 """Bins of each column, by the size of the group, at most; cuts come on top."""
 _CUTS = {2: 12, 3: 5, 4: 2}
 """Cuts of each column."""
@@ -30,8 +30,6 @@ _CROSSED = {2: 5, 3: 2, 4: 1}
 """Cuts of each column whose jumps are multiplied with those of others."""
 _MAGNITUDES = {2: (0.03, 0.08, 0.2, 0.45, 1.0), 3: (0.05, 0.2, 0.7), 4: (0.06, 0.3)}
 """Shares of the farthest move that are tried along each direction."""
-_FEW_GROUPS = 16
-"""Up to so many groups their columns have more bins than cuts."""
 _NUMBERS = 4e7
 """Of all bases together, about: where groups are many, their columns get fewer bins and cuts."""
 _SHRINK = 2.0
@@ -45,20 +43,18 @@ class GroupBins(NumberBins):
     Attributes
     ----------
     parts : tuple of NumberBins
-        Each column in few bins. A joint bin is one of each, in C order; `centers` is as long as there are joint bins.
+        Each column in few bins. A joint bin is one of each; `centers` is as long as there are joint bins.
+    places : array of shape (n_columns, n_joint)
+        The bin of each column in each joint bin: those that some row is in.
     """
 
     parts: tuple[NumberBins, ...]
+    places: IntArray
 
     @property
     def features(self) -> tuple[int, ...]:
         """Its columns."""
         return tuple(part.feature for part in self.parts)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Bins of each column."""
-        return tuple(part.centers.size for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,12 +133,10 @@ def group_columns(binned: BinnedTable, groups: Sequence[Sequence[int]], n_cuts: 
     single = [at for at in range(len(binned.numbers)) if at not in joined]
     columns, bins, total = [], [], binned.weights.sum()
     for group in kept:
-        parts, places = zip(*(_bin_coarsely(binned, at, len(group), len(kept), n_cuts) for at in group), strict=True)
-        shape = [part.centers.size for part in parts]
-        joint = np.ravel_multi_index(places, shape)
-        shares = np.bincount(joint, weights=binned.weights, minlength=math.prod(shape)) / total
+        joint, own = _bin_jointly(binned, group, len(kept), n_cuts)
+        shares = np.bincount(joint, weights=binned.weights, minlength=own.centers.size) / total
         columns.append(joint)
-        bins.append(GroupBins(parts[0].feature, np.empty(0), np.zeros(shares.size), shares, 0.0, parts))
+        bins.append(replace(own, shares=np.asarray(shares)))
     numbers = (*(binned.numbers[at] for at in single), *bins)
     rest = binned.codes[:, len(binned.numbers) :]
     largest = max(int(column.max(initial=0)) for column in columns)
@@ -151,33 +145,39 @@ def group_columns(binned: BinnedTable, groups: Sequence[Sequence[int]], n_cuts: 
     return replace(binned, codes=codes, numbers=numbers)
 
 
+def _bin_jointly(
+    binned: BinnedTable, group: Sequence[int], n_groups: int, n_cuts: int | None
+) -> tuple[IntArray, GroupBins]:
+    """The joint code of each row, and the joint bins that occur: as fine as can be afforded."""
+    size = len(group)
+    n_places = len(_MAGNITUDES[size]) * (3**size if size < MOST_COLUMNS else 2 * size + 2**size)
+    n_weights = size * _CUTS[size] + sum(math.comb(size, k) * _CROSSED[size] ** k for k in range(2, size + 1))
+    for n_bins in range(_BINS[size], 2, -1):
+        parts, codes = zip(*(_bin_coarsely(binned, at, size, n_bins, n_cuts) for at in group), strict=True)
+        shape = [part.centers.size for part in parts]
+        occurring, joint = np.unique(np.ravel_multi_index(codes, shape), return_inverse=True)
+        if occurring.size * n_places * n_weights * n_groups <= _NUMBERS:
+            break
+    places = np.stack(np.unravel_index(occurring, shape)).astype(np.int64)
+    nothing = np.zeros(occurring.size)
+    return joint.reshape(-1), GroupBins(parts[0].feature, np.empty(0), nothing, nothing, 0.0, parts, places)
+
+
 def _bin_coarsely(
-    binned: BinnedTable, at: int, size: int, n_groups: int, n_cuts: int | None
+    binned: BinnedTable, at: int, size: int, n_bins: int, n_cuts: int | None
 ) -> tuple[NumberBins, IntArray]:
     """A column in few bins, its cuts among their edges, and the codes of all rows."""
     fine = binned.numbers[at]
-    cuts = fine.choose_cuts(count_cuts(size, n_cuts))
-    n_bins = _count_bins(size, n_groups)
-    if cuts.size + 1 > n_bins:
-        cuts = fine.choose_cuts(n_bins - 1)
-    edges = np.union1d(cuts, fine.choose_cuts(n_bins - 1)) if n_groups <= _FEW_GROUPS else cuts
+    cuts = fine.choose_cuts(min(count_cuts(size, n_cuts), n_bins - 1))
+    edges = np.union1d(cuts, fine.choose_cuts(n_bins - 1 - cuts.size)) if cuts.size < n_bins - 1 else cuts
     places = np.searchsorted(edges, fine.centers, side="right")
     shares = np.bincount(places, weights=fine.shares, minlength=edges.size + 1)
     sums = np.bincount(places, weights=fine.shares * fine.centers, minlength=edges.size + 1)
     ends = np.concatenate([fine.centers[:1], edges, fine.centers[-1:]])
     middle = 0.5 * (ends[1:] + ends[:-1])
     centers = np.where(shares > 0, sums / np.where(shares > 0, shares, 1.0), middle)
-    return NumberBins(fine.feature, edges, centers, np.asarray(shares, dtype=np.float64), 0.0), places[
-        binned.codes[:, at]
-    ]
-
-
-def _count_bins(size: int, n_groups: int) -> int:
-    """Bins of each column, at most."""
-    n_places = len(_MAGNITUDES[size]) * (3**size if size < MOST_COLUMNS else 2 * size + 2**size)
-    n_weights = size * _CUTS[size] + sum(math.comb(size, k) * _CROSSED[size] ** k for k in range(2, size + 1))
-    affordable = (_NUMBERS / (n_groups * n_places * n_weights)) ** (1 / size)
-    return max(3, min(_BINS[size], int(affordable)))
+    coarse = NumberBins(fine.feature, edges, centers, np.asarray(shares, dtype=np.float64), 0.0)
+    return coarse, places[binned.codes[:, at]]
 
 
 def count_cuts(size: int, n_cuts: int | None) -> int:
@@ -196,7 +196,7 @@ def design_group(
     units = threat.units_of(n_features)
     moves = any(end.any() for box in boxes for end in box)
     directions = _list_directions(size, norm) if moves else np.zeros((1, size))
-    places = np.indices(bins.shape).reshape(size, -1)
+    places = bins.places
     has_cost = norm is not None and np.isfinite(norm)
     costs = np.zeros((places.shape[1], directions.shape[0]))
     jumps, own_jumps = [], []

@@ -67,7 +67,7 @@ def keep_present(classes: NDArray[Any], target: NDArray[np.uint8]) -> tuple[NDAr
 def warn_of_lone_labels(classes: NDArray[Any], target: NDArray[np.uint8]) -> tuple[str, ...]:
     """What to say where one of several classes is there once."""
     counts = np.bincount(target, minlength=classes.size)
-    lone = [quote_short(classes[at].item()) for at in np.flatnonzero(counts == 1)]
+    lone = [quote_short(name) for name, count in zip(classes.tolist(), counts, strict=True) if count == 1]
     if classes.size == 2 or not lone:
         return ()
     names = ", ".join(lone[:5]) + (", ..." if len(lone) > 5 else "")

@@ -40,14 +40,10 @@ def test_long_cells_are_quoted_in_short(place: str, model: Path, tmp_path: Path)
     with pytest.raises(ValueError, match=r"aaa'\.\.\.") as told:
         certify_file(model, tmp_path / "new.csv", tmp_path / "out.csv", target="label")
     assert len(str(told.value)) < 500
-    if place == "label":  # a class that is there once
-        texts = train_file(tmp_path / "new.csv", "label", tmp_path / "new.json", model="stumps")["warnings"]
-        assert any("aaa'..." in text for text in texts)
-    else:
-        with pytest.raises(ValueError, match=r"aaa'\.\.\.") as told:
-            train_file(tmp_path / "new.csv", "label", tmp_path / "new.json")
-        texts = [str(told.value)]
-    assert all(len(text) < 500 for text in texts)
+    words = r"aaa'\.\.\." if place == "x" else "cannot be saved"  # as a label it is a class of its own
+    with pytest.raises(ValueError, match=words) as told:
+        train_file(tmp_path / "new.csv", "label", tmp_path / "new.json", model="stumps")
+    assert len(str(told.value)) < 500
 
 
 @pytest.mark.parametrize("labels", [("0", "1"), ("-1", "1"), ("1.0", "2.0"), ("True", "False"), ("b", "a")])

@@ -239,6 +239,12 @@ def _list_trainers() -> str:
     return ", ".join(TRAINERS)
 
 
+def _list_regressors() -> str:
+    from derand.estimators import REGRESSORS
+
+    return ", ".join(REGRESSORS)
+
+
 def _name_default_model() -> str:
     from derand.jobs import choose_model
 
@@ -248,6 +254,7 @@ def _name_default_model() -> str:
 _LISTS: dict[str, Callable[[], str]] = {
     "{NOISES}": _list_noises,
     "{TRAINERS}": _list_trainers,
+    "{REGRESSORS}": _list_regressors,
     "{DEFAULT_MODEL}": _name_default_model,
 }
 

@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from derand._arrays import FloatArray
+from derand.text import quote_short
 
 ClassWeight = str | dict[Any, float] | None
 
@@ -65,8 +66,9 @@ def keep_present(classes: NDArray[Any], target: NDArray[np.uint8]) -> tuple[NDAr
         rarest = int(counts.argmin())
         if counts[rarest] < 2:
             raise ValueError(
-                f"`y` must hold every one of several classes twice at least, got {classes[present].tolist()[rarest]!r} "
-                "once: there is nothing to learn of it. Leave that row out, or merge it into another class."
+                f"`y` must hold every one of several classes twice at least, got "
+                f"{quote_short(classes[present].tolist()[rarest])} once: there is nothing to learn of it. Leave that "
+                "row out, or merge it into another class."
             )
     return classes[present], places.astype(np.uint8)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from derand.jobs._auditing import AuditingSummary, audit_file
 from derand.jobs._certifying import CertifyingSummary, certify_file
+from derand.jobs._certifying_numbers import CertifyingNumbersSummary, certify_numbers_file
 from derand.jobs._classifiers import choose_model
 from derand.jobs._reporting import ReportSummary, report_file
 from derand.jobs._request import ThreatSummary
@@ -19,6 +20,7 @@ from derand.jobs._tuning import FileTuningSummary, tune_file
 __all__ = [
     "TASKS",
     "AuditingSummary",
+    "CertifyingNumbersSummary",
     "CertifyingSummary",
     "ColumnSummary",
     "FileTuningSummary",
@@ -27,6 +29,7 @@ __all__ = [
     "TrainingSummary",
     "audit_file",
     "certify_file",
+    "certify_numbers_file",
     "choose_model",
     "list_trainers",
     "report_file",

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from derand._arrays import FloatArray
 from derand.certificates import Certificates
-from derand.estimators import TRAINERS
+from derand.estimators import TRAINERS, CertifiedRegressor
 from derand.files import PathLike
 from derand.frames import Labels, TableEncoding
 from derand.jobs._tasks import CLASSES, Spell, list_trainers, quote_parameter, require_parameters
@@ -90,17 +90,29 @@ def make_estimator(
     return estimator
 
 
-def load_classifier(path: PathLike) -> Classifier:
+def load_classifier(path: PathLike, numbers: str = "use `certify_numbers_file`") -> Classifier:
+    """A saved classifier; a regressor is refused with what to do about its numbers."""
     model: Any = load(path)
     if hasattr(model, "certify_interval"):
-        raise ValueError(
-            f"{path} holds a {type(model).__name__}, whose answers are numbers: load it with `derand.load` and use its "
-            "`certify_interval`. This command takes classifiers."
-        )
-    if not hasattr(model, "certify"):
+        raise ValueError(f"{path} holds a regressor, {type(model).__name__}, whose answers are numbers: {numbers}.")
+    _refuse_bare(model, path, hasattr(model, "certify"))
+    classifier: Classifier = model
+    return classifier
+
+
+def load_regressor(path: PathLike) -> CertifiedRegressor:
+    """A saved regressor."""
+    model: Any = load(path)
+    if hasattr(model, "certify"):
+        raise ValueError(f"{path} holds a classifier, {type(model).__name__}: use `certify_file`, or its `certify`.")
+    _refuse_bare(model, path, hasattr(model, "certify_interval"))
+    regressor: CertifiedRegressor = model
+    return regressor
+
+
+def _refuse_bare(model: Any, path: PathLike, is_estimator: bool) -> None:
+    if not is_estimator:
         raise ValueError(
             f"{path} holds a bare model ({type(model).__name__}), which knows no noise and no columns: "
             "certify it with `derand.certify`, or use a model that `derand train` saved."
         )
-    classifier: Classifier = model
-    return classifier

@@ -259,6 +259,21 @@ _LISTS: dict[str, Callable[[], str]] = {
 }
 
 
+def refuse_given(options: Mapping[str, object], whom: str) -> None:
+    """Refuse options that are for another kind of model.
+
+    Parameters
+    ----------
+    options : mapping of str to value
+        As the user writes them; None where they were not given.
+    whom : str
+        What they are for, and what the model is.
+    """
+    for option, value in options.items():
+        if value is not None:
+            raise ValueError(f"{option} is for models of {whom}: leave it out.")
+
+
 def require_choice(option: str, value: str, choices: Sequence[str]) -> None:
     """Refuse the value of an option that is none of the choices.
 

@@ -16,6 +16,7 @@ from derand.cli._app import (
     make_console,
     print_facts,
     print_json,
+    refuse_given,
     require_choice,
     show_progress,
 )
@@ -186,11 +187,11 @@ def certify(
         }
         summary: CertifyingSummary | CertifyingNumbersSummary
         if read_kind(model) == "regressor":
-            _refuse_given({"--radii": radii, "--witness": witness}, f"classes, and {model} predicts a number")
+            refuse_given({"--radii": radii, "--witness": witness}, f"classes, and {model} predicts a number")
             summary = certify_numbers_file(model, data, output, radius=radius, tolerance=tolerance, **asked)
             show: Callable[[Any], None] = print_numbers
         else:
-            _refuse_given({"--radius": radius, "--tolerance": tolerance}, f"numbers, and {model} tells classes apart")
+            refuse_given({"--radius": radius, "--tolerance": tolerance}, f"numbers, and {model} tells classes apart")
             summary = certify_file(model, data, output, radii=wanted, witness=witness, safe_csv=safe_csv, **asked)
             show = _print_summary
     if as_json:
@@ -209,12 +210,6 @@ class _Asked(TypedDict):
     threat: Path | None
     changes: dict[str, Any]
     advance: Callable[[int], None]
-
-
-def _refuse_given(options: Mapping[str, object], whom: str) -> None:
-    for option, value in options.items():
-        if value is not None:
-            raise ValueError(f"{option} is for models of {whom}: leave it out.")
 
 
 def _parse_radii(text: str) -> list[float]:

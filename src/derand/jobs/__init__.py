@@ -11,7 +11,7 @@ from derand.jobs._auditing import AuditingSummary, audit_file
 from derand.jobs._certifying import CertifyingSummary, certify_file
 from derand.jobs._certifying_numbers import CertifyingNumbersSummary, certify_numbers_file
 from derand.jobs._classifiers import choose_model
-from derand.jobs._reporting import ReportSummary, report_file
+from derand.jobs._reporting import ReportSummary, report_file, report_numbers_file
 from derand.jobs._request import ThreatSummary
 from derand.jobs._tasks import TASKS, list_trainers
 from derand.jobs._training import ColumnSummary, TrainingSummary, train_file
@@ -33,6 +33,7 @@ __all__ = [
     "choose_model",
     "list_trainers",
     "report_file",
+    "report_numbers_file",
     "train_file",
     "tune_file",
 ]

@@ -7,14 +7,17 @@ import importlib
 import inspect
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from sklearn.datasets import load_diabetes
+from typer.testing import CliRunner
 
 import derand
-from derand import plot
+from derand import cli, plot
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -79,6 +82,21 @@ def test_the_examples_of_a_page_print_what_it_says(name: str, tmp_path: Path, mo
     report: list[str] = []
     failed, _ = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=report.append)
     assert failed == 0, "".join(report)
+
+
+def test_the_commands_of_the_page_on_numbers_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after the other, on the tables that its examples write."""
+    monkeypatch.chdir(tmp_path)
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    patients = X.assign(progress=y)
+    patients[:350].to_csv("patients.csv", index=False)
+    patients[350:].to_csv("new.csv", index=False)
+    lines = re.findall(r"^derand (.+)$", (DOCS / "regression.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(lines) == 5
+    for line in lines:
+        result = CliRunner().invoke(cli.app, shlex.split(line))
+        assert result.exit_code == 0, result.output
+    assert {path.name for path in tmp_path.iterdir()} >= {"certified.csv", "wider.csv", "radii.csv", "report.html"}
 
 
 @pytest.fixture

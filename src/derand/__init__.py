@@ -47,6 +47,7 @@ _HOMES = {
     "tune": "tuning",
     "Tuning": "tuning",
     "CertificateReport": "report",
+    "IntervalReport": "report",
     "save": "storage",
     "load": "storage",
 }
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     from derand.noise import Uniform as Uniform
     from derand.noise import parse_noise as parse_noise
     from derand.report import CertificateReport as CertificateReport
+    from derand.report import IntervalReport as IntervalReport
     from derand.storage import load as load
     from derand.storage import save as save
     from derand.threat import Threat as Threat

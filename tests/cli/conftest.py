@@ -9,6 +9,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from tests.cli.running import run
+from tests.jobs.tables import make_prices
 
 
 @pytest.fixture
@@ -27,3 +28,17 @@ def data(tmp_path: Path) -> Path:
 def model(data: Path, tmp_path: Path) -> Path:
     assert run("train", data, "--target", "label", "-o", tmp_path / "model.json", "--model", "stumps").exit_code == 0
     return tmp_path / "model.json"
+
+
+@pytest.fixture
+def prices(tmp_path: Path) -> Path:
+    make_prices().to_csv(tmp_path / "prices.csv", index=False)
+    return tmp_path / "prices.csv"
+
+
+@pytest.fixture
+def regressor(prices: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "regressor.json"
+    options = ("--regularization", "1", "--radius", "0.1")
+    assert run("train", prices, "--target", "price", "-o", path, *options).exit_code == 0
+    return path

@@ -218,3 +218,41 @@ def test_numbers_that_may_go_missing_are_asked_for_and_told(tmp_path: Path) -> N
     (tmp_path / "t.toml").write_text("missing = 1\n")
     assert run("certify", *arguments, "--threat", tmp_path / "t.toml").exit_code == 2
     assert run("certify", *arguments[:-2], "--threat", tmp_path / "t.toml").exit_code == 0
+
+
+def test_a_model_of_numbers_gets_intervals(regressor: Path, prices: Path, tmp_path: Path) -> None:
+    """At the training radius, at another one, or radii for a tolerance; the facts say which."""
+    out = tmp_path / "out.csv"
+    result = run("certify", regressor, prices, "-o", out, "--target", "price")
+    assert result.exit_code == 0, result.output
+    for fact in ("mean width of intervals at radius 0.1: ", "true values inside their interval: ", f"written: {out}"):
+        assert fact in result.output
+    assert out.read_text().startswith('"row","value","low","high"')
+    told = json.loads(run("certify", regressor, prices, "-o", out, "--radius", "0.2", "--l0", "1", "--json").stdout)
+    assert (told["radius"], told["threat"]["l0"], told["rows"]) == (0.2, 1, 200)
+    result = run("certify", regressor, prices, "-o", out, "--tolerance", "5")
+    assert "the value moves by +-5 at most: " in result.output
+    assert out.read_text().startswith('"row","value","radius"')
+
+
+def test_options_of_the_other_kind_of_model_are_one_line(
+    data: Path, model: Path, regressor: Path, prices: Path, tmp_path: Path
+) -> None:
+    """By name, and without output; so is the audit of intervals."""
+    out = tmp_path / "out.csv"
+    cases = [
+        ((regressor, prices, "--radii", "0.1"), "--radii is for models of classes"),
+        ((regressor, prices, "--witness", tmp_path / "w.csv"), "--witness is for models of classes"),
+        ((model, data, "--radius", "1"), "--radius is for models of numbers"),
+        ((model, data, "--tolerance", "1"), "--tolerance is for models of numbers"),
+    ]
+    for arguments, message in cases:
+        result = run("certify", *arguments, "-o", out)
+        assert result.exit_code == 2
+        (line,) = result.stderr.splitlines()
+        assert message in line
+        assert not out.exists()
+    run("certify", regressor, prices, "-o", out)
+    audited = run("audit", regressor, prices, out)
+    assert audited.exit_code == 2
+    assert "audits do not know intervals yet" in audited.stderr

@@ -53,3 +53,18 @@ def test_a_report_within_limits(tmp_path: Path) -> None:
     assert "income" in text
     refused = run("report", model, table, "-o", page, "--threat", tmp_path / "none.toml")
     assert refused.exit_code == 2
+
+
+def test_a_report_on_numbers(regressor: Path, prices: Path, tmp_path: Path) -> None:
+    """A page of its own kind; options of classes are refused in one line."""
+    page = tmp_path / "report.html"
+    result = run("report", regressor, prices, "-o", page, "--target", "price", "--radius", "0.2", "--l0", "1")
+    assert result.exit_code == 0, result.output
+    assert "For half of the rows no change smaller than 0.2 moves the answer" in " ".join(result.output.split())
+    assert "<title>Interval report: prices.csv</title>" in page.read_text(encoding="utf-8")
+    for option, value in (("--train", prices), ("--group", "job")):
+        refused = run("report", regressor, prices, "-o", tmp_path / "other.html", option, value)
+        assert refused.exit_code == 2
+        (line,) = refused.stderr.splitlines()
+        assert f"{option} is for models of classes" in line
+    assert not (tmp_path / "other.html").exists()

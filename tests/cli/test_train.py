@@ -11,7 +11,7 @@ import pytest
 
 from derand import Threat, learn, load
 from derand.cli._train import SCALINGS
-from derand.estimators import TRAINERS
+from derand.estimators import REGRESSORS, TRAINERS
 from derand.noise import NOISES
 from tests.cli.running import read_help, run
 
@@ -162,6 +162,7 @@ def test_the_help_names_all_that_can_be_chosen() -> None:
     """Trainers, noises and scalings are those that exist: the help is made from the registries."""
     names = list(TRAINERS)
     assert list_choices("How it is trained: one of") == [*names[:-1], f"{names[-1]}; additive if not given"]
+    assert f"additive if not given. For numbers: {', '.join(REGRESSORS)}." in read_help("train")
     assert list_choices("Kind and scale, such as gaussian:0.25; kinds are") == list(NOISES)
     assert all(scaling in read_help("train") for scaling in SCALINGS)
     assert (*learn.SCALINGS, "none") == SCALINGS
@@ -177,3 +178,36 @@ def test_the_rule_is_the_model_s_own(tmp_path: Path) -> None:
     refused = run("train", table, "--target", "y", "-o", model, "--rule", "dice")
     assert refused.exit_code == 2
     assert "--rule" in refused.output
+
+
+def test_a_number_as_the_target(prices: Path, tmp_path: Path) -> None:
+    """What was guessed, how to say the other, and how it does are printed; options of classes are refused by name."""
+    model = tmp_path / "m.json"
+    result = run("train", prices, "--target", "price", "-o", model, "--regularization", "1", "--radius", "0.1")
+    assert result.exit_code == 0, result.output
+    for fact in (
+        "target: price, a number from ",
+        "(fractions; if that is wrong, --task classes)",
+        "root of the mean square error on these rows: ",
+        "mean width of intervals at 0.1 on these rows: ",
+    ):
+        assert fact in result.output
+    assert type(load(model)) is REGRESSORS["additive"]
+    refusals = {
+        "--class-weight is for classes": ["--class-weight", "balanced"],
+        "--model tree-boost is for two classes": ["--model", "tree-boost"],
+        "--task must be one of classes, number": ["--task", "price"],
+    }
+    for message, options in refusals.items():
+        refused = run("train", prices, "--target", "price", "-o", tmp_path / "other.json", *options)
+        assert refused.exit_code == 2
+        (line,) = refused.stderr.splitlines()
+        assert message in line
+
+
+def test_whole_numbers_are_classes_by_a_guess(tmp_path: Path) -> None:
+    """The printed facts say how to say the other."""
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join(["x,y", *(f"{x},{x // 10}" for x in range(20))]))
+    result = run("train", table, "--target", "y", "-o", tmp_path / "m.json", "--model", "stumps")
+    assert "target: y, classes (2 different whole numbers; if that is wrong, --task number)" in result.output

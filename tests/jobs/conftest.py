@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from derand.jobs import train_file
-from tests.jobs.tables import make_frame
+from tests.jobs.tables import make_frame, make_prices
 
 
 @pytest.fixture
@@ -21,3 +21,16 @@ def data(tmp_path: Path) -> Path:
 def model(data: Path, tmp_path: Path) -> Path:
     train_file(data, "label", tmp_path / "model.json", model="stumps", categorical=["floor"])
     return tmp_path / "model.json"
+
+
+@pytest.fixture
+def prices(tmp_path: Path) -> Path:
+    path = tmp_path / "prices.csv"
+    make_prices().to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def regressor(prices: Path, tmp_path: Path) -> Path:
+    train_file(prices, "price", tmp_path / "regressor.json", regularization=1.0, radius=0.1)
+    return tmp_path / "regressor.json"

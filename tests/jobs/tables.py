@@ -30,6 +30,14 @@ def make_frame(n_rows: int = 300, seed: int = 0) -> pd.DataFrame:
     )
 
 
+def make_prices(n_rows: int = 200, seed: int = 0) -> pd.DataFrame:
+    """A mixed table whose target, price, is a number that x and job say something about."""
+    rng = np.random.default_rng(seed)
+    x, job = rng.normal(size=n_rows), rng.choice(["clerk", "cook", "driver"], size=n_rows)
+    price = np.round(100 + 20 * x + 10 * (job == "cook") + rng.normal(size=n_rows), 2)
+    return pd.DataFrame({"x": x, "job": job, "same": 3, "price": price})
+
+
 def edit_nothing(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 

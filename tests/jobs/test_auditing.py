@@ -167,7 +167,7 @@ def test_several_classes(
     three = AdditiveEnsemble(terms, Argmax([0, 0, 0]), two.ensemble_.n_features)
     classifier = type(two).from_parts(three, two.noise_, np.array(labels), two.encoding_, **two.get_params())
     for module in (_certifying, _auditing):
-        monkeypatch.setattr(module, "load_classifier", lambda path: classifier)
+        monkeypatch.setattr(module, "load_classifier", lambda path, numbers="": classifier)
     out = tmp_path / f"out.{suffix}"
     certify_file(model, data, out)
     summary = audit_file(model, data, out, rows=25)

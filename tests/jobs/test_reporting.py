@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from derand import CertificateReport, load, save
+from derand import CertificateReport, IntervalReport, load, save
 from derand.estimators import StumpClassifier
-from derand.jobs import report_file
-from tests.jobs.tables import make_frame
+from derand.jobs import report_file, report_numbers_file
+from tests.jobs.tables import make_frame, make_prices
 
 
 def test_a_report_on_a_file_equals_a_report_on_its_rows(data: Path, model: Path, tmp_path: Path) -> None:
@@ -51,3 +51,19 @@ def test_a_report_refuses_what_it_cannot_use(data: Path, model: Path, tmp_path: 
     with pytest.raises(OSError, match="Cannot write"):
         report_file(model, data, tmp_path / "missing" / "report.html")
     assert not (tmp_path / "report.html").exists()
+
+
+def test_a_report_on_numbers_equals_a_report_on_its_rows(regressor: Path, prices: Path, tmp_path: Path) -> None:
+    """At the training radius; a model of the other kind is refused."""
+    path = tmp_path / "report.json"
+    summary = report_numbers_file(regressor, prices, path, target="price")
+    report = json.loads(path.read_text(encoding="utf-8"))
+    frame = make_prices()
+    direct = IntervalReport(load(regressor), frame[["x", "job"]], frame["price"], radius=0.1).to_dict()
+    for key in ("data", "moves", "widths", "errors", "curve", "rows"):
+        assert report[key] == direct[key]  # type: ignore[literal-required]
+    assert report["title"] == "Interval report: prices.csv"
+    assert summary["guarantee"] == direct["guarantee"]["paragraph"]
+    assert summary["rows"] == 200
+    with pytest.raises(ValueError, match="answers are numbers: use `report_numbers_file`"):
+        report_file(regressor, prices, path)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from derand import load, save, storage
+from derand import AdditiveEnsemble, load, save, storage
 from tests.storage.models import (
     as_bytes,
     compute_checksum,
@@ -140,3 +140,14 @@ def test_a_cut_file_is_refused_wherever_it_ends(tmp_path: Path) -> None:
         path.write_bytes(content[:end])
         with pytest.raises(ValueError, match="not a model file"):
             load(path)
+
+
+def test_the_kind_of_a_file_is_read_alone(tmp_path: Path) -> None:
+    """Without the model itself; files that are none are refused as by `load`."""
+    path = tmp_path / "model.json"
+    for model, kind in ((make_classifier(), "classifier"), (make_ensemble(), AdditiveEnsemble.kind)):
+        save(model, path)
+        assert storage.read_kind(path) == kind
+    path.write_text("{}")
+    with pytest.raises(ValueError, match="is not a model file"):
+        storage.read_kind(path)

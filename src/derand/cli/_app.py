@@ -239,6 +239,12 @@ def _list_trainers() -> str:
     return ", ".join(TRAINERS)
 
 
+def _list_regressors() -> str:
+    from derand.estimators import REGRESSORS
+
+    return ", ".join(REGRESSORS)
+
+
 def _name_default_model() -> str:
     from derand.jobs import choose_model
 
@@ -248,8 +254,24 @@ def _name_default_model() -> str:
 _LISTS: dict[str, Callable[[], str]] = {
     "{NOISES}": _list_noises,
     "{TRAINERS}": _list_trainers,
+    "{REGRESSORS}": _list_regressors,
     "{DEFAULT_MODEL}": _name_default_model,
 }
+
+
+def refuse_given(options: Mapping[str, object], whom: str) -> None:
+    """Refuse options that are for another kind of model.
+
+    Parameters
+    ----------
+    options : mapping of str to value
+        As the user writes them; None where they were not given.
+    whom : str
+        What they are for, and what the model is.
+    """
+    for option, value in options.items():
+        if value is not None:
+            raise ValueError(f"{option} is for models of {whom}: leave it out.")
 
 
 def require_choice(option: str, value: str, choices: Sequence[str]) -> None:

@@ -1,11 +1,11 @@
-"""`derand certify`: the label and the certified radius of every row of a table."""
+"""`derand certify`: the label and the certified radius of every row of a table, or its number and an interval."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
 
@@ -16,12 +16,17 @@ from derand.cli._app import (
     make_console,
     print_facts,
     print_json,
+    refuse_given,
     require_choice,
     show_progress,
 )
 
 if TYPE_CHECKING:
-    from derand.jobs import CertifyingSummary, ThreatSummary
+    from rich.console import Console
+
+    from derand.jobs import CertifyingNumbersSummary, CertifyingSummary, ThreatSummary
+
+_RADII = "0,0.25,0.5,1"
 
 
 @add_command
@@ -33,14 +38,28 @@ def certify(
         typer.Option(
             "--output",
             "-o",
-            help="Where to write row, label, failure, radius (with --norm none: verdict) and proof.",
+            help="Where to write row, label, failure, radius (with --norm none: verdict) and proof; for numbers row, "
+            "value, low and high (with --tolerance: radius).",
             show_default=False,
         ),
     ],
     target: Annotated[
-        str | None, typer.Option(help="Column with the true labels, to measure accuracy.", show_default=False)
+        str | None, typer.Option(help="Column with the true labels or numbers, to measure errors.", show_default=False)
     ] = None,
-    radii: Annotated[str, typer.Option(help="Radii at which certified accuracy is measured.")] = "0,0.25,0.5,1",
+    radii: Annotated[
+        str | None,
+        typer.Option(help="For classes: radii at which certified accuracy is measured.", show_default=_RADII),
+    ] = None,
+    radius: Annotated[
+        float | None,
+        typer.Option(help="For numbers: how large a change intervals cover.", show_default="what it was trained for"),
+    ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            help="For numbers: write the radius within which a value moves by no more than this.", show_default=False
+        ),
+    ] = None,
     rule: Annotated[
         str | None,
         typer.Option(
@@ -127,10 +146,12 @@ def certify(
 ) -> None:
     """Certify every row of a table: its label, and the radius within which no change can flip it.
 
+    A model of numbers gives each row its value, and an interval that no change within the radius takes it out of.
+
     Columns are matched by name. What may change is what the model was trained for, but for the options that are given.
     The file is read and written in batches, so it may be larger than memory.
     """
-    wanted = _parse_radii(radii)
+    wanted = _parse_radii(_RADII if radii is None else radii)
     single = {"--norm": norm, "--limit": limit, "--domain": domain, "--step": step, "--freeze": freeze, "--l0": l0}
     single |= {"--missing": missing}
     beside = [option for option, value in single.items() if value is not None and value != []]
@@ -138,7 +159,8 @@ def certify(
         raise ValueError(f"--threat says all of what may change: leave {', '.join(beside)} out, or put it in {threat}.")
     with show_progress("certifying", unit="rows") as advance:
         from derand.certificates import RULES
-        from derand.jobs import certify_file
+        from derand.jobs import certify_file, certify_numbers_file
+        from derand.storage import read_kind
         from derand.threat_text import NORMS, parse_changes
 
         require_choice("--proof", proof, ("best", "paper"))
@@ -146,17 +168,13 @@ def certify(
             require_choice("--rule", rule, tuple(RULES))
         if norm is not None:
             require_choice("--norm", norm, tuple(NORMS))
-        summary = certify_file(
-            model,
-            data,
-            output,
-            target=target,
-            radii=wanted,
-            rule=rule,
-            proof=proof,
-            noise=noise,
-            threat=threat,
-            changes=parse_changes(
+        asked: _Asked = {
+            "target": target,
+            "rule": rule,
+            "proof": proof,
+            "noise": noise,
+            "threat": threat,
+            "changes": parse_changes(
                 norm=norm,
                 l0=l0,
                 limits=limit or (),
@@ -165,14 +183,33 @@ def certify(
                 frozen=freeze or (),
                 missing=missing,
             ),
-            witness=witness,
-            safe_csv=safe_csv,
-            advance=advance,
-        )
+            "advance": advance,
+        }
+        summary: CertifyingSummary | CertifyingNumbersSummary
+        if read_kind(model) == "regressor":
+            refuse_given({"--radii": radii, "--witness": witness}, f"classes, and {model} predicts a number")
+            summary = certify_numbers_file(model, data, output, radius=radius, tolerance=tolerance, **asked)
+            show: Callable[[Any], None] = print_numbers
+        else:
+            refuse_given({"--radius": radius, "--tolerance": tolerance}, f"numbers, and {model} tells classes apart")
+            summary = certify_file(model, data, output, radii=wanted, witness=witness, safe_csv=safe_csv, **asked)
+            show = _print_summary
     if as_json:
         print_json(summary)
     else:
-        _print_summary(summary)
+        show(summary)
+
+
+class _Asked(TypedDict):
+    """What is asked of either kind of model."""
+
+    target: str | None
+    rule: str | None
+    proof: str
+    noise: str | None
+    threat: Path | None
+    changes: dict[str, Any]
+    advance: Callable[[int], None]
 
 
 def _parse_radii(text: str) -> list[float]:
@@ -189,12 +226,7 @@ def _print_summary(summary: CertifyingSummary) -> None:
     from derand.text import format_down, format_percent
 
     console = make_console()
-    if summary["columns_not_used"]:
-        print_facts(console, {"columns not used": ", ".join(summary["columns_not_used"])})
-    for name, count in summary["unseen_categories"].items():
-        print_facts(console, {f"values of {name!r} that training did not see": f"{count:,}"})
-    for name in summary["empty_columns"]:
-        print_facts(console, {f"values of {name!r}": "none in any row, which counts as one that training did not see"})
+    _print_columns(console, summary)
     facts = {
         "rule": _RULES_IN_WORDS.get(summary["rule"], summary["rule"]),
         "noise": "none, the model as deployed" if summary["noise"] == "none" else summary["noise"],
@@ -222,6 +254,51 @@ def _print_summary(summary: CertifyingSummary) -> None:
     print_facts(console, {**facts, "time": f"{summary['seconds']:.1f} s"})
 
 
+def print_numbers(summary: CertifyingNumbersSummary) -> None:
+    """The results of a model of numbers in short."""
+    from derand.text import format_exactly, format_percent, format_short, format_short_up
+
+    console, n_rows = make_console(), summary["rows"]
+    _print_columns(console, summary)
+    facts = {
+        "rule": _NUMBERS_IN_WORDS.get(summary["rule"], summary["rule"]),
+        "noise": "none, the model as deployed" if summary["noise"] == "none" else summary["noise"],
+        **describe_threat(summary["threat"]),
+        "rows": f"{n_rows:,}",
+    }
+    if summary["tolerance"] is None:
+        where = "" if summary["radius"] is None else f" at radius {format_exactly(summary['radius'])}"
+        facts[f"mean width of intervals{where}"] = format_short_up(summary["mean_width"])
+        facts["largest width"] = format_short_up(summary["largest_width"])
+        inside = "true values inside their interval"
+    else:
+        tolerance = f"+-{format_exactly(summary['tolerance'])}"
+        facts[f"rows with some radius within which the value moves by {tolerance} at most"] = (
+            f"{summary['certified_rows']:,}"
+        )
+        if summary["rows_of_infinite_radius"]:
+            facts["rows that no change of numbers moves farther"] = f"{summary['rows_of_infinite_radius']:,}"
+        inside = f"true values within {tolerance} of the value"
+    if "rmse" in summary:
+        facts["root of the mean square error"] = format_short(summary["rmse"])
+        facts[inside] = f"{summary['targets_inside']:,} ({format_percent(summary['targets_inside'] / n_rows)})"
+    print_facts(console, {**facts, "written": summary["output"], "time": f"{summary['seconds']:.1f} s"})
+
+
+def _print_columns(console: Console, summary: CertifyingSummary | CertifyingNumbersSummary) -> None:
+    """Which columns were not used, and values that training did not see."""
+    if summary["columns_not_used"]:
+        print_facts(console, {"columns not used": ", ".join(summary["columns_not_used"])})
+    for name, count in summary["unseen_categories"].items():
+        print_facts(console, {f"values of {name!r} that training did not see": f"{count:,}"})
+    for name in summary["empty_columns"]:
+        print_facts(console, {f"values of {name!r}": "none in any row, which counts as one that training did not see"})
+
+
+_NUMBERS_IN_WORDS = {
+    "vote": "vote, the median of noisy copies of a row",
+    "mean": "mean, the expected score",
+}
 _RULES_IN_WORDS = {
     "vote": "vote, the label that most noisy copies of a row get",
     "mean": "mean, by the expected score",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 import typer
 
-from derand.cli._app import AsJson, add_command, make_console, print_facts, print_json, show_progress
+from derand.cli._app import AsJson, add_command, make_console, print_facts, print_json, refuse_given, show_progress
 
 
 @add_command
@@ -17,12 +17,16 @@ def report(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where to write it: .html, .md, .tex or .json.", show_default=False)
     ],
-    target: Annotated[str | None, typer.Option(help="Column with the true labels.", show_default=False)] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Column with the true labels or numbers.", show_default=False)
+    ] = None,
     train: Annotated[
         Path | None, typer.Option(help="The training table, to compare with a model that is not trained to be robust.")
     ] = None,
     group: Annotated[list[str] | None, typer.Option(help="A column of subgroups; repeat it for more.")] = None,
-    radius: Annotated[float | None, typer.Option(help="The radius that the text speaks of.")] = None,
+    radius: Annotated[
+        float | None, typer.Option(help="The radius that the text speaks of; for numbers that of their intervals.")
+    ] = None,
     l0: Annotated[
         int | None,
         typer.Option(
@@ -48,25 +52,38 @@ def report(
 ) -> None:
     """Write a report on a table that anyone can read: what is proven, with charts, in one file."""
     with show_progress("writing the report"):
-        from derand.jobs import report_file
+        from derand.jobs import report_file, report_numbers_file
+        from derand.storage import read_kind
 
-        summary = report_file(
-            model,
-            data,
-            output,
-            target=target,
-            train=train,
-            groups=group or (),
-            radius=radius,
-            l0=l0,
-            title=title,
-            rule=rule,
-            noise=noise,
-            threat=threat,
-        )
+        asked: _Asked = {
+            "target": target,
+            "radius": radius,
+            "l0": l0,
+            "title": title,
+            "rule": rule,
+            "noise": noise,
+            "threat": threat,
+        }
+        if read_kind(model) == "regressor":
+            refuse_given({"--train": train, "--group": group or None}, f"classes, and {model} predicts a number")
+            summary = report_numbers_file(model, data, output, **asked)
+        else:
+            summary = report_file(model, data, output, train=train, groups=group or (), **asked)
     if as_json:
         print_json(summary)
         return
     console = make_console()
     console.print(summary["guarantee"], markup=False)
     print_facts(console, {"written": summary["output"], "time": f"{summary['seconds']:.1f} s"})
+
+
+class _Asked(TypedDict):
+    """What is asked of either kind of model."""
+
+    target: str | None
+    radius: float | None
+    l0: int | None
+    title: str | None
+    rule: str | None
+    noise: str | None
+    threat: Path | None

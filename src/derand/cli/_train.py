@@ -1,4 +1,4 @@
-"""`derand train`: a classifier from a table."""
+"""`derand train`: a model from a table."""
 
 from __future__ import annotations
 
@@ -31,11 +31,23 @@ NORMS = ("1", "2", "inf")
 @add_command
 def train(
     data: Annotated[Path, typer.Argument(help="Table to learn from, CSV or Parquet.", show_default=False)],
-    target: Annotated[str, typer.Option(help="Column with the labels.", show_default=False)],
+    target: Annotated[
+        str, typer.Option(help="Column with the labels, or with numbers to be predicted.", show_default=False)
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model (JSON).", show_default=False)],
+    task: Annotated[
+        str | None,
+        typer.Option(
+            help="What the target holds: classes, or a number to be predicted.",
+            show_default="number where it holds fractions or more than 20 whole numbers, else classes",
+        ),
+    ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="How it is trained: one of {TRAINERS}; {DEFAULT_MODEL} if not given.", show_default=False),
+        typer.Option(
+            help="How it is trained: one of {TRAINERS}; {DEFAULT_MODEL} if not given. For numbers: {REGRESSORS}.",
+            show_default=False,
+        ),
     ] = None,
     radius: Annotated[
         float | None,
@@ -102,7 +114,7 @@ def train(
     ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; repeat it for more.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train a classifier on a table and save it.
+    """Train a model on a table and save it: a classifier, or a regressor where the target is a number.
 
     Columns of numbers and of text are found by themselves; the printed table says what became of each.
     """
@@ -114,13 +126,14 @@ def train(
         raise ValueError(f"--threat says all of what may change: leave {', '.join(beside)} out, or put it in {threat}.")
     with show_progress("training"):
         from derand.certificates import RULES
-        from derand.estimators import TRAINERS
-        from derand.jobs import choose_model, require_parameters, train_file
+        from derand.jobs import TASKS, choose_model, list_trainers, train_file
         from derand.threat_text import NORMS as THREAT_NORMS
         from derand.threat_text import parse_pairs
 
         name = choose_model() if model is None else model
-        require_choice("--model", name, list(TRAINERS))
+        if task is not None:
+            require_choice("--task", task, TASKS)
+        require_choice("--model", name, list(list_trainers()))
         if rule is not None:
             require_choice("--rule", rule, list(RULES))
         given = {
@@ -133,11 +146,11 @@ def train(
             "regularization": regularization,
         }
         used: dict[str, Any] = {key: value for key, value in given.items() if value not in (None, [], {})}
-        require_parameters(name, {_OPTIONS.get(key, f"--{key}"): key for key in used})
         summary = train_file(
             data,
             target,
             output,
+            task=task,
             model=name,
             noise=noise,
             scaling=read_scaling(scaling),
@@ -145,6 +158,7 @@ def train(
             rule=rule,
             categorical=categorical or (),
             ignored=ignore or (),
+            spell=_spell,
             **used,
         )
     if as_json:
@@ -155,6 +169,11 @@ def train(
 
 _OPTIONS = {"frozen": "--freeze"}
 """Options that are not named as the parameter that they set."""
+
+
+def _spell(parameter: str) -> str:
+    """The option that sets a parameter."""
+    return _OPTIONS.get(parameter, f"--{parameter.replace('_', '-')}")
 
 
 def read_scaling(text: str | None) -> str | None:
@@ -168,8 +187,6 @@ def _read_direction(value: str, column: str) -> str:
 
 
 def _print_summary(summary: TrainingSummary) -> None:
-    from derand.text import format_percent
-
     console = make_console()
     columns = [[column["name"], column["use"], column["detail"]] for column in summary["columns"]]
     console.print(make_table("Columns", ["column", "use", "detail"], columns))
@@ -180,12 +197,12 @@ def _print_summary(summary: TrainingSummary) -> None:
         {
             "trained by": summary["trainer"],
             "rows": f"{summary['rows']:,}",
-            "classes": ", ".join(f"{name} ({count})" for name, count in summary["classes"].items()),
+            "target": _describe_target(summary),
+            **_describe_classes(summary),
             **_describe_training(summary),
             "rule": summary["rule"],
             "noise": f"{summary['noise']}, {_name_ball(summary)}, scaling {summary['scaling'] or 'none'}",
-            "accuracy on these rows": format_percent(summary["training_accuracy"]),
-            **_describe_certified(summary),
+            **(_describe_labels(summary) if summary["task"] == "classes" else _describe_numbers(summary)),
             "model": summary["model"],
             "time": f"{summary['seconds']:.1f} s",
         },
@@ -209,10 +226,42 @@ def _describe_training(summary: TrainingSummary) -> dict[str, str]:
     return facts
 
 
-def _describe_certified(summary: TrainingSummary) -> dict[str, str]:
+def _describe_target(summary: TrainingSummary) -> str:
+    """What it was taken for and why, and how to say the other where that was a guess."""
+    from derand.text import format_short
+
+    what = "classes"
+    if summary["task"] == "number":
+        low, high = summary["target_range"]
+        what = f"a number from {format_short(low)} to {format_short(high)}"
+    other = "" if summary["other_task"] is None else f"; if that is wrong, --task {summary['other_task']}"
+    return f"{summary['target']}, {what} ({summary['task_reason']}{other})"
+
+
+def _describe_classes(summary: TrainingSummary) -> dict[str, str]:
+    if summary["task"] != "classes":
+        return {}
+    return {"classes": ", ".join(f"{name} ({count})" for name, count in summary["classes"].items())}
+
+
+def _describe_labels(summary: TrainingSummary) -> dict[str, str]:
+    """How a classifier does on its own rows."""
     from derand.text import format_exactly, format_percent
 
+    facts = {"accuracy on these rows": format_percent(summary["training_accuracy"])}
     held, radius = summary["training_certified_at_radius"], summary["radius"]
-    if held is None or not radius:
-        return {}
-    return {f"right and certified at {format_exactly(radius)} on these rows": format_percent(held)}
+    if held is not None and radius:
+        facts[f"right and certified at {format_exactly(radius)} on these rows"] = format_percent(held)
+    return facts
+
+
+def _describe_numbers(summary: TrainingSummary) -> dict[str, str]:
+    """How a regressor does on its own rows."""
+    from derand.text import format_exactly, format_short, format_short_up
+
+    facts = {"root of the mean square error on these rows": format_short(summary["training_rmse"])}
+    width, radius = summary["training_mean_width"], summary["radius"]
+    if width is not None:
+        where = "within the limits" if summary["norm"] is None or radius is None else f"at {format_exactly(radius)}"
+        facts[f"mean width of intervals {where} on these rows"] = format_short_up(width)
+    return facts

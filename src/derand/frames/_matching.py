@@ -1,4 +1,4 @@
-"""A file of rows for a classifier that exists: its columns are matched with those of the encoding.
+"""A file of rows for a model that exists: its columns are matched with those of the encoding.
 
 Owns by what columns are matched, and the labels and categories that training did not see. Must not know models.
 """
@@ -40,8 +40,8 @@ class MatchedFile:
     kinds : mapping of str to ColumnKind
         What is read: the features, and the target where there is one.
     target : str or None
-    classes : array of shape (n_classes,)
-        The labels that the target may hold.
+    classes : array of shape (n_classes,), or None
+        The labels that the target may hold; None where it holds numbers.
     """
 
     file: TableFile
@@ -49,7 +49,7 @@ class MatchedFile:
     names: tuple[str, ...]
     kinds: Mapping[str, ColumnKind]
     target: str | None
-    classes: Labels
+    classes: Labels | None
 
     def read_batches(self) -> Iterator[pa.Table]:
         """The columns of the classifier, batch by batch; never without rows."""
@@ -67,9 +67,9 @@ class MatchedFile:
         return pa.concat_tables(batches)
 
     def split(self, table: pa.Table, first_row: int) -> tuple[pa.Table | NDArray[Any], Labels | None]:
-        """Rows as the classifier takes them, and their labels where there is a target.
+        """Rows as the model takes them, and their labels or numbers where there is a target.
 
-        Gaps in numbers are left to whoever computes with them, within `name_gaps`; gaps among the labels are refused.
+        Gaps in numbers are left to whoever computes with them, within `name_gaps`; gaps in the target are refused.
 
         Parameters
         ----------
@@ -164,6 +164,8 @@ class MatchedFile:
 
     def _read_labels(self, table: pa.Table, target: str, first_row: int) -> Labels:
         self.file.require_complete(table, [target], first_row)
+        if self.classes is None:
+            return np.asarray(table.column(target).to_numpy(), dtype=np.float64)
         codes = {label: code for code, label in enumerate(self.classes.tolist())}
         values = table.column(target).to_pylist()
         for row, value in enumerate(values, start=first_row):
@@ -183,7 +185,9 @@ def make_unseen(known: tuple[Any, ...]) -> Any:
     return max(known) + 1 if known and kind is ColumnKind.NUMBER else None
 
 
-def match_file(path: PathLike, encoding: TableEncoding, *, target: str | None = None, classes: Labels) -> MatchedFile:
+def match_file(
+    path: PathLike, encoding: TableEncoding, *, target: str | None = None, classes: Labels | None
+) -> MatchedFile:
     """Look at a file and find the columns of an encoding in it: by name, or by position where that has no names.
 
     Parameters
@@ -193,9 +197,9 @@ def match_file(path: PathLike, encoding: TableEncoding, *, target: str | None = 
     encoding : TableEncoding
         Of the training table.
     target : str or None
-        Column with the true labels.
-    classes : array of shape (n_classes,)
-        The labels that it may hold.
+        Column with the true labels, or numbers.
+    classes : array of shape (n_classes,), or None
+        The labels that it may hold; None where it holds numbers.
 
     Returns
     -------
@@ -227,5 +231,5 @@ def match_file(path: PathLike, encoding: TableEncoding, *, target: str | None = 
     file.require_columns([*names, *([] if target is None else [target])])
     kinds = {name: encoding.kind(feature) for feature, name in enumerate(names)}
     if target is not None:
-        kinds[target] = kind_of_values(classes.tolist())
+        kinds[target] = ColumnKind.NUMBER if classes is None else kind_of_values(classes.tolist())
     return MatchedFile(file, encoding, names, kinds, target, classes)

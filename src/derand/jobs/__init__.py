@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from derand.jobs._auditing import AuditingSummary, audit_file
 from derand.jobs._certifying import CertifyingSummary, certify_file
-from derand.jobs._classifiers import choose_model, require_parameters
-from derand.jobs._reporting import ReportSummary, report_file
+from derand.jobs._certifying_numbers import CertifyingNumbersSummary, certify_numbers_file
+from derand.jobs._classifiers import choose_model
+from derand.jobs._reporting import ReportSummary, report_file, report_numbers_file
 from derand.jobs._request import ThreatSummary
+from derand.jobs._tasks import TASKS, list_trainers
 from derand.jobs._training import ColumnSummary, TrainingSummary, train_file
 from derand.jobs._tuning import FileTuningSummary, tune_file
 
 __all__ = [
+    "TASKS",
     "AuditingSummary",
+    "CertifyingNumbersSummary",
     "CertifyingSummary",
     "ColumnSummary",
     "FileTuningSummary",
@@ -25,9 +29,11 @@ __all__ = [
     "TrainingSummary",
     "audit_file",
     "certify_file",
+    "certify_numbers_file",
     "choose_model",
+    "list_trainers",
     "report_file",
-    "require_parameters",
+    "report_numbers_file",
     "train_file",
     "tune_file",
 ]

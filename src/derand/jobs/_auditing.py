@@ -120,8 +120,8 @@ def audit_file(
         require_writable(output, model, data, certified)
     if not Path(certified).exists():
         raise FileNotFoundError(f"{os.fspath(certified)} does not exist: name a table that `derand certify` wrote.")
+    classifier = load_classifier(model, "audits do not know intervals yet")
     record = load_record(find_record(certified))
-    classifier = load_classifier(model)
     changed = _find_changed(record, model, data, certified)
     source = match_file(data, classifier.encoding_, target=None, classes=classifier.classes_)
     chosen = choose_rows(record.n_rows, rows, random_state)

@@ -1,7 +1,7 @@
-"""Classifiers as the jobs see them.
+"""Classifiers as the jobs see them, and trainers by name.
 
-Owns what is asked of a fitted one, the loading of a saved one, and trainers by name. Must not know files of data, nor
-which job asks.
+Owns what is asked of a fitted classifier, the loading of a saved one, and how an estimator is made. Must not know files
+of data, nor which job asks.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import Any, Protocol
 
 from derand._arrays import FloatArray
 from derand.certificates import Certificates
-from derand.estimators import TRAINERS, CertifiedClassifier
+from derand.estimators import TRAINERS, CertifiedRegressor
 from derand.files import PathLike
 from derand.frames import Labels, TableEncoding
+from derand.jobs._tasks import CLASSES, Spell, list_trainers, quote_parameter, require_parameters
 from derand.model import Model
 from derand.noise import Noise
 from derand.storage import load
@@ -61,36 +62,27 @@ def choose_model() -> str:
     return "additive" if "additive" in TRAINERS else "stumps"
 
 
-def find_trainer(name: str) -> type[Any]:
-    """The trainer of a name of TRAINERS."""
-    if name not in TRAINERS:
-        raise ValueError(f"`model` must be one of {', '.join(TRAINERS)}, got {name!r}.")
-    return TRAINERS[name]
+def find_trainer(name: str, task: str | None = CLASSES) -> type[Any]:
+    """The trainer of a name, for a task; where that is None, one of any."""
+    known = list_trainers(task)
+    if name not in known:
+        raise ValueError(f"`model` must be one of {', '.join(known)}, got {name!r}.")
+    return known[name]
 
 
-def require_parameters(name: str, given: Mapping[str, str]) -> None:
-    """Refuse options that a trainer does not have.
-
-    Parameters
-    ----------
-    name : str
-        Of TRAINERS.
-    given : mapping of str to str
-        The options that were given, as the user writes them, with the parameter that each one sets.
-    """
-    known = find_trainer(name)().get_params(deep=False)
-    for option, parameter in given.items():
-        if parameter not in known:
-            owners = [one for one, kind in TRAINERS.items() if parameter in kind().get_params(deep=False)]
-            models = f"the model{'' if len(owners) == 1 else 's'} {', '.join(owners)}"
-            raise ValueError(f"{option} belongs to {models}; {name} has nothing of the kind: leave it out.")
-
-
-def make_estimator(name: str, options: Mapping[str, Any], scaling: str | None = OWN) -> CertifiedClassifier:
-    """A classifier that is not fitted yet, with what was asked for; what is None is left to the trainer."""
+def make_estimator(
+    name: str,
+    options: Mapping[str, Any],
+    scaling: str | None = OWN,
+    *,
+    task: str = CLASSES,
+    spell: Spell = quote_parameter,
+) -> Any:
+    """An estimator that is not fitted yet, with what was asked for; what is None is left to the trainer."""
     given = {parameter: value for parameter, value in options.items() if value is not None}
-    require_parameters(name, {f"`{parameter}`": parameter for parameter in given})
-    estimator: CertifiedClassifier = find_trainer(name)(**given)
+    trainer = find_trainer(name, task)
+    require_parameters(name, {spell(parameter): parameter for parameter in given}, task)
+    estimator = trainer(**given)
     if scaling != OWN:
         estimator.set_params(scaling=scaling)
     elif estimator.scaling is None:
@@ -98,17 +90,29 @@ def make_estimator(name: str, options: Mapping[str, Any], scaling: str | None = 
     return estimator
 
 
-def load_classifier(path: PathLike) -> Classifier:
+def load_classifier(path: PathLike, numbers: str = "use `certify_numbers_file`") -> Classifier:
+    """A saved classifier; a regressor is refused with what to do about its numbers."""
     model: Any = load(path)
     if hasattr(model, "certify_interval"):
-        raise ValueError(
-            f"{path} holds a {type(model).__name__}, whose answers are numbers: load it with `derand.load` and use its "
-            "`certify_interval`. This command takes classifiers."
-        )
-    if not hasattr(model, "certify"):
+        raise ValueError(f"{path} holds a regressor, {type(model).__name__}, whose answers are numbers: {numbers}.")
+    _refuse_bare(model, path, hasattr(model, "certify"))
+    classifier: Classifier = model
+    return classifier
+
+
+def load_regressor(path: PathLike) -> CertifiedRegressor:
+    """A saved regressor."""
+    model: Any = load(path)
+    if hasattr(model, "certify"):
+        raise ValueError(f"{path} holds a classifier, {type(model).__name__}: use `certify_file`, or its `certify`.")
+    _refuse_bare(model, path, hasattr(model, "certify_interval"))
+    regressor: CertifiedRegressor = model
+    return regressor
+
+
+def _refuse_bare(model: Any, path: PathLike, is_estimator: bool) -> None:
+    if not is_estimator:
         raise ValueError(
             f"{path} holds a bare model ({type(model).__name__}), which knows no noise and no columns: "
             "certify it with `derand.certify`, or use a model that `derand train` saved."
         )
-    classifier: Classifier = model
-    return classifier

@@ -1,6 +1,7 @@
 """Reporting on the rows of a file.
 
-Owns the way from files to a CertificateReport. Must not know the command line, nor what a report says.
+Owns the way from files to a CertificateReport or an IntervalReport. Must not know the command line, nor what a report
+says.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import TypedDict
 
 from derand.files import PathLike, require_writable
 from derand.frames import match_file
-from derand.jobs._classifiers import load_classifier
-from derand.report import CertificateReport
+from derand.jobs._certifying_numbers import choose_radius
+from derand.jobs._classifiers import load_classifier, load_regressor
+from derand.jobs._request import read_named, require_domains
+from derand.report import CertificateReport, IntervalReport
 from derand.threat import Threat
 from derand.threat_text import read_threat
 
@@ -75,7 +78,7 @@ def report_file(
     if train is not None and target is None:
         raise ValueError("The training table needs the target, to train the baseline: name it.")
     require_writable(output, model, data, *([] if train is None else [train]))
-    classifier = load_classifier(model)
+    classifier = load_classifier(model, "use `report_numbers_file`")
     source = match_file(data, classifier.encoding_, target=target, classes=classifier.classes_)
     table = source.read_all(groups)
     rows, labels = source.split(table, first_row=1)
@@ -102,6 +105,71 @@ def report_file(
             rule=rule,
             noise=noise,
             threat=threat,
+        )
+        report.write(output)
+    return {
+        "output": os.fspath(output),
+        "rows": table.num_rows,
+        "guarantee": report.to_dict()["guarantee"]["paragraph"],
+        "unseen_categories": source.count_unseen(table),
+        "empty_columns": sorted(source.find_empty(table)),
+        "seconds": time.perf_counter() - start,
+    }
+
+
+def report_numbers_file(
+    model: PathLike,
+    data: PathLike,
+    output: PathLike,
+    *,
+    target: str | None = None,
+    radius: float | None = None,
+    l0: int | None = None,
+    title: str | None = None,
+    rule: str | None = None,
+    noise: str | None = None,
+    threat: Threat | PathLike | None = None,
+) -> ReportSummary:
+    """Certify the rows of a CSV or Parquet file by a regressor and write an IntervalReport about them.
+
+    Parameters
+    ----------
+    model : path-like
+        A saved regressor.
+    data, output, title, rule, noise, threat
+        As for `report_file`.
+    target : str or None
+        Column with the true numbers.
+    radius : float or None
+        Of the intervals; None is what the regressor was trained for.
+    l0 : int or None
+        How many categorical features may change; None is what the regressor was trained for.
+
+    Returns
+    -------
+    ReportSummary
+        A dict: where the report is, and its guarantee.
+    """
+    start = time.perf_counter()
+    require_writable(output, model, data)
+    regressor = load_regressor(model)
+    source = match_file(data, regressor.encoding_, target=target, classes=None)
+    _, named = read_named(regressor, source, l0, threat, {})
+    size = choose_radius(regressor, named, radius)
+    table = source.read_all()
+    rows, numbers = source.split(table, first_row=1)
+    require_domains(source, named, table, 1)
+    with source.name_gaps(table, first_row=1):
+        report = IntervalReport(
+            regressor,
+            rows,
+            numbers,
+            radius=size,
+            threat=named,
+            rule=rule,
+            noise=noise,
+            title=title or f"Interval report: {Path(data).name}",
+            feature_names=source.names,
         )
         report.write(output)
     return {

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from derand.certificates import Certificates
+from derand.estimators import CertifiedRegressor
 from derand.files import PathLike
 from derand.frames import MatchedFile
 from derand.jobs._classifiers import Classifier
@@ -47,7 +48,7 @@ class ThreatSummary(TypedDict):
 
 
 def read_request(
-    classifier: Classifier,
+    classifier: Classifier | CertifiedRegressor,
     names: Sequence[str],
     l0: int | None,
     threat: Threat | PathLike | None,
@@ -74,6 +75,28 @@ def read_request(
     return change_threat(classifier.default_threat, {**changes, **own})
 
 
+def read_named(
+    estimator: Classifier | CertifiedRegressor,
+    source: MatchedFile,
+    l0: int | None,
+    threat: Threat | PathLike | None,
+    changes: Mapping[str, Any],
+) -> tuple[Threat, Threat]:
+    """The threat that is asked for, as it was given and with columns by number; refused where it names what is not."""
+    given = read_request(estimator, source.names, l0, threat, changes)
+    _refuse_categories(given, source)
+    named = given.name_columns(source.names)
+    _refuse_unseen(named, source)
+    return given, named
+
+
+def require_domains(source: MatchedFile, named: Threat, batch: pa.Table, first_row: int) -> None:
+    """Refuse numbers of a batch outside of the domain of their column."""
+    for column, ends in named.domain.items():
+        assert isinstance(column, int)  # `name_columns` saw to that
+        source.require_between(batch, column, ends, first_row)
+
+
 class Request:
     """What is asked about the rows of a file; refused before any row is read where it makes no sense."""
 
@@ -91,10 +114,7 @@ class Request:
     ) -> None:
         self._classifier, self._source = classifier, source
         self._asked: _Asked = {"rule": rule, "proof": proof, "noise": noise}
-        self.given = read_request(classifier, source.names, l0, threat, changes)
-        _refuse_categories(self.given, source)
-        self.named = self.given.name_columns(source.names)
-        _refuse_unseen(self.named, source)
+        self.given, self.named = read_named(classifier, source, l0, threat, changes)
         facts = self._ask_nothing(self.named)
         self.rule, self.noise, self.resolved = facts.rule, facts.noise, facts.threat
 
@@ -105,9 +125,7 @@ class Request:
 
     def certify(self, rows: object, batch: pa.Table, first_row: int) -> Certificates:
         """The certificates of a batch."""
-        for column, ends in self.named.domain.items():
-            assert isinstance(column, int)  # `name_columns` saw to that
-            self._source.require_between(batch, column, ends, first_row)
+        require_domains(self._source, self.named, batch, first_row)
         return self._classifier.certify(rows, threat=self.named, **self._asked)
 
     def summarize(self) -> ThreatSummary:

@@ -1,7 +1,7 @@
 """Training on a file.
 
-Owns the way from a table in a file to a saved classifier, and what is told of every column. Must not know the command
-line, nor how a table is read.
+Owns the way from a table in a file to a saved classifier or regressor, and what is told of every column. Must not know
+the command line, nor how a table is read.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ import os
 import time
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
-from derand.certificates import Certificates
-from derand.estimators import CertifiedClassifier
+import numpy as np
+
+from derand.estimators import CertifiedClassifier, CertifiedEstimator, CertifiedRegressor
 from derand.files import PathLike, require_writable
-from derand.frames import ColumnCheck, Labels, TableEncoding
-from derand.jobs._classifiers import OWN, Classifier, choose_model, make_estimator
-from derand.jobs._training_table import read_training_data
+from derand.frames import ColumnCheck, TableEncoding
+from derand.jobs._classifiers import OWN, choose_model, find_trainer, make_estimator
+from derand.jobs._tasks import CLASSES, Spell, quote_parameter, require_parameters, require_task, require_trainer
+from derand.jobs._training_table import TrainingData, read_training_data
 from derand.metrics import certified_accuracy
 from derand.noise import Noise, as_noise_or_none
 from derand.storage import save
@@ -36,7 +38,25 @@ class ColumnSummary(TypedDict):
     detail: str
 
 
-class TrainingSummary(TypedDict):
+class _Measured(TypedDict):
+    """How a model does on its own rows: a classifier with `classes`, a regressor with `target_range`."""
+
+    norm: float | None
+    """What it is certified in unless told otherwise; None where limits alone say what may change."""
+    classes: NotRequired[dict[str, int]]
+    training_accuracy: NotRequired[float]
+    training_certified_accuracy: NotRequired[float]
+    """Right, and certified for some radius above 0."""
+    training_certified_at_radius: NotRequired[float | None]
+    """Right, and certified at the training radius; None where there is none."""
+    target_range: NotRequired[tuple[float, float]]
+    training_rmse: NotRequired[float]
+    """Root of the mean square of what is missed, in units of the target."""
+    training_mean_width: NotRequired[float | None]
+    """Of the intervals at the training radius, or within the limits; None where there is none."""
+
+
+class TrainingSummary(_Measured):
     """What `train_file` did with every column, and how the model does on the training rows."""
 
     model: str
@@ -44,10 +64,13 @@ class TrainingSummary(TypedDict):
     trainer: str
     rows: int
     target: str
-    classes: dict[str, int]
+    task: str
+    """"classes" or "number"."""
+    task_reason: str
+    """"as asked", or what was found in the target."""
+    other_task: str | None
+    """What to ask for where the guess is wrong; None where there is nothing else."""
     noise: str
-    norm: float | None
-    """What it is certified in unless told otherwise; None where limits alone say what may change."""
     radius: float | None
     """What it was trained for; None for trainers without a radius."""
     regularization: float | None
@@ -55,11 +78,6 @@ class TrainingSummary(TypedDict):
     scaling: str | None
     rule: str
     columns: list[ColumnSummary]
-    training_accuracy: float
-    training_certified_accuracy: float
-    """Right, and certified for some radius above 0."""
-    training_certified_at_radius: float | None
-    """Right, and certified at the training radius; None where there is none."""
     warnings: list[str]
     seconds: float
 
@@ -69,6 +87,7 @@ def train_file(
     target: str,
     output: PathLike,
     *,
+    task: str | None = None,
     model: str | None = None,
     noise: Noise | str | None = None,
     scaling: str | None = OWN,
@@ -83,8 +102,9 @@ def train_file(
     regularization: float | None = None,
     categorical: Collection[str] = (),
     ignored: Collection[str] = (),
+    spell: Spell = quote_parameter,
 ) -> TrainingSummary:
-    """Train a classifier on a CSV or Parquet file and save it.
+    """Train a classifier or a regressor on a CSV or Parquet file and save it.
 
     Number columns become numerical features, text columns categorical ones. Columns that are empty, constant, dates, or
     text of which nearly every cell is another are left out: see `derand.frames.check_columns`.
@@ -93,13 +113,17 @@ def train_file(
     ----------
     data : path-like
     target : str
-        Name of the column with the labels, of two kinds or more.
+        Name of the column with the labels, or with the numbers to be predicted.
     output : path-like
         Where the model is saved.
+    task : {"classes", "number"} or None
+        What the target holds. None guesses: text and up to 20 different whole numbers are classes, other numbers are to
+        be predicted.
     model : str or None
-        A trainer of `derand.estimators.TRAINERS`: "additive" (None), "stumps", "tree-boost" or "ada-boost".
+        A trainer of `derand.estimators.TRAINERS`: "additive" (None), "stumps", "tree-boost" or "ada-boost"; for a
+        number one of `REGRESSORS`: "additive" or "stumps".
     noise, class_weight, rule, radius, norm, l0, frozen, monotone, regularization
-        As for the classifiers; what is not given is the trainer's own, what it does not have is refused.
+        As for the estimators; what is not given is the trainer's own, what it does not have is refused.
     scaling : str or None
         "auto" is the trainer's own, and "standard" for those that have none.
     threat : Threat, path-like or None
@@ -109,6 +133,8 @@ def train_file(
         Columns to be taken as categorical though they hold numbers.
     ignored : collection of str
         Columns to be left out.
+    spell : callable
+        How errors name a parameter that does not fit.
 
     Returns
     -------
@@ -129,52 +155,75 @@ def train_file(
         "threat": threat,
         "regularization": regularization,
     }
-    classifier = make_estimator(name, options, scaling)
+    require_task(task, spell)
+    find_trainer(name, None)  # refused before any file is looked at, as far as the task need not be known
+    require_parameters(name, {spell(key): key for key, value in options.items() if value is not None}, task)
     if noise != "auto":
-        as_noise_or_none(noise)  # refused before any file is looked at
+        as_noise_or_none(noise)
     path = None if isinstance(threat, Threat) else threat
     require_writable(output, data, *([] if path is None else [path]))
-    read = read_training_data(data, target, categorical=categorical, ignored=ignored)
+    read = read_training_data(data, target, categorical=categorical, ignored=ignored, task=task)
+    require_trainer(name, read.task, target, len(set(read.labels.tolist())), spell)
+    estimator = make_estimator(name, options, scaling, task=read.task.name, spell=spell)
     if path is not None:
-        classifier.set_params(threat=_read_threat(path, read.rows.column_names))
+        estimator.set_params(threat=_read_threat(path, read.rows.column_names))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        classifier.fit(read.rows, read.labels)
-        certificates = classifier.certify(read.rows)
-    save(classifier, output)
+        estimator.fit(read.rows, read.labels)
+        measure = _measure_labels if read.task.name == CLASSES else _measure_numbers
+        measured = measure(estimator, read)
+    save(estimator, output)
     return {
         "model": os.fspath(output),
         "trainer": name,
         "rows": len(read.labels),
         "target": target,
-        "classes": {str(name): int((read.labels == name).sum()) for name in classifier.classes_.tolist()},
-        "noise": "none" if classifier.noise_ is None else str(classifier.noise_),
-        "norm": certificates.norm,
-        **_summarize_radius(classifier, certificates, read.labels),
-        "scaling": classifier.scaling,
-        "rule": classifier.rule,
-        "columns": summarize_columns(read.checks, classifier),
-        "training_accuracy": float((certificates.label == read.labels).mean()),
-        "training_certified_accuracy": float(certified_accuracy(read.labels, certificates, [0.0])[0]),
+        "task": read.task.name,
+        "task_reason": read.task.reason,
+        "other_task": read.task.other,
+        **measured,
+        "noise": "none" if estimator.noise_ is None else str(estimator.noise_),
+        "radius": _find_radius(estimator),
+        "regularization": getattr(estimator, "regularization_", None),
+        "scaling": estimator.scaling,
+        "rule": estimator.rule,
+        "columns": summarize_columns(read.checks, estimator),
         "warnings": [str(warning.message) for warning in caught],
         "seconds": time.perf_counter() - start,
     }
 
 
-class _RadiusSummary(TypedDict):
-    radius: float | None
-    regularization: float | None
-    training_certified_at_radius: float | None
+def _find_radius(estimator: Any) -> float | None:
+    """What an estimator was trained for; None where its trainer has no radius."""
+    radius = estimator.get_params(deep=False).get("radius")
+    return None if radius is None else float(radius)
 
 
-def _summarize_radius(classifier: CertifiedClassifier, certificates: Certificates, labels: Labels) -> _RadiusSummary:
-    """What a classifier was trained for, and what came of it on its own rows."""
-    radius = classifier.get_params(deep=False).get("radius")
-    held = None if radius is None else float(certified_accuracy(labels, certificates, [radius])[0])
+def _measure_labels(classifier: CertifiedClassifier, read: TrainingData) -> _Measured:
+    """How a classifier does on its own rows."""
+    certificates, radius = classifier.certify(read.rows), _find_radius(classifier)
+    held = None if radius is None else float(certified_accuracy(read.labels, certificates, [radius])[0])
     return {
-        "radius": None if radius is None else float(radius),
-        "regularization": getattr(classifier, "regularization_", None),
+        "classes": {str(name): int((read.labels == name).sum()) for name in classifier.classes_.tolist()},
+        "norm": certificates.norm,
+        "training_accuracy": float((certificates.label == read.labels).mean()),
+        "training_certified_accuracy": float(certified_accuracy(read.labels, certificates, [0.0])[0]),
         "training_certified_at_radius": held,
+    }
+
+
+def _measure_numbers(regressor: CertifiedRegressor, read: TrainingData) -> _Measured:
+    """How a regressor does on its own rows; their intervals where it was trained for a radius, or within limits."""
+    threat, radius, width = regressor.default_threat, _find_radius(regressor), None
+    asked = None if threat.norm is None else radius or 0.0
+    found = regressor.certify_interval(read.rows, asked)
+    if asked != 0:
+        width = float(found.width.mean())
+    return {
+        "target_range": (float(read.labels.min()), float(read.labels.max())),
+        "norm": found.threat.ball_norm,
+        "training_rmse": float(np.sqrt(np.mean((found.value - read.labels) ** 2))),
+        "training_mean_width": width,
     }
 
 
@@ -186,12 +235,12 @@ def _read_threat(path: PathLike, names: Sequence[str]) -> Threat:
     return threat
 
 
-def summarize_columns(checks: Iterable[ColumnCheck], classifier: Classifier) -> list[ColumnSummary]:
+def summarize_columns(checks: Iterable[ColumnCheck], estimator: CertifiedEstimator) -> list[ColumnSummary]:
     """What became of every column: left out by the check or by training, or how the model reads it."""
-    left_out: Mapping[str | int, str] = getattr(classifier, "ignored_features_", {})
-    features = {classifier.encoding_.name(feature): feature for feature in range(classifier.encoding_.n_features)}
+    left_out: Mapping[str | int, str] = getattr(estimator, "ignored_features_", {})
+    features = {estimator.encoding_.name(feature): feature for feature in range(estimator.encoding_.n_features)}
     edges: dict[int, set[float]] = {feature: set() for feature in features.values()}
-    for term in classifier.ensemble_.member_terms:
+    for term in estimator.ensemble_.member_terms:
         for axis in term.axes:
             edges[axis.feature].update(axis.edges.tolist())
     summaries: list[ColumnSummary] = []
@@ -200,7 +249,7 @@ def summarize_columns(checks: Iterable[ColumnCheck], classifier: Classifier) -> 
         use, detail = "ignored", reason or ""
         if not reason:
             feature = features[check.name]
-            use, detail = _describe_feature(classifier.encoding_, feature, sorted(edges[feature]))
+            use, detail = _describe_feature(estimator.encoding_, feature, sorted(edges[feature]))
         summaries.append({"name": str(check.name), "use": use, "detail": detail})
     return summaries
 

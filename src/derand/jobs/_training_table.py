@@ -1,4 +1,4 @@
-"""Files to learn from: labels, and the columns that are useful.
+"""Files to learn from: labels or numbers to be predicted, and the columns that are useful.
 
 Owns what a table needs so that something can be learnt from it. Must not know what is trained, nor how files are read
 and columns judged: `derand.frames` does.
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from derand._arrays import FloatArray
 from derand.estimators import MOST_CLASSES
 from derand.files import PathLike
 from derand.frames import (
@@ -24,6 +25,7 @@ from derand.frames import (
     inspect_file,
     kind_of_arrow_type,
 )
+from derand.jobs._tasks import NUMBER, Task, guess_task
 from derand.text import quote_short
 
 if TYPE_CHECKING:
@@ -32,43 +34,71 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingData:
-    """The rows and labels of a file, and what was found out about every column."""
+    """The rows and targets of a file, and what was found out about every column."""
 
     rows: pa.Table
     """The columns to learn from."""
     labels: Labels
+    """Whole numbers or text; where a number is to be predicted, doubles."""
+    task: Task
     checks: tuple[ColumnCheck, ...]
     """Of all columns but the target."""
 
 
 def read_training_data(
-    data: PathLike, target: str, *, categorical: Collection[str], ignored: Collection[str]
+    data: PathLike, target: str, *, categorical: Collection[str], ignored: Collection[str], task: str | None = None
 ) -> TrainingData:
-    """Read a file to learn from; what cannot be learnt from is refused by name."""
+    """Read a file to learn from; what cannot be learnt from is refused by name. A task of None is guessed."""
     file = inspect_file(data)
     table = file.read(as_text=categorical)
     file.require_columns([target, *ignored])
     if target in categorical or target in ignored:
         raise ValueError(f"The column {target!r} is the target: it cannot be categorical or ignored as well.")
-    labels = _read_labels(file, table, target)
+    labels, found = _read_target(file, table, target, task)
     features = _read_features(table, target)
     checks = check_columns(features, categorical=categorical, ignored=ignored)
     used = [str(check.name) for check in checks if check.use is not ColumnUse.IGNORED]
     if not used:
         raise ValueError(f"{data} has no column to learn from: {_describe_reasons(checks)}.")
     file.require_usable(checks, table.num_rows)
-    return TrainingData(features.select(used), labels, checks)
+    return TrainingData(features.select(used), labels, found, checks)
 
 
-def _read_labels(file: TableFile, table: pa.Table, target: str) -> Labels:
-    """The labels as whole numbers or text."""
+def _read_target(file: TableFile, table: pa.Table, target: str, task: str | None) -> tuple[Labels, Task]:
+    """The labels as whole numbers or text, or the numbers to be predicted; and which of both."""
     file.require_complete(table, [target])
     column = table.column(target)
     kind = kind_of_arrow_type(column.type)
     if kind not in (ColumnKind.NUMBER, ColumnKind.TEXT):
         raise ValueError(f"{file.path} has labels in the column {target!r} that are {kind.value}: use numbers or text.")
     values = column.to_pylist()
-    if kind is ColumnKind.NUMBER:
+    numbers = values if kind is ColumnKind.NUMBER else None
+    found = guess_task(numbers) if task is None else Task(task, "as asked")
+    if found.name == NUMBER:
+        return _read_numbers(file, values, target), found
+    return _read_labels(file, values, target, is_number=numbers is not None), found
+
+
+def _read_numbers(file: TableFile, values: list[Any], target: str) -> FloatArray:
+    """The numbers to be predicted."""
+    for row, value in enumerate(values, start=1):
+        if isinstance(value, str):
+            raise ValueError(
+                f"{file.path} has the text {quote_short(value)} in row {row} of the column {target!r}: a number to be "
+                "predicted needs numbers. Correct the cell, or let the task be classes."
+            )
+    numbers = np.array(values, dtype=np.float64)
+    if (numbers == numbers[0]).all():
+        raise ValueError(
+            f"{file.path} has the same number, {numbers[0]:g}, in every row of the column {target!r}: there is nothing "
+            "to predict. Choose another target."
+        )
+    return numbers
+
+
+def _read_labels(file: TableFile, values: list[Any], target: str, *, is_number: bool) -> Labels:
+    """The labels as whole numbers or text."""
+    if is_number:
         values = [int(value) for value in values] if all(value == int(value) for value in values) else values
     labels = np.array(values)
     found = np.unique(labels)

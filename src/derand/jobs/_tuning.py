@@ -18,6 +18,7 @@ import numpy as np
 from derand.estimators import CertifiedClassifier
 from derand.files import PathLike, replace_when_done, require_writable
 from derand.jobs._classifiers import OWN, choose_model, find_trainer, make_estimator
+from derand.jobs._tasks import NUMBER
 from derand.jobs._training_table import read_training_data
 from derand.text import format_exactly
 from derand.threat_text import NORMS
@@ -93,12 +94,17 @@ def tune_file(
     given: dict[str, Any] = {"noise": noise, "class_weight": class_weight, "rule": rule}
     if norm is not None and "norm" in find_trainer(name)().get_params(deep=False):
         given["norm"] = _read_norm(norm)  # it is trained for a norm: the one that it is tuned in
-    estimator = make_estimator(name, given, scaling)
+    estimator: CertifiedClassifier = make_estimator(name, given, scaling)
     if output is not None:
         if Path(output).suffix not in PICTURES:
             raise ValueError(f"{os.fspath(output)} must end with one of {', '.join(PICTURES)}: it is a picture.")
         require_writable(output, data)
     read = read_training_data(data, target, categorical=categorical, ignored=ignored)
+    if read.task.name == NUMBER:
+        raise ValueError(
+            f"{os.fspath(data)} has a number to be predicted in the column {target!r} ({read.task.reason}), and tuning "
+            "knows classes alone: train with some radii, or write the labels as text where they are classes."
+        )
     tuning = tune(
         estimator,
         read.rows,

@@ -30,7 +30,7 @@ from derand.text import format_count, format_exactly, format_short, format_short
 _WIDTH, _HEIGHT = 420, 250
 _SHAPE_WIDTH, _SHAPE_HEIGHT = 300, 176
 _LAW_PICTURE = 220
-_UNITS = {
+UNITS = {
     "standard": ", in standard deviations",
     "range": ", in ranges",
     "robust": ", in interquartile ranges",
@@ -93,7 +93,7 @@ class Frame:
         return "".join(parts)
 
 
-def _svg(frame: Frame, body: str, title: str, description: str, **data: float) -> Markup:
+def wrap_svg(frame: Frame, body: str, title: str, description: str, **data: float) -> Markup:
     """A picture with its name and description for those who do not see it."""
     extra = "".join(f' data-{name.replace("_", "-")}="{escape(value)}"' for name, value in data.items())
     return Markup(
@@ -113,8 +113,8 @@ def choose_ticks(low: float, high: float, about: int = 5) -> list[float]:
     return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def _fall(frame: Frame, xs: Sequence[float], ys: Sequence[float]) -> str:
-    """A falling curve as steps that are never above the truth between two known points."""
+def trace_steps(frame: Frame, xs: Sequence[float], ys: Sequence[float]) -> str:
+    """A curve as steps: between two known points a falling one is never above the truth, a rising one never below."""
     path = [f"M{frame.x(xs[0])},{frame.y(ys[0])}"]
     for x, y in zip(xs[1:], ys[1:], strict=True):
         path.append(f"V{frame.y(y)}H{frame.x(x)}")
@@ -132,12 +132,12 @@ def draw_curves(summary: ReportSummary, roles: Sequence[str]) -> Markup | None:
     body.append(frame.ticks(((r, format_short(r)) for r in _radius_ticks(summary, radii[-1])), _name_axis(summary)))
     for one in reversed(chosen):
         style = style_of(one, [other for other in chosen if other["role"] == one["role"]])
-        body.append(f'<path class="{style}" d="{_fall(frame, radii, one["values"])}"/>')
+        body.append(f'<path class="{style}" d="{trace_steps(frame, radii, one["values"])}"/>')
     body.append(_mark_radius(frame, summary["scale"]["quoted"]))
     k = radii.index(summary["scale"]["quoted"])
     told = ", ".join(f"{one['label']} {percent(one['values'][k])}" for one in chosen)
     title = f"{summary['accuracy']['measure'].capitalize()} over the radius"
-    return _svg(frame, "".join(body), title, f"At radius {format_exactly(radii[k])}: {told}", **_slider(frame))
+    return wrap_svg(frame, "".join(body), title, f"At radius {format_exactly(radii[k])}: {told}", **_slider(frame))
 
 
 def style_of(series: Series, family: Sequence[Series]) -> str:
@@ -166,7 +166,7 @@ def _radius_ticks(summary: ReportSummary, end: float) -> list[float]:
 def _name_axis(summary: ReportSummary) -> str:
     if summary["threat"]["norm"] == 0:
         return "radius (columns that may become anything)"
-    unit = _UNITS.get(summary["noise"]["unit"], "")
+    unit = UNITS.get(summary["noise"]["unit"], "")
     return f"radius ({summary['threat']['norm_text']}{unit})"
 
 
@@ -185,7 +185,7 @@ def draw_budgets(summary: ReportSummary) -> Markup | None:
         body.append(f'<text class="tick mid strong" x="{round(x + width / 2, 1)}" y="{y - 5}">{label}</text>')
     body.append(frame.ticks(((one["l0"], str(one["l0"])) for one in chosen), "categories that may change"))
     told = ", ".join(f"{one['l0']}: {percent(one['values'][0])}" for one in chosen)
-    return _svg(frame, "".join(body), "Certified accuracy by changed categories", told)
+    return wrap_svg(frame, "".join(body), "Certified accuracy by changed categories", told)
 
 
 def draw_verdicts(summary: ReportSummary) -> Markup | None:
@@ -212,7 +212,7 @@ def draw_verdicts(summary: ReportSummary) -> Markup | None:
         f"{count['name']}: {count['holds']} hold, {count['flips']} flip, {count['undecided']} undecided"
         for count in counts
     )
-    return _svg(frame, "".join(body), "Answers that hold and flip within the limits", told)
+    return wrap_svg(frame, "".join(body), "Answers that hold and flip within the limits", told)
 
 
 def draw_histogram(summary: ReportSummary) -> Markup | None:
@@ -236,7 +236,7 @@ def draw_histogram(summary: ReportSummary) -> Markup | None:
     body.append(frame.ticks(((r, format_short(r)) for r in _radius_ticks(summary, edges[-1])), _name_axis(summary)))
     body.append(_mark_radius(frame, summary["scale"]["quoted"]))
     told = f"Median {cut_radius(summary['radii']['median'])}, largest {cut_radius(summary['radii']['largest'])}"
-    return _svg(frame, "".join(body), "Histogram of radii", told, **_slider(frame))
+    return wrap_svg(frame, "".join(body), "Histogram of radii", told, **_slider(frame))
 
 
 def cut_radius(radius: Size) -> str:
@@ -271,7 +271,7 @@ def draw_shape(shape: Shape, span: tuple[float, float]) -> Markup:
     body.append(_short_ticks(frame, shape))
     edges, pushes = (", ".join(format_short(value) for value in some[:6]) for some in (shape["edges"], shape["pushes"]))
     told = f"Steps at {edges}; pushes {pushes}" + ("" if missing is None else f"; {text}")
-    return _svg(frame, "".join(body), f"Shape of {shape['name']}", told)
+    return wrap_svg(frame, "".join(body), f"Shape of {shape['name']}", told)
 
 
 def _short_ticks(frame: Frame, shape: NumericalShape) -> str:
@@ -320,7 +320,7 @@ def _draw_categories(shape: CategoricalShape, span: tuple[float, float]) -> Mark
             f'<text class="tick end faint" x="{frame.width - 2}" y="{y + 14}">{format_count(entry["count"])}</text>'
         )
     told = "; ".join(f"{entry['name']} {format_short(entry['push'], 3)}" for entry in entries)
-    return _svg(frame, "".join(body), f"Push of the categories of {shape['name']}", told)
+    return wrap_svg(frame, "".join(body), f"Push of the categories of {shape['name']}", told)
 
 
 def shape_span(shapes: Sequence[Shape]) -> tuple[float, float]:
@@ -387,7 +387,7 @@ def draw_law(row: RowFacts, law: Law, axis: LawAxis, at: int) -> Markup:
         told = f"The part on the wrong side of the threshold has probability {row['failure_text']}"
     elif row["score_text"] is not None:
         told = f"Its expected score is {row['score_text']}, {row['margin_text']} from the threshold"
-    return _svg(frame, "".join(body), title, told, left=frame.left, right=ends, top=frame.top, floor=frame.floor)
+    return wrap_svg(frame, "".join(body), title, told, left=frame.left, right=ends, top=frame.top, floor=frame.floor)
 
 
 def _mark_law(frame: Frame, x: float) -> str:

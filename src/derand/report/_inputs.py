@@ -140,6 +140,28 @@ class Subject:
         return str(categories[code]) if 0 <= code < len(categories) else str(code)
 
 
+class ThreatInputs(Protocol):
+    """What the words about a threat are made of."""
+
+    @property
+    def subject(self) -> Subject: ...
+
+    @property
+    def threat(self) -> Threat: ...
+
+    @property
+    def moving(self) -> list[int]: ...
+
+    @property
+    def has_threat(self) -> bool: ...
+
+
+def find_moving(model: Model, threat: Threat) -> list[int]:
+    """Numerical features of a model that may change."""
+    features = model.numerical_features
+    return [int(at) for at, free in zip(features, threat.find_free(features), strict=True) if free]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
     """Everything that the summary is computed from."""
@@ -172,8 +194,7 @@ class Inputs:
     @property
     def moving(self) -> list[int]:
         """Numerical features of the model that may change."""
-        features = self.subject.model.numerical_features
-        return [int(at) for at, free in zip(features, self.threat.find_free(features), strict=True) if free]
+        return find_moving(self.subject.model, self.threat)
 
     @property
     def has_percentile(self) -> bool:
@@ -199,11 +220,11 @@ def read_subject(clf: Any, noise: Noise | str | None, feature_names: Sequence[st
                 f"`noise` must be given with a bare {type(clf).__name__}, such as 'gaussian:0.25', or 'none' for the "
                 "model as deployed: only a fitted classifier knows its own."
             )
-        names = _name_features(clf, feature_names)
+        names = name_features(clf, feature_names)
         return Subject(clf, as_noise_or_none(noise), np.arange(clf.n_classes), names, _list_codes(clf), None)
     fitted = _check_classifier(clf, noise)
     model, encoding = fitted.ensemble_, fitted.encoding_
-    names = _name_features(model, encoding.names if feature_names is None else feature_names)
+    names = name_features(model, encoding.names if feature_names is None else feature_names)
     categories = encoding.categories or _list_codes(model)
     own = fitted.noise_ if noise is None else None
     return Subject(model, own, np.asarray(fitted.classes_), names, categories, fitted)
@@ -226,7 +247,7 @@ def _check_classifier(clf: Any, noise: Noise | str | None) -> Classifier:
     return fitted
 
 
-def _name_features(model: Model, given: Sequence[str] | None) -> tuple[str, ...]:
+def name_features(model: Model, given: Sequence[str] | None) -> tuple[str, ...]:
     """Names to show, by number where there are none."""
     names = tuple(f"feature {column}" for column in range(model.n_features)) if given is None else tuple(given)
     if len(names) != model.n_features:

@@ -44,13 +44,13 @@ def to_json(summary: ReportSummary) -> str:
 def to_html(summary: ReportSummary) -> str:
     """One page with its styles, script and data inside."""
     return (
-        _environment()
+        open_environment()
         .get_template("report.html.j2")
         .render(
             s=summary,
             charts=_charts,
-            style=Markup(_read("report.css")),
-            script=Markup(_read("report.js")),
+            style=Markup(read_static("report.css")),
+            script=Markup(read_static("report.js")),
             data=_embed(_page_data(summary)),
             facts=list_facts(summary),
             quoted_at=summary["scale"]["radii"].index(summary["scale"]["quoted"]),
@@ -105,7 +105,7 @@ def _embed(data: dict[str, object]) -> Markup:
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def open_environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("derand.report"),
         autoescape=True,
@@ -120,7 +120,7 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def _read(name: str) -> str:
+def read_static(name: str) -> str:
     return resources.files("derand.report").joinpath("static", name).read_text(encoding="utf-8")
 
 
@@ -132,22 +132,22 @@ def to_markdown(summary: ReportSummary) -> str:
     if summary["verdicts"] is not None:
         head = ["right and proven to hold" if summary["data"]["has_labels"] else "proven to hold", "share"]
     parts = [
-        f"# {_mark(summary['title'])}",
-        _mark(summary["guarantee"]["paragraph"]),
-        _mark(summary["guarantee"]["measure"]),
-        "\n".join(f"- {_mark(limit)}" for limit in summary["guarantee"]["limits"]),
+        f"# {mark_text(summary['title'])}",
+        mark_text(summary["guarantee"]["paragraph"]),
+        mark_text(summary["guarantee"]["measure"]),
+        "\n".join(f"- {mark_text(limit)}" for limit in summary["guarantee"]["limits"]),
         *_mark_verdicts(summary),
         f"## {measure}",
-        _pipe_table(head, by_radius),
+        make_pipe_table(head, by_radius),
         *_mark_confusion(summary),
         *_mark_moves(summary),
         *_mark_weakest(summary),
         *_mark_subgroups(summary),
         "## How it was computed",
-        "\n".join(f"- {_mark(name)}: {_mark(value)}" for name, value in list_facts(summary)),
+        "\n".join(f"- {mark_text(name)}: {mark_text(value)}" for name, value in list_facts(summary)),
     ]
     if summary["left_out"]:
-        parts += ["## Left out", "\n".join(f"- {_mark(note)}" for note in summary["left_out"])]
+        parts += ["## Left out", "\n".join(f"- {mark_text(note)}" for note in summary["left_out"])]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -155,12 +155,13 @@ def _mark_verdicts(summary: ReportSummary) -> list[str]:
     """Within the limits: how many answers hold, and the changes that flip some."""
     if summary["verdicts"] is None:
         return []
-    parts = ["## Within the limits", _pipe_table(["rows", *_VERDICTS], _list_verdicts(summary["verdicts"]))]
+    parts = ["## Within the limits", make_pipe_table(["rows", *_VERDICTS], _list_verdicts(summary["verdicts"]))]
     if summary["verdicts"]["witnesses"]:
         head = ["row", "answer", "other answer", "columns", "changes"]
         lines = [f"| {' | '.join(head)} |", "| ---: | --- | --- | ---: | --- |"]
         lines += [
-            f"| {' | '.join(_mark(cell) for cell in _list_witness(one))} |" for one in summary["verdicts"]["witnesses"]
+            f"| {' | '.join(mark_text(cell) for cell in _list_witness(one))} |"
+            for one in summary["verdicts"]["witnesses"]
         ]
         parts += ["## Changes within the limits that flip an answer", "\n".join(lines)]
     return parts
@@ -202,7 +203,7 @@ def _mark_confusion(summary: ReportSummary) -> list[str]:
         ]
         for one in confusion["rows"]
     ]
-    return ["## Which class is taken for which", _pipe_table(head, rows)]
+    return ["## Which class is taken for which", make_pipe_table(head, rows)]
 
 
 def _mark_moves(summary: ReportSummary) -> list[str]:
@@ -213,7 +214,7 @@ def _mark_moves(summary: ReportSummary) -> list[str]:
     head = ["feature", "half of the rows", "nine rows in ten", "limit"]
     if not any(move["limit"] for move in summary["moves"]):
         head, rows = head[:3], [row[:3] for row in rows]
-    return ["## Radii in your own units", _pipe_table(head, rows)] if rows else []
+    return ["## Radii in your own units", make_pipe_table(head, rows)] if rows else []
 
 
 def _say_move(move: Size) -> str:
@@ -239,7 +240,7 @@ def _mark_weakest(summary: ReportSummary) -> list[str]:
     title = "## Rows with the smallest radius" if has_radius else "## The weakest rows"
     head = ["row", "answer", "truth", "radius" if has_radius else "within the limits"]
     head += [name_score(summary), "margin"] if by_mean else ["failure mass"]
-    return [title, _pipe_table(head, rows)] if rows else []
+    return [title, make_pipe_table(head, rows)] if rows else []
 
 
 def _mark_subgroups(summary: ReportSummary) -> list[str]:
@@ -257,7 +258,7 @@ def _mark_subgroups(summary: ReportSummary) -> list[str]:
             ]
             for one in group["groups"]
         ]
-        parts += [f"## Subgroups: {_mark(shorten(group['column'], _NAME_LENGTH))}", _pipe_table(head, rows)]
+        parts += [f"## Subgroups: {mark_text(shorten(group['column'], _NAME_LENGTH))}", make_pipe_table(head, rows)]
     return parts
 
 
@@ -274,8 +275,8 @@ def list_facts(summary: ReportSummary) -> list[tuple[str, str]]:
     facts = [
         ("Model", f"{kind}, {', '.join(counted)}"),
         ("Parameters", parameters),
-        ("Columns that the model does not read", _list_not_read(model["not_read"])),
-        ("Noise", _describe_noise(noise)),
+        ("Columns that the model does not read", list_not_read(model["not_read"])),
+        ("Noise", describe_noise(noise)),
         ("Rule", summary["rule"]["sentence"]),
         ("Proof", summary["rule"]["proof_sentence"]),
         ("Threat", " ".join(summary["threat"]["sentences"])),
@@ -283,47 +284,47 @@ def list_facts(summary: ReportSummary) -> list[tuple[str, str]]:
         ("Rows", f"{plural(data['n_rows'], 'row')}, {plural(data['n_features'], 'column')}"),
         ("Checksum of the rows", f"sha256 {data['sha256']}"),
         ("Versions", ", ".join(f"{name} {version}" for name, version in computed["versions"].items())),
-        ("Time", _describe_time(computed)),
+        ("Time", describe_time(computed)),
     ]
     return [(name, value) for name, value in facts if value]
 
 
-def _describe_noise(noise: NoiseFacts) -> str:
+def describe_noise(noise: NoiseFacts) -> str:
     if noise["magnitude"] is None:
         return "none: the model as deployed"
     magnitude = f"{noise['parameter'].replace('_', ' ')} {format_short(noise['magnitude'])}"
     return f"{noise['name']}, {magnitude}; certifies l{noise['norm']} balls"
 
 
-def _describe_time(computed: Computed) -> str:
+def describe_time(computed: Computed) -> str:
     certifying, reporting = computed["certify_seconds"], computed["report_seconds"]
     if certifying is None or reporting is None:
         return computed["when"]
     return f"{computed['when']}; certificates {format_short(certifying, 2)} s, report {format_short(reporting, 2)} s"
 
 
-def _list_not_read(names: list[str]) -> str:
+def list_not_read(names: list[str]) -> str:
     if not names:
         return ""
     more = f" and {len(names) - _LISTED_NAMES} more" if len(names) > _LISTED_NAMES else ""
     return ", ".join(shorten(name, 30) for name in names[:_LISTED_NAMES]) + f"{more}: they may change at will"
 
 
-def _mark(text: str) -> str:
+def mark_text(text: str) -> str:
     """Text with Markdown's signs escaped, on one line."""
     return _MARKDOWN.sub(r"\\\1", " ".join(str(text).split()))
 
 
-def _pipe_table(head: list[str], rows: list[list[str]]) -> str:
+def make_pipe_table(head: list[str], rows: list[list[str]]) -> str:
     lines = [head, ["---", *["---:"] * (len(head) - 1)]]
-    listed = [[_mark(shorten(cell, _NAME_LENGTH)) for cell in row] for row in rows]
+    listed = [[mark_text(shorten(cell, _NAME_LENGTH)) for cell in row] for row in rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in [*lines, *listed])
 
 
 def to_latex(summary: ReportSummary) -> str:
     """The table of certified accuracy, in per cent; where limits alone say what may change, verdicts and witnesses."""
     words = [summary["rule"]["sentence"], *summary["threat"]["sentences"]]
-    lines = [f"% {_on_one_line(sentence)}" for sentence in words]
+    lines = [f"% {put_on_one_line(sentence)}" for sentence in words]
     if summary["verdicts"] is None:
         radii = summary["table"]["radii"]
         head = [f"radius ({summary['threat']['norm_text']})", *(format_exactly(radius) for radius in radii)]
@@ -332,25 +333,25 @@ def to_latex(summary: ReportSummary) -> str:
             for row in summary["table"]["rows"]
         ]
         lines.append(f"% {summary['accuracy']['measure']} in per cent; needs \\usepackage{{booktabs}}")
-        lines += _tabular("l" + "r" * len(radii), head, rows)
+        lines += make_tabular("l" + "r" * len(radii), head, rows)
     else:
         lines.append("% answers within the limits; needs \\usepackage{booktabs}")
-        lines += _tabular("lrrrr", ["rows", *_VERDICTS], _list_verdicts(summary["verdicts"]))
+        lines += make_tabular("lrrrr", ["rows", *_VERDICTS], _list_verdicts(summary["verdicts"]))
         listed = [_list_witness(one) for one in summary["verdicts"]["witnesses"]]
         if listed:
             lines.append("% changes within the limits that flip an answer")
-            lines += _tabular("rllrp{8cm}", ["row", "answer", "other answer", "columns", "changes"], listed)
+            lines += make_tabular("rllrp{8cm}", ["row", "answer", "other answer", "columns", "changes"], listed)
     return "\n".join(lines) + "\n"
 
 
-def _tabular(columns: str, head: list[str], rows: list[list[str]]) -> list[str]:
-    listed = [[_tex(_on_one_line(cell)) for cell in row] for row in [head, *rows]]
+def make_tabular(columns: str, head: list[str], rows: list[list[str]]) -> list[str]:
+    listed = [[_tex(put_on_one_line(cell)) for cell in row] for row in [head, *rows]]
     top, *body = [" & ".join(cells) + r" \\" for cells in listed]
     start, end = r"\begin{tabular}{" + columns + "}", r"\end{tabular}"
     return [start, r"\toprule", top, r"\midrule", *body, r"\bottomrule", end]
 
 
-def _on_one_line(text: str) -> str:
+def put_on_one_line(text: str) -> str:
     return " ".join(text.split())
 
 

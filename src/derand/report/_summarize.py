@@ -17,12 +17,13 @@ from typing import cast
 import numpy as np
 
 import derand
+from derand._arrays import FloatArray
 from derand.report._accuracy import choose_scale, summarize_accuracy, summarize_histogram, summarize_radii, tabulate
 from derand.report._confusion import summarize_confusion
 from derand.report._features import summarize_moves, summarize_shapes
 from derand.report._groups import summarize_groups
 from derand.report._guarantee import Words, write_guarantee
-from derand.report._inputs import Groups, Inputs, Training
+from derand.report._inputs import Groups, Inputs, LabelArray, ThreatInputs, Training
 from derand.report._rows import summarize_rows
 from derand.report._rule import describe_rule
 from derand.report._text import plural
@@ -63,7 +64,7 @@ def summarize(inputs: Inputs, options: Options) -> ReportSummary:
         "title": options.title or "Certificate report",
         "model": _describe_model(inputs),
         "data": _describe_data(inputs),
-        "noise": _describe_noise(inputs),
+        "noise": list_noise(inputs),
         "rule": words.rule,
         "threat": words.threat,
         "guarantee": write_guarantee(inputs, scale, radii, accuracy, _find_foremost(inputs, shapes), words),
@@ -79,7 +80,7 @@ def summarize(inputs: Inputs, options: Options) -> ReportSummary:
         "rows": rows,
         "subgroups": summarize_groups(inputs, options.groups, scale["quoted"]),
         "left_out": _list_left_out(inputs, shapes, rows, options.groups),
-        "computed": _describe_computation(inputs, start),
+        "computed": describe_computation(inputs.certify_seconds, start),
     }
     return cast(ReportSummary, as_plain_json(summary))
 
@@ -131,23 +132,23 @@ def _describe_data(inputs: Inputs) -> DataFacts:
         "n_features": int(inputs.matrix.shape[1]),
         "has_labels": labels is not None,
         "class_counts": [{"name": name, "n_rows": rows} for name, rows in classes],
-        "sha256": _hash(inputs),
+        "sha256": hash_rows(inputs.matrix, inputs.labels),
     }
 
 
-def _hash(inputs: Inputs) -> str:
+def hash_rows(matrix: FloatArray, labels: LabelArray | None) -> str:
     """Checksum of the rows as the model reads them, and of the labels."""
-    digest = hashlib.sha256(str(inputs.matrix.shape).encode())
-    for start in range(0, inputs.n_rows, 4096):
+    digest = hashlib.sha256(str(matrix.shape).encode())
+    for start in range(0, len(matrix), 4096):
         # one NaN for all, so that the checksum does not depend on how a gap came to be
-        block = np.where(np.isnan(inputs.matrix[start : start + 4096]), np.nan, inputs.matrix[start : start + 4096])
+        block = np.where(np.isnan(matrix[start : start + 4096]), np.nan, matrix[start : start + 4096])
         digest.update(np.ascontiguousarray(block, dtype="<f8").tobytes())
-    if inputs.labels is not None:
-        digest.update("\n".join(map(str, inputs.labels.tolist())).encode())
+    if labels is not None:
+        digest.update("\n".join(map(str, labels.tolist())).encode())
     return digest.hexdigest()
 
 
-def _describe_noise(inputs: Inputs) -> NoiseFacts:
+def list_noise(inputs: ThreatInputs) -> NoiseFacts:
     noise = inputs.subject.noise
     return {
         "name": "none" if noise is None else noise.name,
@@ -227,7 +228,7 @@ def _list_left_out(inputs: Inputs, shapes: list[Shape], rows: Rows, groups: Grou
     return notes
 
 
-def _describe_computation(inputs: Inputs, start: float) -> Computed:
+def describe_computation(certify_seconds: float, start: float) -> Computed:
     versions = {"derand": derand.__version__, "Python": platform.python_version()}
     for name in _PACKAGES:
         try:
@@ -238,7 +239,7 @@ def _describe_computation(inputs: Inputs, start: float) -> Computed:
     return {
         "when": (fixed or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
         "versions": versions,
-        "certify_seconds": inputs.certify_seconds if fixed is None else None,
+        "certify_seconds": certify_seconds if fixed is None else None,
         "report_seconds": time.perf_counter() - start if fixed is None else None,
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from derand.report._inputs import Inputs
+from derand.report._inputs import ThreatInputs
 from derand.report._text import join_words, plural, shorten
 from derand.report._types import LimitFacts, ThreatFacts
 from derand.text import format_exactly
@@ -19,7 +19,7 @@ _LISTED = 20
 _NAME_LENGTH = 60
 
 
-def describe_unit(inputs: Inputs) -> dict[str, str]:
+def describe_unit(inputs: ThreatInputs) -> dict[str, str]:
     """By what the change of a column is divided (nothing, where it counts as it is), and a short name for it."""
     estimator, units = inputs.subject.estimator, inputs.threat.units
     if units is None:
@@ -30,13 +30,13 @@ def describe_unit(inputs: Inputs) -> dict[str, str]:
     return {"divide": "the unit given for it", "short": "given"}
 
 
-def name_norm(inputs: Inputs) -> str:
+def name_norm(inputs: ThreatInputs) -> str:
     """The norm as it is written, such as "l2"; nothing where there is no ball."""
     norm = inputs.threat.norm
     return "" if norm is None else f"l{norm}"
 
 
-def describe_measure(inputs: Inputs) -> str:
+def describe_measure(inputs: ThreatInputs) -> str:
     """How the size of a change is measured; nothing without a ball and for a model that reads no numbers."""
     norm = inputs.threat.norm
     if not inputs.subject.model.numerical_features or norm is None:
@@ -57,7 +57,7 @@ def describe_measure(inputs: Inputs) -> str:
     return f"The size of a change is one number{named}: {each}, {combine}."
 
 
-def describe_threat(inputs: Inputs) -> ThreatFacts:
+def describe_threat(inputs: ThreatInputs) -> ThreatFacts:
     """The threat with its sentences, which are there where one was given."""
     threat = inputs.threat
     limits: list[LimitFacts] = [
@@ -82,7 +82,7 @@ def describe_threat(inputs: Inputs) -> ThreatFacts:
     }
 
 
-def limit_of(inputs: Inputs, feature: int) -> str:
+def limit_of(inputs: ThreatInputs, feature: int) -> str:
     """What keeps a column within a ball as well, in words; nothing where nothing does."""
     threat = inputs.threat
     limit = threat.limits.get(feature, threat.limits.get(EVERY))
@@ -133,11 +133,13 @@ def say_domain(low: float, high: float) -> str:
     return f"between {format_exactly(low)} and {format_exactly(high)}"
 
 
-def _name(inputs: Inputs, column: int | str) -> str:
+def _name(inputs: ThreatInputs, column: int | str) -> str:
     return str(column) if isinstance(column, str) else inputs.subject.names[column]
 
 
-def _list_sentences(inputs: Inputs, limits: list[LimitFacts], domain: list[LimitFacts], frozen: list[str]) -> list[str]:
+def _list_sentences(
+    inputs: ThreatInputs, limits: list[LimitFacts], domain: list[LimitFacts], frozen: list[str]
+) -> list[str]:
     sentences = [_say_numbers(inputs, limits, domain)]
     told = [f"{_quote(one['column'])} {one['text']}" for one in limits if one["column"] != EVERY]
     every = "every other number" if told or frozen else "every number"
@@ -157,7 +159,7 @@ def _list_sentences(inputs: Inputs, limits: list[LimitFacts], domain: list[Limit
     return [sentence for sentence in sentences if sentence]
 
 
-def _say_numbers(inputs: Inputs, limits: list[LimitFacts], domain: list[LimitFacts]) -> str:
+def _say_numbers(inputs: ThreatInputs, limits: list[LimitFacts], domain: list[LimitFacts]) -> str:
     """Which numbers may change by which norm."""
     norm = inputs.threat.norm
     if not inputs.subject.model.numerical_features:
@@ -181,7 +183,7 @@ def _say_numbers(inputs: Inputs, limits: list[LimitFacts], domain: list[LimitFac
     }[float(norm)]
 
 
-def _say_categories(inputs: Inputs) -> str:
+def _say_categories(inputs: ThreatInputs) -> str:
     threat, columns = inputs.threat, inputs.subject.model.categorical_features
     free = [inputs.subject.names[column] for column in columns if column not in threat.frozen]
     if not columns:
@@ -201,7 +203,7 @@ def _say_categories(inputs: Inputs) -> str:
     return f"At the same time {which} may take {values}{exceptions}."
 
 
-def _say_missing(inputs: Inputs) -> str:
+def _say_missing(inputs: ThreatInputs) -> str:
     """Which numbers may go missing or appear."""
     threat = inputs.threat
     free = [at for at in inputs.subject.model.missing_features if at not in threat.frozen]

@@ -13,12 +13,14 @@ ValueError that names the field, and loading never executes anything. Must not k
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from derand.files import PathLike, replace_when_done
 from derand.model import is_model
 from derand.storage._classifiers import build_classifier, describe_classifier, describe_estimator, list_estimators
 from derand.storage._document import SCHEMA, check_size, open_document, parse_document, read_bytes, write_document
+from derand.storage._fields import Field
 from derand.storage._models import MODEL_BUILDERS, describe_model
 from derand.storage._records import CertificateRecord, find_record, load_record, mark_file, save_record
 from derand.storage._regressors import build_regressor, list_regressors
@@ -31,9 +33,12 @@ __all__ = [
     "load",
     "load_record",
     "mark_file",
+    "read_kind",
     "save",
     "save_record",
 ]
+
+Found = TypeVar("Found")
 
 MAX_BYTES = 2**26
 """Largest file that is written or read, 64 MiB: some two million cells."""
@@ -85,11 +90,18 @@ def load(path: PathLike) -> Any:
     ValueError
         Where the file is not a sound model; the message names the field, such as `model.terms[3].edges`.
     """
-    try:
-        missing = f"The model file {os.fspath(path)} does not exist: check its name and folder."
-        return _build(parse_document(read_bytes(path, MAX_BYTES, missing)))
-    except ValueError as error:
-        raise ValueError(f"{os.fspath(path)} is not a model file: {error}") from None
+    return _check_file(path, _build)
+
+
+def read_kind(path: PathLike) -> str:
+    """What a model file holds, by its first fields: "classifier", "regressor", or a kind of bare model.
+
+    Raises
+    ------
+    ValueError
+        Where the file is none, as for `load`; the model itself is not looked at.
+    """
+    return _check_file(path, lambda fields: fields["kind"].choice(list(_list_builders())))
 
 
 def _describe(model: Any) -> dict[str, Any]:
@@ -106,7 +118,19 @@ def _describe(model: Any) -> dict[str, Any]:
     )
 
 
-def _build(document: Any) -> Any:
-    fields = open_document(document)
-    builders = {**MODEL_BUILDERS, "classifier": build_classifier, "regressor": build_regressor}
+def _check_file(path: PathLike, read: Callable[[dict[str, Field]], Found]) -> Found:
+    """What is read of the fields of a file; errors say which file it is."""
+    try:
+        missing = f"The model file {os.fspath(path)} does not exist: check its name and folder."
+        return read(open_document(parse_document(read_bytes(path, MAX_BYTES, missing))))
+    except ValueError as error:
+        raise ValueError(f"{os.fspath(path)} is not a model file: {error}") from None
+
+
+def _list_builders() -> dict[str, Callable[[Field], Any]]:
+    return {**MODEL_BUILDERS, "classifier": build_classifier, "regressor": build_regressor}
+
+
+def _build(fields: dict[str, Field]) -> Any:
+    builders = _list_builders()
     return builders[fields["kind"].choice(list(builders))](fields["model"])

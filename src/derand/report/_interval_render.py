@@ -1,0 +1,138 @@
+"""The dict of a report on intervals -> HTML, Markdown, LaTeX, JSON. Renders what is there: computes nothing."""
+
+from __future__ import annotations
+
+import json
+
+from markupsafe import Markup
+
+from derand.report import _interval_charts
+from derand.report._interval_types import IntervalRow, IntervalSummary, WidthCurve
+from derand.report._render import (
+    describe_noise,
+    describe_time,
+    list_not_read,
+    make_pipe_table,
+    make_tabular,
+    mark_text,
+    open_environment,
+    put_on_one_line,
+    read_static,
+)
+from derand.report._text import plural
+from derand.text import format_exactly, format_short, format_short_up
+
+
+def to_json(summary: IntervalSummary) -> str:
+    """The dict itself."""
+    return json.dumps(summary, allow_nan=False, ensure_ascii=False)
+
+
+def to_html(summary: IntervalSummary) -> str:
+    """One page with its styles inside; it needs no script."""
+    return (
+        open_environment()
+        .get_template("intervals.html.j2")
+        .render(
+            s=summary,
+            charts=_interval_charts,
+            style=Markup(read_static("report.css")),
+            facts=list_facts(summary),
+            head=_list_head(summary),
+            table=[_list_row(row) for row in summary["rows"]["table"]],
+            widest=[_list_row(row) for row in summary["rows"]["widest"]],
+            widths=_list_widths(summary),
+        )
+    )
+
+
+def _list_head(summary: IntervalSummary) -> list[str]:
+    return ["Row", "Answer", "Lowest", "Highest", "Width", *(["Truth"] if summary["data"]["has_targets"] else [])]
+
+
+def _list_row(row: IntervalRow) -> list[str]:
+    """The cells of a row: lowest rounded down, highest and width rounded up."""
+    cells = [
+        str(row["row"]),
+        format_short(row["value"], 6),
+        _round_down(float(row["low"])),
+        format_short_up(float(row["high"]), 6),
+        format_short_up(float(row["width"])),
+    ]
+    return cells if row["truth"] is None else [*cells, format_short(row["truth"], 6)]
+
+
+def _round_down(value: float) -> str:
+    """A number of either sign with six digits, never above it."""
+    text = format_short_up(-value, 6)
+    return text if text == "0" else text.removeprefix("-") if text.startswith("-") else f"-{text}"
+
+
+def _list_widths(summary: IntervalSummary) -> list[list[str]]:
+    """Lines of the table of widths: radius, half of the rows, nine in ten; every fourth point of a long curve."""
+    curve = summary["curve"]
+    if curve is None:
+        widths = summary["widths"]
+        shown = [format_short_up(float(widths[key])) for key in ("half_of_rows", "nine_in_ten")]
+        return [["within the limits" if summary["radius"] is None else format_exactly(summary["radius"]), *shown]]
+    step = 4 if len(curve["radii"]) > 8 else 1
+    return [_list_point(curve, at) for at in range(step, len(curve["radii"]), step)]
+
+
+def _list_point(curve: WidthCurve, at: int) -> list[str]:
+    widths = [format_short_up(float(curve[key][at])) for key in ("half_of_rows", "nine_in_ten")]
+    return [format_exactly(curve["radii"][at]), *widths]
+
+
+_WIDTH_HEAD = ["radius", "half of the rows", "nine rows in ten"]
+
+
+def to_markdown(summary: IntervalSummary) -> str:
+    """The guarantee, the tables and how they were computed."""
+    parts = [
+        f"# {mark_text(summary['title'])}",
+        mark_text(summary["guarantee"]["paragraph"]),
+        mark_text(" ".join(summary["threat"]["sentences"])),
+        "\n".join(f"- {mark_text(limit)}" for limit in summary["guarantee"]["limits"]),
+        "## Width of intervals, at most",
+        make_pipe_table(_WIDTH_HEAD, _list_widths(summary)),
+        "## Rows with the widest intervals",
+        make_pipe_table(list(map(str.lower, _list_head(summary))), list(map(_list_row, summary["rows"]["widest"]))),
+        "## How it was computed",
+        "\n".join(f"- {mark_text(name)}: {mark_text(value)}" for name, value in list_facts(summary)),
+    ]
+    if summary["left_out"]:
+        parts += ["## Left out", "\n".join(f"- {mark_text(note)}" for note in summary["left_out"])]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def to_latex(summary: IntervalSummary) -> str:
+    """The table of widths."""
+    words = [summary["rule"]["sentence"], *summary["threat"]["sentences"]]
+    lines = [f"% {put_on_one_line(sentence)}" for sentence in words]
+    lines.append("% width of intervals, at most; needs \\usepackage{booktabs}")
+    return "\n".join([*lines, *make_tabular("lrr", _WIDTH_HEAD, _list_widths(summary))]) + "\n"
+
+
+def list_facts(summary: IntervalSummary) -> list[tuple[str, str]]:
+    """How it was computed, as pairs of a name and a text."""
+    model, data, computed = summary["model"], summary["data"], summary["computed"]
+    counted = [
+        plural(model["n_terms"], "term"),
+        plural(model["n_numerical"], "numerical feature"),
+        plural(model["n_categorical"], "categorical feature"),
+    ]
+    facts = [
+        ("Model", f"{model['estimator']}, {', '.join(counted)}"),
+        ("Parameters", ", ".join(f"{name}={value}" for name, value in model["parameters"].items())),
+        ("Columns that the model does not read", list_not_read(model["not_read"])),
+        ("Noise", describe_noise(summary["noise"])),
+        ("Rule", summary["rule"]["sentence"]),
+        ("Threat", " ".join(summary["threat"]["sentences"])),
+        ("Measure", summary["guarantee"]["measure"]),
+        ("Rows", f"{plural(data['n_rows'], 'row')}, {plural(data['n_features'], 'column')}"),
+        ("Checksum of the rows", f"sha256 {data['sha256']}"),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in computed["versions"].items())),
+        ("Time", describe_time(computed)),
+    ]
+    return [(name, value) for name, value in facts if value]

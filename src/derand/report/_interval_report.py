@@ -1,0 +1,154 @@
+"""The user's door to reports on numbers: `IntervalReport`. Summarises on first use, renders on demand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from derand._arrays import FloatArray
+from derand.certificates import Intervals, certify_interval_checked
+from derand.files import PathLike, replace_when_done
+from derand.noise import Noise
+from derand.report import _interval_render
+from derand.report._inputs import Subject, name_features
+from derand.report._interval_summary import NumberInputs, summarize_intervals
+from derand.report._interval_types import IntervalSummary
+from derand.threat import Threat
+
+
+class IntervalReport:
+    """What is proven about the answers of a regressor on some rows, for people to read.
+
+    Parameters
+    ----------
+    reg : fitted regressor of derand
+    X : array or frame of shape (n_rows, n_features)
+    y : array-like of shape (n_rows,), optional
+        True numbers. Without them, what needs them is left out and the report says so.
+    radius : float or None
+        Of the intervals; None where limits alone say what may change.
+    l0 : int, optional
+        How many categorical features may change at the same time; not beside `threat`.
+    threat : Threat, optional
+        What may change; the regressor's `default_threat`.
+    rule, noise, proof
+        As for `certify_interval` of the regressor.
+    title : str, optional
+    feature_names : sequence of str, optional
+        Names to show, where the regressor was trained without.
+    max_rows : int
+        Rows of the table and of the picture; of more rows a random sample is shown.
+    seed : int
+        Of the sample.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from derand import AdditiveRegressor, IntervalReport
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> reg = AdditiveRegressor(radius=0.25, regularization=10.0).fit(X[:300], y[:300])
+    >>> report = IntervalReport(reg, X[300:], y[300:], radius=0.25)
+    >>> report.to_dict()["data"]["n_rows"]
+    142
+    >>> print(report.to_markdown().splitlines()[0])
+    # Interval report
+    """
+
+    def __init__(
+        self,
+        reg: Any,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        radius: float | None,
+        l0: int | None = None,
+        threat: Threat | None = None,
+        rule: str | None = None,
+        noise: Noise | str | None = None,
+        proof: str = "best",
+        title: str | None = None,
+        feature_names: Sequence[str] | None = None,
+        max_rows: int = 300,
+        seed: int = 0,
+    ) -> None:
+        if not hasattr(reg, "certify_interval") or not hasattr(reg, "ensemble_"):
+            raise TypeError(f"`reg` must be a fitted regressor of derand, got {type(reg).__name__}.")
+        if isinstance(max_rows, bool) or not isinstance(max_rows, int) or max_rows < 1:
+            raise ValueError(f"`max_rows` must be a whole number, 1 or larger, got {max_rows!r}.")
+        start = time.perf_counter()
+        found = reg.certify_interval(X, radius, l0=l0, threat=threat, rule=rule, noise=noise, proof=proof)
+        seconds = time.perf_counter() - start
+        if not len(found):
+            raise ValueError("`X` must hold at least one row, got none.")
+        names = name_features(reg.ensemble_, reg.encoding_.names if feature_names is None else feature_names)
+        subject = Subject(reg.ensemble_, found.noise, np.empty(0), names, reg.encoding_.categories, reg)
+        part = partial(_certify_part, reg, found, proof)
+        self._inputs = NumberInputs(subject, reg.encode_rows(X), _read_targets(y, found), found, part, seconds)
+        self._title, self._max_rows, self._seed = title, max_rows, seed
+
+    @cached_property
+    def _summary(self) -> IntervalSummary:
+        return summarize_intervals(self._inputs, self._title, self._max_rows, self._seed)
+
+    def to_dict(self) -> IntervalSummary:
+        """All that the report says, as plain numbers, text, lists and dicts; computed once."""
+        return self._summary
+
+    def to_json(self) -> str:
+        """The dict as JSON; infinity is the text "inf"."""
+        return _interval_render.to_json(self._summary)
+
+    def to_html(self) -> str:
+        """One HTML page with everything inside."""
+        return _interval_render.to_html(self._summary)
+
+    def to_markdown(self) -> str:
+        """The report in short, as Markdown."""
+        return _interval_render.to_markdown(self._summary)
+
+    def to_latex(self) -> str:
+        """The table of widths, as LaTeX (needs the package booktabs)."""
+        return _interval_render.to_latex(self._summary)
+
+    def write(self, path: PathLike) -> None:
+        """Write the report to a file, in the format that the end of its name says: .html, .md, .tex or .json.
+
+        Parameters
+        ----------
+        path : path-like
+        """
+        formats = {".html": self.to_html, ".md": self.to_markdown, ".tex": self.to_latex, ".json": self.to_json}
+        ending = Path(path).suffix.lower()
+        if ending not in formats:
+            raise ValueError(f"`path` must end with one of {', '.join(formats)}, got {str(path)!r}.")
+        content = formats[ending]()
+        with replace_when_done(path) as draft:
+            draft.write_text(content, encoding="utf-8")
+
+    def __repr__(self) -> str:
+        return f"<IntervalReport: {self._inputs.n_rows} rows; write(path), to_dict()>"
+
+
+def _certify_part(reg: Any, found: Intervals, proof: str, rows: FloatArray, radius: float) -> Intervals:
+    """Intervals of encoded rows under the same threat, at another radius."""
+    return certify_interval_checked(
+        reg.ensemble_, rows, found.noise, found.threat, radius=radius, rule=found.rule, proof=proof, n_jobs=reg.n_jobs
+    )
+
+
+def _read_targets(y: ArrayLike | None, found: Intervals) -> FloatArray | None:
+    if y is None:
+        return None
+    targets = np.asarray(y, dtype=np.float64)
+    if targets.shape != (len(found),) or not np.isfinite(targets).all():
+        raise ValueError(
+            f"`y` must hold one finite number per row, {len(found)} in all, got shape {targets.shape}"
+            f"{'' if np.isfinite(targets).all() else ' with gaps or infinity'}."
+        )
+    return targets

@@ -1,0 +1,261 @@
+"""A regressor, rows and their intervals -> one plain dict. Numbers, text and lists alone: it is JSON as it stands.
+
+Owns what a report on intervals says. Must not know HTML, Markdown or LaTeX.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from derand._arrays import FloatArray
+from derand.certificates import Intervals
+from derand.report._inputs import Subject, find_moving
+from derand.report._interval_types import (
+    Errors,
+    IntervalRow,
+    IntervalRows,
+    IntervalSummary,
+    NumberRule,
+    RegressorFacts,
+    Spread,
+    WidthCurve,
+)
+from derand.report._summarize import describe_computation, hash_rows, list_noise
+from derand.report._text import plural
+from derand.report._threat import describe_measure, describe_threat
+from derand.report._types import Guarantee, HeadlineNumber, Size
+from derand.text import as_plain_json, format_count, format_exactly, format_short, format_short_up
+from derand.threat import Threat
+
+SCHEMA = "derand-intervals/1"
+_CURVE_ROWS = 2000
+_CURVE_POINTS = 16
+_WIDEST = 10
+_MOST_COLUMNS = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NumberInputs:
+    """Everything that the summary is computed from."""
+
+    subject: Subject
+    matrix: FloatArray
+    """The rows, categories as codes."""
+    targets: FloatArray | None
+    intervals: Intervals
+    certify_part: Callable[[FloatArray, float], Intervals]
+    """Intervals of some of the rows, by number, at another radius."""
+    certify_seconds: float
+    has_threat: bool = True
+
+    @property
+    def threat(self) -> Threat:
+        """What may change, its columns by number, its norm and units resolved."""
+        return self.intervals.threat
+
+    @property
+    def moving(self) -> list[int]:
+        """Numerical features of the model that may change."""
+        return find_moving(self.subject.model, self.threat)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.intervals)
+
+
+def summarize_intervals(inputs: NumberInputs, title: str | None, max_rows: int, seed: int) -> IntervalSummary:
+    """All that a report on intervals says."""
+    start = time.perf_counter()
+    found, random = inputs.intervals, np.random.default_rng(seed)
+    moves = _spread(np.maximum(found.value - found.low, found.high - found.value))
+    errors, rows = _measure_errors(inputs), _list_rows(inputs, max_rows, seed, random)
+    curve = _trace_widths(inputs, random)
+    summary: IntervalSummary = {
+        "schema": SCHEMA,
+        "title": title or "Interval report",
+        "model": _describe_model(inputs.subject),
+        "data": {
+            "n_rows": inputs.n_rows,
+            "n_features": int(inputs.matrix.shape[1]),
+            "has_targets": inputs.targets is not None,
+            "sha256": hash_rows(inputs.matrix, inputs.targets),
+        },
+        "noise": list_noise(inputs),
+        "rule": _describe_rule(found),
+        "threat": describe_threat(inputs),
+        "radius": found.radius,
+        "guarantee": _write_guarantee(inputs, moves, errors),
+        "moves": moves,
+        "widths": _spread(found.width),
+        "errors": errors,
+        "curve": curve,
+        "rows": rows,
+        "left_out": _list_left_out(inputs, rows, curve),
+        "computed": describe_computation(inputs.certify_seconds, start),
+    }
+    return cast(IntervalSummary, as_plain_json(summary))
+
+
+def _take_share(values: FloatArray, share: float) -> float:
+    """The least of the values that so many rows do not exceed."""
+    return float(np.sort(values)[math.ceil(share * values.size) - 1])
+
+
+def _spread(values: FloatArray) -> Spread:
+    half, nine, largest = (_take_share(values, share) for share in (0.5, 0.9, 1.0))
+    return {"half_of_rows": half, "nine_in_ten": nine, "largest": largest}
+
+
+def _measure_errors(inputs: NumberInputs) -> Errors | None:
+    found, targets = inputs.intervals, inputs.targets
+    if targets is None:
+        return None
+    missed = found.value - targets
+    return {
+        "rmse": float(np.sqrt(np.mean(missed**2))),
+        "mean_absolute": float(np.abs(missed).mean()),
+        "inside": int(((found.low <= targets) & (targets <= found.high)).sum()),
+    }
+
+
+def _list_rows(inputs: NumberInputs, max_rows: int, seed: int, random: np.random.Generator) -> IntervalRows:
+    everything = np.arange(inputs.n_rows)
+    sampled = inputs.n_rows > max_rows
+    chosen = np.sort(random.choice(everything, max_rows, replace=False)) if sampled else everything
+    widest = np.argsort(-inputs.intervals.width, kind="stable")[:_WIDEST]
+    return {
+        "table": [_describe_row(inputs, int(at)) for at in chosen],
+        "widest": [_describe_row(inputs, int(at)) for at in widest],
+        "sampled": sampled,
+        "seed": seed,
+    }
+
+
+def _describe_row(inputs: NumberInputs, at: int) -> IntervalRow:
+    found = inputs.intervals
+    low, high = float(found.low[at]), float(found.high[at])
+    truth = None if inputs.targets is None else float(inputs.targets[at])
+    return {
+        "row": at + 1,
+        "value": float(found.value[at]),
+        "low": low,
+        "high": high,
+        "width": high - low,
+        "truth": truth,
+        "inside": None if truth is None else low <= truth <= high,
+    }
+
+
+def _trace_widths(inputs: NumberInputs, random: np.random.Generator) -> WidthCurve | None:
+    """Width over the radius, to twice that of the report; None where there is no ball, or none of a size."""
+    radius, norm = inputs.intervals.radius, inputs.threat.norm
+    if radius is None or not radius > 0 or not math.isfinite(radius) or not inputs.moving:
+        return None
+    radii = [float(f"{2 * radius * step / _CURVE_POINTS:.12g}") for step in range(_CURVE_POINTS + 1)]
+    if norm == 0:
+        radii = [float(count) for count in range(min(len(inputs.moving), max(_MOST_COLUMNS, int(radius))) + 1)]
+    some = np.arange(inputs.n_rows)
+    if some.size > _CURVE_ROWS:
+        some = np.sort(random.choice(some, _CURVE_ROWS, replace=False))
+    spreads = [_spread(inputs.certify_part(inputs.matrix[some], size).width) for size in radii]
+    return {
+        "radii": radii,
+        "half_of_rows": [one["half_of_rows"] for one in spreads],
+        "nine_in_ten": [one["nine_in_ten"] for one in spreads],
+        "n_rows": int(some.size),
+    }
+
+
+def _describe_model(subject: Subject) -> RegressorFacts:
+    model, estimator = subject.model, subject.estimator
+    assert estimator is not None
+    read = {feature for term in model.member_terms for feature in term.features}
+    return {
+        "estimator": type(estimator).__name__,
+        "parameters": {name: str(value) for name, value in estimator.get_params(deep=False).items()},
+        "n_terms": len(model.member_terms),
+        "n_numerical": len(model.numerical_features),
+        "n_categorical": len(model.categorical_features),
+        "feature_names": list(subject.names),
+        "not_read": [name for feature, name in enumerate(subject.names) if feature not in read],
+    }
+
+
+def _describe_rule(found: Intervals) -> NumberRule:
+    if found.noise is None:
+        return {"name": found.rule, "sentence": "The answer is that of the model as deployed, without noise."}
+    if found.rule == "mean":
+        return {"name": "mean", "sentence": "The answer is the mean of what all noisy copies of a row get."}
+    return {"name": found.rule, "sentence": "The answer is the median of what all noisy copies of a row get."}
+
+
+def say_change(radius: float | None, threat_norm: Size | None) -> str:
+    """The changes that intervals cover, such as "change smaller than 0.25"."""
+    if radius is None:
+        return "change within the limits"
+    if threat_norm == 0:
+        return f"change of up to {plural(int(radius), 'number')}, to anything,"
+    return f"change smaller than {format_exactly(radius)}"
+
+
+def _write_guarantee(inputs: NumberInputs, moves: Spread, errors: Errors | None) -> Guarantee:
+    threat = describe_threat(inputs)
+    change = say_change(inputs.intervals.radius, threat["norm"])
+    half, nine, most = (format_short_up(float(moves[key])) for key in ("half_of_rows", "nine_in_ten", "largest"))
+    others = ""
+    if threat["l0"] or threat["missing"]:
+        others = " That holds also where categories change or numbers go missing at the same time, as said below."
+    missed = ""
+    if errors is not None:
+        missed = (
+            f" Without any change, answers miss the truth by {format_short(errors['mean_absolute'], 3)} on average."
+        )
+    numbers: list[HeadlineNumber] = [
+        {"name": "Half of the rows move by", "value": half, "note": f"at most, under any {change}".rstrip(",")},
+        {"name": "Nine rows in ten move by", "value": nine, "note": "at most"},
+        {"name": "No row moves by more than", "value": most, "note": f"of {plural(inputs.n_rows, 'row')}"},
+    ]
+    if errors is not None:
+        note = "root of the mean square, without any change"
+        numbers.append({"name": "Error", "value": format_short(errors["rmse"]), "note": note})
+    return {
+        "paragraph": (
+            f"For half of the rows no {change} moves the answer by more than {half}, for nine rows in ten by no more "
+            f"than {nine}, and for none of these {plural(inputs.n_rows, 'row')} by more than {most}.{others}{missed}"
+        ),
+        "measure": describe_measure(inputs),
+        "limits": [
+            "An interval says where the answer of the model stays, not where the truth lies.",
+            "Changes that are larger, or of another kind than those that are named, are not covered.",
+            "What is proven is proven of these rows. Of other rows it says nothing, however alike they are.",
+        ],
+        "numbers": numbers,
+    }
+
+
+def _list_left_out(inputs: NumberInputs, rows: IntervalRows, curve: WidthCurve | None) -> list[str]:
+    """What a reader might miss, and why it is not there."""
+    notes = []
+    if inputs.targets is None:
+        notes.append("No true numbers were given: errors are left out, and the picture has rows in order of answers.")
+    if curve is None and inputs.threat.norm is None:
+        notes.append("Limits alone say what may change: there is no curve over the radius.")
+    elif curve is None:
+        notes.append("No number may change, or the radius is 0: there is no curve over the radius.")
+    elif curve["n_rows"] < inputs.n_rows:
+        notes.append(
+            f"The curve over the radius is that of {plural(curve['n_rows'], 'row')}, drawn at random (seed "
+            f"{rows['seed']})."
+        )
+    if rows["sampled"]:
+        notes.append(
+            f"The table and the picture show {plural(len(rows['table']), 'row')} of {format_count(inputs.n_rows)}, "
+            f"drawn at random (seed {rows['seed']}); the widest are listed by themselves."
+        )
+    return notes

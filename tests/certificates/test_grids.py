@@ -250,3 +250,14 @@ def test_without_noise_certified_and_attacked_meet_on_one_term() -> None:
     found, attacks = certify(model, rows, None, rule="mean"), attack(model, rows, None, rule="mean")
     assert (attacks.distance >= found.radius).all()
     assert (attacks.distance[attacks.found] <= 1.5 * found.radius[attacks.found] + 1e-9).mean() > 0.5
+
+
+def test_a_grid_of_one_column_with_a_cell_for_missing_numbers_has_witnesses() -> None:
+    """Limits alone, under noise: its last cell is no place that a number can move to."""
+    grid = GridTerm((0,), ([0.0],), [1, 5, 3], missing=(True,))
+    model = AdditiveEnsemble([grid], 2, 1)
+    for steps in ({}, {0: 0.1}):
+        threat = Threat(norm=None, limits={0: 1.0}, steps=steps)
+        for rule in ("vote", "mean"):
+            found = certify(model, [[0.2]], "gaussian:0.5", rule=rule, threat=threat)
+            assert found.verdict.tolist() == ["flips"]  # type: ignore[union-attr]

@@ -94,12 +94,13 @@ def _move_to_worst(
         for axis in term.axes if len(term.axes) == 1 else ():
             at, there = axis.feature, ~np.isnan(rows[:, axis.feature])
             column = rows[there, at], low[there, at], high[there, at], signs[there]
+            scores = term.cell_scores[: axis.edges.size + 1]  # without a cell of missing numbers
             if steps[at]:
-                moved[there, at] = _find_worst_step(noise, axis, term.cell_scores, float(steps[at]), *column)
+                moved[there, at] = _find_worst_step(noise, axis, scores, float(steps[at]), *column)
             elif noise is None:
-                moved[there, at] = _find_worst_cell(axis, term.cell_scores, *column)
+                moved[there, at] = _find_worst_cell(axis, scores, *column)
             else:
-                moved[there, at] = _find_worst_place(noise, axis, term.cell_scores, *column)
+                moved[there, at] = _find_worst_place(noise, axis, scores, *column)
     tables = [term for term in member.terms if not term.axes and term.features[0] not in threat.frozen]
     change_categories(moved, rows, tables, threat, signs)
     return moved

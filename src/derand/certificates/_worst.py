@@ -23,7 +23,7 @@ from derand.certificates._curves import Stretch, name_shapes, orient_terms, plac
 from derand.certificates._grid_curves import orient_blocks
 from derand.certificates._grid_worst import DeployedGridCase, SmoothedGridCase
 from derand.certificates._problem import PackedTerms
-from derand.certificates._worst_base import DUAL, EXACT, WorstCase
+from derand.certificates._worst_base import DUAL, EXACT, WorstCase, find_arrays
 from derand.kernels.envelopes import (
     COARSE,
     SUM_ERROR,
@@ -74,11 +74,9 @@ class Tables:
         self._lock = RLock()
         self._counts = np.bincount(places.curves, minlength=curves.ranges.size)
 
-    @property
-    def n_bytes(self) -> int:
-        """Memory that the tables take, about."""
-        made = [one for one in self._made.values() if isinstance(one, tuple)]
-        return sum(array.nbytes for one in [self.curves, *made] for array in one if isinstance(array, np.ndarray))
+    def list_arrays(self) -> list[NDArray[Any]]:
+        """All that is kept, while others may be making more of it."""
+        return find_arrays([self.curves, *list(self._made.values())])
 
     def _make(self, key: Any, make: Callable[[], Any]) -> Any:
         with self._lock:
@@ -138,10 +136,9 @@ class SmoothedCase(WorstCase):
         self._error = (UNEVEN + EPSILON * (places.features.size + 16)) * total
         self._table_error = self._error + SUM_ERROR * total
 
-    @property
-    def n_bytes(self) -> int:
-        """Memory of its tables, which it may share."""
-        return self._tables.n_bytes
+    def list_arrays(self) -> list[NDArray[Any]]:
+        """Those of its tables, which it may share."""
+        return self._tables.list_arrays()
 
     def add_curves(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The sum of all functions at each row, and by how much it may be off."""
@@ -335,8 +332,8 @@ def _keep(terms: PackedTerms, key: Any, make: Callable[[], WorstCase]) -> Any:
     with terms.lock:
         case = terms.kept.get(key)
         if case is None:
-            while len(terms.kept) >= _KEPT:
-                terms.kept.pop(next(iter(terms.kept)))
+            for oldest in list(terms.kept)[: len(terms.kept) - _KEPT + 1]:
+                terms.kept.pop(oldest, None)
             case = terms.kept[key] = make()
             _shelve(terms, key)
     return case
@@ -356,10 +353,12 @@ def _shelve(terms: PackedTerms, key: Any) -> None:
         place = (id(terms), key)
         _shelf[place] = ref(terms)
         _shelf.move_to_end(place)
-        total = 0
+        total, seen = 0, set[int]()
         for at, owner in reversed(list(_shelf.items())):
             case = None if (known := owner()) is None else known.kept.get(at[1])
-            total += 0 if case is None else case.n_bytes
+            for array in [] if case is None else case.list_arrays():
+                total += 0 if id(array) in seen else array.nbytes
+                seen.add(id(array))
             if case is None or (total > _MOST_BYTES and at != place):
                 del _shelf[at]
                 if known is not None:

@@ -18,10 +18,9 @@ DUAL, EXACT = range(2)
 class WorstCase(ABC):
     """How far rows can be moved before a sum of functions can fall to a threshold."""
 
-    @property
-    def n_bytes(self) -> int:
-        """Memory that its tables take, about; few where there are none."""
-        return 0
+    def list_arrays(self) -> list[NDArray[Any]]:
+        """The arrays that it keeps, which may be shared with others: what it takes of memory."""
+        return find_arrays(list(vars(self).values()))
 
     @abstractmethod
     def find_radii(
@@ -44,3 +43,11 @@ class WorstCase(ABC):
 
         Their sum may be off by as much as `find_lowest` takes into account. Whole numbers without noise.
         """
+
+
+def find_arrays(held: Any) -> list[NDArray[Any]]:
+    """All arrays in lists, tuples and dicts."""
+    if isinstance(held, np.ndarray):
+        return [held]
+    parts = list(held.values()) if isinstance(held, dict) else held if isinstance(held, list | tuple) else []
+    return [array for part in parts for array in find_arrays(part)]

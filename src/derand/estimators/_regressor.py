@@ -17,6 +17,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from derand._arrays import FloatArray
+from derand.auditing import Audit, audit
 from derand.certificates import (
     Intervals,
     ToleranceRadii,
@@ -200,6 +201,25 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
             proof=proof,
             n_jobs=self.n_jobs if n_jobs is None else n_jobs,
         )
+
+    def audit(
+        self, X: Any, certificates: Intervals | ToleranceRadii, *, rows: int | None = 200, random_state: int = 0
+    ) -> Audit:
+        """Prove once more what `certify_interval` or `certify_radius` claimed, by other code, in ball arithmetic.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+            The rows that were certified.
+        certificates : Intervals or ToleranceRadii
+        rows, random_state
+            As for `derand.audit`.
+
+        Returns
+        -------
+        Audit
+        """
+        return audit(self.ensemble_, self.encode_rows(X), certificates, rows=rows, random_state=random_state)
 
     def _ask(
         self,

@@ -30,7 +30,9 @@ _HOMES = {
     "Intervals": "certificates",
     "ToleranceRadii": "certificates",
     "attack": "certificates",
+    "attack_interval": "certificates",
     "Attacks": "certificates",
+    "IntervalAttacks": "certificates",
     "UnsoundError": "certificates",
     "distribution": "certificates",
     "audit": "auditing",
@@ -60,10 +62,12 @@ if TYPE_CHECKING:
     from derand.certificates import Attacks as Attacks
     from derand.certificates import Certificates as Certificates
     from derand.certificates import Distribution as Distribution
+    from derand.certificates import IntervalAttacks as IntervalAttacks
     from derand.certificates import Intervals as Intervals
     from derand.certificates import ToleranceRadii as ToleranceRadii
     from derand.certificates import UnsoundError as UnsoundError
     from derand.certificates import attack as attack
+    from derand.certificates import attack_interval as attack_interval
     from derand.certificates import certify as certify
     from derand.certificates import certify_interval as certify_interval
     from derand.certificates import certify_radius as certify_radius

@@ -6,25 +6,33 @@ proven, nor files.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand._arrays import FloatArray, Frozen, IntArray, freeze
-from derand.auditing._allowed import is_allowed
-from derand.auditing._answers import Sums
 from derand.auditing._balls import require_flint
 from derand.auditing._machine import MachineCheck, check_machine, find_failed
-from derand.certificates import Certificates
+from derand.auditing._row_claims import Claimed, RowClaims, read_claims
+from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.model import Model, as_model
 
 PROVEN, NOT_PROVEN = "proven", "not proven"
-_HALVINGS = 12
+_OF_CHANGES = ("radius", "low", "high")
+"""Claims of which a smaller radius may be proven."""
+
+
+class _Found(NamedTuple):
+    """Which claim about a row is not proven, if any; the radius that is claimed, and one that is; what it took."""
+
+    failed: str
+    claimed: float
+    proven: float
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,13 +44,15 @@ class Audit(Frozen):
     row : array of integers, shape (n,)
         Which rows of the table, from 0.
     claimed : array of shape (n,)
-        The radius that the certificate claims; without a norm infinite where the label is claimed to hold.
+        The radius that the certificate claims; without a norm infinite where the label is claimed to hold. Of an
+        interval, the radius that it is about.
     proven : array of shape (n,)
         A radius that the audit proved: the claimed one, or the largest that it could prove instead.
     verdict : array of str, shape (n,)
         "proven", or "not proven" where any claim about the row is not.
     claim : array of str, shape (n,)
-        Which claim is not proven: "label", "failure", "radius" or "witness"; empty where all are.
+        Which claim is not proven: "label", "failure", "radius" or "witness"; of numbers "value", "low", "high" or
+        "radius"; empty where all are.
     seconds : array of shape (n,)
         What the proofs of each row took.
     machine : tuple of MachineCheck
@@ -88,7 +98,7 @@ class Audit(Frozen):
 def audit(
     model: Model,
     X: ArrayLike,
-    certificates: Certificates,
+    certificates: Claimed,
     *,
     rows: int | None = 200,
     random_state: int = 0,
@@ -102,12 +112,14 @@ def audit(
     Of several classes a label is proven against every rival, each by whatever proves it. `runner_up` is no claim: it
     says whose duel the certificate's `proof` is about, and against this rival that proof must do.
 
+    Of numbers the answer is proven, and each end of an interval, or of a tolerance, as two classes that part there.
+
     Parameters
     ----------
     model : AdditiveEnsemble or WeightedVote
     X : array-like of shape (n_rows, n_features)
         The rows that were certified, as the model reads them.
-    certificates : Certificates
+    certificates : Certificates, Intervals or ToleranceRadii
         What is claimed about them.
     rows : int or None
         How many rows to look at: all where there are no more, else as many at random. None is all.
@@ -133,6 +145,18 @@ def audit(
     >>> forged = replace(certificates, radius=certificates.radius * 1.001)
     >>> audit(model, X, forged).verdict.tolist()
     ['not proven', 'not proven']
+
+    So is an interval that is too narrow:
+
+    >>> from derand import StepFunction, certify_interval
+    >>> from derand.model import Value
+    >>> number = AdditiveEnsemble([StepFunction(0, [0.5], [0, 100])], Value(0), n_features=1)
+    >>> X = [[0.0], [1.0]]
+    >>> found = certify_interval(number, X, "gaussian:0.25", radius=0.3, rule="mean")
+    >>> audit(number, X, found).verdict.tolist()
+    ['proven', 'proven']
+    >>> audit(number, X, replace(found, low=found.low + 0.001 * found.width)).claim.tolist()
+    ['low', 'low']
     """
     table = _as_table(as_model(model), X, certificates)
     chosen = choose_rows(len(certificates), rows, random_state)
@@ -141,32 +165,37 @@ def audit(
 
 
 def audit_rows(
-    model: Model, rows: FloatArray, certificates: Certificates, advance: Callable[[int], None] = lambda rows: None
+    model: Model, rows: FloatArray, certificates: Claimed, advance: Callable[[int], None] = lambda rows: None
 ) -> Audit:
     """`audit` of all rows of a table that was checked already; `advance` is called after each one."""
     require_flint()
     machine = tuple(check_machine())
-    found: list[tuple[str, float, float]] = []
-    sums = Sums(model, certificates.noise, certificates.rule, certificates.threat)
+    found: list[_Found] = []
+    read = read_claims(model, certificates)
     for at in range(len(certificates)):
-        found.append(_audit_row(model, sums, rows[at], certificates, at))
+        found.append(_audit_row(read, rows[at], at))
         advance(1)
-    claims = [claim for claim, _, _ in found]
     return Audit(
         row=np.arange(len(certificates)),
-        claimed=certificates.radius,
-        proven=np.array([proven for _, proven, _ in found], dtype=np.float64),
-        verdict=np.array([NOT_PROVEN if claim else PROVEN for claim in claims], dtype=np.str_),
-        claim=np.array(claims, dtype=np.str_),
-        seconds=np.array([seconds for _, _, seconds in found], dtype=np.float64),
+        claimed=np.array([one.claimed for one in found], dtype=np.float64),
+        proven=np.array([one.proven for one in found], dtype=np.float64),
+        verdict=np.array([NOT_PROVEN if one.failed else PROVEN for one in found], dtype=np.str_),
+        claim=np.array([one.failed for one in found], dtype=np.str_),
+        seconds=np.array([one.seconds for one in found], dtype=np.float64),
         machine=machine,
         n_rows=len(certificates),
     )
 
 
-def _as_table(model: Model, X: ArrayLike, certificates: Certificates) -> FloatArray:
-    if not isinstance(certificates, Certificates):
-        raise TypeError(f"`certificates` must be Certificates, as `certify` returns them, got {certificates!r}.")
+def _as_table(model: Model, X: ArrayLike, certificates: Claimed) -> FloatArray:
+    if not isinstance(certificates, Certificates | Intervals | ToleranceRadii):
+        raise TypeError(
+            "`certificates` must be Certificates, Intervals or ToleranceRadii, as `certify`, `certify_interval` and "
+            f"`certify_radius` return them, got {certificates!r}."
+        )
+    if isinstance(certificates, Certificates) != (model.n_classes > 0):
+        answers, others = ("a label", "numbers") if model.n_classes else ("a number", "labels")
+        raise ValueError(f"`certificates` must be about this model, whose answer is {answers}, got those of {others}.")
     table = np.asarray(X, dtype=np.float64)
     if table.shape != (len(certificates), model.n_features):
         raise ValueError(
@@ -188,80 +217,9 @@ def choose_rows(n_rows: int, wanted: int | None, random_state: int) -> IntArray:
     return np.sort(np.random.default_rng(random_state).choice(n_rows, size=int(wanted), replace=False))
 
 
-def _audit_row(
-    model: Model, sums: Sums, row: FloatArray, certificates: Certificates, at: int
-) -> tuple[str, float, float]:
-    """Which claim about a row is not proven, if any; a radius that is; and what it took."""
+def _audit_row(read: Callable[[FloatArray, int], RowClaims], row: FloatArray, at: int) -> _Found:
     start = time.perf_counter()
-    claims = _RowClaims(model, sums, row, certificates, at)
+    claims = read(row, at)
     failed = claims.find_failed()
-    radius = claims.radius if failed != "radius" else claims.find_radius()
-    return failed, radius, time.perf_counter() - start
-
-
-class _RowClaims:
-    """What a certificate claims about one row, to be proven."""
-
-    def __init__(self, model: Model, sums: Sums, row: FloatArray, certificates: Certificates, at: int) -> None:
-        self._model, self._sums, self._certificates, self._at = model, sums, certificates, at
-        self._row = row
-        self.radius = float(certificates.radius[at])
-        self._label = self._find_code(certificates.label)
-        self._runner_up = None if certificates.runner_up is None else self._find_code(certificates.runner_up)
-        self._answer = sums.read(row)
-
-    def _find_code(self, labels: NDArray[Any]) -> int:
-        """The number of the class that the row has among some labels; -1 where the model has none of that name."""
-        codes = np.flatnonzero(self._certificates.classes == labels[self._at])
-        return int(codes[0]) if codes.size and codes[0] < self._model.n_classes else -1
-
-    def find_failed(self) -> str:
-        """The first claim that is not proven; empty where all are."""
-        if self._label < 0:
-            return "label"
-        holds = self.radius > 0 and self.holds(self.radius)  # which proves the label, too
-        if not holds and not self._answer.is_label(self._label):
-            return "label"
-        if not self._holds_failure():
-            return "failure"
-        if not holds and self.radius != 0:
-            return "radius"
-        return "" if self._holds_witness() else "witness"
-
-    def holds(self, radius: float) -> bool:
-        """Whether the label is proven to hold within a radius, by the proof that the certificate names."""
-        proof = str(self._certificates.proof[self._at])
-        return self._answer.holds(self._label, radius, proof, self._runner_up)
-
-    def find_radius(self) -> float:
-        """The largest radius that is proven, to four digits or so; 0 where none is."""
-        low, high = 0.0, self.radius
-        if not math.isfinite(high) or high <= 0:
-            return 0.0
-        if self._certificates.norm == 0:  # whole numbers of columns
-            return float(next((count for count in range(int(high) - 1, 0, -1) if self.holds(count)), 0))
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if self.holds(middle) else (low, middle)
-        return low
-
-    def _holds_failure(self) -> bool:
-        """Whether the failing mass is no larger than claimed; votes of ensembles and the rule "mean" claim none."""
-        failure = float(self._certificates.failure[self._at])
-        if math.isnan(failure) or failure >= 1:
-            return True
-        if self._certificates.rule == "mean":
-            return False  # there is none to be proven
-        return self._answer.proves_failure(self._label, failure)
-
-    def _holds_witness(self) -> bool:
-        """Whether a change that is said to flip the label does so, within the limits."""
-        one = self._certificates
-        if one.flips is None or not one.flips[self._at]:
-            return True
-        if one.witness is None:
-            return False
-        changed = np.asarray(one.witness[self._at], dtype=np.float64)
-        if not is_allowed(one.threat, self._model, self._row, changed):
-            return False
-        return self._sums.read(changed).is_other(self._label)
+    radius = claims.find_radius() if failed in _OF_CHANGES else claims.radius
+    return _Found(failed, claims.radius, radius, time.perf_counter() - start)

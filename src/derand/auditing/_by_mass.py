@@ -9,7 +9,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 from derand.auditing._balls import Ball, as_ball, use_bits
 from derand.auditing._blocks import Block, merge_boxes, multiply_sides
@@ -36,7 +38,7 @@ class MassProof:
 
     def proves_failure(self, label: int, failure: float) -> bool:
         """Whether the failing mass is proven to be at most this."""
-        return self._try_bits(label, lambda mass: bool(mass <= as_ball(failure)))
+        return self._try_bits(lambda bits: self._bound(label, True, bits), lambda mass: bool(mass <= as_ball(failure)))
 
     def find_failure(self, label: int) -> float:
         """An upper bound of the failing mass, some 1e-16 above it."""
@@ -45,21 +47,36 @@ class MassProof:
 
     def holds(self, label: int, radius: float) -> bool:
         """Whether it proves the radius, in the threat's norm and units."""
-        if self._can_never_fail(label):
+        side = self._claim.read_side(label)
+        if all(self._can_never_fail(one) for one in self._vary(side)):
             return True
+        return self._try_bits(lambda bits: self._bound(label, True, bits), self._prove_radius(side, radius))
+
+    def holds_each(self, label: int, radius: float, holds_otherwise: Callable[[Side], bool]) -> bool:
+        """Whether every change of numbers that go missing or appear leaves a side that is proven, in whichever way."""
+        for side in self._vary(self._claim.read_side(label)):
+            one = replace(side, gaps=())
+            if self._can_never_fail(one) or holds_otherwise(one):
+                continue
+            bound = partial(self._bound_sides, [one], self._claim.grid_error)
+            if not self._try_bits(bound, self._prove_radius(one, radius)):
+                return False
+        return True
+
+    def _prove_radius(self, side: Side, radius: float) -> Callable[[Ball], bool]:
+        """Whether a failing mass of the side proves a radius."""
         noise, band = self._claim.ball_noise, self._claim.band
 
         def proves(mass: Ball) -> bool:
-            distance = self._carry_over(label, radius)
+            distance = self._carry_over(side, radius)
             return distance is not None and noise.proves(mass, distance, as_ball(band))
 
-        return self._try_bits(label, proves)
+        return proves
 
-    def _can_never_fail(self, label: int) -> bool:
+    def _can_never_fail(self, side: Side) -> bool:
         """Whether the sum is above the cut in whatever cells noise puts the numbers. A mass of 0 does not say so: under
         bounded noise a change can bring cells into reach."""
-        sides = self._vary(self._claim.read_side(label))
-        return all(self._find_least(side) > side.cut + self._claim.grid_error for side in sides)
+        return self._find_least(side) > side.cut + self._claim.grid_error
 
     def _find_least(self, side: Side) -> int:
         every: list[Function | Block] = [*side.functions, *side.blocks]
@@ -81,11 +98,11 @@ class MassProof:
                 return bool(mass.upper() < 0.5)
             return not mass.upper() < 0.5 - 2 * as_ball(self._claim.band)
 
-    def _try_bits(self, label: int, proves: Callable[[Ball], bool]) -> bool:
-        """Whether the failing mass proves something, with ever more bits while these make a difference."""
+    def _try_bits(self, bound: Callable[[int], Ball], proves: Callable[[Ball], bool]) -> bool:
+        """Whether a failing mass proves something, with ever more bits while these make a difference."""
         before = None
         for bits in _BITS:
-            mass = self._bound(label, True, bits)
+            mass = bound(bits)
             with use_bits(bits + 64):
                 if proves(mass):
                     return True
@@ -101,13 +118,16 @@ class MassProof:
         if key not in self._known:
             side = self._claim.read_side(label, changes=changes)
             sides = self._vary(side) if changes else [side]
-            moved = self._claim.grid_error if changes else 0
-            with use_bits(bits + 64):
-                worst = as_ball(0.0)
-                for one in sides:
-                    worst = worst.max(self._bound_side(one, moved, bits).upper())
-            self._known[key] = worst
+            self._known[key] = self._bound_sides(sides, self._claim.grid_error if changes else 0, bits)
         return self._known[key]
+
+    def _bound_sides(self, sides: Sequence[Side], moved: int, bits: int) -> Ball:
+        """The largest of upper bounds of the failing masses of some sides."""
+        with use_bits(bits + 64):
+            worst = as_ball(0.0)
+            for one in sides:
+                worst = worst.max(self._bound_side(one, moved, bits).upper())
+        return worst
 
     def _bound_side(self, side: Side, moved: int, bits: int) -> Ball:
         terms = []
@@ -134,10 +154,9 @@ class MassProof:
         sets = itertools.chain.from_iterable(itertools.combinations(side.gaps, size) for size in range(budget + 1))
         return [side.vary(chosen) for chosen in sets]
 
-    def _carry_over(self, label: int, radius: float) -> Ball | None:
+    def _carry_over(self, side: Side, radius: float) -> Ball | None:
         """The distance, in the noise's norm and units, that changes within the threat do not exceed; None for none."""
         noise, threat = self._claim.ball_noise, self._claim.threat
-        side = self._claim.read_side(label)
         # what is constant on the grid of the law does not move it: its error is in the threshold
         functions = [one for one in side.functions if len(set(self._round(one, side.is_one))) > 1]
         for block in side.blocks:

@@ -28,20 +28,39 @@ def holds_by_mean(claim: Claim, label: int, radius: float) -> bool:
     side = _refuse_blocks(claim.read_side(label))
     if claim.noise is None:
         return _holds_deployed(claim, side, radius)
-    case = _find_case(claim, side)
+    case = _find_case(claim, side, radius)
     needed = side.bar + _find_missing_fall(claim, side, case)
     if not side.functions:
         return side.cut + needed - side.bar < 0
     return case.stays_above(needed + claim.mean_error, claim.threat.ball_norm, radius)
 
 
+def clears_by_mean(claim: Claim, label: int, radius: float, extra: Fraction) -> bool:
+    """Whether the expected score, turned to the label's side, stays above its bar by so much within the radius.
+
+    Where the answer is a number; there must be noise. Nothing is added for the program's own errors.
+    """
+    side = _refuse_blocks(claim.read_side(label))
+    case = _find_case(claim, side, radius)
+    needed = side.bar + extra + _find_missing_fall(claim, side, case)
+    if needed <= sum(min(one.scores) for one in side.functions):
+        return True
+    if needed > sum(max(one.scores) for one in side.functions):
+        return False
+    return case.stays_above(needed, claim.threat.ball_norm, radius)
+
+
 def holds_by_vote(claim: Claim, label: int, radius: float) -> bool:
-    """Whether the vote's label is proven to hold within the radius: its expected score clears the cut by enough.
+    """Whether the vote's label is proven to hold within the radius: its expected score clears the cut by enough."""
+    return holds_side_by_vote(claim, claim.read_side(label), radius)
+
+
+def holds_side_by_vote(claim: Claim, side: Side, radius: float) -> bool:
+    """The same of a side.
 
     Functions may be cut off above, which lowers the sum, and with the ranges what must be deducted. Of terms of several
     columns nothing is proven in this way.
     """
-    side = claim.read_side(label)
     if side.blocks:
         return False
     if not side.functions:
@@ -53,7 +72,7 @@ def holds_by_vote(claim: Claim, label: int, radius: float) -> bool:
     level = side.cut + claim.grid_error if side.gaps else side.round_down(side.cut + claim.grid_error)
     wider = claim.grid if claim.grid_error else 0
     for cap in caps:
-        case = _find_case(claim, side, cap)
+        case = _find_case(claim, side, radius, cap)
         counted = [Fraction(one if cap is None else min(one, cap)) + wider for one in ranges]
         needed = level + deduct(counted, claim.band) + _find_missing_fall(claim, side, case)
         if case.stays_above(needed, claim.threat.ball_norm, radius):
@@ -67,7 +86,7 @@ def is_mean_label(claim: Claim, label: int) -> bool:
     side = _refuse_blocks(still.read_side(label, changes=False))
     if claim.noise is None or not side.functions:
         return side.total > side.cut
-    return _find_case(still, side).stays_above(side.bar - 2 * claim.mean_error, None, math.inf)
+    return _find_case(still, side, math.inf).stays_above(side.bar - 2 * claim.mean_error, None, math.inf)
 
 
 def _refuse_blocks(side: Side) -> Side:
@@ -98,9 +117,9 @@ def deduct(ranges: Sequence[Fraction], band: float) -> Fraction:
     return min(_CONSTANT * largest, by_spread)
 
 
-def _find_case(claim: Claim, side: Side, cap: int | None = None) -> WorstCase:
+def _find_case(claim: Claim, side: Side, radius: float, cap: int | None = None) -> WorstCase:
     assert claim.noise is not None
-    moves = claim.list_moves(side.functions)
+    moves = claim.list_moves(side.functions, radius)
     return WorstCase(side.functions, moves, claim.noise, claim.ball_noise, cap, claim.shared)
 
 

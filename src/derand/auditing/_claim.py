@@ -15,7 +15,7 @@ from typing import Any
 
 from derand._arrays import FloatArray
 from derand.auditing._balls import BallNoise, as_ball_noise
-from derand.auditing._sides import Function, Side, coarsen, find_mean_error, find_tie_band, read_side
+from derand.auditing._sides import Function, Side, coarsen, find_mean_error, find_tie_band, read_side, to_double
 from derand.model import Contrast
 from derand.noise import Noise
 from derand.threat import Threat
@@ -101,20 +101,28 @@ class Claim:
         """What it takes for a label to hold."""
         return read_side(self.contrast, self.row.tolist(), label, self.threat, changes=changes)
 
-    def list_moves(self, functions: Sequence[Function]) -> list[Move]:
-        """How the numbers of some functions may move."""
+    def list_moves(self, functions: Sequence[Function], radius: float = math.inf) -> list[Move]:
+        """How the numbers of some functions may move, each by the radius at most."""
         columns = [one.feature for one in functions]
         low, high = self.threat.find_box(self.row[None], columns)
         steps, units = self.threat.steps_of(self.row.size), self.threat.units_of(self.row.size)
         moves = []
         for one in functions:
             at, places = one.feature, None
-            ends = float(low[0, at]), float(high[0, at])
+            ends = self._cut_to_ball(one.x, float(units[at]), float(low[0, at]), float(high[0, at]), radius)
             if steps[at]:
                 edges = one.edges if self.noise is None else None
                 places = _list_places(one.x, float(steps[at]), *ends, edges)
             moves.append(Move(*ends, Fraction(float(units[at])), places))
         return moves
+
+    def _cut_to_ball(self, x: float, unit: float, low: float, high: float, radius: float) -> tuple[float, float]:
+        """Ends between which a number may move, those of a ball rounded outward; norm 0 has none."""
+        if not self.threat.ball_norm or math.isinf(radius):
+            return low, high
+        away = Fraction(radius) * Fraction(unit)
+        least, most = to_double(Fraction(x) - away), to_double(Fraction(x) + away)
+        return max(low, math.nextafter(least, -math.inf)), min(high, math.nextafter(most, math.inf))
 
 
 def _list_places(

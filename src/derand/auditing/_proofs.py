@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from derand.auditing._by_mass import MassProof
-from derand.auditing._by_worst import holds_by_mean, holds_by_vote, is_mean_label
+from derand.auditing._by_worst import holds_by_mean, holds_by_vote, holds_side_by_vote, is_mean_label
 from derand.auditing._claim import Claim
 from derand.model import AdditiveEnsemble, Model
 from derand.threat import Threat
@@ -37,6 +37,17 @@ class RowProof:
         if proof != "dual" and self._mass.holds(label, radius):
             return True
         return proof != "paper" and holds_by_vote(self._claim, label, radius)
+
+    def holds_each(self, label: int, radius: float) -> bool:
+        """The same where every change of numbers that go missing or appear may have a proof of its own.
+
+        The ends of a median are found in this way (docs/regression.md).
+        """
+        if self.holds(label, radius):
+            return True
+        if self._claim.rule == "mean" or not self._claim.threat.missing_budget:
+            return False
+        return self._mass.holds_each(label, radius, lambda side: holds_side_by_vote(self._claim, side, radius))
 
     def is_label(self, label: int) -> bool:
         """Whether the row's own label is this, or too near a tie for the program to tell."""

@@ -7,11 +7,13 @@ way: `_run` checks the input, `_problem` turns each member of the model into arr
 threshold; `_curves` draws the terms under noise for it, `_deduction` leads from the mean to the vote, `_gaps` places
 missing numbers where nothing moves them. `_attack` searches from the other side, for changes that do flip a label, and
 `_flips` holds what it finds. Numbers as answers have a door of their own, `_intervals`: `_number` says what is asked of
-a rule, `_number_by_vote` and `_number_by_mean` answer, `_interval_results` holds what comes out. Must not know
-training, true labels or files.
+a rule, `_number_by_vote` and `_number_by_mean` answer, `_interval_results` holds what comes out; `_attack_interval`
+searches from the other side, and `_answer_attacks` holds what it finds. Must not know training, true labels or files.
 """
 
+from derand.certificates._answer_attacks import IntervalAttacks
 from derand.certificates._attack import attack
+from derand.certificates._attack_interval import attack_interval
 from derand.certificates._deduction import CONSTANT as DEDUCTION
 from derand.certificates._explain import Change, Explanation, explain
 from derand.certificates._flips import Attacks, UnsoundError
@@ -48,6 +50,7 @@ __all__ = [
     "Distribution",
     "Engine",
     "Explanation",
+    "IntervalAttacks",
     "Intervals",
     "PackedTerms",
     "Problem",
@@ -55,6 +58,7 @@ __all__ = [
     "ToleranceRadii",
     "UnsoundError",
     "attack",
+    "attack_interval",
     "certify",
     "certify_checked",
     "certify_interval",

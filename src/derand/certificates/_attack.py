@@ -13,15 +13,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import BoolArray, FloatArray, IntArray
+from derand._arrays import FloatArray, IntArray
 from derand.certificates._attack_ground import Ground
 from derand.certificates._attack_search import Search, confirm
+from derand.certificates._attack_starts import are_same, lay_ground, list_starts
 from derand.certificates._duels import find_duel
 from derand.certificates._flips import Attacks
 from derand.certificates._labels import find_labels
 from derand.certificates._run import check_request, read_rows
-from derand.certificates._witness import change_categories, change_missing, find_witnesses
-from derand.model import AdditiveEnsemble, Model, as_model, coarsen
+from derand.certificates._witness import find_witnesses
+from derand.model import Model, as_model, coarsen
 from derand.noise import Noise, as_noise_or_none
 from derand.threads import count_threads, run_blocks
 from derand.threat import Threat
@@ -30,7 +31,6 @@ _BLOCK_NUMBERS = 2**22
 _BLOCK_ROWS = 128
 _LEVELS = 2**11
 """Of the grid on which votes are searched: labels by finer laws take milliseconds each."""
-_STARTS = 3
 _PLACES = 150
 _NEAREST_ROWS = 2
 _NEAREST_ROWS_OF_VOTES = 8
@@ -111,11 +111,11 @@ def attack(
     asked.check_columns(model.n_features, model.categorical_features, model.numerical_features)
     asked.check_missing(model.missing_features)
     asked.check_rows(rows)
-    seed = _read_seed(random_state)
+    seed = read_seed(random_state)
     return _attack_rows(model, rows, noise, rule, asked, seed, _read_others(model, others, noise), n_jobs)
 
 
-def _read_seed(random_state: int) -> int:
+def read_seed(random_state: int) -> int:
     if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
         raise ValueError(f"`random_state` must be a whole number, 0 or larger, got {random_state!r}.")
     return int(random_state)
@@ -205,11 +205,7 @@ def _attack_duels(
 def _count_changed(model: Model, changed: FloatArray, rows: FloatArray) -> IntArray:
     """How many categories of each row are others."""
     codes = list(model.categorical_features)
-    return np.asarray((~_are_same(changed[:, codes], rows[:, codes])).sum(axis=1))
-
-
-def _are_same(first: FloatArray, second: FloatArray) -> BoolArray:
-    return np.asarray((first == second) | (np.isnan(first) & np.isnan(second)))
+    return np.asarray((~are_same(changed[:, codes], rows[:, codes])).sum(axis=1))
 
 
 def _attack_block(
@@ -221,11 +217,13 @@ def _attack_block(
         found, witnesses = find_witnesses(request.model, rows, request.noise, request.rule, request.threat, labels)
         changed[found], distance[found] = witnesses[found], 0.0
     others = _choose_others(request, rows, labels)
-    for starts in _list_starts(request, rows, labels):
+    for starts in list_starts(request.model, request.noise, request.threat, rows, labels):
         at = np.flatnonzero(distance > 0)
         if not at.size:
             break
-        ground = _lay_ground(request, rows[at], starts[at], labels[at])
+        ground = lay_ground(
+            request.model, request.noise, request.rule, request.threat, rows[at], starts[at], labels[at]
+        )
         points, distances = _search(request, ground, others[at], numbers[at])
         nearer = distances < distance[at]
         changed[at[nearer]], distance[at[nearer]] = points[nearer], distances[nearer]
@@ -254,53 +252,6 @@ def _search(request: _Request, ground: Ground, others: FloatArray, numbers: IntA
     return found.points, found.distances
 
 
-def _list_starts(request: _Request, rows: FloatArray, labels: IntArray) -> list[FloatArray]:
-    """The rows after changes that have no size, each way that is worth trying, from the worst one to none."""
-    starts = []
-    for member, weight in _list_weighted(request.model):
-        signs = np.where(labels == 1, 1.0, -1.0) * (1.0 if weight >= 0 else -1.0)
-        moved = rows.copy()
-        tables = [term for term in member.terms if not term.axes and term.features[0] not in request.threat.frozen]
-        change_categories(moved, rows, tables, request.threat, signs)
-        may_miss = set(request.model.missing_features) - set(request.threat.frozen)
-        changing = [term for term in member.terms if len(term.axes) == 1 and term.axes[0].feature in may_miss]
-        missed = moved.copy()
-        change_missing(missed, request.noise, changing, request.threat, signs)
-        starts += [missed, moved]
-    starts.append(rows)
-    every = [one for k, one in enumerate(starts) if not any(_are_same(one, other).all() for other in starts[:k])]
-    return every[:_STARTS]
-
-
-def _list_weighted(model: Model) -> list[tuple[AdditiveEnsemble, float]]:
-    weights = np.ones(len(model.members)) if model.weights is None else model.weights
-    return list(zip(model.members, weights.tolist(), strict=True))
-
-
-def _lay_ground(request: _Request, rows: FloatArray, starts: FloatArray, labels: IntArray) -> Ground:
-    """The ground of rows that were changed already: columns that went missing or appeared stay as they are."""
-    columns = list(request.model.numerical_features)
-    low, high = request.threat.find_box(rows, columns)
-    moving = np.zeros(rows.shape, dtype=bool)
-    free = np.array(columns, dtype=np.int64)[request.threat.find_free(columns)]
-    moving[:, free] = (rows[:, free] == starts[:, free]) & (low[:, free] < high[:, free])
-    low, high = np.where(moving, low, starts), np.where(moving, high, starts)
-    return Ground(
-        request.model,
-        request.noise,
-        request.rule,
-        request.threat.ball_norm,
-        starts,
-        labels,
-        request.threat.units_of(rows.shape[1]),
-        low,
-        high,
-        request.threat.steps_of(rows.shape[1]),
-        moving,
-        np.flatnonzero(moving.any(axis=0)),
-    )
-
-
 def _choose_others(request: _Request, rows: FloatArray, labels: IntArray) -> FloatArray:
     """The nearest rows of another label, (n_rows, n_others, n_features); none where a norm has no straight ways."""
     count = _NEAREST_ROWS if request.model.weights is None else _NEAREST_ROWS_OF_VOTES
@@ -324,7 +275,7 @@ def _put_back(request: _Request, rows: FloatArray, labels: IntArray, changed: Fl
     model = request.model
     for column in (*model.categorical_features, *model.missing_features):
         is_gap = np.isnan(rows[:, column]) != np.isnan(changed[:, column])
-        is_code = column in model.categorical_features and ~_are_same(rows[:, column], changed[:, column])
+        is_code = column in model.categorical_features and ~are_same(rows[:, column], changed[:, column])
         at = np.flatnonzero(np.isfinite(distance) & (is_gap | is_code))
         if at.size:
             points = changed[at]

@@ -58,7 +58,9 @@ def measure_lead(problem: Problem, points: FloatArray, noise: Noise | None, sign
     return np.asarray(signs * (score - problem.threshold) / (terms.step * max(terms.largest, 1)))
 
 
-def weigh_cells(problem: Problem, points: FloatArray, noise: Noise, signs: FloatArray) -> tuple[FloatArray, FloatArray]:
+def weigh_cells(
+    problem: Problem, points: FloatArray, noise: Noise, signs: FloatArray, levels: IntArray | None = None
+) -> tuple[FloatArray, FloatArray]:
     """What cells are worth by the mass at some points, (n_points, n_cells): the higher, the safer; and the lead.
 
     The lead, (n_points,), is the mass on the safe side less a half.
@@ -70,9 +72,11 @@ def weigh_cells(problem: Problem, points: FloatArray, noise: Noise, signs: Float
     noise : Noise
     signs : array of shape (n_points,)
         1 where the sum must stay above the threshold, -1 where it must not get there.
+    levels : array of shape (n_points,) or None
+        A threshold for each point, instead of the problem's.
     """
     terms = problem.terms
-    cut = (problem.threshold - terms.base - terms.fixed_scores(points)) / terms.step
+    cut = ((problem.threshold if levels is None else levels) - terms.base - terms.fixed_scores(points)) / terms.step
     shares = terms.table(fill_gaps(terms, points, noise).rows, noise)
     scores = terms.scores.astype(np.float64)
     first, counts = terms.starts[:-1], np.diff(terms.starts)

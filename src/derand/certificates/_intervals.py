@@ -145,7 +145,7 @@ def certify_interval_checked(
 ) -> Intervals:
     """`certify_interval` for rows that were checked already."""
     ensemble, (_, (resolved,)) = require_number(model), check_request(rule, proof, noise, [threat])
-    size = _check_radius(radius, resolved)
+    size = check_radius(radius, resolved)
     number = _Number(ensemble, rows, noise, resolved, rule, proof, n_jobs)
     score, low, high = number.run(lambda of, block: of.bound(block, size))
     value, low, high = (number.as_answers(one) for one in (score, low, high))
@@ -253,7 +253,7 @@ class _Number:
         return np.asarray((scores + self._model.offset) / self._model.levels)
 
 
-def _check_radius(radius: float | None, threat: Threat) -> float:
+def check_radius(radius: float | None, threat: Threat) -> float:
     """The radius that changes are smaller than; infinite without a ball."""
     if threat.norm is None:
         if radius is not None:

@@ -46,7 +46,7 @@ class NumberByVote(NumberRule):
         self._problem, self._terms, self._noise, self._threat = problem, problem.law, noise, threat
         self._law = Law(engine.kernels, problem.law, noise)
         self._is_best = engine.proof == "best"
-        self._moving = np.unique(self._terms.edge_features)
+        self._moving = self._terms.moving
         self._columns = Columns(problem, [threat])
         self._second = SecondProof(problem, noise, threat) if self._is_best and self._terms.n_terms else None
 

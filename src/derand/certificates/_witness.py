@@ -51,7 +51,7 @@ def find_witnesses(
     may_miss = set(model.missing_features) - set(threat.frozen)
     flips, witnesses = np.zeros(rows.shape[0], dtype=bool), np.array(rows, dtype=np.float64)
     for member in model.members:
-        moved = _move_to_worst(member, rows, noise, threat, signs, low, high)
+        moved = move_to_worst(member, rows, noise, threat, signs, low, high)
         changing = [term for term in member.terms if len(term.axes) == 1 and term.axes[0].feature in may_miss]
         change_missing(moved, noise, changing, threat, signs)
         found = ~flips & (find_labels(model, moved, noise, rule=rule) != labels)
@@ -77,7 +77,7 @@ def _find_in_duels(
     return flips, witnesses
 
 
-def _move_to_worst(
+def move_to_worst(
     member: AdditiveEnsemble,
     rows: FloatArray,
     noise: Noise | None,
@@ -86,6 +86,7 @@ def _move_to_worst(
     low: FloatArray,
     high: FloatArray,
 ) -> FloatArray:
+    """Rows with every number at the worst place between its ends, and with their worst categories; signs as below."""
     moved = np.array(rows, dtype=np.float64)
     steps = threat.steps_of(rows.shape[1])
     for term in member.terms:

@@ -1,4 +1,4 @@
-"""Attacking a classifier: rows of its table in, changed rows of the same table out, which its `predict` takes.
+"""Attacking an estimator: rows of its table in, changed rows of the same table out, which its `predict` takes.
 
 Owns the way from tables to `derand.attack` and back. Must not know how flips are searched for.
 """
@@ -19,16 +19,21 @@ from derand.noise import Noise
 from derand.threat import Threat
 
 
-class Attacked(Protocol):
-    """What is asked of a fitted classifier."""
+class Readable(Protocol):
+    """What is asked of a fitted estimator."""
 
-    ensemble_: Model
     encoding_: TableEncoding
-    classes_: NDArray[Any]
-    n_jobs: int | None
 
     def decode_rows(self, rows: FloatArray) -> Any:
         """Rows in the words of the table."""
+
+
+class Attacked(Readable, Protocol):
+    """What is asked of a fitted classifier."""
+
+    ensemble_: Model
+    classes_: NDArray[Any]
+    n_jobs: int | None
 
 
 def attack_encoded(
@@ -49,10 +54,15 @@ def attack_encoded(
 
 def name_rows(classifier: Attacked, attacks: Attacks) -> Attacks:
     """The same with rows in the words of the table: numbers alone, objects, or a pandas frame where it has names."""
-    encoding, rows = classifier.encoding_, attacks.rows
+    return replace(attacks, rows=name_changed(classifier, attacks.rows))
+
+
+def name_changed(estimator: Readable, rows: FloatArray) -> Any:
+    """Changed rows in the words of the table."""
+    encoding = estimator.encoding_
     if encoding.names is None and not encoding.categories:
-        return attacks
-    table = classifier.decode_rows(rows)
+        return rows
+    table = estimator.decode_rows(rows)
     for column, values in encoding.categories.items():
         new = np.flatnonzero(rows[:, column] < 0)  # never seen in training: a missing one may be told apart
         for row in new.tolist():
@@ -60,4 +70,4 @@ def name_rows(classifier: Attacked, attacks: Attacks) -> Attacks:
                 table[row, column] = make_unseen(values)
             else:
                 table.iat[row, column] = make_unseen(values)
-    return replace(attacks, rows=table)
+    return table

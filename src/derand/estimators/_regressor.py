@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,14 +18,18 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from derand._arrays import FloatArray
+from derand.auditing import Audit, audit
 from derand.certificates import (
+    IntervalAttacks,
     Intervals,
     ToleranceRadii,
+    attack_interval,
     certify_interval_checked,
     certify_radius_checked,
     check_request,
     find_answers,
 )
+from derand.estimators._attacking import name_changed
 from derand.estimators._base import CertifiedEstimator
 from derand.estimators._reading import read_weights
 from derand.frames import TableEncoding, take_rows
@@ -200,6 +205,65 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
             proof=proof,
             n_jobs=self.n_jobs if n_jobs is None else n_jobs,
         )
+
+    def attack_interval(
+        self,
+        X: Any,
+        radius: float | None,
+        *,
+        threat: Threat | None = None,
+        rule: str | None = None,
+        noise: Noise | str | None = None,
+        random_state: int = 0,
+    ) -> IntervalAttacks:
+        """The lowest and the highest answer that a change of each row within the radius was found to have.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+        radius, threat, rule, noise
+            As for `certify_interval`.
+        random_state : int
+            As for `derand.attack_interval`.
+
+        Returns
+        -------
+        IntervalAttacks
+            With changed rows that `predict` takes: arrays, or pandas frames where the table that the regressor was
+            trained on has names. A category that training did not see stands for all such.
+        """
+        rows, chosen, asked = self._ask(X, None, None, threat, rule, "best", noise)
+        found = attack_interval(
+            self.ensemble_,
+            rows,
+            chosen,
+            radius,
+            rule=rule or self.rule,
+            threat=asked,
+            random_state=random_state,
+            n_jobs=self.n_jobs,
+        )
+        low, high = (name_changed(self, np.asarray(one)) for one in (found.low_rows, found.high_rows))
+        return replace(found, low_rows=low, high_rows=high)
+
+    def audit(
+        self, X: Any, certificates: Intervals | ToleranceRadii, *, rows: int | None = 200, random_state: int = 0
+    ) -> Audit:
+        """Prove once more what `certify_interval` or `certify_radius` claimed, by other code, in ball arithmetic.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+            The rows that were certified.
+        certificates : Intervals or ToleranceRadii
+        rows, random_state
+            As for `derand.audit`.
+
+        Returns
+        -------
+        Audit
+        """
+        return audit(self.ensemble_, self.encode_rows(X), certificates, rows=rows, random_state=random_state)
 
     def _ask(
         self,

@@ -1,0 +1,167 @@
+"""What certificates claim about one row, and which of it is not proven: labels, intervals and tolerance radii.
+
+Owns which claims there are, in which order they are looked at, and the search for a radius that is proven instead. Must
+not know how a claim is proven, nor tables or files.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._arrays import FloatArray
+from derand.auditing._allowed import is_allowed
+from derand.auditing._answers import Sums
+from derand.auditing._numbers import NumberAnswer, Numbers
+from derand.certificates import Certificates, Intervals, ToleranceRadii
+from derand.model import Model
+
+_HALVINGS = 12
+Claimed = Certificates | Intervals | ToleranceRadii
+
+
+class RowClaims(ABC):
+    """What is claimed about one row, to be proven.
+
+    Parameters
+    ----------
+    radius : float
+        That is claimed; infinite where limits alone say what may change.
+    norm : float or None
+    """
+
+    def __init__(self, radius: float, norm: float | None) -> None:
+        self.radius, self._norm = radius, norm
+
+    @abstractmethod
+    def find_failed(self) -> str:
+        """The first claim that is not proven; empty where all are."""
+
+    @abstractmethod
+    def holds(self, radius: float) -> bool:
+        """Whether what is claimed of changes is proven within a radius."""
+
+    def find_radius(self) -> float:
+        """The largest radius that is proven, to four digits or so; 0 where none is."""
+        low, high = 0.0, self.radius
+        if not math.isfinite(high) or high <= 0:
+            return 0.0
+        if self._norm == 0:  # whole numbers of columns
+            return float(next((count for count in range(math.ceil(high) - 1, 0, -1) if self.holds(count)), 0))
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self.holds(middle) else (low, middle)
+        return low
+
+
+def read_claims(model: Model, claimed: Claimed) -> Callable[[FloatArray, int], RowClaims]:
+    """What is claimed about a row, given the row and its place in the table."""
+    if isinstance(claimed, Certificates):
+        sums = Sums(model, claimed.noise, claimed.rule, claimed.threat)
+        return lambda row, at: LabelClaims(model, sums, row, claimed, at)
+    numbers = Numbers(model, claimed.noise, claimed.rule, claimed.threat)
+    if isinstance(claimed, Intervals):
+        return lambda row, at: IntervalClaims(numbers.read(row), claimed, at)
+    return lambda row, at: ToleranceClaims(numbers.read(row), claimed, at)
+
+
+class IntervalClaims(RowClaims):
+    """An answer, and the ends that it does not leave."""
+
+    def __init__(self, answer: NumberAnswer, intervals: Intervals, at: int) -> None:
+        super().__init__(math.inf if intervals.radius is None else intervals.radius, intervals.threat.ball_norm)
+        self._answer, self._value = answer, float(intervals.value[at])
+        self._ends = float(intervals.high[at]), float(intervals.low[at])
+
+    def find_failed(self) -> str:
+        """The first of "value", "low" and "high" that is not proven; a value outside its interval is none."""
+        high, low = self._ends
+        if not low <= self._value <= high or not self._answer.is_value(self._value):
+            return "value"
+        return next((name for name, label in (("low", 1), ("high", 0)) if not self._holds_end(label, self.radius)), "")
+
+    def holds(self, radius: float) -> bool:
+        """Whether both ends are proven to hold within a radius."""
+        return self._holds_end(1, radius) and self._holds_end(0, radius)
+
+    def _holds_end(self, label: int, radius: float) -> bool:
+        return self._answer.stays_beyond(label, self._ends[label], radius)
+
+
+class ToleranceClaims(RowClaims):
+    """An answer, and the radius within which it moves by the tolerance at most."""
+
+    def __init__(self, answer: NumberAnswer, radii: ToleranceRadii, at: int) -> None:
+        super().__init__(float(radii.radius[at]), radii.threat.ball_norm)
+        self._answer, self._value, self._tolerance = answer, float(radii.value[at]), radii.tolerance
+
+    def find_failed(self) -> str:
+        """The first of "value" and "radius" that is not proven."""
+        if not self._answer.is_value(self._value):
+            return "value"
+        return "" if self.radius == 0 or (self.radius > 0 and self.holds(self.radius)) else "radius"
+
+    def holds(self, radius: float) -> bool:
+        """Whether the answer is proven to stay within the tolerance."""
+        return self._answer.stays_within(self._value, self._tolerance, radius)
+
+
+class LabelClaims(RowClaims):
+    """A label, its failing mass, its radius and a witness."""
+
+    def __init__(self, model: Model, sums: Sums, row: FloatArray, certificates: Certificates, at: int) -> None:
+        super().__init__(float(certificates.radius[at]), certificates.norm)
+        self._model, self._sums, self._certificates, self._at = model, sums, certificates, at
+        self._row = row
+        self._label = self._find_code(certificates.label)
+        self._runner_up = None if certificates.runner_up is None else self._find_code(certificates.runner_up)
+        self._answer = sums.read(row)
+
+    def _find_code(self, labels: NDArray[Any]) -> int:
+        """The number of the class that the row has among some labels; -1 where the model has none of that name."""
+        codes = np.flatnonzero(self._certificates.classes == labels[self._at])
+        return int(codes[0]) if codes.size and codes[0] < self._model.n_classes else -1
+
+    def find_failed(self) -> str:
+        """The first claim that is not proven; empty where all are."""
+        if self._label < 0:
+            return "label"
+        holds = self.radius > 0 and self.holds(self.radius)  # which proves the label, too
+        if not holds and not self._answer.is_label(self._label):
+            return "label"
+        if not self._holds_failure():
+            return "failure"
+        if not holds and self.radius != 0:
+            return "radius"
+        return "" if self._holds_witness() else "witness"
+
+    def holds(self, radius: float) -> bool:
+        """Whether the label is proven to hold within a radius, by the proof that the certificate names."""
+        proof = str(self._certificates.proof[self._at])
+        return self._answer.holds(self._label, radius, proof, self._runner_up)
+
+    def _holds_failure(self) -> bool:
+        """Whether the failing mass is no larger than claimed; votes of ensembles and the rule "mean" claim none."""
+        failure = float(self._certificates.failure[self._at])
+        if math.isnan(failure) or failure >= 1:
+            return True
+        if self._certificates.rule == "mean":
+            return False  # there is none to be proven
+        return self._answer.proves_failure(self._label, failure)
+
+    def _holds_witness(self) -> bool:
+        """Whether a change that is said to flip the label does so, within the limits."""
+        one = self._certificates
+        if one.flips is None or not one.flips[self._at]:
+            return True
+        if one.witness is None:
+            return False
+        changed = np.asarray(one.witness[self._at], dtype=np.float64)
+        if not is_allowed(one.threat, self._model, self._row, changed):
+            return False
+        return self._sums.read(changed).is_other(self._label)

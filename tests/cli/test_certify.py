@@ -255,4 +255,4 @@ def test_options_of_the_other_kind_of_model_are_one_line(
     run("certify", regressor, prices, "-o", out)
     audited = run("audit", regressor, prices, out)
     assert audited.exit_code == 2
-    assert "audits do not know intervals yet" in audited.stderr
+    assert "do not know intervals yet" in audited.stderr

@@ -177,3 +177,12 @@ def test_limits_alone(fitted: dict[str, Any]) -> None:
     assert {"holds", "flips"} <= set(found.verdict.tolist())
     flipping = np.flatnonzero(found.flips)
     assert (clf.predict(clf.decode_rows(found.witness[flipping])) != found.label[flipping]).all()
+
+
+def test_automatic_groups_say_which_columns_they_leave_out() -> None:
+    """A single gap takes a column out of the search."""
+    X = np.random.default_rng(0).uniform(-1, 1, size=(200, 3))
+    y = X[:, 0] * X[:, 1] > 0
+    X[3, 1] = np.nan
+    with pytest.warns(UserWarning, match="without missing values alone, and so not at 1: fill the gaps"):
+        AdditiveClassifier(groups="auto", **(QUICK | {"radius": 0.0})).fit(X, y)

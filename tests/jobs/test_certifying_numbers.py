@@ -109,5 +109,5 @@ def test_models_of_the_other_kind_are_refused(model: Path, regressor: Path, pric
     with pytest.raises(ValueError, match="holds a classifier, StumpClassifier: use `certify_file`"):
         certify_numbers_file(model, prices, out)
     certify_numbers_file(regressor, prices, out)
-    with pytest.raises(ValueError, match="audits do not know intervals yet"):
+    with pytest.raises(ValueError, match="audits of files do not know intervals yet"):
         audit_file(regressor, prices, out)

@@ -106,3 +106,15 @@ def test_a_number_is_not_tuned(prices: Path) -> None:
     """Tuning knows classes alone, and says so."""
     with pytest.raises(ValueError, match=r"in the column 'price' \(fractions\), and tuning knows classes alone"):
         tune_file(prices, "price")
+
+
+def test_one_bad_cell_of_a_number_is_named(tmp_path: Path) -> None:
+    """Not the first cell, which is a number, though the column is read as text."""
+    data, model = tmp_path / "data.csv", tmp_path / "model.json"
+    price = [f"{value}.5" for value in range(400)]
+    price[5] = "n/k"
+    pd.DataFrame({"x": np.arange(400.0), "price": price}).to_csv(data, index=False)
+    with pytest.raises(ValueError, match=r"the text 'n/k' in row 6 of the column 'price' \(1 of 400 cells"):
+        train_file(data, "price", model, task="number")
+    with pytest.raises(ValueError, match=r"400 different labels.*Most cells are numbers, but not 'n/k' in row 6"):
+        train_file(data, "price", model)

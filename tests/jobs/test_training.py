@@ -93,7 +93,7 @@ TRAINING_ERRORS: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], dict[st
     "stray text": (with_cell("x", [5, 9], "n/v"), {}, r"text in the number column 'x': 'n/v' in 2 of 300 cells"),
     "infinity": (with_cell("x", [0], "inf"), {}, r"has infinite cells in 'x' \(1 of 300 cells\)"),
     "a missing label": (with_cell("label", [3], None), {}, r"cells in 'label' \(1 of 300 cells\)"),
-    "one label": (with_cell("label", slice(None), "no"), {}, r"1 different labels in the column 'label'"),
+    "one label": (with_cell("label", slice(None), "no"), {}, r"1 different label in the column 'label'"),
     "dates as labels": (edit_nothing, {"target": "day"}, "'day' that are neither numbers nor text"),
     "nothing to learn from": (
         lambda frame: frame[["same", "name", "label"]],

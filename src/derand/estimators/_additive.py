@@ -19,6 +19,7 @@ from derand.estimators._reading import ClassWeight
 from derand.learn import AdditiveOptions, AdditiveTraining, TrainingTable, train_additive
 from derand.model import AdditiveEnsemble
 from derand.noise import Gaussian, Noise, as_noise_or_none
+from derand.text import quote_short
 from derand.threads import count_threads
 from derand.threat import Column, Threat, as_budget, find_column
 
@@ -244,8 +245,17 @@ class AdditiveClassifier(CertifiedClassifier):
         return training
 
     def _warn_of_one_label(self, table: TrainingTable, totals: FloatArray, training: Training) -> tuple[str, ...]:
-        """Nothing where training has named the collapse already."""
-        return () if training.warnings else super()._warn_of_one_label(table, totals, training)
+        """Nothing where training has named the collapse already; and which columns were not looked at for groups."""
+        told = () if training.warnings else super()._warn_of_one_label(table, totals, training)
+        gaps = [quote_short(table.name(column)) for column in table.find_gaps()] if self.groups == "auto" else []
+        if not gaps:
+            return told
+        more = ", ..." if len(gaps) > 5 else ""
+        return (
+            *told,
+            f"groups='auto' looks at columns without missing values alone, and so not at {', '.join(gaps[:5])}{more}: "
+            "fill the gaps for these to be grouped.",
+        )
 
     def decision_function(self, X: Any) -> FloatArray:
         """Logarithm of the odds of `classes_[1]` by which the label is decided; by the rule "vote" the signed radius.

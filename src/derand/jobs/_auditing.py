@@ -120,7 +120,9 @@ def audit_file(
         require_writable(output, model, data, certified)
     if not Path(certified).exists():
         raise FileNotFoundError(f"{os.fspath(certified)} does not exist: name a table that `derand certify` wrote.")
-    classifier = load_classifier(model, "audits do not know intervals yet")
+    classifier = load_classifier(
+        model, "audits of files do not know intervals yet (in Python, `audit` of the loaded model does)"
+    )
     record = load_record(find_record(certified))
     changed = _find_changed(record, model, data, certified)
     source = match_file(data, classifier.encoding_, target=None, classes=classifier.classes_)

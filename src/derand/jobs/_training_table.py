@@ -26,7 +26,7 @@ from derand.frames import (
     kind_of_arrow_type,
 )
 from derand.jobs._tasks import NUMBER, Task, guess_task
-from derand.text import quote_short
+from derand.text import format_exactly, quote_short
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,19 +81,45 @@ def _read_target(file: TableFile, table: pa.Table, target: str, task: str | None
 
 def _read_numbers(file: TableFile, values: list[Any], target: str) -> FloatArray:
     """The numbers to be predicted."""
-    for row, value in enumerate(values, start=1):
-        if isinstance(value, str):
-            raise ValueError(
-                f"{file.path} has the text {quote_short(value)} in row {row} of the column {target!r}: a number to be "
-                "predicted needs numbers. Correct the cell, or let the task be classes."
-            )
+    texts = _find_texts(values)
+    if texts:
+        row, value = texts[0]
+        raise ValueError(
+            f"{file.path} has the text {quote_short(value)} in row {row} of the column {target!r} "
+            f"({len(texts):,} of {len(values):,} cells are no numbers): a number to be predicted needs numbers. "
+            "Correct such cells, or let the task be classes."
+        )
     numbers = np.array(values, dtype=np.float64)
     if (numbers == numbers[0]).all():
         raise ValueError(
-            f"{file.path} has the same number, {numbers[0]:g}, in every row of the column {target!r}: there is nothing "
-            "to predict. Choose another target."
+            f"{file.path} has the same number, {format_exactly(float(numbers[0]))}, in every row of the column "
+            f"{target!r}: there is nothing to predict. Choose another target."
         )
     return numbers
+
+
+def _find_texts(values: list[Any]) -> list[tuple[int, str]]:
+    """The cells that are no numbers, with their rows: all numbers of a column are text where one cell is."""
+    found = []
+    for row, value in enumerate(values, start=1):
+        try:
+            float(value)
+        except ValueError:
+            found.append((row, value))
+    return found
+
+
+def _explain_many(values: list[Any]) -> str:
+    """What may be wrong where a target has too many different labels: mostly numbers, and what is none."""
+    texts = _find_texts(values)
+    if 2 * len(texts) > len(values):
+        return ""
+    if not texts:
+        return " Numbers to be predicted are another task (--task number)."
+    row, value = texts[0]
+    return (
+        f" Most cells are numbers, but not {quote_short(value)} in row {row}: correct it for a number to be predicted."
+    )
 
 
 def _read_labels(file: TableFile, values: list[Any], target: str, *, is_number: bool) -> Labels:
@@ -105,8 +131,9 @@ def _read_labels(file: TableFile, values: list[Any], target: str, *, is_number: 
     if not 2 <= len(found) <= MOST_CLASSES:
         shown = ", ".join(map(quote_short, found[:5].tolist())) + (", ..." if len(found) > 5 else "")
         raise ValueError(
-            f"{file.path} has {len(found)} different labels in the column {target!r} ({shown}): there must be two at "
-            f"least and {MOST_CLASSES} at most."
+            f"{file.path} has {len(found)} different label{'' if len(found) == 1 else 's'} in the column {target!r} "
+            f"({shown}): there must be two at least and {MOST_CLASSES} at most."
+            f"{_explain_many(values) if len(found) > MOST_CLASSES else ''}"
         )
     return labels if np.issubdtype(labels.dtype, np.integer) else labels.astype(str)
 

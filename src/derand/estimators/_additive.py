@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, softmax
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from derand._arrays import FloatArray
 from derand.certificates import DEDUCTION, measure_margins
@@ -271,6 +272,7 @@ class AdditiveClassifier(CertifiedClassifier):
         -------
         array of shape (n_rows,), of several classes (n_rows, n_classes)
         """
+        check_is_fitted(self)
         if self.rule != "mean" or self.classes_.size > 2:
             return super().decision_function(X)
         rows = self.encode_rows(X)

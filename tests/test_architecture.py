@@ -24,7 +24,7 @@ ORDER = [
     {"model"},
     {"certificates"},
     {"auditing", "metrics", "frames", "datasets"},
-    {"monte_carlo", "learn"},
+    {"monte_carlo", "learn", "importers"},
     {"estimators"},
     {"storage"},
     {"plot"},
@@ -34,7 +34,7 @@ ORDER = [
     {"cli"},
     {"__main__"},
 ]
-SCIKIT_LEARN_ROOMS = {"estimators", "datasets", "tuning"}
+SCIKIT_LEARN_ROOMS = {"estimators", "datasets", "tuning", "importers"}
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 

@@ -45,6 +45,7 @@ _HOMES = {
     "RobAdaBoostClassifier": "estimators",
     "AdditiveRegressor": "estimators",
     "StumpRegressor": "estimators",
+    "from_model": "estimators",
     "make_certified_scorer": "estimators",
     "tune": "tuning",
     "Tuning": "tuning",
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from derand.estimators import RobTreeBoostClassifier as RobTreeBoostClassifier
     from derand.estimators import StumpClassifier as StumpClassifier
     from derand.estimators import StumpRegressor as StumpRegressor
+    from derand.estimators import from_model as from_model
     from derand.estimators import make_certified_scorer as make_certified_scorer
     from derand.metrics import average_certified_radius as average_certified_radius
     from derand.metrics import certified_accuracy as certified_accuracy

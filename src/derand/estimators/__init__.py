@@ -11,6 +11,7 @@ from derand.estimators._additive import AdditiveClassifier
 from derand.estimators._additive_regressor import AdditiveRegressor
 from derand.estimators._base import DEFAULT_NOISE, CertifiedEstimator
 from derand.estimators._classifier import CertifiedClassifier
+from derand.estimators._imported import ImportedClassifier, ImportedRegressor, from_model
 from derand.estimators._reading import MOST_CLASSES
 from derand.estimators._regressor import CertifiedRegressor
 from derand.estimators._scoring import make_certified_scorer
@@ -28,10 +29,13 @@ __all__ = [
     "CertifiedClassifier",
     "CertifiedEstimator",
     "CertifiedRegressor",
+    "ImportedClassifier",
+    "ImportedRegressor",
     "RobAdaBoostClassifier",
     "RobTreeBoostClassifier",
     "StumpClassifier",
     "StumpRegressor",
+    "from_model",
     "make_certified_scorer",
 ]
 

@@ -17,6 +17,7 @@ from derand.model._quantize import (
     CategoryShape,
     GridShape,
     Shape,
+    bound_rounding,
     round_class_shapes,
     round_class_stumps,
     round_number_shapes,
@@ -189,6 +190,7 @@ class AdditiveEnsemble(Model):
         n_features: int,
         levels: int,
         grids: Sequence[GridShape] = (),
+        arithmetic_error: float | None = None,
     ) -> AdditiveEnsemble:
         """The sum of functions of real values, class 1 iff sum and intercept are above 0; or the class of the largest.
 
@@ -204,11 +206,14 @@ class AdditiveEnsemble(Model):
             Values are rounded to the nearest multiple of 1 / levels (half to even).
         grids : sequence of GridShape
             Functions of several numerical features each, which are in no other one.
+        arithmetic_error : float or None
+            None for a model that is *defined* on its grid: `score_error` is 0. A number for one that stands for these
+            real values, summed with an error of at most that: `score_error` is what both differ by, rounding included.
 
         Returns
         -------
         AdditiveEnsemble
-            Defined on its grid: `score_error` is 0. Its score less its threshold, divided by `levels`, is the sum.
+            Its score less its threshold, divided by `levels`, is the sum.
 
         Examples
         --------
@@ -222,11 +227,12 @@ class AdditiveEnsemble(Model):
         >>> model.score([[0.0], [1.0]]).tolist(), model.decision
         ([[50, 0, 0], [0, 100, 25]], Argmax(offsets=(0, 0, 50)))
         """
+        error = cls._bound_error(len(shapes) + len(tables) + len(grids), levels, arithmetic_error)
         if np.ndim(intercept) == 1:
-            several, offsets = round_class_shapes(shapes, tables, intercept, levels)
-            return cls(several, Argmax(offsets), n_features, levels)
+            several, offsets = round_class_shapes(shapes, tables, intercept, levels, grids)
+            return cls(several, Argmax(offsets), n_features, levels, error)
         terms, level = round_shapes(shapes, tables, float(intercept), levels, grids)  # type: ignore[arg-type]
-        return cls(terms, level, n_features, levels)
+        return cls(terms, level, n_features, levels, error)
 
     @classmethod
     def from_number_shapes(
@@ -237,18 +243,20 @@ class AdditiveEnsemble(Model):
         intercept: float = 0.0,
         n_features: int,
         levels: int,
+        grids: Sequence[GridShape] = (),
+        arithmetic_error: float | None = None,
     ) -> AdditiveEnsemble:
         """The same with a number as the answer: the sum of functions and the intercept, rounded to the grid.
 
         Parameters
         ----------
-        shapes, tables, intercept, n_features, levels
+        shapes, tables, intercept, n_features, levels, grids, arithmetic_error
             As for `from_shapes`.
 
         Returns
         -------
         AdditiveEnsemble
-            With the decision `Value`; `score_error` is 0.
+            With the decision `Value`.
 
         Examples
         --------
@@ -258,8 +266,17 @@ class AdditiveEnsemble(Model):
         >>> ((model.score([[0.0], [3.0]]) + model.offset) / model.levels).tolist()
         [9.5, 11.5]
         """
-        terms, offset = round_number_shapes(shapes, tables, intercept, levels)
-        return cls(terms, Value(offset), n_features, levels)
+        terms, offset = round_number_shapes(shapes, tables, intercept, levels, grids)
+        error = cls._bound_error(len(shapes) + len(tables) + len(grids), levels, arithmetic_error)
+        return cls(terms, Value(offset), n_features, levels, error)
+
+    @staticmethod
+    def _bound_error(n_functions: int, levels: int, arithmetic_error: float | None) -> float:
+        if arithmetic_error is None:
+            return 0.0
+        if not (np.isfinite(arithmetic_error) and arithmetic_error >= 0):
+            raise ValueError(f"`arithmetic_error` must be finite and not negative, or None, got {arithmetic_error!r}.")
+        return bound_rounding(n_functions, levels, arithmetic_error)
 
     @property
     def members(self) -> tuple[AdditiveEnsemble, ...]:

@@ -7,13 +7,13 @@ grid: certificates speak of the rounded model, which predicts and is certified b
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import FloatArray, IntArray
+from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.model._grid import GridTerm
 from derand.model._terms import MAX_SCORE, CategoryTable, StepFunction, Term
 
@@ -38,11 +38,16 @@ class Shape(NamedTuple):
 
 
 class GridShape(NamedTuple):
-    """A function of real values of several numerical columns: `values` has one axis per column, as in GridTerm."""
+    """A function of real values of several numerical columns: `values` has one axis per column, as in GridTerm.
+
+    Of several classes it has one more axis, the last. `missing` says for each column whether its axis has one more
+    cell, for missing values, as in GridTerm.
+    """
 
     features: tuple[int, ...]
     edges: tuple[FloatArray, ...]
     values: FloatArray
+    missing: tuple[bool, ...] = ()
 
 
 class CategoryShape(NamedTuple):
@@ -108,10 +113,7 @@ def _round_terms(
             continue
         edges = np.asarray(shape.edges, dtype=np.float64)[changes]
         terms.append(StepFunction(shape.feature, edges, np.concatenate([scores[:1], scores[changes + 1]]), missing))
-    for grid in grids:
-        if not np.isfinite(grid.values).all():
-            raise ValueError(f"`values` of the shape of features {grid.features} must be finite, got nan or infinity.")
-        term = GridTerm(grid.features, grid.edges, _round_values(grid.values, levels)).drop_idle_edges()
+    for term in _round_grids(grids, levels):
         if term.scores.size > 1:
             terms.append(term)
         else:
@@ -123,6 +125,13 @@ def _round_terms(
     return tuple(terms), constant
 
 
+def _round_grids(grids: Sequence[GridShape], levels: int) -> Iterator[GridTerm]:
+    for grid in grids:
+        if not np.isfinite(grid.values).all():
+            raise ValueError(f"`values` of the shape of features {grid.features} must be finite, got nan or infinity.")
+        yield GridTerm(grid.features, grid.edges, _round_values(grid.values, levels), grid.missing).drop_idle_edges()
+
+
 def _check_finite(shapes: Sequence[Shape], tables: Sequence[CategoryShape], intercept: float | ArrayLike) -> None:
     for feature, values, missing in [(one.feature, one.values, one.missing) for one in (*shapes, *tables)]:  # type: ignore[attr-defined]
         known = np.isfinite(np.asarray(values, dtype=np.float64)).all()
@@ -132,8 +141,21 @@ def _check_finite(shapes: Sequence[Shape], tables: Sequence[CategoryShape], inte
         raise ValueError(f"`intercept` must be finite, got {intercept!r}.")
 
 
+def bound_rounding(n_functions: int, levels: int, arithmetic_error: float) -> float:
+    """How far, in grid units, a rounded sum may lie from the one that is meant: that one's error, and its own rounding.
+
+    Each function is rounded by at most 1/2, the intercept by less than 1; the last factor covers the rounding of this
+    line itself.
+    """
+    return (arithmetic_error * levels + 0.5 * n_functions + 1.0) * (1 + 4 * EPSILON)
+
+
 def round_class_shapes(
-    shapes: Sequence[Shape], tables: Sequence[CategoryShape], intercept: ArrayLike, levels: int
+    shapes: Sequence[Shape],
+    tables: Sequence[CategoryShape],
+    intercept: ArrayLike,
+    levels: int,
+    grids: Sequence[GridShape] = (),
 ) -> tuple[tuple[Term, ...], tuple[int, ...]]:
     """Terms of a sum of functions on the grid, one output per class, and what is added to the score of each class.
 
@@ -153,6 +175,11 @@ def round_class_shapes(
             continue
         edges = np.asarray(shape.edges, dtype=np.float64)[changes]
         terms.append(StepFunction(shape.feature, edges, np.concatenate([scores[:1], scores[changes + 1]]), missing))
+    for term in _round_grids(grids, levels):
+        if term.scores.shape[0] > 1:
+            terms.append(term)
+        else:
+            offsets = offsets + term.scores[0]
     for table in tables:
         scores = _round_rows(table.values, levels, n_classes, table.feature)
         other = _round_rows([np.broadcast_to(table.other, n_classes)], levels, n_classes, table.feature)[0]

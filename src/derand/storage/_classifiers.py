@@ -41,9 +41,10 @@ _LATER = ("groups",)
 
 def list_estimators() -> dict[str, type[CertifiedClassifier]]:
     """The classifiers that can be saved, by the names of their classes."""
-    from derand.estimators import TRAINERS
+    from derand.estimators import TRAINERS, ImportedClassifier
 
-    return {kind.__name__: kind for kind in TRAINERS.values()}
+    kinds: list[type[CertifiedClassifier]] = [*TRAINERS.values(), ImportedClassifier]
+    return {kind.__name__: kind for kind in kinds}
 
 
 def describe_classifier(model: CertifiedClassifier) -> dict[str, Any]:

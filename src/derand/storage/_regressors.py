@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
 def list_regressors() -> dict[str, type[CertifiedRegressor]]:
     """The regressors that can be saved, by the names of their classes."""
-    from derand.estimators import REGRESSORS
+    from derand.estimators import REGRESSORS, ImportedRegressor
 
-    return {kind.__name__: kind for kind in REGRESSORS.values()}
+    kinds: list[type[CertifiedRegressor]] = [*REGRESSORS.values(), ImportedRegressor]
+    return {kind.__name__: kind for kind in kinds}
 
 
 def build_regressor(field: Field) -> CertifiedRegressor:

@@ -1,0 +1,251 @@
+"""Models of other libraries as fitted estimators of ours: `from_model`.
+
+Owns the comparison of both on the spot: a model that does not answer as the library's is never handed out. Must not
+know any library (`derand.importers`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, softmax
+
+from derand._arrays import FloatArray
+from derand.certificates import expect_margins, measure_margins
+from derand.estimators._base import CertifiedEstimator, Training
+from derand.estimators._classifier import CertifiedClassifier
+from derand.estimators._regressor import CertifiedRegressor
+from derand.frames import TableEncoding
+from derand.importers import Reading, compare_scores, probe_rows, read_model
+from derand.learn import SCALINGS, RegressionTable, RegressionTraining, TrainingTable, measure_units
+from derand.model import AdditiveEnsemble
+from derand.noise import Noise, as_noise_or_none
+
+_PROBES = 2_000
+"""Rows on which every import is compared with the library."""
+
+
+class ImportedEstimator(CertifiedEstimator):
+    """What classifiers and regressors that `from_model` made share: they are not trained here."""
+
+    ensemble_: Any
+    scaling = None
+    categorical_features = None
+
+    def __init__(self, *, noise: Noise | str | None = "none", rule: str = "mean", n_jobs: int | None = None) -> None:
+        self.noise = noise
+        self.rule = rule
+        self.n_jobs = n_jobs
+
+    def _check_noise(self) -> None:
+        self._make_noise()
+        if self._make_noise() is None and self.rule == "vote":
+            raise ValueError(
+                "`noise` must not be 'none' under the rule 'vote', which counts noisy copies: give a noise such as "
+                "'gaussian:0.25', or use rule='mean'."
+            )
+
+    def _make_noise(self) -> Noise | None:
+        return None if self.noise is None else as_noise_or_none(self.noise)
+
+    def _refuse_training(self) -> NoReturn:
+        raise TypeError(
+            f"{type(self).__name__} is a model that was trained elsewhere and cannot be fitted: train it with its own "
+            "library and call `from_model` again, or let SmoothedClassifier or SmoothedRegressor train it."
+        )
+
+    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
+        self._refuse_training()
+
+
+class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
+    """A fitted classifier of another library, to be certified as it is, or smoothed; `from_model` makes it.
+
+    Parameters
+    ----------
+    noise : Noise, str or None
+        "none" (or None) for the model as deployed; a noise such as "gaussian:0.25" smooths it.
+    rule : {"mean", "vote"}
+        How `predict` answers; without noise "mean" is the model's own answer.
+    n_jobs : int or None
+
+    Attributes
+    ----------
+    ensemble_ : AdditiveEnsemble
+        Its raw score is the library's within `ensemble_.score_error / ensemble_.levels`, which certificates cover.
+    classes_ : array of shape (n_classes,)
+    noise_ : Noise or None
+    link_ : {"logit", "share", "none"}
+        What probabilities are made of raw scores.
+    source_ : str
+        What was read, such as "xgboost.XGBClassifier".
+    """
+
+    class_weight = None
+    takes_several_classes = True
+
+    def _train(self, table: TrainingTable, noise: Any) -> Training:
+        self._refuse_training()
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """The raw score, expected under noise; by the rule "vote" the signed radius.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        array of shape (n_rows,), of several classes (n_rows, n_classes)
+        """
+        if self.rule != "mean":
+            return super().decision_function(X)
+        rows = self.encode_rows(X)
+        measure = measure_margins if self.classes_.size == 2 else expect_margins
+        return measure(self.ensemble_, rows, self.noise_)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities as the library makes them of raw scores, those expected under noise.
+
+        By the rule "vote" they are shares of noisy copies. Where the library has no probabilities, they say where the
+        score stands between its extremes.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes)
+        """
+        if self.rule != "mean" or self.link_ == "none":
+            return super().predict_proba(X)
+        scores = self.decision_function(X)
+        if scores.ndim == 2:
+            return np.asarray(softmax(scores, axis=1)) if self.link_ == "logit" else scores
+        if self.link_ == "logit":
+            return np.stack([expit(-scores), expit(scores)], axis=1)
+        share = np.clip(0.5 + scores, 0.0, 1.0)
+        return np.stack([1 - share, share], axis=1)
+
+
+class ImportedRegressor(ImportedEstimator, CertifiedRegressor):
+    """A fitted regressor of another library, to be certified as it is, or smoothed; `from_model` makes it.
+
+    Parameters and attributes are those of ImportedClassifier, without classes.
+    """
+
+    def _train(self, table: RegressionTable, noise: Any) -> RegressionTraining:
+        self._refuse_training()
+
+
+def from_model(
+    model: Any,
+    X: Any = None,
+    *,
+    noise: Noise | str = "none",
+    rule: str = "mean",
+    scaling: str | None = None,
+    n_jobs: int | None = None,
+) -> ImportedClassifier | ImportedRegressor:
+    """A fitted model of another library as an estimator of ours, which certifies it.
+
+    Parameters
+    ----------
+    model : fitted model
+        Of interpret, XGBoost, LightGBM, CatBoost or scikit-learn; see docs/import.md for what can be read exactly. What
+        cannot is refused with the reason.
+    X : array or frame of shape (n_rows, n_features), or None
+        Rows such as those it was trained on. They give names to columns where the library keeps none, and units where
+        `scaling` is given, and raw scores are compared on them, too.
+    noise : Noise or str
+        "none" for the model as deployed; `certify` takes another one.
+    rule : {"mean", "vote"}
+    scaling : {"standard", "robust", "minmax"} or None
+        What counts as a change of 1 of each column, measured on X; None for 1 in its own units.
+    n_jobs : int or None
+
+    Returns
+    -------
+    ImportedClassifier or ImportedRegressor
+        Fitted: `certify`, `attack`, `explain`, `audit`, `save` and reports work.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.ensemble import GradientBoostingClassifier
+    >>> from derand import Threat, from_model
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = from_model(GradientBoostingClassifier(max_depth=1, random_state=0).fit(X, y))
+    >>> certificates = model.certify(X, threat=Threat(norm=None, limits={"mean radius": "5%"}))
+    >>> bool(certificates.label.shape == y.shape)
+    True
+    """
+    reading = read_model(model)
+    return from_reading(reading, X, noise=noise, rule=rule, scaling=scaling, n_jobs=n_jobs)
+
+
+def from_reading(
+    reading: Reading, X: Any, *, noise: Noise | str, rule: str, scaling: str | None, n_jobs: int | None
+) -> ImportedClassifier | ImportedRegressor:
+    """The estimator of what an importer read, compared with the library on the spot."""
+    ensemble = reading.build()
+    encoding = reading.encoding if X is None else _name_columns(reading.encoding, X)
+    kind: Any = ImportedRegressor if reading.classes is None else ImportedClassifier
+    parts = () if reading.classes is None else (reading.classes,)
+    training = {"link_": reading.link, "source_": reading.source}
+    parameters = {"noise": noise, "rule": rule, "n_jobs": n_jobs}
+    estimator: ImportedClassifier | ImportedRegressor = kind.from_parts(
+        ensemble, None, *parts, encoding, training, **parameters
+    )
+    rows = None if X is None else estimator.encode_rows(X)
+    units = _choose_units(estimator, rows, scaling)
+    own = estimator._make_noise()
+    estimator.noise_ = own if own is None or own.units is not None or units is None else own.with_units(units)
+    estimator.units_ = np.ones(encoding.n_features) if units is None else np.array(units)
+    _require_parity(reading, ensemble, rows)
+    return estimator
+
+
+def _require_parity(reading: Reading, ensemble: AdditiveEnsemble, rows: FloatArray | None) -> None:
+    """Refuse a reading whose raw scores are not the library's, on every edge and one step beside it."""
+    if reading.raw_scores is None:
+        return
+    allowed = ensemble.score_error / ensemble.levels
+    for probes in (probe_rows(reading, ensemble, _PROBES), rows):
+        if probes is None:
+            continue
+        found = compare_scores(reading, ensemble, probes[:_PROBES])
+        if not found <= allowed:
+            raise ValueError(
+                f"The raw scores of {reading.source} differ by {found:.3g} from what was read of it, more than "
+                f"arithmetic explains ({allowed:.3g}): this model has something that the importer does not know, and "
+                "cannot be certified. Please report it with the versions of both libraries."
+            )
+
+
+def _name_columns(encoding: TableEncoding, X: Any) -> TableEncoding:
+    """The same encoding with the names of a frame, where it has none."""
+    if encoding.names is not None:
+        return encoding
+    names = TableEncoding.learn(X, None).names if hasattr(X, "columns") or hasattr(X, "column_names") else None
+    if names is None or len(names) != encoding.n_features:
+        return encoding
+    return TableEncoding(encoding.n_features, names, encoding.categories)
+
+
+def _choose_units(estimator: CertifiedEstimator, rows: FloatArray | None, scaling: str | None) -> Any:
+    if scaling is None:
+        return None
+    if scaling not in SCALINGS:
+        raise ValueError(f"`scaling` must be None or one of {', '.join(map(repr, SCALINGS))}, got {scaling!r}.")
+    if rows is None:
+        raise ValueError(f"`scaling` is {scaling!r}, which is measured on rows: give `X`, such as the training rows.")
+    codes = {column: len(values) for column, values in estimator.encoding_.categories.items()}
+    table = TrainingTable(rows, np.zeros(len(rows), dtype=np.uint8), np.ones(2), None, codes, None)
+    units = tuple(measure_units(table, scaling).tolist())
+    assert all(map(math.isfinite, units))
+    return units

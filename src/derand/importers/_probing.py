@@ -1,0 +1,82 @@
+"""Rows that tell two readings of a model apart: on every edge, and one step of doubles and of singles beside it.
+
+Owns the comparison of raw scores that every import makes. Must not know any library.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from derand._arrays import FloatArray
+from derand.importers._reading import Reading
+from derand.model import AdditiveEnsemble
+
+
+def probe_rows(reading: Reading, model: AdditiveEnsemble, n_rows: int, seed: int = 0) -> FloatArray:
+    """Random rows of values on edges, one step beside them, and between; missing and unseen ones where these are taken.
+
+    Parameters
+    ----------
+    reading : Reading
+    model : AdditiveEnsemble
+        What was built from it.
+    n_rows : int
+    seed : int
+
+    Returns
+    -------
+    array of shape (n_rows, n_features)
+        Encoded rows. Where `n_rows` is large enough, every edge is met, with the steps beside it.
+    """
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n_rows, model.n_features))
+    refuses = set(model.refuses_missing)
+    for column, values in reading.encoding.categories.items():
+        rows[:, column] = rng.integers(-1, len(values), size=n_rows)
+        rows[rng.random(n_rows) < 0.05, column] = np.nan
+    for term in model.terms:
+        for axis in term.axes:
+            if axis.edges.size:
+                rows[:, axis.feature] = _probe_axis(axis.edges, n_rows, rng)
+            if axis.feature in term.missing_features and axis.feature not in refuses:
+                rows[rng.random(n_rows) < 0.05, axis.feature] = np.nan
+    return rows
+
+
+def _probe_axis(edges: FloatArray, n_rows: int, rng: np.random.Generator) -> FloatArray:
+    """Values on and around edges, in random order, and some between and beyond them."""
+    single = edges.astype(np.float32)
+    beside = [np.nextafter(single, np.float32(end)).astype(np.float64) for end in (-np.inf, np.inf)]
+    near = [edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf), single.astype(np.float64), *beside]
+    places = np.concatenate([one[np.isfinite(one)] for one in near])
+    width = max(float(edges[-1] - edges[0]), abs(float(edges[0])), 1e-3)
+    free = rng.uniform(edges[0] - 0.2 * width, edges[-1] + 0.2 * width, size=max(n_rows // 4, 1))
+    taken = rng.permutation(np.resize(rng.permutation(places), n_rows - free.size if n_rows > free.size else 0))
+    return np.asarray(rng.permutation(np.concatenate([taken, free])[:n_rows]))
+
+
+def compare_scores(reading: Reading, model: AdditiveEnsemble, rows: FloatArray) -> float:
+    """The largest difference between the raw scores of the library and those of the model that stands for it.
+
+    Parameters
+    ----------
+    reading : Reading
+        With `raw_scores`.
+    model : AdditiveEnsemble
+    rows : array of shape (n_rows, n_features)
+        Encoded.
+
+    Returns
+    -------
+    float
+        At most `model.score_error / model.levels`, or the model does not stand for the library's.
+    """
+    if reading.raw_scores is None:
+        raise ValueError(f"{reading.source} has no raw scores to compare with.")
+    theirs = np.asarray(reading.raw_scores(rows), dtype=np.float64)
+    if model.offsets:
+        shift = np.array(model.offsets)
+    else:
+        shift = np.array(model.offset if model.threshold is None else -model.threshold)
+    ours = (model.score(rows) + shift) / model.levels
+    return float(np.abs(theirs.reshape(ours.shape) - ours).max(initial=0.0))

@@ -1,0 +1,70 @@
+"""GradientBoosting of scikit-learn: trees that compare in single precision, added up in doubles.
+
+Owns what these models mean. Must not know how sums become shapes (`_trees`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from derand._arrays import FloatArray
+from derand.importers._columns import read_encoding
+from derand.importers._edges import after_single
+from derand.importers._reading import Reading
+from derand.importers._trees import Node, Split, bound_sum_error, find_largest_leaf, sum_trees
+
+CURE = "train it with max_depth=1, or keep columns that may interact to few"
+
+
+def read(model: Any) -> Reading:
+    """A fitted GradientBoostingClassifier or GradientBoostingRegressor."""
+    encoding = read_encoding(model)
+    if not hasattr(model, "estimators_"):
+        raise ValueError(f"`model` must be fitted, got a {type(model).__name__} that is not: call `fit` first.")
+    classes = getattr(model, "classes_", None)
+    n_outputs = model.estimators_.shape[1]
+    if type(model.init_).__name__ not in ("DummyClassifier", "DummyRegressor", "str"):
+        raise ValueError("`init` of the model is an estimator of its own, whose score is not read: use init=None.")
+    zero = np.zeros((1, encoding.n_features))
+    base = np.asarray(model._raw_predict_init(zero), dtype=np.float64)[0]
+    trees = [
+        grow(tree.tree_, float(model.learning_rate), output, n_outputs)
+        for stage in model.estimators_
+        for output, tree in enumerate(stage)
+    ]
+    total = sum_trees(trees, encoding, n_outputs=n_outputs, cure=CURE)
+    magnitude = float(np.abs(base).max()) + math.fsum(map(find_largest_leaf, trees))
+    start = base if n_outputs > 1 else float(base[0])
+
+    def raw_scores(rows: FloatArray) -> FloatArray:
+        return np.asarray(model.decision_function(rows) if classes is not None else model.predict(rows))
+
+    return Reading(
+        encoding,
+        total.shapes,
+        total.grids,
+        total.tables,
+        total.constant + start,
+        classes,
+        total.error + bound_sum_error(len(trees) + 2, magnitude, 2.0**-53),
+        "logit" if classes is not None and model.loss == "log_loss" else "none",
+        raw_scores,
+        f"sklearn.{type(model).__name__}",
+    )
+
+
+def grow(tree: Any, weight: float, output: int, n_outputs: int) -> Node:
+    """A tree of scikit-learn with leaves times a weight, for one of several outputs."""
+    edges = after_single(tree.threshold)
+
+    def descend(node: int) -> Node:
+        if tree.children_left[node] == -1:
+            value = weight * float(tree.value[node, 0, 0])
+            return value if n_outputs == 1 else np.eye(n_outputs)[output] * value
+        left, right = (descend(int(child[node])) for child in (tree.children_left, tree.children_right))
+        return Split(int(tree.feature[node]), left, right, float(edges[node]))
+
+    return descend(0)

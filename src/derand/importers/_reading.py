@@ -18,7 +18,7 @@ from derand._arrays import FloatArray
 from derand.frames import TableEncoding
 from derand.model import AdditiveEnsemble, CategoryShape, GridShape, Shape
 
-FINEST_LEVELS = 2**40
+FINEST_LEVELS = 2**52
 _ROOM = 2.0**50
 """What all scores together may reach: well within 2**53, differences of two classes included."""
 
@@ -86,5 +86,5 @@ class Reading:
         largest = float(np.abs(self.intercept).max()) + math.fsum(map(float, parts))
         if not math.isfinite(largest):
             raise ValueError(f"The scores of {self.source} must be finite, got nan or infinity.")
-        spare = _ROOM / max(largest, 2.0**-20)
+        spare = _ROOM / max(largest, 2.0**-2)
         return min(FINEST_LEVELS, int(2 ** max(0, math.floor(math.log2(spare)))))

@@ -9,10 +9,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from derand.importers._columns import adopt_table
 from derand.importers._probing import compare_scores, is_explained, probe_rows
 from derand.importers._reading import Reading
 
 IMPORTERS: dict[str, str] = {
+    "interpret.ExplainableBoostingClassifier": "_interpret",
+    "interpret.ExplainableBoostingRegressor": "_interpret",
+    "interpret.DPExplainableBoostingClassifier": "_interpret",
+    "interpret.DPExplainableBoostingRegressor": "_interpret",
     "sklearn.GradientBoostingClassifier": "_sklearn_boosting",
     "sklearn.GradientBoostingRegressor": "_sklearn_boosting",
     "sklearn.ARDRegression": "_sklearn_linear",
@@ -48,7 +53,7 @@ IMPORTERS: dict[str, str] = {
 }
 """Module of the importer of each class, by library and name of the class: "xgboost.XGBClassifier" -> "_xgboost"."""
 
-__all__ = ["IMPORTERS", "Reading", "compare_scores", "is_explained", "probe_rows", "read_model"]
+__all__ = ["IMPORTERS", "Reading", "adopt_table", "compare_scores", "is_explained", "probe_rows", "read_model"]
 
 
 def find_importer(model: Any) -> str | None:

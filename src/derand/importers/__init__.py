@@ -13,8 +13,18 @@ from derand.importers._probing import compare_scores, probe_rows
 from derand.importers._reading import Reading
 
 IMPORTERS: dict[str, str] = {
+    "sklearn.AdaBoostClassifier": "_sklearn_trees",
+    "sklearn.AdaBoostRegressor": "_sklearn_trees",
+    "sklearn.DecisionTreeClassifier": "_sklearn_trees",
+    "sklearn.DecisionTreeRegressor": "_sklearn_trees",
+    "sklearn.ExtraTreesClassifier": "_sklearn_trees",
+    "sklearn.ExtraTreesRegressor": "_sklearn_trees",
     "sklearn.GradientBoostingClassifier": "_sklearn_boosting",
     "sklearn.GradientBoostingRegressor": "_sklearn_boosting",
+    "sklearn.HistGradientBoostingClassifier": "_sklearn_hist",
+    "sklearn.HistGradientBoostingRegressor": "_sklearn_hist",
+    "sklearn.RandomForestClassifier": "_sklearn_trees",
+    "sklearn.RandomForestRegressor": "_sklearn_trees",
 }
 """Module of the importer of each class, by library and name of the class: "xgboost.XGBClassifier" -> "_xgboost"."""
 

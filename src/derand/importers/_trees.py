@@ -269,13 +269,18 @@ def _require_small(axes: Mapping[int, _Axis], encoding: TableEncoding, cure: str
     n_cells = math.prod(axis.size for axis in axes.values())
     if len(axes) > MOST_COLUMNS or n_cells > MAX_CELLS:
         raise ValueError(
-            f"Trees join {len(axes)} columns ({shown}) into one function of {n_cells:.3g} joint cells; at most "
+            f"Trees join {len(axes)} columns ({shown}) into one function of {_show(n_cells)} joint cells; at most "
             f"{MOST_COLUMNS} columns and {MAX_CELLS} cells can be certified exactly: {cure}."
         )
     if any(axis.is_category for axis in axes.values()):
         raise ValueError(
             f"Trees join categories with other columns ({shown}), which cannot be certified exactly: {cure}."
         )
+
+
+def _show(count: int) -> str:
+    """A whole number of any size, in three digits."""
+    return f"{count:.3g}" if count < 10**300 else f"10^{len(str(count)) - 1}"
 
 
 def _list_leaves(

@@ -18,7 +18,7 @@ from derand.certificates import expect_margins, measure_margins
 from derand.estimators._base import CertifiedEstimator, Training
 from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._regressor import CertifiedRegressor
-from derand.importers import Reading, adopt_table, compare_scores, probe_rows, read_model
+from derand.importers import Reading, adopt_table, compare_scores, is_explained, probe_rows, read_model
 from derand.learn import SCALINGS, RegressionTable, RegressionTraining, TrainingTable, measure_units
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise, as_noise_or_none
@@ -215,16 +215,15 @@ def _require_parity(reading: Reading, ensemble: AdditiveEnsemble, rows: FloatArr
     """Refuse a reading whose raw scores are not the library's, on every edge and one step beside it."""
     if reading.raw_scores is None:
         return
-    allowed = ensemble.score_error / ensemble.levels
     for probes in (probe_rows(reading, ensemble, _PROBES), rows):
         if probes is None:
             continue
-        found = compare_scores(reading, ensemble, probes[:_PROBES])
-        if not found <= allowed:
+        if not is_explained(reading, ensemble, probes[:_PROBES]):
+            found = compare_scores(reading, ensemble, probes[:_PROBES])
             raise ValueError(
                 f"The raw scores of {reading.source} differ by {found:.3g} from what was read of it, more than "
-                f"arithmetic explains ({allowed:.3g}): this model has something that the importer does not know, and "
-                "cannot be certified. Please report it with the versions of both libraries."
+                "arithmetic explains: this model has something that the importer does not know, and cannot be "
+                "certified. Please report it with the versions of both libraries."
             )
 
 

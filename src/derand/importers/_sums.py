@@ -105,7 +105,7 @@ def require_small(parts: str, sizes: Mapping[int, int], encoding: TableEncoding,
     n_cells = math.prod(sizes.values())
     if len(sizes) > MOST_COLUMNS or n_cells > MAX_CELLS:
         raise ValueError(
-            f"{parts} join {len(sizes)} columns ({shown}) into one function of {n_cells:.3g} joint cells; at most "
+            f"{parts} join {len(sizes)} columns ({shown}) into one function of {_show(n_cells)} joint cells; at most "
             f"{MOST_COLUMNS} columns and {MAX_CELLS} cells can be certified exactly: {cure}."
         )
     category = next((feature for feature in sizes if feature in encoding.categories), None)
@@ -114,3 +114,8 @@ def require_small(parts: str, sizes: Mapping[int, int], encoding: TableEncoding,
             f"{parts} join the categories of column {encoding.name(category)!r} with other columns ({shown}), which "
             f"cannot be certified exactly: {cure}."
         )
+
+
+def _show(count: int) -> str:
+    """A whole number of any size, in three digits."""
+    return f"{count:.3g}" if count < 10**300 else f"10^{len(str(count)) - 1}"

@@ -27,9 +27,9 @@ MAX_SUPPORT = 2**23
 """Largest number of grid levels between the lowest and the highest score of a law: the laws of two threads take up to
 700 MB. A sum that spans more has a law on a coarser grid."""
 COARSE_SUPPORT = 2**13
-"""Levels of such a coarser grid, at least: for each term, where that can be afforded for every row. Each term may be off
-by half a step, so that what rounding moves the sum is the same share of its span for any number of terms: the radius of
-an EBM of 14 terms loses less than a thousandth (`python -m experiments import-cost`)."""
+"""Levels of such a coarser grid, at least, and for each term where that can be afforded for every row. Each term may be
+off by half a step, so that what rounding moves the sum is the same share of its span for any number of terms: radii of
+an EBM of 14 terms lose less than a thousandth (`python -m experiments import-cost`)."""
 _MOST_WORK = 2**29
 """Cells times levels of a law: some 10 milliseconds a row."""
 

@@ -106,7 +106,7 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         self._require_numbers(reading.encoding.categories, encoding.numerical)
         read = from_reading(reading, X, noise=noise, rule=self.rule, scaling=None, n_jobs=self.n_jobs)
         for name, value in vars(read).items():
-            if name.endswith("_") and name != "n_features_in_" and name != "feature_names_in_":
+            if name.endswith("_") and name not in ("n_features_in_", "feature_names_in_"):
                 setattr(self, name, value)
         return self._compare(X, target, rng)
 
@@ -125,15 +125,16 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         n_rows = len(target)
         at: IntArray = np.sort(rng.choice(n_rows, min(n_rows, _COMPARED_ROWS), replace=False))
         rows = take_rows(X, at)
-        smoothed, plain = self._rate(self.predict(rows), target[at]), self._rate(self._answer_plainly(rows), target[at])
+        smoothed = self._rate(self.predict(rows), target[at])
+        plain = self._rate(self._answer_plainly(rows), target[at])
         if not math.isfinite(smoothed) or plain - smoothed <= _TWO_POINTS:
             return ()
+        copies = f"{self.augment} noisy copies of each row" if self.augment else "rows without noise"
         cure = "raise `augment`" if self.augment else "set `augment`, to 10 for instance"
         return (
             f"Smoothing costs {100 * (plain - smoothed):.1f} points of {self.measure} on training rows: "
-            f"{100 * smoothed:.1f} % under {self.noise_!r}, {100 * plain:.1f} % without noise. The model was trained on "
-            f"{f'{self.augment} noisy copies of each row' if self.augment else 'rows without noise'}: {cure}, or take "
-            "less noise.",
+            f"{100 * smoothed:.1f} % under {self._make_noise()!r}, {100 * plain:.1f} % without noise. The model was "
+            f"trained on {copies}: {cure}, or take less noise.",
         )
 
     def _answer_plainly(self, rows: Any) -> NDArray[Any]:
@@ -167,7 +168,7 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
         booleans and missing values are the same in all copies.
     rule : {"vote", "mean"}
         How `predict` answers: the label of most noisy copies, or that of the expected score.
-    scaling : {"standard", "robust", "minmax", ...} or None
+    scaling : {"standard", "range", "robust"} or None
         What counts as a change of 1 of each column; None for 1 in its own units.
     categorical_features : "from_dtype", None, or a list of names or of column numbers, or a mask
         Columns to which no noise is added. "from_dtype" takes those of text, of booleans and of a category type.

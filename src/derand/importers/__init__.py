@@ -9,16 +9,25 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from derand.importers._files import read_file
 from derand.importers._probing import compare_scores, probe_rows
 from derand.importers._reading import Reading
 
 IMPORTERS: dict[str, str] = {
+    "lightgbm.Booster": "_lightgbm",
+    "lightgbm.LGBMClassifier": "_lightgbm",
+    "lightgbm.LGBMRanker": "_lightgbm",
+    "lightgbm.LGBMRegressor": "_lightgbm",
     "sklearn.GradientBoostingClassifier": "_sklearn_boosting",
     "sklearn.GradientBoostingRegressor": "_sklearn_boosting",
+    "xgboost.Booster": "_xgboost",
+    "xgboost.XGBClassifier": "_xgboost",
+    "xgboost.XGBRanker": "_xgboost",
+    "xgboost.XGBRegressor": "_xgboost",
 }
 """Module of the importer of each class, by library and name of the class: "xgboost.XGBClassifier" -> "_xgboost"."""
 
-__all__ = ["IMPORTERS", "Reading", "compare_scores", "probe_rows", "read_model"]
+__all__ = ["IMPORTERS", "Reading", "compare_scores", "probe_rows", "read_file", "read_model"]
 
 
 def find_importer(model: Any) -> str | None:

@@ -14,6 +14,9 @@ from derand.importers._probing import compare_scores, probe_rows
 from derand.importers._reading import Reading
 
 IMPORTERS: dict[str, str] = {
+    "catboost.CatBoost": "_catboost",
+    "catboost.CatBoostClassifier": "_catboost",
+    "catboost.CatBoostRegressor": "_catboost",
     "lightgbm.Booster": "_lightgbm",
     "lightgbm.LGBMClassifier": "_lightgbm",
     "lightgbm.LGBMRanker": "_lightgbm",

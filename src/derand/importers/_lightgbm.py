@@ -86,7 +86,7 @@ def read(model: Any) -> Reading:
 
 
 def load_file(path: Path) -> Reading:
-    """A model that `Booster.save_model` wrote; read without LightGBM, which is asked for raw scores where it is there."""
+    """A model that `Booster.save_model` wrote; LightGBM is asked for raw scores where it is installed."""
     text = path.read_text(encoding="utf-8")
     if not text.startswith("tree"):
         raise ValueError(f"{path} is no model of LightGBM: its text begins with the line 'tree'.")
@@ -216,8 +216,8 @@ def _match_pandas(parts: _Text, infos: Sequence[str], listed: Mapping[int, Any])
     if not kept:
         return {}
     raise ValueError(
-        f"The model was trained on a frame with {len(kept)} columns of a category type, and splits {len(listed)} columns "
-        "by categories; LightGBM does not keep which are which. Give it ordered categories as numbers, and columns in "
+        f"The model was trained on a frame with {len(kept)} columns of a category type, and splits {len(listed)} "
+        "columns by categories; LightGBM does not keep which are which. Give it ordered categories as numbers, and columns in "
         "`categorical_feature` as a category type."
     )
 

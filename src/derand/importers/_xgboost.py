@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -264,7 +265,7 @@ def _read_categories(kept: Mapping[str, Any] | None) -> dict[int, list[Any]]:
                     f"{column}, which has other letters than ASCII: rename its categories and train again."
                 )
             text, ends = bytes(values).decode("ascii"), one["offsets"]
-            values = [text[start:end] for start, end in zip(ends[:-1], ends[1:], strict=True)]
+            values = [text[start:end] for start, end in pairwise(ends)]
         if values:
             found[column] = list(values)
     return found

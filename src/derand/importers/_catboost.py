@@ -16,9 +16,9 @@ import numpy as np
 
 from derand._arrays import FloatArray
 from derand.frames import TableEncoding
+from derand.importers._additions import DOUBLE, bound_additions, read_sum
 from derand.importers._edges import after_single
 from derand.importers._reading import Reading
-from derand.importers._sums import DOUBLE, bound_additions, read_sum
 from derand.importers._trees import Node, Split
 
 CURE = "train it with depth=1"

@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 
 from derand._arrays import FloatArray
 from derand.frames import TableEncoding
-from derand.importers._edges import after
-from derand.importers._reading import Reading
-from derand.importers._sums import (
+from derand.importers._additions import (
     DOUBLE,
     bound_additions,
     measure_total,
@@ -28,6 +26,8 @@ from derand.importers._sums import (
     read_sum,
     recode_rows,
 )
+from derand.importers._edges import after
+from derand.importers._reading import Reading
 from derand.importers._trees import Node, Split
 
 CURE = "train it with max_depth=1, or with interaction_constraints that keep columns apart"
@@ -217,8 +217,8 @@ def _match_pandas(parts: _Text, infos: Sequence[str], listed: Mapping[int, Any])
         return {}
     raise ValueError(
         f"The model was trained on a frame with {len(kept)} columns of a category type, and splits {len(listed)} "
-        "columns by categories; LightGBM does not keep which are which. Give it ordered categories as numbers, and columns in "
-        "`categorical_feature` as a category type."
+        "columns by categories; LightGBM does not keep which are which. Give it ordered categories as numbers, and "
+        "columns in `categorical_feature` as a category type."
     )
 
 

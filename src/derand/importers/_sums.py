@@ -1,123 +1,121 @@
-"""Readings of trees that a library adds up one by one: base, leaves, and what its arithmetic may lose.
+"""Exact sums over the cells of columns that belong together. Must not know trees, nor any library.
 
-Owns how trees of several outputs and their sum become a Reading. Must not know any library.
+Owns which columns are joined into one function, and how large such a function may be.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, FloatArray
 from derand.frames import TableEncoding
-from derand.importers._reading import Reading
-from derand.importers._trees import Node, bound_sum_error, find_largest_leaf, sum_trees
+from derand.model import MAX_CELLS
 
-SINGLE = 2.0**-24
-DOUBLE = 2.0**-53
+MOST_COLUMNS = 4
+"""Of one function."""
 
-
-def read_sum(
-    trees: Sequence[Node],
-    base: FloatArray,
-    encoding: TableEncoding,
-    *,
-    classes: NDArray[Any] | None,
-    arithmetic_error: float,
-    link: str,
-    raw_scores: Callable[[FloatArray], FloatArray] | None,
-    source: str,
-    cure: str,
-) -> Reading:
-    """A base and trees, whose leaves are numbers where `base` has one entry, as a Reading.
-
-    Parameters are those of Reading, `base` of shape (n_outputs,), and `cure` of `sum_trees`.
-    """
-    n_outputs = base.size
-    total = sum_trees(trees, encoding, n_outputs=n_outputs, cure=cure)
-    intercept = np.asarray(total.constant) + base
-    rounding = float(np.abs(intercept).max()) * EPSILON
-    return Reading(
-        encoding,
-        total.shapes,
-        total.grids,
-        total.tables,
-        intercept if n_outputs > 1 else float(intercept[0]),
-        classes,
-        arithmetic_error + total.error + rounding,
-        link,
-        raw_scores,
-        source,
-    )
+Part = TypeVar("Part")
 
 
-def measure_total(trees: Sequence[Node], base: float) -> float:
-    """The largest magnitude that the sum of base and leaves can have: of every tree its largest leaf."""
-    return abs(base) + math.fsum(map(find_largest_leaf, trees))
+class Total:
+    """Sums over all cells with what every addition loses kept beside them: exact but for the last rounding."""
+
+    def __init__(self, shape: tuple[int, ...], n_outputs: int) -> None:
+        self._sums = np.zeros((*shape, n_outputs))
+        self._lost = np.zeros_like(self._sums)
+        self._magnitude = 0.0
+        self._count = 0
+        self._n_outputs = n_outputs
+
+    def add(self, cells: tuple[NDArray[Any], ...], leaf: float | FloatArray) -> None:
+        value = np.asarray(leaf, dtype=np.float64)
+        before = self._sums[cells]
+        after = before + value
+        part = after - before
+        self._lost[cells] += (before - (after - part)) + (value - part)
+        self._sums[cells] = after
+        self._magnitude += float(np.abs(value).max())
+        self._count += 1
+
+    @property
+    def values(self) -> FloatArray:
+        total = self._sums + self._lost
+        return total[..., 0] if self._n_outputs == 1 else total
+
+    @property
+    def error(self) -> float:
+        """What was lost is summed in doubles itself, and the last addition rounds."""
+        largest = float(np.abs(self._sums + self._lost).max(initial=0.0))
+        return largest * EPSILON + (self._count * EPSILON) ** 2 * self._magnitude
 
 
-def bound_additions(trees: Sequence[Sequence[Node]], base: FloatArray, unit: float) -> float:
-    """How far any output may lie from the exact sum, where each is a base and trees added up one by one.
+def connect(parts: Iterable[tuple[Iterable[int], Part]]) -> Iterator[tuple[tuple[int, ...], list[Part]]]:
+    """Columns that parts of a sum join, directly or through others, with these parts; increasing by the first column.
 
     Parameters
     ----------
-    trees : sequence of shape (n_outputs,) of sequences of trees
-        Of each output its own.
-    base : array of shape (n_outputs,)
-    unit : float
-        `SINGLE` or `DOUBLE`.
+    parts : iterable of (columns, part)
+
+    Examples
+    --------
+    >>> list(connect([((0, 2), "a"), ((1,), "b"), ((2, 3), "c"), ((3,), "d")]))
+    [((0, 2, 3), ['a', 'c', 'd']), ((1,), ['b'])]
     """
-    return max(
-        bound_sum_error(len(own) + 4, measure_total(own, float(start)), unit)
-        for own, start in zip(trees, base, strict=True)
-    )
+    groups: list[tuple[set[int], list[Part]]] = []
+    by_feature: dict[int, tuple[set[int], list[Part]]] = {}
+    for columns, part in parts:
+        features = set(columns)
+        touched = list({id(by_feature[one]): by_feature[one] for one in features if one in by_feature}.values())
+        own = max(touched, key=lambda group: len(group[1]), default=(set[int](), list[Part]()))
+        for other in touched:
+            if other is not own:
+                own[0].update(other[0])
+                own[1].extend(other[1])
+                other[1].clear()
+        own[0].update(features)
+        own[1].append(part)
+        if not touched:
+            groups.append(own)
+        by_feature.update(dict.fromkeys(own[0], own))
+    found = [(tuple(sorted(features)), own) for features, own in groups if own]
+    yield from sorted(found, key=lambda group: group[0])
 
 
-def place_leaf(value: float, output: int, n_outputs: int) -> float | FloatArray:
-    """A leaf of a tree that adds to one of several outputs."""
-    if n_outputs == 1:
-        return value
-    leaf = np.zeros(n_outputs)
-    leaf[output] = value
-    return leaf
-
-
-def order_categories(values: Sequence[Any], column: str | int) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """Values of a category in increasing order, and the library's code of each.
+def require_small(parts: str, sizes: Mapping[int, int], encoding: TableEncoding, cure: str) -> None:
+    """Refuse a function of too many columns or cells, or of categories and anything else.
 
     Parameters
     ----------
-    values : sequence
-        Value k has the library's code k.
-    column : str or int
-        Its name, for the error.
+    parts : str
+        What joins the columns, such as "Trees", for the error.
+    sizes : mapping of column to number of cells
+    encoding : TableEncoding
+    cure : str
+        What the user can change, for the error.
     """
-    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
-    if len({_name_kind(value) for value in plain}) > 1:
+    if len(sizes) == 1:
+        return
+    names = [repr(encoding.name(feature)) for feature in sizes]
+    shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+    n_cells = math.prod(sizes.values())
+    if len(sizes) > MOST_COLUMNS or n_cells > MAX_CELLS:
         raise ValueError(
-            f"The categories of column {column!r} are of several kinds, which no table of ours can hold: turn all of "
-            "them into text before training."
+            f"{parts} join {len(sizes)} columns ({shown}) into one function of {_show(n_cells)} joint cells; at most "
+            f"{MOST_COLUMNS} columns and {MAX_CELLS} cells can be certified exactly: {cure}."
         )
-    order = sorted(range(len(plain)), key=plain.__getitem__)
-    return tuple(plain[code] for code in order), tuple(order)
+    category = next((feature for feature in sizes if feature in encoding.categories), None)
+    if category is not None:
+        raise ValueError(
+            f"{parts} join the categories of column {encoding.name(category)!r} with other columns ({shown}), which "
+            f"cannot be certified exactly: {cure}."
+        )
 
 
-def _name_kind(value: Any) -> str:
-    if isinstance(value, bool):
-        return "booleans"
-    return "text" if isinstance(value, str) else "numbers"
-
-
-def recode_rows(rows: FloatArray, codes: dict[int, tuple[int, ...]]) -> FloatArray:
-    """Encoded rows with the library's codes of categories; unseen (-1) and missing ones stay as they are."""
-    if not codes:
-        return rows
-    found = np.array(rows, dtype=np.float64)
-    for column, own in codes.items():
-        seen = found[:, column] >= 0
-        found[seen, column] = np.asarray(own, dtype=np.float64)[found[seen, column].astype(np.intp)]
-    return found
+def _show(count: int) -> str:
+    """A whole number of any size, in three digits."""
+    return f"{count:.3g}" if count < 10**300 else f"10^{len(str(count)) - 1}"

@@ -18,9 +18,7 @@ from numpy.typing import NDArray
 
 from derand._arrays import FloatArray
 from derand.frames import TableEncoding
-from derand.importers._edges import from_single
-from derand.importers._reading import Reading
-from derand.importers._sums import (
+from derand.importers._additions import (
     SINGLE,
     bound_additions,
     measure_total,
@@ -29,6 +27,8 @@ from derand.importers._sums import (
     read_sum,
     recode_rows,
 )
+from derand.importers._edges import from_single
+from derand.importers._reading import Reading
 from derand.importers._trees import Node, Split
 
 CURE = "train it with max_depth=1, or with interaction_constraints that keep columns apart"

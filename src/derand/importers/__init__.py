@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from derand.files import PathLike
+from derand.importers._objects import PICKLES, SKOPS, load_pickle, load_skops
 from derand.importers._probing import compare_scores, probe_rows
 from derand.importers._reading import Reading
 
@@ -18,7 +20,18 @@ IMPORTERS: dict[str, str] = {
 }
 """Module of the importer of each class, by library and name of the class: "xgboost.XGBClassifier" -> "_xgboost"."""
 
-__all__ = ["IMPORTERS", "Reading", "compare_scores", "probe_rows", "read_model"]
+__all__ = [
+    "IMPORTERS",
+    "PICKLES",
+    "SKOPS",
+    "Reading",
+    "compare_scores",
+    "load_pickle",
+    "load_skops",
+    "probe_rows",
+    "read_file",
+    "read_model",
+]
 
 
 def find_importer(model: Any) -> str | None:
@@ -52,3 +65,8 @@ def read_model(model: Any) -> Reading:
         )
     reading: Reading = import_module(f"derand.importers.{IMPORTERS[name]}").read(model)
     return reading
+
+
+def read_file(path: PathLike) -> Reading:
+    """A native model file of another library as a sum of functions."""
+    raise ValueError(f"{path} is no model file of a library that can be read.")

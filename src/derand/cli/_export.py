@@ -51,8 +51,7 @@ def _print_summary(summary: ExportingSummary) -> None:
         else "no: onnxruntime is not installed",
         "smoothing": ""
         if summary["noise"] == "none"
-        else f"left out ({summary['noise']}): what is certified of the written model is what `derand certify` says with "
-        "--noise none --rule mean",
+        else f"left out ({summary['noise']}): `derand certify --noise none --rule mean` speaks of what is written",
         "written": f"{summary['output']} ({summary['bytes']:,} bytes)",
         "time": f"{summary['seconds']:.1f} s",
     }

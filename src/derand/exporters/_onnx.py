@@ -257,7 +257,7 @@ class _Reader:
         return graph.apply("Gather", graph.hold(scores), flat, axis=0)
 
     def _find_cell(self, axis: Cells, refused: int) -> str:
-        """Number of the cell of a column's value; what is refused lies beyond all cells, which a runtime complains of."""
+        """Number of the cell of a column's value; what is refused lies beyond all cells: an error of the runtime."""
         column = None if self._columns is None else self._columns[axis.feature]
         if column is not None and column.is_text:
             return self._encode_text(column)

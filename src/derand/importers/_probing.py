@@ -5,6 +5,8 @@ Owns the comparison of raw scores that every import makes. Must not know any lib
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from derand._arrays import FloatArray
@@ -74,7 +76,9 @@ def compare_scores(reading: Reading, model: AdditiveEnsemble, rows: FloatArray) 
     """
     if reading.raw_scores is None:
         raise ValueError(f"{reading.source} has no raw scores to compare with.")
-    theirs = np.asarray(reading.raw_scores(rows), dtype=np.float64)
+    with warnings.catch_warnings():  # the rows are right, by order
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        theirs = np.asarray(reading.raw_scores(rows), dtype=np.float64)
     if model.offsets:
         shift = np.array(model.offsets)
     else:

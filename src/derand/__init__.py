@@ -18,6 +18,7 @@ _HOMES = {
     "parse_noise": "noise",
     "Threat": "threat",
     "GridTerm": "model",
+    "LinearTerm": "model",
     "StepFunction": "model",
     "CategoryTable": "model",
     "AdditiveEnsemble": "model",
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
     from derand.model import AdditiveEnsemble as AdditiveEnsemble
     from derand.model import CategoryTable as CategoryTable
     from derand.model import GridTerm as GridTerm
+    from derand.model import LinearTerm as LinearTerm
     from derand.model import StepFunction as StepFunction
     from derand.model import WeightedVote as WeightedVote
     from derand.noise import Gaussian as Gaussian

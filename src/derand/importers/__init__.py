@@ -10,13 +10,58 @@ from importlib import import_module
 from typing import Any
 
 from derand.files import PathLike
+from derand.importers._columns import adopt_table
 from derand.importers._objects import PICKLES, SKOPS, load_pickle, load_skops
-from derand.importers._probing import compare_scores, probe_rows
+from derand.importers._probing import compare_scores, is_explained, probe_rows
 from derand.importers._reading import Reading
 
 IMPORTERS: dict[str, str] = {
+    "interpret.ExplainableBoostingClassifier": "_interpret",
+    "interpret.ExplainableBoostingRegressor": "_interpret",
+    "interpret.DPExplainableBoostingClassifier": "_interpret",
+    "interpret.DPExplainableBoostingRegressor": "_interpret",
+    "sklearn.ARDRegression": "_sklearn_linear",
+    "sklearn.AdaBoostClassifier": "_sklearn_trees",
+    "sklearn.AdaBoostRegressor": "_sklearn_trees",
+    "sklearn.BayesianRidge": "_sklearn_linear",
+    "sklearn.DecisionTreeClassifier": "_sklearn_trees",
+    "sklearn.DecisionTreeRegressor": "_sklearn_trees",
+    "sklearn.ElasticNet": "_sklearn_linear",
+    "sklearn.ElasticNetCV": "_sklearn_linear",
+    "sklearn.ExtraTreesClassifier": "_sklearn_trees",
+    "sklearn.ExtraTreesRegressor": "_sklearn_trees",
     "sklearn.GradientBoostingClassifier": "_sklearn_boosting",
     "sklearn.GradientBoostingRegressor": "_sklearn_boosting",
+    "sklearn.HistGradientBoostingClassifier": "_sklearn_hist",
+    "sklearn.HistGradientBoostingRegressor": "_sklearn_hist",
+    "sklearn.HuberRegressor": "_sklearn_linear",
+    "sklearn.Lars": "_sklearn_linear",
+    "sklearn.LarsCV": "_sklearn_linear",
+    "sklearn.Lasso": "_sklearn_linear",
+    "sklearn.LassoCV": "_sklearn_linear",
+    "sklearn.LassoLars": "_sklearn_linear",
+    "sklearn.LassoLarsCV": "_sklearn_linear",
+    "sklearn.LassoLarsIC": "_sklearn_linear",
+    "sklearn.LinearDiscriminantAnalysis": "_sklearn_linear",
+    "sklearn.LinearRegression": "_sklearn_linear",
+    "sklearn.LinearSVC": "_sklearn_linear",
+    "sklearn.LinearSVR": "_sklearn_linear",
+    "sklearn.LogisticRegression": "_sklearn_linear",
+    "sklearn.LogisticRegressionCV": "_sklearn_linear",
+    "sklearn.OrthogonalMatchingPursuit": "_sklearn_linear",
+    "sklearn.PassiveAggressiveClassifier": "_sklearn_linear",
+    "sklearn.PassiveAggressiveRegressor": "_sklearn_linear",
+    "sklearn.Perceptron": "_sklearn_linear",
+    "sklearn.QuantileRegressor": "_sklearn_linear",
+    "sklearn.RandomForestClassifier": "_sklearn_trees",
+    "sklearn.RandomForestRegressor": "_sklearn_trees",
+    "sklearn.Ridge": "_sklearn_linear",
+    "sklearn.RidgeCV": "_sklearn_linear",
+    "sklearn.RidgeClassifier": "_sklearn_linear",
+    "sklearn.RidgeClassifierCV": "_sklearn_linear",
+    "sklearn.SGDClassifier": "_sklearn_linear",
+    "sklearn.SGDRegressor": "_sklearn_linear",
+    "sklearn.TheilSenRegressor": "_sklearn_linear",
 }
 """Module of the importer of each class, by library and name of the class: "xgboost.XGBClassifier" -> "_xgboost"."""
 
@@ -25,7 +70,9 @@ __all__ = [
     "PICKLES",
     "SKOPS",
     "Reading",
+    "adopt_table",
     "compare_scores",
+    "is_explained",
     "load_pickle",
     "load_skops",
     "probe_rows",

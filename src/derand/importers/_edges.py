@@ -51,7 +51,8 @@ def find_edges(goes_right: Callable[[FloatArray], BoolArray], count: int) -> Flo
 
 def after(thresholds: ArrayLike) -> FloatArray:
     """Edges of `x <= t goes left`, in doubles."""
-    return np.nextafter(np.asarray(thresholds, dtype=np.float64), np.inf)
+    with np.errstate(over="ignore"):  # the largest double has nothing but infinity above it
+        return np.nextafter(np.asarray(thresholds, dtype=np.float64), np.inf)
 
 
 def after_single(thresholds: ArrayLike) -> FloatArray:

@@ -38,6 +38,8 @@ def probe_rows(reading: Reading, model: AdditiveEnsemble, n_rows: int, seed: int
         rows[rng.random(n_rows) < 0.05, column] = np.nan
     for term in model.terms:
         for axis in term.axes:
+            if term.slope is not None:
+                rows[:, axis.feature] *= 10.0 ** rng.uniform(-3.0, 6.0, size=n_rows)
             if axis.edges.size:
                 rows[:, axis.feature] = _probe_axis(axis.edges, n_rows, rng)
             if axis.feature in term.missing_features and axis.feature not in refuses:
@@ -72,8 +74,17 @@ def compare_scores(reading: Reading, model: AdditiveEnsemble, rows: FloatArray) 
     Returns
     -------
     float
-        At most `model.score_error / model.levels`, or the model does not stand for the library's.
     """
+    return float(_measure_differences(reading, model, rows).max(initial=0.0))
+
+
+def is_explained(reading: Reading, model: AdditiveEnsemble, rows: FloatArray) -> bool:
+    """Whether no row differs by more than `model.bound_errors`, or the model does not stand for the library's."""
+    allowed = model.bound_errors(rows) / model.levels
+    return bool((_measure_differences(reading, model, rows) <= allowed).all())
+
+
+def _measure_differences(reading: Reading, model: AdditiveEnsemble, rows: FloatArray) -> FloatArray:
     if reading.raw_scores is None:
         raise ValueError(f"{reading.source} has no raw scores to compare with.")
     with warnings.catch_warnings():  # the rows are right, by order
@@ -84,4 +95,4 @@ def compare_scores(reading: Reading, model: AdditiveEnsemble, rows: FloatArray) 
     else:
         shift = np.array(model.offset if model.threshold is None else -model.threshold)
     ours = (model.score(rows) + shift) / model.levels
-    return float(np.abs(theirs.reshape(ours.shape) - ours).max(initial=0.0))
+    return np.abs(theirs.reshape(ours.shape) - ours)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from derand._arrays import FloatArray
 from derand.frames import TableEncoding
-from derand.model import AdditiveEnsemble, CategoryShape, GridShape, Shape
+from derand.model import AdditiveEnsemble, CategoryShape, GridShape, Line, Shape
 
-FINEST_LEVELS = 2**40
+FINEST_LEVELS = 2**52
 _ROOM = 2.0**50
 """What all scores together may reach: well within 2**53, differences of two classes included."""
 
@@ -39,7 +39,8 @@ class Reading:
     classes : array of shape (n_classes,), or None
         Labels, in the order of the scores; None for a regressor.
     arithmetic_error : float
-        How far the raw score that the library computes, in its own arithmetic, may lie from the exact sum on any row.
+        How far the raw score that the library computes, in its own arithmetic, may lie from the exact sum on any row,
+        beside what lines say of themselves.
     link : {"logit", "share", "none"}
         What the library makes of raw scores: "logit" where they are logarithms of odds (of several classes, those that
         a softmax turns into probabilities); "share" where they are probabilities, of two classes less 1/2; "none" where
@@ -49,6 +50,8 @@ class Reading:
         codes for categories, -1 for an unseen one, NaN for what is missing. None where the library is not there.
     source : str
         What was read, such as "xgboost.XGBClassifier", for messages and files.
+    lines : sequence of Line
+        Slopes of numerical columns, where all functions of numbers are lines: `shapes` and `grids` are empty then.
     """
 
     encoding: TableEncoding
@@ -61,6 +64,7 @@ class Reading:
     link: str = "none"
     raw_scores: Callable[[FloatArray], FloatArray] | None = None
     source: str = ""
+    lines: Sequence[Line] = ()
 
     def build(self) -> AdditiveEnsemble:
         """The model on the finest grid that whole scores allow; its `score_error` covers rounding and arithmetic."""
@@ -73,6 +77,7 @@ class Reading:
             n_features=self.encoding.n_features,
             levels=levels,
             grids=self.grids,
+            lines=self.lines,
             arithmetic_error=self.arithmetic_error,
         )
 
@@ -86,5 +91,5 @@ class Reading:
         largest = float(np.abs(self.intercept).max()) + math.fsum(map(float, parts))
         if not math.isfinite(largest):
             raise ValueError(f"The scores of {self.source} must be finite, got nan or infinity.")
-        spare = _ROOM / max(largest, 2.0**-20)
+        spare = _ROOM / max(largest, 2.0**-2)
         return min(FINEST_LEVELS, int(2 ** max(0, math.floor(math.log2(spare)))))

@@ -10,8 +10,9 @@ from derand.model._base import Contrast, Model, as_model, is_model
 from derand.model._coarsen import coarsen, find_coarse_step
 from derand.model._decision import DECISIONS, Argmax, Decision, Threshold, Value
 from derand.model._grid import MAX_CELLS, GridTerm, join_terms
-from derand.model._quantize import CategoryShape, GridShape, Shape
-from derand.model._terms import MAX_SCORE, TERMS, Axis, CategoryTable, Score, StepFunction, Term
+from derand.model._lines import LinearTerm
+from derand.model._quantize import CategoryShape, GridShape, Line, Shape
+from derand.model._terms import MAX_SCORE, TERMS, Axis, CategoryTable, Score, Slope, StepFunction, Term
 from derand.model._vote import WeightedVote
 
 __all__ = [
@@ -28,9 +29,12 @@ __all__ = [
     "Decision",
     "GridShape",
     "GridTerm",
+    "Line",
+    "LinearTerm",
     "Model",
     "Score",
     "Shape",
+    "Slope",
     "StepFunction",
     "Term",
     "Threshold",

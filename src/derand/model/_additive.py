@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from derand._arrays import IntArray
+from derand._arrays import EPSILON, FloatArray
 from derand.model._base import Contrast, Model
 from derand.model._decision import Argmax, Decision, Threshold, Value
+from derand.model._lines import add_products, bound_deviations, bound_products
 from derand.model._quantize import (
     CategoryLeaves,
     CategoryShape,
     GridShape,
+    Line,
     Shape,
     bound_rounding,
     round_class_shapes,
@@ -23,8 +25,9 @@ from derand.model._quantize import (
     round_number_shapes,
     round_shapes,
     round_stumps,
+    scale_lines,
 )
-from derand.model._terms import MAX_SCORE, CategoryTable, StepFunction, Term
+from derand.model._terms import MAX_SCORE, CategoryTable, Slope, StepFunction, Term
 
 OneTerm = TypeVar("OneTerm", bound=Term)
 
@@ -36,8 +39,8 @@ class AdditiveEnsemble(Model):
     Parameters
     ----------
     terms : sequence of Term
-        Such as StepFunction and CategoryTable. No feature in two terms: under noise with independent coordinates the
-        terms are then independent.
+        Such as StepFunction and CategoryTable; lines (LinearTerm) beside categories alone. No feature in two terms:
+        under noise with independent coordinates the terms are then independent.
     threshold : int, Decision or None
         A level in grid units, which stands for `Threshold(level)`; `Argmax(offsets)` for several classes, whose terms
         have one output per class; `Value(offset)` for a number as the answer; None for a model without a decision.
@@ -123,6 +126,13 @@ class AdditiveEnsemble(Model):
                     f"A term of AdditiveEnsemble must have as many outputs as its decision asks for, {self.n_outputs}, "
                     f"got {term.n_outputs} for feature {term.features[0]}."
                 )
+            if term.slope is not None:
+                continue
+            if self.is_linear and term.axes:
+                raise ValueError(
+                    f"A model with lines must be linear throughout: feature {term.features[0]} has a function with "
+                    "cells beside them. Make its line a function with cells, too, or certify both apart."
+                )
             # of two outputs the difference must fit as well
             largest += min(self.n_outputs, 2) * max(abs(score) for score in term.score_range())
         if largest > MAX_SCORE:
@@ -190,6 +200,7 @@ class AdditiveEnsemble(Model):
         n_features: int,
         levels: int,
         grids: Sequence[GridShape] = (),
+        lines: Sequence[Line] = (),
         arithmetic_error: float | None = None,
     ) -> AdditiveEnsemble:
         """The sum of functions of real values, class 1 iff sum and intercept are above 0; or the class of the largest.
@@ -206,6 +217,8 @@ class AdditiveEnsemble(Model):
             Values are rounded to the nearest multiple of 1 / levels (half to even).
         grids : sequence of GridShape
             Functions of several numerical features each, which are in no other one.
+        lines : sequence of Line
+            Slopes of numerical features, for a model without other functions of numbers; slopes are not rounded.
         arithmetic_error : float or None
             None for a model that is *defined* on its grid: `score_error` is 0. A number for one that stands for these
             real values, summed with an error of at most that: `score_error` is what both differ by, rounding included.
@@ -228,11 +241,12 @@ class AdditiveEnsemble(Model):
         ([[50, 0, 0], [0, 100, 25]], Argmax(offsets=(0, 0, 50)))
         """
         error = cls._bound_error(len(shapes) + len(tables) + len(grids), levels, arithmetic_error)
+        sloped = scale_lines(lines, levels, max(np.size(intercept), 1), is_defined=arithmetic_error is None)
         if np.ndim(intercept) == 1:
             several, offsets = round_class_shapes(shapes, tables, intercept, levels, grids)
-            return cls(several, Argmax(offsets), n_features, levels, error)
+            return cls((*sloped, *several), Argmax(offsets), n_features, levels, error)
         terms, level = round_shapes(shapes, tables, float(intercept), levels, grids)  # type: ignore[arg-type]
-        return cls(terms, level, n_features, levels, error)
+        return cls((*sloped, *terms), level, n_features, levels, error)
 
     @classmethod
     def from_number_shapes(
@@ -244,13 +258,14 @@ class AdditiveEnsemble(Model):
         n_features: int,
         levels: int,
         grids: Sequence[GridShape] = (),
+        lines: Sequence[Line] = (),
         arithmetic_error: float | None = None,
     ) -> AdditiveEnsemble:
         """The same with a number as the answer: the sum of functions and the intercept, rounded to the grid.
 
         Parameters
         ----------
-        shapes, tables, intercept, n_features, levels, grids, arithmetic_error
+        shapes, tables, intercept, n_features, levels, grids, lines, arithmetic_error
             As for `from_shapes`.
 
         Returns
@@ -268,7 +283,8 @@ class AdditiveEnsemble(Model):
         """
         terms, offset = round_number_shapes(shapes, tables, intercept, levels, grids)
         error = cls._bound_error(len(shapes) + len(tables) + len(grids), levels, arithmetic_error)
-        return cls(terms, Value(offset), n_features, levels, error)
+        sloped = scale_lines(lines, levels, 1, is_defined=arithmetic_error is None)
+        return cls((*sloped, *terms), Value(offset), n_features, levels, error)
 
     @staticmethod
     def _bound_error(n_functions: int, levels: int, arithmetic_error: float | None) -> float:
@@ -373,7 +389,34 @@ class AdditiveEnsemble(Model):
             raise ValueError("`model` must have a number as its answer: give AdditiveEnsemble the decision `Value`.")
         return Contrast(self.terms, -self.offset, self.score_error, self.n_features)
 
-    def score(self, X: ArrayLike) -> IntArray:
+    @property
+    def slopes(self) -> tuple[Slope, ...]:
+        """Its lines, where it is linear; else none."""
+        return tuple(term.slope for term in self.terms if term.slope is not None)
+
+    def bound_errors(self, rows: FloatArray) -> FloatArray:
+        """How far, in grid units, the score of the model that is meant may lie from `score` in each row.
+
+        Parameters
+        ----------
+        rows : array of shape (n_rows, n_features)
+
+        Returns
+        -------
+        array of shape (n_rows,), of several classes (n_rows, n_outputs)
+        """
+        shape = rows.shape[0] if self.n_outputs == 1 else (rows.shape[0], self.n_outputs)
+        if not self.is_linear:
+            return np.full(shape, self.score_error)
+        slopes, fixed = self.slopes, np.zeros((rows.shape[0], self.n_outputs))
+        for term in self.terms:
+            if term.slope is None:
+                fixed += np.abs(term.score_rows(rows)).reshape(fixed.shape)
+        rounding = (len(self.terms) + 2) * EPSILON * (bound_products(rows, slopes) + fixed)
+        total = (self.score_error + bound_deviations(rows, slopes) + rounding) * (1 + 8 * EPSILON)
+        return total.reshape(shape)
+
+    def score(self, X: ArrayLike) -> NDArray[Any]:
         """Score of each row, without noise.
 
         Parameters
@@ -385,6 +428,7 @@ class AdditiveEnsemble(Model):
         Returns
         -------
         array of integers, shape (n_rows,), of several classes (n_rows, n_outputs)
+            Of a linear model real numbers, each rounded as `bound_errors` covers.
         """
         rows = np.asarray(X, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
@@ -395,8 +439,13 @@ class AdditiveEnsemble(Model):
         n_outputs = self.n_outputs
         total = np.zeros(rows.shape[0] if n_outputs == 1 else (rows.shape[0], n_outputs), dtype=np.int64)
         for term in self.terms:
-            total += term.score_rows(rows)
-        return total
+            if term.slope is None:
+                total += term.score_rows(rows)
+            else:
+                term.evaluate(rows[:, term.features[0]])  # refuses NaN
+        if not self.is_linear:
+            return total
+        return add_products(rows, self.slopes, total.reshape(rows.shape[0], n_outputs)).reshape(total.shape)
 
     def describe(self) -> dict[str, Any]:
         """Numbers of columns and levels, and the error that certificates cover."""

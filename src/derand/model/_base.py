@@ -76,8 +76,9 @@ class Model(Frozen, ABC):
 
     @property
     def numerical_features(self) -> tuple[int, ...]:
-        """Columns on which a number is compared with an edge, increasing."""
-        return tuple(sorted({axis.feature for term in self.member_terms for axis in term.axes if axis.edges.size}))
+        """Columns on which a number is compared with an edge, or multiplied by a slope, increasing."""
+        compared = {axis.feature for term in self.member_terms for axis in term.axes if axis.edges.size}
+        return tuple(sorted(compared | {at for term in self.member_terms if term.slope for at in term.features}))
 
     @property
     def refuses_missing(self) -> tuple[int, ...]:
@@ -94,7 +95,12 @@ class Model(Frozen, ABC):
     @property
     def n_cells(self) -> int:
         """Cells of all terms that noise acts on: the work of a row."""
-        return sum(term.scores.shape[0] for term in self.member_terms if term.axes)
+        return sum(term.n_cells for term in self.member_terms if term.axes)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether all of its numbers are multiplied by slopes: its score is no whole number, and has no range."""
+        return any(term.slope is not None for term in self.member_terms)
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:

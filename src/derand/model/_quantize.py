@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.model._grid import GridTerm
+from derand.model._lines import LinearTerm
 from derand.model._terms import MAX_SCORE, CategoryTable, StepFunction, Term
 
 CategoryLeaves = (
@@ -48,6 +49,17 @@ class GridShape(NamedTuple):
     edges: tuple[FloatArray, ...]
     values: FloatArray
     missing: tuple[bool, ...] = ()
+
+
+class Line(NamedTuple):
+    """A numerical column's line through 0: its value is the slope times the number, off by `error` per unit of it.
+
+    Of several classes both are rows of numbers, one per class; one number is the error of all. No missing values.
+    """
+
+    feature: int
+    slope: float | FloatArray
+    error: float | FloatArray = 0.0
 
 
 class CategoryShape(NamedTuple):
@@ -139,6 +151,26 @@ def _check_finite(shapes: Sequence[Shape], tables: Sequence[CategoryShape], inte
             raise ValueError(f"`values` of the shape of feature {feature} must be finite, got nan or infinity.")
     if not np.isfinite(np.asarray(intercept, dtype=np.float64)).all():
         raise ValueError(f"`intercept` must be finite, got {intercept!r}.")
+
+
+def scale_lines(lines: Sequence[Line], levels: int, n_outputs: int, *, is_defined: bool) -> tuple[Term, ...]:
+    """Terms of lines: slopes are not rounded to the grid, only multiplied by the levels.
+
+    A model that is defined on its grid (`is_defined`) has slopes without errors; else these cover that product, too.
+    """
+    terms = []
+    for line in lines:
+        given = np.asarray(line.slope, dtype=np.float64).reshape(-1)
+        if given.size != n_outputs or not np.isfinite(given).all():
+            raise ValueError(
+                f"`slope` of the line of feature {line.feature} must be a finite number per output, {n_outputs} in "
+                f"all, got {line.slope!r}."
+            )
+        slopes = given * levels
+        errors = np.broadcast_to(np.asarray(line.error, dtype=np.float64), slopes.shape) * levels * (1 + 2 * EPSILON)
+        errors = errors + EPSILON * np.abs(slopes)
+        terms.append(LinearTerm(line.feature, slopes, None if is_defined else errors))
+    return tuple(terms)
 
 
 def bound_rounding(n_functions: int, levels: int, arithmetic_error: float) -> float:

@@ -32,6 +32,14 @@ class Axis(NamedTuple):
     edges: FloatArray
 
 
+class Slope(NamedTuple):
+    """A line: what it adds per unit of its number, and how far that may be off, both (n_outputs,), in grid units."""
+
+    feature: int
+    values: FloatArray
+    errors: FloatArray
+
+
 class Term(Frozen, ABC):
     """One function of the sum, on columns that no other term reads.
 
@@ -74,6 +82,16 @@ class Term(Frozen, ABC):
     @abstractmethod
     def axes(self) -> tuple[Axis, ...]:
         """The columns that noise acts on, with their edges; empty for a category."""
+
+    @property
+    def slope(self) -> Slope | None:
+        """What it adds per unit of its number, where it is a line and has no cells; else None."""
+        return None
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells it has."""
+        return int(self.scores.shape[0])
 
     @property
     def missing_features(self) -> tuple[int, ...]:

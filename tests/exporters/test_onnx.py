@@ -26,7 +26,7 @@ from derand import (
     export_onnx,
 )
 from derand.exporters import _onnx
-from derand.model import Shape
+from derand.model import TERMS, Argmax, LinearTerm, Shape
 from tests.storage.models import make_ensemble, make_frame, make_vote, make_with_gaps
 
 onnx = pytest.importorskip("onnx", reason="the extra `onnx` is not installed")
@@ -58,6 +58,16 @@ def make_undecided() -> AdditiveEnsemble:
     return AdditiveEnsemble([StepFunction(0, [0.1], [1, 2])], None, 1)
 
 
+def make_lines() -> AdditiveEnsemble:
+    """Three lines beside a category: sums of doubles, in the model's own order."""
+    lines = [LinearTerm(at, [slope]) for at, slope in ((2, 1e12 / 3), (0, -0.1), (3, 1e-7))]
+    return AdditiveEnsemble([*lines[:1], CategoryTable(1, [0, 1], [3, -3], 2), *lines[1:]], 11, 4, levels=2**40)
+
+
+def make_lines_of_classes() -> AdditiveEnsemble:
+    return AdditiveEnsemble([LinearTerm(0, [0.1, -0.2, 0.3])], Argmax((1, 2, 3)), 1)
+
+
 MODELS: dict[str, Any] = {
     "mixed": make_ensemble,
     "gaps": make_with_gaps,
@@ -67,6 +77,8 @@ MODELS: dict[str, Any] = {
     "number": make_number,
     "constant": make_constant,
     "no decision": make_undecided,
+    "lines": make_lines,
+    "lines of classes": make_lines_of_classes,
 }
 
 
@@ -79,12 +91,12 @@ def run(path: Path, feed: Any) -> dict[str, Any]:
 def list_edges(model: Any, seed: int = 0) -> np.ndarray:
     """Rows on every edge and one step of doubles beside it, category codes, and missing values where they are taken."""
     rng = np.random.default_rng(seed)
-    places: list[list[float]] = [[0.0] for _ in range(model.n_features)]
+    places: list[list[float]] = [[0.0, *rng.normal(size=20)] for _ in range(model.n_features)]
     for term in model.member_terms:
         for at, edges in term.axes:
             places[at] += [*edges, *np.nextafter(edges, -np.inf), *np.nextafter(edges, np.inf)]
         if not term.axes:
-            places[term.features[0]] += [*term.codes, -1.0, 77.0, 0.5, np.nan]
+            places[term.features[0]] = [*term.codes, -1.0, 77.0, 0.5, np.nan]
     for at in model.missing_features:
         places[at].append(np.nan)
     return np.stack([np.resize(rng.permutation(column), 600)[rng.permutation(600)] for column in places], axis=1)
@@ -114,7 +126,13 @@ def test_scores_are_the_models_own_to_the_last_bit(name: str, tmp_path: Path) ->
         assert np.array_equal(found["label"], total.argmax(axis=1) if total.ndim == 2 else total > 0)
 
 
-@pytest.mark.parametrize("name", ["mixed", "vote", "grid", "three classes"])
+@pytest.mark.parametrize("kind", TERMS)
+def test_every_term_can_be_written(kind: str) -> None:
+    """A new one must be honoured or refused by name, and have its model here."""
+    assert kind in {term.kind for make in MODELS.values() for term in make().member_terms}
+
+
+@pytest.mark.parametrize("name", ["mixed", "vote", "three classes"])
 def test_labels_are_those_that_are_certified_without_noise(name: str, tmp_path: Path) -> None:
     """The written model is the one that `certify` speaks of under no noise."""
     model = MODELS[name]()
@@ -218,7 +236,7 @@ def test_the_empty_text_may_be_a_category(tmp_path: Path) -> None:
     assert expected[0] > expected[1] == expected[2]
 
 
-@pytest.mark.parametrize("name", ["mixed", "grid"])
+@pytest.mark.parametrize("name", ["mixed", "grid", "lines"])
 def test_a_missing_number_that_is_refused_is_an_error_of_the_runtime(name: str, tmp_path: Path) -> None:
     """No label is made up."""
     model = MODELS[name]()
@@ -236,7 +254,7 @@ def test_single_precision_is_refused_by_the_runtime(tmp_path: Path) -> None:
         run(tmp_path / "model.onnx", {"X": np.zeros((2, 3), dtype=np.float32)})
 
 
-@pytest.mark.parametrize("name", ["mixed", "gaps", "vote", "grid", "three classes", "number"])
+@pytest.mark.parametrize("name", ["mixed", "gaps", "vote", "grid", "three classes", "number", "lines"])
 def test_a_graph_that_differs_is_found_and_not_written(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,7 +263,7 @@ def test_a_graph_that_differs_is_found_and_not_written(
 
     def spoil(*arguments: Any) -> Any:
         lookup = usual(*arguments)
-        lookup.scores[0] += 1000 if name == "vote" else 1  # a vote shows labels alone
+        lookup.scores[0] += 1000 if name in ("vote", "lines") else 1  # a vote shows labels alone
         return lookup
 
     monkeypatch.setattr(_onnx, "tabulate", spoil)

@@ -134,9 +134,11 @@ def _print_summary(summary: ImportingSummary) -> None:
         "read": f"{summary['source']} of {summary['file']}",
         "columns": f"{summary['n_columns']:,}" + ("" if summary["columns"] else ", without names: matched by order"),
         "terms": f"{summary['terms']:,}" + (f", of which {joint:,} of several columns" if joint else ""),
-        "cells": f"{summary['cells']:,}",
+        "cells": "none, it is linear" if summary["is_linear"] else f"{summary['cells']:,}",
         "answers": "a number" if not classes else ", ".join(map(str, classes[:_SHOWN_CLASSES])) + more,
-        "score error": f"{format_short_up(summary['score_error'])} at most, which certificates cover",
+        "score error": f"{format_short_up(summary['score_error'])}"
+        + (" and a share of each row's numbers" if summary["is_linear"] else " at most")
+        + ", which certificates cover",
         "largest difference seen": "its library is not installed, nothing was compared"
         if difference is None
         else f"{format_short_up(difference)} between raw scores of both, on every edge and beside it"

@@ -15,8 +15,8 @@ import numpy as np
 from derand._arrays import FloatArray, IntArray
 from derand.model import Term
 
-_IN_CELLS = ("step_function", "category_table", "grid_term")
-"""Kinds of terms whose scores are constant within cells."""
+_KNOWN = ("step_function", "category_table", "grid_term", "linear_term")
+"""Kinds of terms that cells and slopes say all of."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,12 +72,16 @@ def tabulate(term: Term, n_codes: int | None = None) -> Lookup:
     Returns
     -------
     Lookup
+        Of a line one cell of score 0, which refuses missing values: what it adds is its slope times the number.
     """
-    if term.kind not in _IN_CELLS:
+    if term.kind not in _KNOWN:
         raise ValueError(
-            f"`model` must consist of step functions and tables to be written, got a term of the kind {term.kind!r} "
-            f"for column {term.features[0]}, whose score is not constant within cells."
+            f"`model` must consist of step functions, tables and lines to be written, got a term of the kind "
+            f"{term.kind!r} for column {term.features[0]}."
         )
+    if term.slope is not None:
+        axis = Cells(term.features[0], np.empty(0), False, None)
+        return Lookup((axis,), np.zeros((1, term.n_outputs), dtype=np.int64))
     if not term.axes:
         codes = term.codes if n_codes is None else np.arange(n_codes, dtype=np.float64)
         unseen = max(codes.max(initial=0.0), term.codes.max(initial=0.0)) + 1

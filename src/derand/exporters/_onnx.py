@@ -1,8 +1,9 @@
 """Models as ONNX: the score without smoothing, in plain operations on doubles and whole numbers.
 
 Owns which operations a model consists of. Tree operators of ONNX compare in single precision, in which edges of doubles
-cannot be told from their neighbours; here every comparison is one of doubles, every sum one of whole numbers, and the
-score equals that of the model to the last bit. Must not know noise or certificates.
+cannot be told from their neighbours; here every comparison is one of doubles, every sum one of whole numbers (of a
+linear model, of doubles in the model's own order), and the score equals that of the model to the last bit. Must not
+know noise or certificates.
 """
 
 from __future__ import annotations
@@ -164,10 +165,11 @@ def _draw(subject: _Subject) -> tuple[Graph, tuple[str, ...]]:
         n_columns = None if subject.n_outputs == 1 else subject.n_outputs
         score = graph.apply("Div", graph.cast(totals[0], np.float64), graph.hold(float(members[0].levels)))
         graph.add_output(outputs[0], score, np.dtype(np.float64), n_columns)
-        chosen = _choose(graph, totals[0], subject.n_outputs) if "label" in outputs else ""
+        chosen = _choose(graph, totals[0], members[0]) if "label" in outputs else ""
     else:
         sizes = np.abs(subject.model.weights)
-        lead = _add_votes(graph, totals, subject.model.weights)
+        says = [_is_above(graph, *one) for one in zip(totals, members, strict=True)]
+        lead = _add_votes(graph, says, subject.model.weights)
         score = graph.apply("Div", lead, graph.hold(max(math.fsum(sizes.tolist()), np.finfo(np.float64).tiny)))
         graph.add_output(outputs[0], score, np.dtype(np.float64), None)
         chosen = graph.cast(graph.apply("Greater", lead, graph.hold(_find_margin(sizes))), np.int64)
@@ -178,13 +180,19 @@ def _draw(subject: _Subject) -> tuple[Graph, tuple[str, ...]]:
 
 
 def _add_up(reader: _Reader, member: AdditiveEnsemble) -> str:
-    """The score of a sum with what is added to it, in grid units."""
-    graph = reader.graph
-    total = graph.apply("Expand", graph.hold(find_shift(member)), reader.find_shape(member.n_outputs))
+    """The score of a sum with what is added to it, in grid units: whole numbers, of a linear model doubles."""
+    graph, shift = reader.graph, find_shift(member)
+    first = np.zeros_like(shift) if member.is_linear else shift
+    total = graph.apply("Expand", graph.hold(first), reader.find_shape(member.n_outputs))
     for term in member.terms:
         (feature, *_) = term.features
         total = graph.apply("Add", total, reader.look_up(tabulate(term, reader.count_codes(feature))))
-    return total
+    if not member.is_linear:
+        return total
+    total = graph.cast(total, np.float64)
+    for slope in member.slopes:
+        total = graph.apply("Add", total, reader.multiply(slope.feature, slope.values))
+    return graph.apply("Add", total, graph.hold(shift.astype(np.float64)))
 
 
 def find_shift(member: AdditiveEnsemble) -> IntArray:
@@ -195,19 +203,23 @@ def find_shift(member: AdditiveEnsemble) -> IntArray:
     return np.array([shift or 0], dtype=np.int64)
 
 
-def _choose(graph: Graph, total: str, n_outputs: int) -> str:
+def _choose(graph: Graph, total: str, member: AdditiveEnsemble) -> str:
     """The number of the class: the lower one of equal scores."""
-    if n_outputs > 1:
+    if member.n_outputs > 1:
         return graph.apply("ArgMax", total, axis=1, keepdims=0, select_last_index=0)
-    return graph.cast(graph.apply("Greater", total, graph.hold(np.int64(0))), np.int64)
+    return graph.cast(_is_above(graph, total, member), np.int64)
 
 
-def _add_votes(graph: Graph, totals: Sequence[str], weights: FloatArray) -> str:
+def _is_above(graph: Graph, total: str, member: AdditiveEnsemble) -> str:
+    """Whether a sum decides for the second class."""
+    return graph.apply("Greater", total, graph.hold(np.float64(0) if member.is_linear else np.int64(0)))
+
+
+def _add_votes(graph: Graph, says: Sequence[str], weights: FloatArray) -> str:
     """By how much weight the second class is ahead."""
     lead = ""
-    for total, weight in zip(totals, weights.tolist(), strict=True):
-        says = graph.apply("Greater", total, graph.hold(np.int64(0)))
-        vote = graph.apply("Where", says, graph.hold(weight), graph.hold(-weight))
+    for one, weight in zip(says, weights.tolist(), strict=True):
+        vote = graph.apply("Where", one, graph.hold(weight), graph.hold(-weight))
         lead = graph.apply("Add", lead, vote) if lead else vote
     return lead
 
@@ -255,6 +267,12 @@ class _Reader:
         flat = graph.apply("Reshape", place, graph.hold(np.array([-1])))
         scores = lookup.scores[:, 0] if lookup.scores.shape[1] == 1 else lookup.scores
         return graph.apply("Gather", graph.hold(scores), flat, axis=0)
+
+    def multiply(self, feature: int, slopes: FloatArray) -> str:
+        """A number times its slopes: of one output a vector, else a matrix."""
+        graph = self.graph
+        products = graph.apply("Mul", self._read(feature), graph.hold(slopes[None, :]))
+        return products if slopes.size > 1 else graph.apply("Reshape", products, graph.hold(np.array([-1])))
 
     def _find_cell(self, axis: Cells, refused: int) -> str:
         """Number of the cell of a column's value; what is refused lies beyond all cells: an error of the runtime."""

@@ -18,11 +18,12 @@ import numpy as np
 
 from derand.estimators import MOST_CLASSES, ImportedClassifier, ImportedRegressor, from_reading
 from derand.files import PathLike, require_writable
-from derand.frames import Labels, MatchedFile, match_file
+from derand.frames import ColumnKind, Labels, MatchedFile, match_file
 from derand.importers import (
     PICKLES,
     SKOPS,
     Reading,
+    adopt_table,
     compare_scores,
     load_pickle,
     load_skops,
@@ -31,6 +32,7 @@ from derand.importers import (
     read_model,
 )
 from derand.jobs._tasks import Spell, quote_parameter
+from derand.jobs._training_table import as_doubles
 from derand.noise import Noise
 from derand.storage import save
 
@@ -59,9 +61,12 @@ class ImportingSummary(TypedDict):
     terms: int
     joint_terms: int
     """Those of several columns."""
+    is_linear: bool
+    """Whether numbers are multiplied by slopes instead of being looked up in cells."""
     cells: int
     score_error: float
-    """How far raw scores may lie from the library's, on any row; certificates cover it."""
+    """How far raw scores may lie from the library's, on any row; certificates cover it. Of a linear model, what comes
+    beside a share of each row's numbers, which they cover as well."""
     largest_difference: float | None
     """Between raw scores of both on edges, beside them and on the rows; None where the library is not there."""
     noise: str
@@ -130,7 +135,10 @@ def import_file(
             raise ValueError(f"{spell(name)} is about rows: give {spell('data')}, such as the training rows.")
     require_writable(output, source, *([] if data is None else [data]))
     reading = _name_classes(_read(source, trust_pickle, trusted, spell), classes, spell)
-    found = None if data is None else match_file(data, reading.encoding, target=target, classes=reading.classes)
+    found = None
+    if data is not None:
+        reading = _adopt_kinds(reading, data, target)
+        found = match_file(data, reading.encoding, target=target, classes=reading.classes)
     table = None if found is None else found.read_all()
     estimator = _build(reading, found, table, noise="none" if noise is None else noise, rule=rule, scaling=scaling)
     measured = {} if found is None or table is None else _measure(estimator, found, table)
@@ -146,7 +154,8 @@ def import_file(
         "n_columns": estimator.encoding_.n_features,
         "terms": len(ensemble.terms),
         "joint_terms": sum(len(term.features) > 1 for term in ensemble.terms),
-        "cells": sum(len(term.scores) for term in ensemble.terms),
+        "is_linear": ensemble.is_linear,
+        "cells": sum(term.n_cells for term in ensemble.terms),
         "score_error": ensemble.score_error / ensemble.levels,
         "largest_difference": _compare(reading, estimator, found, table),
         "noise": "none" if estimator.noise_ is None else str(estimator.noise_),
@@ -202,6 +211,16 @@ def _as_labels(labels: Sequence[str]) -> Labels:
     except ValueError:
         return np.array([label.strip() for label in labels])
     return np.array(numbers)
+
+
+def _adopt_kinds(reading: Reading, data: PathLike, target: str | None) -> Reading:
+    """The same with categories of the kinds that a table holds: a library may keep their text alone, or their codes."""
+    if not reading.encoding.categories:
+        return reading
+    found = match_file(data, reading.encoding, target=target, classes=reading.classes)
+    kinds = {name: reading.encoding.kind(feature) for feature, name in enumerate(found.names)}
+    table = found.file.read(as_text=[name for name, kind in kinds.items() if kind is ColumnKind.TEXT])
+    return adopt_table(reading, as_doubles(table.select(list(found.names))))
 
 
 def _build(

@@ -24,7 +24,7 @@ LAW_BINS = 110
 _LISTED_PUSHES = 9
 _FAINT = 1e-4  # of the highest bin: less is not visible
 _PICTURE_LEVELS, _COARSE_STEP = 2**15, 2**7
-"""Laws of models of more than 2**22 levels are drawn on a grid of 2**15, a hundred times finer than what can be seen."""
+"""Laws of models of more than 2**22 levels are drawn on a grid of 2**15, far finer than what can be seen."""
 _CHUNK_NUMBERS = 2**22
 _LAW_NUMBERS = 2**26
 """How many probabilities are computed for pictures: with very fine models the laws of fewer rows are shown."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from derand.files import PathLike
 from derand.importers._columns import adopt_table
+from derand.importers._files import read_file
 from derand.importers._objects import PICKLES, SKOPS, load_pickle, load_skops
 from derand.importers._probing import compare_scores, is_explained, probe_rows
 from derand.importers._reading import Reading
@@ -112,8 +112,3 @@ def read_model(model: Any) -> Reading:
         )
     reading: Reading = import_module(f"derand.importers.{IMPORTERS[name]}").read(model)
     return reading
-
-
-def read_file(path: PathLike) -> Reading:
-    """A native model file of another library as a sum of functions."""
-    raise ValueError(f"{path} is no model file of a library that can be read.")

@@ -18,7 +18,7 @@ import numpy as np
 
 from derand.estimators import MOST_CLASSES, ImportedClassifier, ImportedRegressor, from_reading
 from derand.files import PathLike, require_writable
-from derand.frames import ColumnKind, Labels, MatchedFile, match_file
+from derand.frames import ColumnKind, Labels, MatchedFile, TableEncoding, inspect_file, match_file
 from derand.importers import (
     PICKLES,
     SKOPS,
@@ -30,11 +30,12 @@ from derand.importers import (
     probe_rows,
     read_file,
     read_model,
+    shorten,
 )
 from derand.jobs._tasks import Spell, quote_parameter
 from derand.jobs._training_table import as_doubles
 from derand.noise import Noise
-from derand.storage import save
+from derand.storage import read_kind, save
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -137,7 +138,7 @@ def import_file(
     reading = _name_classes(_read(source, trust_pickle, trusted, spell), classes, spell)
     found = None
     if data is not None:
-        reading = _adopt_kinds(reading, data, target)
+        reading = _adopt_kinds(_adopt_names(reading, data), data, target)
         found = match_file(data, reading.encoding, target=target, classes=reading.classes)
     table = None if found is None else found.read_all()
     estimator = _build(reading, found, table, noise="none" if noise is None else noise, rule=rule, scaling=scaling)
@@ -178,12 +179,33 @@ def _read(path: PathLike, trust_pickle: bool, trusted: Collection[str], spell: S
             "(.json, .ubj, .txt, .cbm) or by skops."
         )
     if suffix not in PICKLES and suffix != SKOPS:
-        return read_file(path)
+        return _read_native(path)
     model = load_pickle(path) if suffix in PICKLES else load_skops(path, trusted)
     try:
         return read_model(model)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{os.fspath(path)} cannot be imported: {error}") from None
+
+
+def _read_native(path: PathLike) -> Reading:
+    """What a native file holds; what its library says of a file that it cannot read is one line."""
+    if Path(path).is_file() and _is_ours(path):
+        raise ValueError(f"{os.fspath(path)} is a model of derand already: it can be certified as it is.")
+    try:
+        return read_file(Path(path))
+    except (ImportError, OSError):
+        raise
+    except Exception as error:  # libraries have errors of their own
+        reason = f"{type(error).__name__}: {shorten(error)}" if type(error) not in (ValueError, TypeError) else error
+        raise ValueError(f"{os.fspath(path)} cannot be imported: {reason}") from None
+
+
+def _is_ours(path: PathLike) -> bool:
+    try:
+        read_kind(path)
+    except ValueError:
+        return False
+    return True
 
 
 def _name_classes(reading: Reading, labels: Sequence[str], spell: Spell) -> Reading:
@@ -211,6 +233,18 @@ def _as_labels(labels: Sequence[str]) -> Labels:
     except ValueError:
         return np.array([label.strip() for label in labels])
     return np.array(numbers)
+
+
+def _adopt_names(reading: Reading, data: PathLike) -> Reading:
+    """The same with the names of a table, where a library wrote their spaces as underscores (LightGBM does)."""
+    encoding, file = reading.encoding, inspect_file(data)
+    if encoding.names is None or set(encoding.names) <= set(file.names):
+        return reading
+    known = {"_".join(name.split(" ")): name for name in file.names}
+    if len(known) < len(file.names) or not set(encoding.names) <= set(known):
+        return reading  # whoever matches them says what is missing
+    names = tuple(known[name] for name in encoding.names)
+    return replace(reading, encoding=TableEncoding(encoding.n_features, names, encoding.categories))
 
 
 def _adopt_kinds(reading: Reading, data: PathLike, target: str | None) -> Reading:

@@ -106,7 +106,7 @@ def test_a_regressor_is_imported(rows: Path, tmp_path: Path) -> None:
         tmp_path / "model.json", rows, tmp_path / "out.csv", changes={"norm": None, "limits": {"*": "5%"}}
     )
     assert found["rows"] == 200
-    with pytest.raises(ValueError, match="`classes` names classes, but .* predicts a number"):
+    with pytest.raises(ValueError, match=r"`classes` names classes, but .* predicts a number"):
         import_file(source, tmp_path / "model.json", trust_pickle=True, classes=["a", "b"])
 
 
@@ -175,8 +175,8 @@ def test_files_that_hold_no_such_model_are_refused(source: Path, tmp_path: Path)
         path = write_pickle(tmp_path / "other.pkl", content)
         with pytest.raises(ValueError, match=rf"other\.pkl cannot be imported: .*{words}"):
             import_file(path, tmp_path / "out.json", trust_pickle=True)
+    (tmp_path / "model.csv").write_text("x\n1\n")
     with pytest.raises(ValueError, match=r"model\.csv .*must end with one of"):
-        (tmp_path / "model.csv").write_text("x\n1\n")
         import_file(tmp_path / "model.csv", tmp_path / "out.json")
     import_file(source, tmp_path / "ours.json", trust_pickle=True)
     with pytest.raises(ValueError, match="is a model of derand already"):

@@ -86,6 +86,11 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
     class_weight = None
     takes_several_classes = True
 
+    @property
+    def score_is_log_odds(self) -> bool:  # type: ignore[override]
+        """Whether raw scores are logarithms of odds: reports name their unit."""
+        return bool(self.link_ == "logit")
+
     def _train(self, table: TrainingTable, noise: Any) -> Training:
         self._refuse_training()
 

@@ -13,8 +13,10 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from derand.certificates._attack_lines import find_line_witnesses
 from derand.certificates._duels import bound_classes
 from derand.certificates._gaps import bound_apart, fill_gaps
+from derand.certificates._lines import bound_lines
 from derand.certificates._problem import MAX_SUPPORT, find_problems, pack_terms
 from derand.certificates._results import Certificates, Distribution
 from derand.certificates._rule import Bounds, Engine, Rule
@@ -153,6 +155,7 @@ def certify_checked(
     list of Certificates, one per threat
     """
     found, threats = check_request(rule, proof, noise, threats)
+    refuse_law(model, proof)
     engine = Engine(load_backend(backend, rows.shape[0] * model.n_cells), count_threads(n_jobs), proof)
     for one in threats:
         one.check_columns(model.n_features, model.categorical_features, model.numerical_features)
@@ -163,6 +166,8 @@ def certify_checked(
     asked = [_name_codes(one, model) for one in threats]
 
     def bound_member(member: AdditiveEnsemble) -> list[Bounds]:
+        if member.is_linear:
+            return bound_lines(member, rows, noise, asked, counts_copies=found.counts_copies)
         if member.n_classes > 2:
             return bound_classes(member, rows, noise, found, asked, engine)
         (problem,) = find_problems(member)
@@ -175,6 +180,12 @@ def certify_checked(
         named = _name_bounds(whole, one, rule, noise, model.n_classes)
         results.append(named if one.norm is not None else _add_witnesses(named, model, rows))
     return results
+
+
+def refuse_law(model: Model, proof: str) -> None:
+    """Refuse the paper's proof for lines, which have no law of whole scores."""
+    if proof == "paper" and model.is_linear:
+        raise ValueError("`proof` must be 'best' for a linear model, got 'paper': that one needs whole scores.")
 
 
 def _name_codes(threat: Threat, model: Model) -> Threat:
@@ -195,9 +206,13 @@ def _add_witnesses(certificates: Certificates, model: Model, rows: NDArray[Any])
     at = np.flatnonzero(certificates.radius == 0)
     if at.size:
         asked = _name_codes(certificates.threat, model)
-        flips[at], witness[at] = find_witnesses(
-            model, witness[at], certificates.noise, certificates.rule, asked, certificates.label[at]
-        )
+        if model.is_linear:
+            (ensemble,) = model.members
+            flips[at], witness[at] = find_line_witnesses(ensemble, witness[at], certificates.label[at], asked)
+        else:
+            flips[at], witness[at] = find_witnesses(
+                model, witness[at], certificates.noise, certificates.rule, asked, certificates.label[at]
+            )
     return replace(certificates, flips=flips, witness=witness)
 
 
@@ -256,6 +271,8 @@ def distribution(model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str, back
         raise TypeError(
             "`distribution` takes an AdditiveEnsemble: the members of a WeightedVote have laws, the vote has none."
         )
+    if model.is_linear:
+        raise ValueError("`distribution` lists whole scores, of which a linear model has none.")
     rows = np.asarray(read_rows(model, X, noise), dtype=np.float64)
     packed = pack_terms(model.terms)
     if packed.largest >= MAX_SUPPORT:

@@ -37,6 +37,8 @@ _FINER = 2
 _ROUNDS = 4
 """Of following what cells are worth to a median at the best row so far."""
 _SHAKE = 0.5
+_HAIRS = (0.1, 1e-3, 1e-5, 1e-7, 1e-9, 1e-11)
+"""How far within an open ball the worst moves of lines are tried."""
 
 
 class _Request(NamedTuple):
@@ -134,13 +136,15 @@ def _attack_lines(
     """Answers and rows at both ends of a linear model: the worst moves are explicit. A hair within an open ball."""
     lines = Lines.of(model, -(model.offset or 0))
     answers, changed = np.stack([value, value]), np.stack([rows, rows])
-    near = radius * (1 - 1e-11) if threat.norm else radius
     for side in (0, 1):
         starts = change_worst(lines, rows, threat, 1 - side)
-        moved = move_most(lines, rows, starts, threat, 1 - side, near) if radius > 0 else starts
-        sizes = measure_numbers(model, moved, rows, threat)
-        inside = sizes <= radius if threat.norm in (None, 0) else sizes < radius
-        points = np.where(inside[:, None], moved, starts)
+        points = starts.copy()
+        for hair in _HAIRS if radius > 0 else ():  # rounded numbers may lie outside
+            near = radius * (1 - hair) if threat.norm else radius
+            moved = move_most(lines, rows, starts, threat, 1 - side, near)
+            sizes = measure_numbers(model, moved, rows, threat)
+            inside = sizes <= radius if threat.norm in (None, 0) else sizes < radius
+            points = np.where(inside[:, None], moved, points)
         found = find_answers(model, points, None, rule="mean", n_jobs=1)
         better = found > value if side else found < value
         answers[side, better], changed[side, better] = found[better], points[better]

@@ -15,7 +15,7 @@ from typing import Any
 
 from derand._arrays import FloatArray
 from derand.auditing._answers import Answer
-from derand.auditing._balls import as_ball, as_ball_noise, use_bits
+from derand.auditing._balls import Ball, as_ball, as_ball_noise, use_bits
 from derand.auditing._sides import find_worst_fall, read_table
 from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise
@@ -63,18 +63,24 @@ def clears(margin: Fraction, movers: Sequence[Mover], norm: float | None, radius
         return True
     if norm is None or math.isinf(radius):
         return False
-    if norm == 0:
-        count = math.ceil(radius)
-        free = [one for one in movers if one.cap is None]
-        fixed = sorted((_fall(one) for one in movers if one.cap is not None), reverse=True)
-        return (not free or count == 0) and is_below(sum(fixed[:count], Fraction(0)))
-    away = Fraction(radius)
-    if norm == 1:
-        return is_below(_fall_by_sum(movers, away))
     if norm == 2:
         least = _square_least(margin, movers)
-        return least > away * away if strictly else least >= away * away
-    return is_below(sum((one.price * (away if one.cap is None else min(one.cap, away)) for one in movers), Fraction(0)))
+        return least > Fraction(radius) ** 2 if strictly else least >= Fraction(radius) ** 2
+    fall = {0: _fall_by_count, 1: _fall_by_sum}.get(norm, _fall_by_each)(movers, Fraction(radius))
+    return fall is not None and is_below(fall)
+
+
+def _fall_by_count(movers: Sequence[Mover], left: Fraction) -> Fraction | None:
+    """The most that so many columns let a sum fall; None where nothing limits one of them."""
+    if left > 0 and any(one.cap is None for one in movers):
+        return None
+    falls = sorted((_fall(one) for one in movers if one.cap is not None), reverse=True)
+    return sum(falls[: math.ceil(left)], Fraction(0))
+
+
+def _fall_by_each(movers: Sequence[Mover], away: Fraction) -> Fraction:
+    """The most that a distance in the norm inf lets a sum fall."""
+    return sum((one.price * (away if one.cap is None else min(one.cap, away)) for one in movers), Fraction(0))
 
 
 def _fall(mover: Mover) -> Fraction:
@@ -138,10 +144,8 @@ class _Pair:
 
     def find_deviation(self, rounding: Fraction) -> Fraction:
         """How far the model that is meant, or what is computed of it, may be off in the row itself."""
-        each = (
-            (error + rounding * abs(slope)) * abs(Fraction(float(self.row[at]))) for at, slope, error in self.slopes
-        )
-        return self.error + sum(each, Fraction(0))
+        shares = ((at, error + rounding * abs(slope)) for at, slope, error in self.slopes)
+        return self.error + sum((share * abs(Fraction(float(self.row[at]))) for at, share in shares), Fraction(0))
 
     def find_category_fall(self, side: int) -> int:
         """What changed categories take off at most."""
@@ -238,8 +242,7 @@ class _LineAnswer(Answer):
         return all(self._bounds_mass(pair, cut, side, failure) for pair, cut, side in self._meet(label))
 
     def _bounds_mass(self, pair: _Pair, cut: Fraction, side: int, failure: float) -> bool:
-        if self._noise is None:
-            return False
+        assert self._noise is not None  # only votes claim such a mass
         away = pair.total - cut if side else cut - pair.total
         margin = away - pair.find_deviation(Fraction(0)) - pair.find_category_fall(side)
         if margin <= 0:
@@ -259,14 +262,16 @@ class _LineAnswer(Answer):
             beyond = 2 * len(pair.slopes) * ball.share_below(-as_ball(far)) if spare else as_ball(0.0)
             if not left > 0:
                 return failure >= 1
-            if name == "gaussian":
-                return bool(ball.share_below(-left / spread) + beyond <= failure)
             if name == "uniform" and left >= as_ball(reach):
                 return True
-            z = left / (spread * as_ball(_VARIANCES[name]).sqrt())
-            root = as_ball(3.0).sqrt()
-            share = 2 / (9 * z * z) if z >= 2 / root else as_ball(0.5) - z / (2 * root)
-            return bool(share.min(as_ball(0.5)) + beyond <= failure) or failure >= 1
+            share = ball.share_below(-left / spread) if name == "gaussian" else _bound_tail(left / spread, name)
+            return bool(share + beyond <= failure)
+
+
+def _bound_tail(distance: Ball, name: str) -> Ball:
+    """Gauss's inequality: the share beyond a distance, in lengths of the slopes, of a symmetric law of one mode."""
+    z, root = distance / as_ball(_VARIANCES[name]).sqrt(), as_ball(3.0).sqrt()
+    return 2 / (9 * z * z) if z >= 2 / root else as_ball(0.5) - z / (2 * root)
 
 
 class LineNumbers:

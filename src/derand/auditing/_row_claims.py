@@ -63,13 +63,11 @@ class RowClaims(ABC):
 def read_claims(model: Model, claimed: Claimed) -> Callable[[FloatArray, int], RowClaims]:
     """What is claimed about a row, given the row and its place in the table."""
     if isinstance(claimed, Certificates):
-        sums: Sums | LineSums = (LineSums if model.is_linear else Sums)(
-            model, claimed.noise, claimed.rule, claimed.threat
-        )
+        kind = LineSums if model.is_linear else Sums
+        sums = kind(model, claimed.noise, claimed.rule, claimed.threat)
         return lambda row, at: LabelClaims(model, sums, row, claimed, at)
-    numbers: Numbers | LineNumbers = (LineNumbers if model.is_linear else Numbers)(
-        model, claimed.noise, claimed.rule, claimed.threat
-    )
+    of_number = LineNumbers if model.is_linear else Numbers
+    numbers = of_number(model, claimed.noise, claimed.rule, claimed.threat)
     if isinstance(claimed, Intervals):
         return lambda row, at: IntervalClaims(numbers.read(row), claimed, at)
     return lambda row, at: ToleranceClaims(numbers.read(row), claimed, at)

@@ -17,7 +17,7 @@ from derand.model import AdditiveEnsemble
 from derand.threat import Threat
 
 _HAIRS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-7, 1e-5, 1e-3, 0.1)
-"""By how much more than the margin sums are to fall, until one does: rounded numbers may not reach the margin itself."""
+"""By how much more than the margin sums are to fall, until one does: rounded numbers may miss the margin itself."""
 
 
 def attack_lines(

@@ -23,7 +23,7 @@ from derand.certificates._number_by_mean import NumberByMean
 from derand.certificates._number_by_vote import NumberByVote
 from derand.certificates._problem import find_sum
 from derand.certificates._rule import Engine
-from derand.certificates._run import check_request, read_rows, refuse_law
+from derand.certificates._run import check_request, read_rows
 from derand.kernels import load_backend, require_gradual_underflow
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise_or_none
@@ -228,7 +228,8 @@ class _Number:
         engine = Engine(load_backend(None, n_rows * model.n_cells), self._n_threads, proof)
         self._rule: NumberRule
         if model.is_linear:
-            refuse_law(model, proof)
+            if proof == "paper":
+                raise ValueError("`proof` must be 'best' for numbers of a linear model, which have no law of scores.")
             self._rule, self._block = NumberByLines(model, threat), mean_block_rows(n_rows, engine)
             return
         problem = find_sum(model)

@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 from scipy import special
 
 from derand._arrays import EPSILON, FloatArray, IntArray
+from derand.certificates._by_vote import carry_over
 from derand.certificates._duels import LARGEST_ODDS, find_duel
 from derand.certificates._line_falls import bound_distances, bound_falls
 from derand.certificates._problem import PackedTerms, pack_terms
-from derand.certificates._rule import EXACT, NO_PROOF, Bounds
+from derand.certificates._rule import EXACT, NO_PROOF, PAPER, Bounds, Rule
+from derand.certificates._worst import find_reach
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
 from derand.threat import Threat
@@ -139,7 +141,7 @@ def find_lines(model: AdditiveEnsemble, low: int = 0, high: int = 1) -> Lines:
 
 
 def bound_lines(
-    model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise | None, threats: Sequence[Threat], *, counts_copies: bool
+    model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise | None, rule: Rule, threats: Sequence[Threat], proof: str
 ) -> list[Bounds]:
     """What is proven about rows of a linear model, for each of several budgets of categorical changes.
 
@@ -150,10 +152,12 @@ def bound_lines(
     rows : array of shape (n_rows, n_features)
         Checked.
     noise : Noise or None
+    rule : Rule
+        One that counts noisy copies has a failure mass; labels and radii are the same.
     threats : sequence of Threat
         Alike but for `l0`; resolved.
-    counts_copies : bool
-        Whether the label is that of most noisy copies, which have a failure mass.
+    proof : {"best", "paper"}
+        "paper" is what the failure mass proves: the same radius under normal noise in its own norm, else less.
     """
     x = np.asarray(rows, dtype=np.float64)
     labels = label_lines(model, x)
@@ -167,8 +171,11 @@ def bound_lines(
             at = np.flatnonzero(labels == label)
             if not at.size:
                 continue
-            duel = _bound_duel(lines, x[at], side, noise if counts_copies else None, threats[0], budgets)
+            own = noise if rule.counts_copies else None
+            duel = _bound_duel(lines, x[at], side, own, threats[0], budgets)
             radius[:, at, rival], log_failure[:, at, rival], worst[:, at] = duel
+            if proof == "paper":
+                radius[:, at, rival] = _bound_by_mass(lines, x[at], own, threats[0], log_failure[:, at, rival])
     rivals = np.arange(model.n_classes) != labels[:, None]
     found = []
     for k in range(budgets.size):
@@ -181,10 +188,10 @@ def bound_lines(
         found.append(
             Bounds(
                 labels,
-                failure if counts_copies else np.full(len(x), np.nan),
+                failure if rule.counts_copies else np.full(len(x), np.nan),
                 least,
-                np.where(least > 0, EXACT, NO_PROOF).astype(np.uint8),
-                worst=worst[k] if threats[0].norm is None and not counts_copies and model.n_classes == 2 else None,
+                np.where(least > 0, EXACT if proof == "best" else PAPER, NO_PROOF).astype(np.uint8),
+                worst=worst[k] if threats[0].norm is None and not rule.counts_copies and model.n_classes == 2 else None,
                 runner_up=runner_up if model.n_classes > 2 else None,
             )
         )
@@ -194,7 +201,7 @@ def bound_lines(
 def _bound_duel(
     lines: Lines, rows: FloatArray, side: int, noise: Noise | None, threat: Threat, budgets: IntArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Radii, logarithms of failure masses and worst scores of rows of one class against another, (n_budgets, n_rows)."""
+    """Radii, logarithms of failure masses and worst scores of rows against one rival, each (n_budgets, n_rows)."""
     prices = lines.find_prices(threat, rows.shape[1])
     caps = lines.find_caps(threat, rows, side)
     margins = lines.find_margins(rows, side)[:, None] - lines.shift_categories(rows, budgets, threat, side)
@@ -207,6 +214,18 @@ def _bound_duel(
             left = margins[:, k] - bound_falls(math.inf, prices, caps, None)
             worst[k] = lines.threshold + (left if side else -left)
     return radius, failure, worst
+
+
+def _bound_by_mass(
+    lines: Lines, rows: FloatArray, noise: Noise | None, threat: Threat, log_failure: FloatArray
+) -> FloatArray:
+    """Radii of the paper's proof, which knows the failing mass alone, (n_budgets, n_rows)."""
+    assert noise is not None  # a vote has one
+    reach = find_reach(threat, rows, lines.model.numerical_features)
+    moving = lines.features[(lines.slopes != 0) | (lines.errors > 0)]
+    with np.errstate(all="ignore"):
+        own = np.where(log_failure == -np.inf, np.inf, noise.radius_of_log(log_failure))
+    return carry_over(own.T, noise, threat, moving, rows, reach).T
 
 
 def bound_failures(lines: Lines, margins: FloatArray, noise: Noise, n_features: int) -> FloatArray:

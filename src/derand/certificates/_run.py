@@ -155,7 +155,6 @@ def certify_checked(
     list of Certificates, one per threat
     """
     found, threats = check_request(rule, proof, noise, threats)
-    refuse_law(model, proof)
     engine = Engine(load_backend(backend, rows.shape[0] * model.n_cells), count_threads(n_jobs), proof)
     for one in threats:
         one.check_columns(model.n_features, model.categorical_features, model.numerical_features)
@@ -167,7 +166,7 @@ def certify_checked(
 
     def bound_member(member: AdditiveEnsemble) -> list[Bounds]:
         if member.is_linear:
-            return bound_lines(member, rows, noise, asked, counts_copies=found.counts_copies)
+            return bound_lines(member, rows, noise, found, asked, proof)
         if member.n_classes > 2:
             return bound_classes(member, rows, noise, found, asked, engine)
         (problem,) = find_problems(member)
@@ -180,12 +179,6 @@ def certify_checked(
         named = _name_bounds(whole, one, rule, noise, model.n_classes)
         results.append(named if one.norm is not None else _add_witnesses(named, model, rows))
     return results
-
-
-def refuse_law(model: Model, proof: str) -> None:
-    """Refuse the paper's proof for lines, which have no law of whole scores."""
-    if proof == "paper" and model.is_linear:
-        raise ValueError("`proof` must be 'best' for a linear model, got 'paper': that one needs whole scores.")
 
 
 def _name_codes(threat: Threat, model: Model) -> Threat:

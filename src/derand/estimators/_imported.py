@@ -86,6 +86,13 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
 
     class_weight = None
     takes_several_classes = True
+    link_: str
+    source_: str
+
+    @property
+    def score_is_log_odds(self) -> bool:  # type: ignore[override]
+        """Whether raw scores are logarithms of odds, as reports show them."""
+        return self.link_ == "logit"
 
     def _train(self, table: TrainingTable, noise: Any) -> Training:
         self._refuse_training()

@@ -22,7 +22,7 @@ from derand.threat import Threat
 _EPSILON = 2.0**-52
 _TAIL_ERROR = 96 * _EPSILON
 _INVERSION = (64, 1e-10)  # from so many terms on masses near 1/2 may come from an inversion, which is off by so much
-_MOST_LEVELS, _COARSE_LEVELS = 2**23, 2**13
+_MOST_LEVELS, _COARSE_LEVELS, _MOST_WORK = 2**23, 2**13, 2**29
 _MOST_TRIES = 4096
 
 
@@ -236,7 +236,9 @@ def coarsen(contrast: Contrast) -> tuple[int, int]:
     step = math.gcd(*(score - min(scores) for scores in told for score in scores)) or 1
     if sum(spans) // step < _MOST_LEVELS:
         return 1, 0
-    grid = -(-(sum(spans) // step) * step // _COARSE_LEVELS)
+    cells = [math.prod(axis.edges.size + 1 for axis in term.axes) for term in contrast.terms if term.axes]
+    levels = max(_COARSE_LEVELS, min(_COARSE_LEVELS * len(cells), _MOST_WORK // sum(cells)))
+    grid = -(-(sum(spans) // step) * step // levels)
     moves = [max(abs(score - grid * round_to(score, grid)) for score in scores) for scores in told]
     return grid, sum(moves)
 

@@ -71,6 +71,10 @@ class CertifiedEstimator(BaseEstimator, ABC):
         """What counts as a change of 1 of each feature; None for 1 everywhere."""
         return tuple(self.units_.tolist()) if self.noise_ is None else self.noise_.units
 
+    def for_storage(self) -> Any:
+        """The fitted estimator that a file holds and `load` gives: itself, for most."""
+        return self
+
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on a table.
 

@@ -176,7 +176,7 @@ def from_model(
     noise : Noise or str
         "none" for the model as deployed; `certify` takes another one.
     rule : {"mean", "vote"}
-    scaling : {"standard", "robust", "minmax"} or None
+    scaling : {"standard", "range", "robust"} or None
         What counts as a change of 1 of each column, measured on X; None for 1 in its own units.
     n_jobs : int or None
 

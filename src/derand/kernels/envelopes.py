@@ -93,6 +93,21 @@ class Runs(NamedTuple):
     counts: FloatArray
 
 
+class Pieces(NamedTuple):
+    """A curve as linear pieces between knots."""
+
+    y: FloatArray
+    """The knots, as distances from the first one in units, rounded downward."""
+    starts: FloatArray
+    slopes: FloatArray
+    drops: FloatArray
+    """The sag of each piece."""
+    beyond: FloatArray
+    """Lower bound of a piece and of all after it."""
+    before: FloatArray
+    """Lower bound of a piece and of all in front of it."""
+
+
 def start_tables(curves: Curves, prices: FloatArray, power: int) -> PriceTables:
     """Tables of coarse prices alone.
 
@@ -138,15 +153,10 @@ def tabulate_envelopes(curves: Curves, prices: FloatArray, power: int) -> FloatT
     -------
     array of shape (n_knots, n_prices), single precision, rounded downward
     """
-    tables = np.empty((curves.knots.size, prices.size))
-    for k in range(curves.starts.size - 1):
-        part = slice(curves.starts[k], curves.starts[k + 1])
-        knots, low, sag = curves.knots[part], curves.low[part], curves.sag[part]
-        inverse = 1.0 / curves.units[k] * (1 - 4 * EPSILON)
-        fill = _fill_linear if power == 1 else _fill_square
-        fill(knots, low, sag, curves.ends[k], inverse, curves.bends[k], prices, tables[part])
-        tables[part] -= TABLE_ERROR * (knots.size + 64) / 64 * curves.ranges[k]
-    return round_down(tables)
+    tables = np.empty((curves.knots.size, prices.size), dtype=np.float32)
+    fill = _fill_linear_tables if power == 1 else _fill_square_tables
+    fill(curves, prices, tables)
+    return tables
 
 
 def round_down(values: FloatArray) -> FloatTable:
@@ -385,18 +395,39 @@ def _add_curves(
 
 
 @compile_loop()
+def _fill_linear_tables(curves: Curves, prices: FloatArray, tables: FloatTable) -> None:
+    for k in range(curves.starts.size - 1):
+        first, last = curves.starts[k], curves.starts[k + 1]
+        knots, low, sag = curves.knots[first:last], curves.low[first:last], curves.sag[first:last]
+        inverse = 1.0 / curves.units[k] * (1.0 - 4.0 * EPSILON)
+        error = TABLE_ERROR * (knots.size + 64) / 64 * curves.ranges[k]
+        _fill_linear(knots, low, sag, curves.ends[k], inverse, prices, error, tables[first:last])
+
+
+@compile_loop()
+def _fill_square_tables(curves: Curves, prices: FloatArray, tables: FloatTable) -> None:
+    for k in range(curves.starts.size - 1):
+        first, last = curves.starts[k], curves.starts[k + 1]
+        knots, low, sag = curves.knots[first:last], curves.low[first:last], curves.sag[first:last]
+        inverse = 1.0 / curves.units[k] * (1.0 - 4.0 * EPSILON)
+        error = TABLE_ERROR * (knots.size + 64) / 64 * curves.ranges[k]
+        _fill_square(knots, low, sag, curves.ends[k], inverse, curves.bends[k], prices, error, tables[first:last])
+
+
+@compile_loop()
 def _fill_linear(
     knots: FloatArray,
     low: FloatArray,
     sag: FloatArray,
     ends: FloatArray,
     inverse: float,
-    bend: float,
     prices: FloatArray,
-    table: FloatArray,
+    error: float,
+    table: FloatTable,
 ) -> None:
     """Envelopes of prices per distance: the least of what lies left of a knot and what lies right of it."""
     n = knots.size
+    values = np.empty(n)
     for column in range(prices.size):
         price = prices[column] * (1.0 - 4.0 * EPSILON)
         from_left = ends[0]
@@ -405,13 +436,13 @@ def _fill_linear(
                 from_left += price * (knots[j] - knots[j - 1]) * inverse
             own = low[j] - max(sag[max(j - 1, 0)], sag[min(j, n - 2)])
             from_left = min(from_left, own)
-            table[j, column] = from_left
+            values[j] = from_left
         from_right = ends[1]
         for j in range(n - 1, -1, -1):
             if j < n - 1:
                 from_right += price * (knots[j + 1] - knots[j]) * inverse
-            from_right = min(from_right, table[j, column])
-            table[j, column] = from_right
+            from_right = min(from_right, values[j])
+            table[j, column] = _round_down(from_right - error)
 
 
 @compile_loop()
@@ -423,28 +454,63 @@ def _fill_square(
     inverse: float,
     bend: float,
     prices: FloatArray,
-    table: FloatArray,
+    error: float,
+    table: FloatTable,
 ) -> None:
     """Envelopes of prices per squared distance, less what a chord between knots may lie above them."""
     n = knots.size
     y = (knots - knots[0]) * inverse
     blur = 8.0 * EPSILON * y[n - 1]  # distances of y are at most that much too large
-    values, best = np.empty(n), np.empty(n, dtype=np.int64)
+    pieces = _cut_pieces(y, low, sag, blur)
+    values, best, chords, shifts = np.empty(n), np.empty(n, dtype=np.int64), np.empty(n), np.empty(n - 1)
     for column in range(prices.size):
         price = prices[column] * (1.0 - 8.0 * EPSILON)
-        _minimise(y, low, sag, price, blur, values, best)
+        for k in range(n - 1):
+            shifts[k] = 0.5 * pieces.slopes[k] / price
+        _minimise(pieces, shifts, price, blur, values, best)
         for j in range(n):
             left, right = max(y[j] - blur, 0.0), max(y[n - 1] - y[j] - blur, 0.0)
             values[j] = min(values[j], ends[0] + price * left * left, ends[1] + price * right * right)
-        _make_chords(y, low, sag, price, blur, bend, values, table[:, column])
+        _make_chords(y, low, sag, price, blur, bend, values, chords)
+        for j in range(n):
+            table[j, column] = _round_down(chords[j] - error)
+
+
+@compile_loop()
+def _round_down(value: float) -> float:
+    single = np.float32(value)
+    return np.nextafter(single, np.float32(-np.inf)) if single > value else single
+
+
+@compile_loop()
+def _cut_pieces(y: FloatArray, low: FloatArray, sag: FloatArray, blur: float) -> Pieces:
+    n = y.size - 1
+    starts, slopes, least = low[:-1].copy(), np.zeros(n), np.empty(n)
+    for k in range(n):
+        if y[k + 1] <= y[k]:  # knots that only their distance to the first one makes equal
+            starts[k] = min(low[k], low[k + 1])
+        else:
+            slopes[k] = (low[k + 1] - low[k]) / (y[k + 1] - y[k])
+        rounding = 64.0 * EPSILON * (abs(low[k]) + abs(low[k + 1]) + sag[k])
+        least[k] = min(low[k], low[k + 1]) - sag[k] - 2.0 * blur * abs(slopes[k]) - rounding
+    beyond, before = least.copy(), least.copy()
+    for k in range(1, n):
+        before[k] = min(before[k], before[k - 1])
+        beyond[n - 1 - k] = min(beyond[n - 1 - k], beyond[n - k])
+    return Pieces(y, starts, slopes, sag, beyond, before)
 
 
 @compile_loop()
 def _minimise(
-    y: FloatArray, low: FloatArray, sag: FloatArray, price: float, blur: float, values: FloatArray, best: IntArray
+    pieces: Pieces, shifts: FloatArray, price: float, blur: float, values: FloatArray, best: IntArray
 ) -> None:
-    """The least of piece + price * distance^2 at each knot. The best piece moves with the knot: halve and conquer."""
-    n = y.size
+    """The least of piece + price * distance^2 at each knot. The best piece moves with the knot: halve and conquer.
+
+    From the piece beside a knot on it looks outward, as far as a piece could still be lower for all that is known of
+    the rest of them; of equal ones the first counts.
+    """
+    y, n = pieces.y, pieces.y.size
+    careful = price * (1.0 - 32.0 * EPSILON)
     stride = 1
     while stride < n:
         stride *= 2
@@ -452,25 +518,34 @@ def _minimise(
         for j in range(stride - 1, n, 2 * stride):
             first = best[j - stride] if j - stride >= 0 else 0
             last = best[j + stride] if j + stride < n else n - 2
+            middle, x = min(max(j, first), last), y[j]
             least, at = np.inf, first
-            for k in range(first, last + 1):
-                value = _evaluate_piece(y[j], y[k], y[k + 1], low[k], low[k + 1], price, blur) - sag[k]
+            for k in range(middle, last + 1):
+                distance = max(y[k] - x - blur, 0.0)
+                if pieces.beyond[k] + careful * distance * distance > least:
+                    break
+                value = _evaluate_piece(x, k, pieces, shifts, price, blur)
                 if value < least:
+                    least, at = value, k
+            for k in range(middle - 1, first - 1, -1):
+                distance = max(x - y[k + 1] - blur, 0.0)
+                if pieces.before[k] + careful * distance * distance > least:
+                    break
+                value = _evaluate_piece(x, k, pieces, shifts, price, blur)
+                if value <= least:
                     least, at = value, k
             values[j], best[j] = least, at
         stride //= 2
 
 
 @compile_loop(inline="always")
-def _evaluate_piece(x: float, start: float, stop: float, left: float, right: float, price: float, blur: float) -> float:
-    """The least of a linear piece + price * distance^2 over the piece."""
-    if stop <= start:  # knots that only their distance to the first one makes equal
-        left, slope = min(left, right), 0.0
-    else:
-        slope = (right - left) / (stop - start)
-    z = min(max(x - 0.5 * slope / price, start), stop)
+def _evaluate_piece(x: float, k: int, pieces: Pieces, shifts: FloatArray, price: float, blur: float) -> float:
+    """The least of a linear piece + price * distance^2 over the piece; it would lie `shifts` below x on a whole line."""
+    start, slope = pieces.y[k], pieces.slopes[k]
+    z = min(max(x - shifts[k], start), pieces.y[k + 1])
     distance = max(abs(x - z) - blur, 0.0)
-    return left + slope * (z - start) - 2.0 * blur * abs(slope) + price * distance * distance
+    own = pieces.starts[k] + slope * (z - start) - 2.0 * blur * abs(slope) + price * distance * distance
+    return own - pieces.drops[k]
 
 
 @compile_loop()

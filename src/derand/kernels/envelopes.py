@@ -108,6 +108,16 @@ class Pieces(NamedTuple):
     """Lower bound of a piece and of all in front of it."""
 
 
+def measure_pieces(curves: Curves) -> tuple[FloatArray, FloatArray]:
+    """How steep each curve is between knots at most, and its least distance of knots; per unit, in units."""
+    inside = np.ones(curves.knots.size - 1, dtype=bool)
+    inside[curves.starts[1:-1] - 1] = False  # from the last knot of a curve to the first one of the next
+    firsts = curves.starts[:-1] - np.arange(curves.units.size)
+    widths = np.diff(curves.knots)[inside] / np.repeat(curves.units, np.diff(curves.starts) - 1)
+    slopes = np.abs(np.diff(curves.low)[inside] / widths)
+    return np.maximum.reduceat(slopes, firsts), np.minimum.reduceat(widths, firsts)
+
+
 def start_tables(curves: Curves, prices: FloatArray, power: int) -> PriceTables:
     """Tables of coarse prices alone.
 

@@ -72,9 +72,7 @@ class ByMean(Rule):
                 fall = find_fall(terms, own, noise, threat, part, side)
                 moved = cut[at] + falls[at] + fall if side else cut[at] - rises[at] - fall
                 wider = moved + problem.widening if side else moved - problem.widening
-                sketched = (
-                    sketch_radii(terms, own.rows, noise, threat, part, side, wider) if engine.draft else None
-                )
+                sketched = sketch_radii(terms, own.rows, noise, threat, part, side, wider) if engine.draft else None
                 if sketched is not None:
                     radius[block][at], is_draft[block][at] = sketched, np.isfinite(sketched).any(axis=1)
                     proof[block][at] = np.where(sketched > 0, DUAL, NO_PROOF)

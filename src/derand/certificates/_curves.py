@@ -207,9 +207,7 @@ def _know_nothing(stretch: Stretch, unit: float) -> _Curve:
     return _Curve(knots, nothing + half, nothing + half, 0.0, (0.0, 0.0), stretch.range, unit, math.inf, (0, 0))
 
 
-def _find_ground(
-    stretch: Stretch, noise: Noise, scale: float, limit: int, common: CommonGround | None
-) -> Ground:
+def _find_ground(stretch: Stretch, noise: Noise, scale: float, limit: int, common: CommonGround | None) -> Ground:
     """Where to place knots for the edges of a term; with masses only where others share them."""
     edges, feature = stretch.edges, stretch.feature
 

@@ -33,8 +33,10 @@ from derand.kernels.envelopes import (
     add_curves,
     extend_tables,
     find_powers,
+    find_spans,
     measure_pieces,
     start_tables,
+    widen_tables,
 )
 from derand.kernels.steps import WHOLE, Reach, Stairs, add_scores, find_distances, find_lowest, prepare_stairs
 from derand.kernels.windows import (
@@ -74,6 +76,7 @@ class Tables:
         self._made: dict[Any, Any] = {}
         self._lock = RLock()
         self._counts = np.bincount(places.curves, minlength=curves.ranges.size)
+        self._spans: dict[int, IntArray] = {}
 
     def list_arrays(self) -> list[NDArray[Any]]:
         """All that is kept, while others may be making more of it."""
@@ -97,12 +100,21 @@ class Tables:
         made: FloatArray = self._make("lowest", lambda: find_least(self.curves))
         return made
 
-    def envelopes(self, power: int, blocks: IntArray) -> PriceTables:
-        """Envelopes of prices per distance to that power, with fine prices in these blocks at least."""
+    def envelopes(self, power: int, blocks: IntArray, spans: IntArray) -> PriceTables:
+        """Envelopes of prices per distance to that power, with fine prices in these blocks and these knots at least."""
+        curves = self.curves
         with self._lock:
-            made: PriceTables = self._make(power, lambda: start_tables(self.curves, self._choose_prices(power), power))
+            known = self._spans.setdefault(power, spans)
+            made: PriceTables = self._make(
+                power, lambda: start_tables(curves, self._choose_prices(power), power, known)
+            )
+            wider = np.stack([np.minimum(known[:, 0], spans[:, 0]), np.maximum(known[:, 1], spans[:, 1])], axis=1)
+            grown = (wider != known).any(axis=1)
+            if grown.any():
+                made = widen_tables(made, curves, power, np.where(grown[:, None], wider, [[1, 0]]))
+                self._made[power], self._spans[power] = made, wider
             if (made.slots[blocks] < 0).any():
-                made = self._made[power] = extend_tables(made, self.curves, power, np.unique(blocks))
+                made = self._made[power] = extend_tables(made, curves, power, np.unique(blocks), wider)
             return made
 
     def are_priceable(self, power: int) -> bool:
@@ -220,8 +232,9 @@ class SmoothedCase(WorstCase):
             return np.where(free, np.inf, 0.0)
         blocks = np.empty(0, dtype=np.int64)
         powers, again = np.empty(thresholds.shape), np.arange(rows.shape[0])
+        spans = find_spans(rows, self._places, tables.curves)
         while again.size:
-            envelopes = tables.envelopes(power, blocks)
+            envelopes = tables.envelopes(power, blocks, spans)
             powers[again], missing = find_powers(
                 rows[again],
                 self._places,

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
+from derand.kernels.pieces import FloatTable, fill_linear, fill_square
 
 COARSE, FINE = 8, 16
 """Prices that lie far apart, and between each two of them."""
@@ -25,10 +25,11 @@ GROUP = 8
 SUM_ERROR = 2.0**-24 * (GROUP + 6)
 """Error of a sum of looked-up entries, relative to the sum of the curves' ranges (README.md, step 9)."""
 
+MORE_KNOTS = 6
+"""So many are tabulated beyond those that rows have looked up, for rows to come."""
+
 UNEVEN = 2.0**-30
 """By how much of their distance the knots of an even run may be off: they are rounded, too."""
-
-FloatTable = NDArray[np.float32]
 
 
 class Curves(NamedTuple):
@@ -93,21 +94,6 @@ class Runs(NamedTuple):
     counts: FloatArray
 
 
-class Pieces(NamedTuple):
-    """A curve as linear pieces between knots."""
-
-    y: FloatArray
-    """The knots, as distances from the first one in units, rounded downward."""
-    starts: FloatArray
-    slopes: FloatArray
-    drops: FloatArray
-    """The sag of each piece."""
-    beyond: FloatArray
-    """Lower bound of a piece and of all after it."""
-    before: FloatArray
-    """Lower bound of a piece and of all in front of it."""
-
-
 def measure_pieces(curves: Curves) -> tuple[FloatArray, FloatArray]:
     """How steep each curve is between knots at most, and its least distance of knots; per unit, in units."""
     inside = np.ones(curves.knots.size - 1, dtype=bool)
@@ -118,7 +104,26 @@ def measure_pieces(curves: Curves) -> tuple[FloatArray, FloatArray]:
     return np.maximum.reduceat(slopes, firsts), np.minimum.reduceat(widths, firsts)
 
 
-def start_tables(curves: Curves, prices: FloatArray, power: int) -> PriceTables:
+def find_spans(rows: FloatArray, places: Places, curves: Curves) -> IntArray:
+    """The first and the last knot of each curve that some rows look up, (n_curves, 2); with a few on either side."""
+    spans = np.tile(np.array([curves.knots.size, -1]), (curves.starts.size - 1, 1))
+    if rows.shape[0]:
+        ends = np.stack([rows.min(axis=0), rows.max(axis=0)])[:, places.features]
+        _find_spans((ends - places.anchors) * places.factors, places, curves, spans)
+    return spans
+
+
+@compile_loop()
+def _find_spans(ends: FloatArray, places: Places, curves: Curves, spans: IntArray) -> None:
+    for term in range(places.features.size):
+        curve = places.curves[term]
+        for x in (ends[0, term], ends[1, term]):
+            knot = locate(x, curve, curves)[0]
+            spans[curve, 0] = min(spans[curve, 0], max(knot - MORE_KNOTS, curves.starts[curve]))
+            spans[curve, 1] = max(spans[curve, 1], min(knot + 1 + MORE_KNOTS, curves.starts[curve + 1] - 1))
+
+
+def start_tables(curves: Curves, prices: FloatArray, power: int, spans: IntArray) -> PriceTables:
     """Tables of coarse prices alone.
 
     Parameters
@@ -127,17 +132,29 @@ def start_tables(curves: Curves, prices: FloatArray, power: int) -> PriceTables:
     prices : array of shape (COARSE,)
         Positive, increasing.
     power : {1, 2}
+    spans : array of shape (n_curves, 2)
+        The first and the last knot of each curve for which entries are made; the others are NaN, which proves nothing.
     """
     return PriceTables(
         prices,
-        tabulate_envelopes(curves, prices, power),
+        tabulate_envelopes(curves, prices, power, spans),
         np.full(COARSE - 1, -1, dtype=np.int64),
         np.empty((0, FINE)),
         np.empty((0, curves.knots.size, FINE), dtype=np.float32),
     )
 
 
-def extend_tables(tables: PriceTables, curves: Curves, power: int, blocks: IntArray) -> PriceTables:
+def widen_tables(tables: PriceTables, curves: Curves, power: int, spans: IntArray) -> PriceTables:
+    """The same with entries for more knots: those of these spans, of curves that have one."""
+    coarse, fine = tables.coarse.copy(), tables.fine.copy()
+    fill = _fill_linear_tables if power == 1 else _fill_square_tables
+    fill(curves, tables.coarse_prices, spans, coarse)
+    for prices, table in zip(tables.fine_prices, fine, strict=True):
+        fill(curves, prices, spans, table)
+    return tables._replace(coarse=coarse, fine=fine)
+
+
+def extend_tables(tables: PriceTables, curves: Curves, power: int, blocks: IntArray, spans: IntArray) -> PriceTables:
     """The same with the fine prices above some of the coarse ones."""
     slots, prices, fine = tables.slots.copy(), [*tables.fine_prices], [*tables.fine]
     for block in blocks:
@@ -145,11 +162,11 @@ def extend_tables(tables: PriceTables, curves: Curves, power: int, blocks: IntAr
             slots[block] = len(prices)
             low, high = tables.coarse_prices[block : block + 2]
             prices.append(low * (high / low) ** (np.arange(1, FINE + 1) / (FINE + 1)))
-            fine.append(tabulate_envelopes(curves, prices[-1], power))
+            fine.append(tabulate_envelopes(curves, prices[-1], power, spans))
     return tables._replace(slots=slots, fine_prices=np.array(prices), fine=np.array(fine))
 
 
-def tabulate_envelopes(curves: Curves, prices: FloatArray, power: int) -> FloatTable:
+def tabulate_envelopes(curves: Curves, prices: FloatArray, power: int, spans: IntArray | None = None) -> FloatTable:
     """Lower bounds of the envelopes such that a chord between knots is one, too.
 
     Parameters
@@ -158,14 +175,19 @@ def tabulate_envelopes(curves: Curves, prices: FloatArray, power: int) -> FloatT
     prices : array of shape (n_prices,)
         Positive.
     power : {1, 2}
+    spans : array of shape (n_curves, 2) or None
+        The first and the last knot of each curve for which entries are made; None for all. Each is the same to the last
+        bit whichever others are made.
 
     Returns
     -------
     array of shape (n_knots, n_prices), single precision, rounded downward
     """
-    tables = np.empty((curves.knots.size, prices.size), dtype=np.float32)
+    tables = np.full((curves.knots.size, prices.size), np.nan, dtype=np.float32)
+    if spans is None:
+        spans = np.stack([curves.starts[:-1], curves.starts[1:] - 1], axis=1)
     fill = _fill_linear_tables if power == 1 else _fill_square_tables
-    fill(curves, prices, tables)
+    fill(curves, prices, spans, tables)
     return tables
 
 
@@ -405,184 +427,26 @@ def _add_curves(
 
 
 @compile_loop()
-def _fill_linear_tables(curves: Curves, prices: FloatArray, tables: FloatTable) -> None:
+def _fill_linear_tables(curves: Curves, prices: FloatArray, spans: IntArray, tables: FloatTable) -> None:
     for k in range(curves.starts.size - 1):
+        if spans[k, 0] > spans[k, 1]:
+            continue
         first, last = curves.starts[k], curves.starts[k + 1]
         knots, low, sag = curves.knots[first:last], curves.low[first:last], curves.sag[first:last]
         inverse = 1.0 / curves.units[k] * (1.0 - 4.0 * EPSILON)
         error = TABLE_ERROR * (knots.size + 64) / 64 * curves.ranges[k]
-        _fill_linear(knots, low, sag, curves.ends[k], inverse, prices, error, tables[first:last])
+        fill_linear(knots, low, sag, curves.ends[k], inverse, prices, error, tables[first:last])
 
 
 @compile_loop()
-def _fill_square_tables(curves: Curves, prices: FloatArray, tables: FloatTable) -> None:
+def _fill_square_tables(curves: Curves, prices: FloatArray, spans: IntArray, tables: FloatTable) -> None:
     for k in range(curves.starts.size - 1):
+        if spans[k, 0] > spans[k, 1]:
+            continue
+        span = spans[k, 0] - curves.starts[k], spans[k, 1] - curves.starts[k]
         first, last = curves.starts[k], curves.starts[k + 1]
         knots, low, sag = curves.knots[first:last], curves.low[first:last], curves.sag[first:last]
         inverse = 1.0 / curves.units[k] * (1.0 - 4.0 * EPSILON)
         error = TABLE_ERROR * (knots.size + 64) / 64 * curves.ranges[k]
-        _fill_square(knots, low, sag, curves.ends[k], inverse, curves.bends[k], prices, error, tables[first:last])
-
-
-@compile_loop()
-def _fill_linear(
-    knots: FloatArray,
-    low: FloatArray,
-    sag: FloatArray,
-    ends: FloatArray,
-    inverse: float,
-    prices: FloatArray,
-    error: float,
-    table: FloatTable,
-) -> None:
-    """Envelopes of prices per distance: the least of what lies left of a knot and what lies right of it."""
-    n = knots.size
-    values = np.empty(n)
-    for column in range(prices.size):
-        price = prices[column] * (1.0 - 4.0 * EPSILON)
-        from_left = ends[0]
-        for j in range(n):
-            if j > 0:
-                from_left += price * (knots[j] - knots[j - 1]) * inverse
-            own = low[j] - max(sag[max(j - 1, 0)], sag[min(j, n - 2)])
-            from_left = min(from_left, own)
-            values[j] = from_left
-        from_right = ends[1]
-        for j in range(n - 1, -1, -1):
-            if j < n - 1:
-                from_right += price * (knots[j + 1] - knots[j]) * inverse
-            from_right = min(from_right, values[j])
-            table[j, column] = _round_down(from_right - error)
-
-
-@compile_loop()
-def _fill_square(
-    knots: FloatArray,
-    low: FloatArray,
-    sag: FloatArray,
-    ends: FloatArray,
-    inverse: float,
-    bend: float,
-    prices: FloatArray,
-    error: float,
-    table: FloatTable,
-) -> None:
-    """Envelopes of prices per squared distance, less what a chord between knots may lie above them."""
-    n = knots.size
-    y = (knots - knots[0]) * inverse
-    blur = 8.0 * EPSILON * y[n - 1]  # distances of y are at most that much too large
-    pieces = _cut_pieces(y, low, sag, blur)
-    values, best, chords, shifts = np.empty(n), np.empty(n, dtype=np.int64), np.empty(n), np.empty(n - 1)
-    for column in range(prices.size):
-        price = prices[column] * (1.0 - 8.0 * EPSILON)
-        for k in range(n - 1):
-            shifts[k] = 0.5 * pieces.slopes[k] / price
-        _minimise(pieces, shifts, price, blur, values, best)
-        for j in range(n):
-            left, right = max(y[j] - blur, 0.0), max(y[n - 1] - y[j] - blur, 0.0)
-            values[j] = min(values[j], ends[0] + price * left * left, ends[1] + price * right * right)
-        _make_chords(y, low, sag, price, blur, bend, values, chords)
-        for j in range(n):
-            table[j, column] = _round_down(chords[j] - error)
-
-
-@compile_loop()
-def _round_down(value: float) -> float:
-    single = np.float32(value)
-    return np.nextafter(single, np.float32(-np.inf)) if single > value else single
-
-
-@compile_loop()
-def _cut_pieces(y: FloatArray, low: FloatArray, sag: FloatArray, blur: float) -> Pieces:
-    n = y.size - 1
-    starts, slopes, least = low[:-1].copy(), np.zeros(n), np.empty(n)
-    for k in range(n):
-        if y[k + 1] <= y[k]:  # knots that only their distance to the first one makes equal
-            starts[k] = min(low[k], low[k + 1])
-        else:
-            slopes[k] = (low[k + 1] - low[k]) / (y[k + 1] - y[k])
-        rounding = 64.0 * EPSILON * (abs(low[k]) + abs(low[k + 1]) + sag[k])
-        least[k] = min(low[k], low[k + 1]) - sag[k] - 2.0 * blur * abs(slopes[k]) - rounding
-    beyond, before = least.copy(), least.copy()
-    for k in range(1, n):
-        before[k] = min(before[k], before[k - 1])
-        beyond[n - 1 - k] = min(beyond[n - 1 - k], beyond[n - k])
-    return Pieces(y, starts, slopes, sag, beyond, before)
-
-
-@compile_loop()
-def _minimise(
-    pieces: Pieces, shifts: FloatArray, price: float, blur: float, values: FloatArray, best: IntArray
-) -> None:
-    """The least of piece + price * distance^2 at each knot. The best piece moves with the knot: halve and conquer.
-
-    From the piece beside a knot on it looks outward, as far as a piece could still be lower for all that is known of
-    the rest of them; of equal ones the first counts.
-    """
-    y, n = pieces.y, pieces.y.size
-    careful = price * (1.0 - 32.0 * EPSILON)
-    stride = 1
-    while stride < n:
-        stride *= 2
-    while stride >= 1:
-        for j in range(stride - 1, n, 2 * stride):
-            first = best[j - stride] if j - stride >= 0 else 0
-            last = best[j + stride] if j + stride < n else n - 2
-            middle, x = min(max(j, first), last), y[j]
-            least, at = np.inf, first
-            for k in range(middle, last + 1):
-                distance = max(y[k] - x - blur, 0.0)
-                if pieces.beyond[k] + careful * distance * distance > least:
-                    break
-                value = _evaluate_piece(x, k, pieces, shifts, price, blur)
-                if value < least:
-                    least, at = value, k
-            for k in range(middle - 1, first - 1, -1):
-                distance = max(x - y[k + 1] - blur, 0.0)
-                if pieces.before[k] + careful * distance * distance > least:
-                    break
-                value = _evaluate_piece(x, k, pieces, shifts, price, blur)
-                if value <= least:
-                    least, at = value, k
-            values[j], best[j] = least, at
-        stride //= 2
-
-
-@compile_loop(inline="always")
-def _evaluate_piece(x: float, k: int, pieces: Pieces, shifts: FloatArray, price: float, blur: float) -> float:
-    """The least of a linear piece + price * distance^2 over the piece; it would lie `shifts` below x on a whole line."""
-    start, slope = pieces.y[k], pieces.slopes[k]
-    z = min(max(x - shifts[k], start), pieces.y[k + 1])
-    distance = max(abs(x - z) - blur, 0.0)
-    own = pieces.starts[k] + slope * (z - start) - 2.0 * blur * abs(slope) + price * distance * distance
-    return own - pieces.drops[k]
-
-
-@compile_loop()
-def _make_chords(
-    y: FloatArray,
-    low: FloatArray,
-    sag: FloatArray,
-    price: float,
-    blur: float,
-    bend: float,
-    values: FloatArray,
-    column: FloatArray,
-) -> None:
-    """Entries whose chord lies below the envelope on every interval.
-
-    There the envelope lies above the chord of its ends less `curvature width^2 / 8`, and above the least of both ends
-    and the curve; whichever is more.
-    """
-    n = y.size
-    curvature = 2.0 * price if np.isinf(bend) else 2.0 * price * bend / (2.0 * price + bend)
-    column[:] = values
-    for j in range(n - 1):
-        width = y[j + 1] - y[j] + blur
-        drop = 0.125 * curvature * width * width * (1.0 + 16.0 * EPSILON)
-        flat = min(values[j], values[j + 1], low[j] - sag[j], low[j + 1] - sag[j])
-        if not flat <= 0.5 * (values[j] + values[j + 1]) - drop:  # also where the drop is not a number
-            column[j], column[j + 1] = min(column[j], flat), min(column[j + 1], flat)
-        else:
-            column[j] = min(column[j], values[j] - drop)
-            column[j + 1] = min(column[j + 1], values[j + 1] - drop)
+        bend, table = curves.bends[k], tables[first:last]
+        fill_square(knots, low, sag, curves.ends[k], inverse, bend, prices, error, span, table)

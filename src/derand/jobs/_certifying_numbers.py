@@ -22,8 +22,10 @@ from derand.estimators import CertifiedRegressor
 from derand.files import PathLike, require_writable
 from derand.frames import MatchedFile, match_file, write_batches
 from derand.jobs._classifiers import load_regressor
+from derand.jobs._recording import write_record
 from derand.jobs._request import ThreatSummary, read_named, require_domains, summarize_threat
 from derand.noise import Noise, as_noise_or_none
+from derand.storage import NumbersRequest, find_record
 from derand.threat import Threat
 
 if TYPE_CHECKING:
@@ -49,6 +51,8 @@ class CertifyingNumbersSummary(_NumbersTally):
     """What `certify_numbers_file` read and what it did not, and the results in short."""
 
     output: str
+    record: str
+    """What the intervals or radii are about, for `audit_file`."""
     columns_not_used: list[str]
     unseen_categories: dict[str, int]
     empty_columns: list[str]
@@ -106,7 +110,9 @@ def certify_numbers_file(
     as_noise_or_none(noise)  # refused before any file is looked at
     if radius is not None and tolerance is not None:
         raise ValueError(f"Give `radius` or `tolerance`, got both, {radius!r} and {tolerance!r}.")
-    require_writable(output, model, data, *([] if threat is None or isinstance(threat, Threat) else [threat]))
+    inputs = [model, data, *([] if threat is None or isinstance(threat, Threat) else [threat])]
+    require_writable(output, *inputs)
+    require_writable(find_record(output), *inputs)
     regressor = load_regressor(model)
     source = match_file(data, regressor.encoding_, target=target, classes=None)
     given, named = read_named(regressor, source, l0, threat, changes or {})
@@ -128,8 +134,20 @@ def certify_numbers_file(
             advance(batch.num_rows)
         if not tally.n_rows:
             raise ValueError(f"{data} has a header line but no rows.")
+    record = write_record(
+        model,
+        data,
+        output,
+        n_rows=tally.n_rows,
+        rule=found.rule,
+        proof=proof,
+        noise=found.noise,
+        threat=found.threat,
+        numbers=NumbersRequest(size, tolerance),
+    )
     return {
         "output": os.fspath(output),
+        "record": os.fspath(record),
         "columns_not_used": [name for name in source.file.names if name not in source.kinds],
         "unseen_categories": dict(tally.unseen),
         "empty_columns": sorted(tally.empty or ()),

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from derand._arrays import FloatArray
 from derand.certificates import Intervals, ToleranceRadii
-from derand.estimators import CertifiedRegressor
 from derand.files import PathLike, require_writable
 from derand.frames import MatchedFile, match_file, write_batches
 from derand.jobs._classifiers import load_regressor
@@ -116,7 +115,7 @@ def certify_numbers_file(
     regressor = load_regressor(model)
     source = match_file(data, regressor.encoding_, target=target, classes=None)
     given, named = read_named(regressor, source, l0, threat, changes or {})
-    size = None if tolerance is not None else choose_radius(regressor, named, radius)
+    size = None if tolerance is not None else regressor.choose_radius(named, radius)
     tally = _Tally()
     with write_batches(output) as write:
         for batch in source.read_batches():
@@ -161,20 +160,6 @@ def certify_numbers_file(
         **tally.summarize(),
         "seconds": time.perf_counter() - start,
     }
-
-
-def choose_radius(regressor: CertifiedRegressor, threat: Threat, radius: float | None) -> float | None:
-    """The radius of intervals: as asked, or what a regressor was trained for; None where there is no ball."""
-    if radius is not None or threat.norm is None:
-        return radius
-    trained = regressor.get_params(deep=False).get("radius")
-    if threat.norm == 0:
-        raise ValueError("`radius` must be given in norm 0: how many numerical columns may become anything, such as 1.")
-    if not trained:
-        raise ValueError(
-            f"`radius` must be given, such as 0.25: this {type(regressor).__name__} was not trained for one."
-        )
-    return float(trained)
 
 
 def _list_results(found: Intervals | ToleranceRadii, first_row: int) -> dict[str, NDArray[Any]]:

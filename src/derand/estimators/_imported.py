@@ -90,11 +90,6 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
 
     @property
     def score_is_log_odds(self) -> bool:  # type: ignore[override]
-        """Whether raw scores are logarithms of odds, as reports show them."""
-        return self.link_ == "logit"
-
-    @property
-    def score_is_log_odds(self) -> bool:  # type: ignore[override]
         """Whether raw scores are logarithms of odds: reports name their unit."""
         return bool(self.link_ == "logit")
 

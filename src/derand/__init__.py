@@ -56,6 +56,7 @@ _HOMES = {
     "IntervalReport": "report",
     "save": "storage",
     "load": "storage",
+    "export_onnx": "exporters",
 }
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - the names are the keys above
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
     from derand.estimators import StumpRegressor as StumpRegressor
     from derand.estimators import from_model as from_model
     from derand.estimators import make_certified_scorer as make_certified_scorer
+    from derand.exporters import export_onnx as export_onnx
     from derand.metrics import average_certified_radius as average_certified_radius
     from derand.metrics import certified_accuracy as certified_accuracy
     from derand.model import AdditiveEnsemble as AdditiveEnsemble

@@ -241,7 +241,7 @@ def _stretch(case: Case) -> float:
         terms = [term for term in terms if np.ptp(np.rint(term.scores / -(-spread // levels)))]
     ratios = [
         find_unit(case, at) / (1.0 if case.noise.units is None else case.noise.units[at])
-        for at in {term.axes[0].feature for term in terms}
+        for at in {axis.feature for term in terms for axis in term.axes}
         if at not in case.threat.frozen
     ]
     power = 1 / case.noise.norm - 1 / case.norm

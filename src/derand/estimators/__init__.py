@@ -11,7 +11,7 @@ from derand.estimators._additive import AdditiveClassifier
 from derand.estimators._additive_regressor import AdditiveRegressor
 from derand.estimators._base import DEFAULT_NOISE, CertifiedEstimator
 from derand.estimators._classifier import CertifiedClassifier
-from derand.estimators._imported import ImportedClassifier, ImportedRegressor, from_model
+from derand.estimators._imported import ImportedClassifier, ImportedRegressor, from_model, from_reading
 from derand.estimators._reading import MOST_CLASSES
 from derand.estimators._regressor import CertifiedRegressor
 from derand.estimators._scoring import make_certified_scorer
@@ -39,6 +39,7 @@ __all__ = [
     "StumpClassifier",
     "StumpRegressor",
     "from_model",
+    "from_reading",
     "make_certified_scorer",
 ]
 

@@ -22,13 +22,21 @@ from derand.storage._classifiers import build_classifier, describe_classifier, d
 from derand.storage._document import SCHEMA, check_size, open_document, parse_document, read_bytes, write_document
 from derand.storage._fields import Field
 from derand.storage._models import MODEL_BUILDERS, describe_model
-from derand.storage._records import CertificateRecord, find_record, load_record, mark_file, save_record
+from derand.storage._records import (
+    CertificateRecord,
+    NumbersRequest,
+    find_record,
+    load_record,
+    mark_file,
+    save_record,
+)
 from derand.storage._regressors import build_regressor, list_regressors
 
 __all__ = [
     "MAX_BYTES",
     "SCHEMA",
     "CertificateRecord",
+    "NumbersRequest",
     "find_record",
     "load",
     "load_record",

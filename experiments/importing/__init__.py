@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from experiments.importing._cost import Cost, measure_cost
 from experiments.importing._table import IMPORT_DATASETS, RADII, Imported, compare_imported, list_models
 
-__all__ = ["IMPORT_DATASETS", "RADII", "Imported", "compare_imported", "list_models"]
+__all__ = ["IMPORT_DATASETS", "RADII", "Cost", "Imported", "compare_imported", "list_models", "measure_cost"]

@@ -30,6 +30,6 @@ def format_cost(cost: Cost) -> str:
     ]
     table = format_table(["rule", "microseconds a row and core", "mean radius"], lines)
     return (
-        f"An EBM of {cost.terms} terms, {cost.cells} cells in all, Gaussian noise of 0.25 standard deviations:\n\n{table}"
+        f"An EBM of {cost.terms} terms, {cost.cells} cells in all, Gaussian noise of sigma 0.25:\n\n{table}"
         f"\n\nThe vote's own grid takes {100 * cost.slack:.3f} % off the mean radius."
     )

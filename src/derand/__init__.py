@@ -47,6 +47,8 @@ _HOMES = {
     "AdditiveRegressor": "estimators",
     "StumpRegressor": "estimators",
     "from_model": "estimators",
+    "SmoothedClassifier": "estimators",
+    "SmoothedRegressor": "estimators",
     "make_certified_scorer": "estimators",
     "tune": "tuning",
     "Tuning": "tuning",
@@ -79,6 +81,8 @@ if TYPE_CHECKING:
     from derand.estimators import AdditiveRegressor as AdditiveRegressor
     from derand.estimators import RobAdaBoostClassifier as RobAdaBoostClassifier
     from derand.estimators import RobTreeBoostClassifier as RobTreeBoostClassifier
+    from derand.estimators import SmoothedClassifier as SmoothedClassifier
+    from derand.estimators import SmoothedRegressor as SmoothedRegressor
     from derand.estimators import StumpClassifier as StumpClassifier
     from derand.estimators import StumpRegressor as StumpRegressor
     from derand.estimators import from_model as from_model

@@ -15,6 +15,7 @@ from derand.estimators._imported import ImportedClassifier, ImportedRegressor, f
 from derand.estimators._reading import MOST_CLASSES
 from derand.estimators._regressor import CertifiedRegressor
 from derand.estimators._scoring import make_certified_scorer
+from derand.estimators._smoothed import SmoothedClassifier, SmoothedRegressor
 from derand.estimators._stump_regressor import StumpRegressor
 from derand.estimators._stumps import StumpClassifier
 from derand.estimators._tree_boost import RobTreeBoostClassifier
@@ -33,6 +34,8 @@ __all__ = [
     "ImportedRegressor",
     "RobAdaBoostClassifier",
     "RobTreeBoostClassifier",
+    "SmoothedClassifier",
+    "SmoothedRegressor",
     "StumpClassifier",
     "StumpRegressor",
     "from_model",

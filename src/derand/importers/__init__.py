@@ -16,10 +16,17 @@ from derand.importers._probing import compare_scores, is_explained, probe_rows
 from derand.importers._reading import Reading
 
 IMPORTERS: dict[str, str] = {
+    "catboost.CatBoost": "_catboost",
+    "catboost.CatBoostClassifier": "_catboost",
+    "catboost.CatBoostRegressor": "_catboost",
     "interpret.ExplainableBoostingClassifier": "_interpret",
     "interpret.ExplainableBoostingRegressor": "_interpret",
     "interpret.DPExplainableBoostingClassifier": "_interpret",
     "interpret.DPExplainableBoostingRegressor": "_interpret",
+    "lightgbm.Booster": "_lightgbm",
+    "lightgbm.LGBMClassifier": "_lightgbm",
+    "lightgbm.LGBMRanker": "_lightgbm",
+    "lightgbm.LGBMRegressor": "_lightgbm",
     "sklearn.ARDRegression": "_sklearn_linear",
     "sklearn.AdaBoostClassifier": "_sklearn_trees",
     "sklearn.AdaBoostRegressor": "_sklearn_trees",
@@ -62,6 +69,10 @@ IMPORTERS: dict[str, str] = {
     "sklearn.SGDClassifier": "_sklearn_linear",
     "sklearn.SGDRegressor": "_sklearn_linear",
     "sklearn.TheilSenRegressor": "_sklearn_linear",
+    "xgboost.Booster": "_xgboost",
+    "xgboost.XGBClassifier": "_xgboost",
+    "xgboost.XGBRanker": "_xgboost",
+    "xgboost.XGBRegressor": "_xgboost",
 }
 """Module of the importer of each class, by library and name of the class: "xgboost.XGBClassifier" -> "_xgboost"."""
 

@@ -54,14 +54,15 @@ def choose_values(texts: Sequence[str]) -> list[Any]:
 
 
 def _parse_number(text: str) -> int | float | None:
-    """The number that libraries write like that, whole ones without a point; None where there is none."""
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    if number.is_integer() and text == str(int(text) if text.lstrip("-").isdecimal() else number):
-        return None if text.endswith(".0") else int(text) if "e" not in text else number
-    return number if math.isfinite(number) and text == str(number) else None
+    """The number that is written like that and in no other way; None where there is none."""
+    for kind in (int, float):
+        try:
+            number: int | float = kind(text)
+        except ValueError:
+            continue
+        if math.isfinite(number) and str(number) == text:
+            return number
+    return None
 
 
 def adopt_table(reading: Reading, X: Any) -> Reading:
@@ -81,7 +82,7 @@ def adopt_table(reading: Reading, X: Any) -> Reading:
     if getattr(X, "shape", (0, 0))[1:] != (encoding.n_features,):
         return reading  # whoever encodes it says so
     found = TableEncoding.learn(X, list(encoding.categories))
-    names = encoding.names or found.names
+    names = _choose_names(encoding.names, found.names)
     reading = replace(reading, encoding=TableEncoding(encoding.n_features, names, encoding.categories))
     for column, values in encoding.categories.items():
         if not found.categories[column] or not values:
@@ -90,6 +91,13 @@ def adopt_table(reading: Reading, X: Any) -> Reading:
         if theirs is not None:
             reading = _renumber(reading, column, theirs)
     return reading
+
+
+def _choose_names(own: tuple[str, ...] | None, theirs: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The names of a table where a library keeps none, or keeps them with '_' for every space."""
+    if own is None or theirs is None:
+        return own or theirs
+    return theirs if own == tuple(name.replace(" ", "_") for name in theirs) else own
 
 
 def _as_kind(values: Sequence[Any], kind: ColumnKind) -> tuple[Any, ...] | None:

@@ -112,7 +112,7 @@ def _summarize_pushes(inputs: Inputs, rows: IntArray) -> list[RowPushes] | list[
     model = inputs.subject.additive
     if model is None:
         return [None] * rows.size
-    pushes = Pushes(model, inputs.subject.points)
+    pushes = Pushes(model, inputs.subject.points, inputs.matrix)
     terms = [term for _, term in rank_terms(inputs, model)]
     features = [term.features[0] if len(term.features) == 1 else None for term in terms]
     cells = inputs.matrix[rows]
@@ -148,7 +148,7 @@ def _summarize_laws(
 ) -> tuple[list[Law | None], LawAxis | None]:
     """The law of each row as bin heights on one axis, and that axis; None where the model has no law to show."""
     model, noise = inputs.subject.additive, inputs.subject.noise
-    if model is None or noise is None or not model.numerical_features:
+    if model is None or model.is_linear or noise is None or not model.numerical_features:
         return [None] * rows.size, None
     step = max(find_coarse_step(model, _PICTURE_LEVELS), 1)
     if step > _COARSE_STEP:  # far finer than any picture, as models of other libraries are

@@ -93,11 +93,6 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
         """Whether raw scores are logarithms of odds, as reports show them."""
         return self.link_ == "logit"
 
-    @property
-    def score_is_log_odds(self) -> bool:  # type: ignore[override]
-        """Whether raw scores are logarithms of odds: reports name their unit."""
-        return bool(self.link_ == "logit")
-
     def _train(self, table: TrainingTable, noise: Any) -> Training:
         self._refuse_training()
 

@@ -17,8 +17,15 @@ SINGLE_ERROR = 1e-3
 
 def as_categories(like: Any) -> Any:
     """A function that gives a decoded table the category types of another; what these do not have becomes missing."""
-    kinds = {name: kind for name, kind in like.dtypes.items() if kind.name == "category"}
-    return lambda table: table.astype(kinds)
+    values = {name: set(like[name].cat.categories) for name, kind in like.dtypes.items() if kind.name == "category"}
+
+    def cast(table: Any) -> Any:
+        known = {
+            name: table[name].where(table[name].isin(own)).astype(like[name].dtype) for name, own in values.items()
+        }
+        return table.assign(**known)
+
+    return cast
 
 
 def require_example(name: str) -> None:

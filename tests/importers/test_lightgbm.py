@@ -54,6 +54,14 @@ def test_zeros_that_are_missing_have_a_band_of_their_own(tmp_path: Path) -> None
     np.testing.assert_allclose(imported.decision_function(near), model.predict(near, raw_score=True), atol=1e-12)
 
 
+def test_numbers_next_to_zero_are_zeros(tmp_path: Path) -> None:
+    X = np.repeat([[-1.0], [0.0], [1.0]], 100, axis=0)
+    model = _classify(X, np.repeat([0, 1, 0], 100))
+    imported = require_parity(model, tmp_path)
+    edges = imported.ensemble_.terms[0].edges
+    assert edges.tolist() == [-float(np.float32(1e-35)), float(np.nextafter(np.float64(np.float32(1e-35)), 1))]
+
+
 @pytest.mark.parametrize("objective", ["multiclass", "multiclassova"])
 def test_several_classes(objective: str, tmp_path: Path) -> None:
     X, y = make_numbers(n_classes=3)
@@ -76,7 +84,6 @@ def test_deep_trees_of_few_columns(tmp_path: Path) -> None:
 def test_whole_numbers_as_categories_of_an_array(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X = np.stack([rng.integers(0, 40, 500), 3 * rng.integers(0, 5, 500)], axis=1).astype(float)
-    model = _classify(X, (X[:, 0] % 3 == 0) ^ (X[:, 1] > 6), min_child_samples=1)
     model = lightgbm.LGBMClassifier(**OPTIONS).fit(X, (X[:, 0] % 3 == 0) ^ (X[:, 1] > 6), categorical_feature=[0, 1])
     imported = require_parity(model, tmp_path)
     assert imported.encoding_.categories[1] == (0, 3, 6, 9, 12)

@@ -38,7 +38,7 @@ def label_lines(model: AdditiveEnsemble, rows: NDArray[Any]) -> IntArray:
     x = np.asarray(rows, dtype=np.float64)
     with np.errstate(all="ignore"):
         shift = np.array(model.offsets or (-float(model.threshold or 0),))
-        scores = model.score(x).reshape(x.shape[0], -1) + shift
+        scores = model.score(x).reshape(x.shape[0], shift.size) + shift
         errors = model.bound_rounding(x) * _UP + EPSILON * (np.abs(scores) + np.abs(shift))
         if not model.offsets:  # the score against nothing
             scores = np.concatenate([np.zeros(scores.shape), scores], axis=1)
@@ -56,6 +56,7 @@ def label_lines(model: AdditiveEnsemble, rows: NDArray[Any]) -> IntArray:
 def _label_exactly(model: AdditiveEnsemble, row: FloatArray) -> int:
     n_outputs = model.n_outputs
     totals = [Fraction(int(one)) for one in model.offsets] or [Fraction(-(model.threshold or 0))]
+    own: list[Any]
     for term in model.terms:
         if term.slope is None:
             own = np.asarray(term.score_rows(row[None])).reshape(-1).tolist()

@@ -9,6 +9,7 @@ from experiments.commands._bench import bench
 from experiments.commands._beyond import beyond
 from experiments.commands._classes import classes
 from experiments.commands._datasets import datasets
+from experiments.commands._import_table import import_table
 from experiments.commands._interactions import interactions
 from experiments.commands._joint import joint
 from experiments.commands._limits import limits
@@ -32,4 +33,5 @@ COMMANDS: Sequence[Callable[..., None]] = (
     classes,
     interactions,
     regression,
+    import_table,
 )

@@ -9,16 +9,38 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from derand.importers._columns import adopt_table
+from derand.importers._files import read_file
+from derand.importers._objects import PICKLES, SKOPS, load_pickle, load_skops, shorten
 from derand.importers._probing import compare_scores, is_explained, probe_rows
 from derand.importers._reading import Reading
 
 IMPORTERS: dict[str, str] = {
-    "sklearn.GradientBoostingClassifier": "_sklearn_boosting",
-    "sklearn.GradientBoostingRegressor": "_sklearn_boosting",
+    "catboost.CatBoost": "_catboost",
+    "catboost.CatBoostClassifier": "_catboost",
+    "catboost.CatBoostRegressor": "_catboost",
+    "interpret.ExplainableBoostingClassifier": "_interpret",
+    "interpret.ExplainableBoostingRegressor": "_interpret",
+    "interpret.DPExplainableBoostingClassifier": "_interpret",
+    "interpret.DPExplainableBoostingRegressor": "_interpret",
+    "lightgbm.Booster": "_lightgbm",
+    "lightgbm.LGBMClassifier": "_lightgbm",
+    "lightgbm.LGBMRanker": "_lightgbm",
+    "lightgbm.LGBMRegressor": "_lightgbm",
     "sklearn.ARDRegression": "_sklearn_linear",
+    "sklearn.AdaBoostClassifier": "_sklearn_trees",
+    "sklearn.AdaBoostRegressor": "_sklearn_trees",
     "sklearn.BayesianRidge": "_sklearn_linear",
+    "sklearn.DecisionTreeClassifier": "_sklearn_trees",
+    "sklearn.DecisionTreeRegressor": "_sklearn_trees",
     "sklearn.ElasticNet": "_sklearn_linear",
     "sklearn.ElasticNetCV": "_sklearn_linear",
+    "sklearn.ExtraTreesClassifier": "_sklearn_trees",
+    "sklearn.ExtraTreesRegressor": "_sklearn_trees",
+    "sklearn.GradientBoostingClassifier": "_sklearn_boosting",
+    "sklearn.GradientBoostingRegressor": "_sklearn_boosting",
+    "sklearn.HistGradientBoostingClassifier": "_sklearn_hist",
+    "sklearn.HistGradientBoostingRegressor": "_sklearn_hist",
     "sklearn.HuberRegressor": "_sklearn_linear",
     "sklearn.Lars": "_sklearn_linear",
     "sklearn.LarsCV": "_sklearn_linear",
@@ -38,6 +60,8 @@ IMPORTERS: dict[str, str] = {
     "sklearn.PassiveAggressiveRegressor": "_sklearn_linear",
     "sklearn.Perceptron": "_sklearn_linear",
     "sklearn.QuantileRegressor": "_sklearn_linear",
+    "sklearn.RandomForestClassifier": "_sklearn_trees",
+    "sklearn.RandomForestRegressor": "_sklearn_trees",
     "sklearn.Ridge": "_sklearn_linear",
     "sklearn.RidgeCV": "_sklearn_linear",
     "sklearn.RidgeClassifier": "_sklearn_linear",
@@ -45,10 +69,28 @@ IMPORTERS: dict[str, str] = {
     "sklearn.SGDClassifier": "_sklearn_linear",
     "sklearn.SGDRegressor": "_sklearn_linear",
     "sklearn.TheilSenRegressor": "_sklearn_linear",
+    "xgboost.Booster": "_xgboost",
+    "xgboost.XGBClassifier": "_xgboost",
+    "xgboost.XGBRanker": "_xgboost",
+    "xgboost.XGBRegressor": "_xgboost",
 }
 """Module of the importer of each class, by library and name of the class: "xgboost.XGBClassifier" -> "_xgboost"."""
 
-__all__ = ["IMPORTERS", "Reading", "compare_scores", "is_explained", "probe_rows", "read_model"]
+__all__ = [
+    "IMPORTERS",
+    "PICKLES",
+    "SKOPS",
+    "Reading",
+    "adopt_table",
+    "compare_scores",
+    "is_explained",
+    "load_pickle",
+    "load_skops",
+    "probe_rows",
+    "read_file",
+    "read_model",
+    "shorten",
+]
 
 
 def find_importer(model: Any) -> str | None:

@@ -6,17 +6,16 @@ Owns what these models mean. Must not know how sums become shapes (`_trees`).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from derand._arrays import FloatArray
-from derand.importers._columns import read_encoding
-from derand.importers._edges import after_single
+from derand.importers._columns import decode_rows, read_encoding
 from derand.importers._reading import Reading
-from derand.importers._trees import Node, Split, bound_sum_error, find_largest_leaf, sum_trees
-
-CURE = "train it with max_depth=1, or keep columns that may interact to few"
+from derand.importers._sklearn_trees import CURE, grow
+from derand.importers._trees import bound_sum_error, find_largest_leaf, sum_trees
 
 
 def read(model: Any) -> Reading:
@@ -28,10 +27,12 @@ def read(model: Any) -> Reading:
     n_outputs = model.estimators_.shape[1]
     if type(model.init_).__name__ not in ("DummyClassifier", "DummyRegressor", "str"):
         raise ValueError("`init` of the model is an estimator of its own, whose score is not read: use init=None.")
+    if getattr(model.init_, "strategy", None) == "stratified":
+        raise ValueError("`init` of the model draws its answers at random (strategy='stratified'): use init=None.")
     zero = np.zeros((1, encoding.n_features))
     base = np.asarray(model._raw_predict_init(zero), dtype=np.float64)[0]
     trees = [
-        grow(tree.tree_, float(model.learning_rate), output, n_outputs)
+        grow(tree.tree_, _weigh(float(model.learning_rate), output, n_outputs))
         for stage in model.estimators_
         for output, tree in enumerate(stage)
     ]
@@ -40,7 +41,8 @@ def read(model: Any) -> Reading:
     start = base if n_outputs > 1 else float(base[0])
 
     def raw_scores(rows: FloatArray) -> FloatArray:
-        return np.asarray(model.decision_function(rows) if classes is not None else model.predict(rows))
+        table = decode_rows(encoding, rows)
+        return np.asarray(model.predict(table) if classes is None else model.decision_function(table))
 
     return Reading(
         encoding,
@@ -49,22 +51,18 @@ def read(model: Any) -> Reading:
         total.tables,
         total.constant + start,
         classes,
-        total.error + bound_sum_error(len(trees) + 2, magnitude, 2.0**-53),
+        total.error + bound_sum_error(2 * len(trees) + 2, magnitude, 2.0**-53),
         "logit" if classes is not None and model.loss == "log_loss" else "none",
         raw_scores,
         f"sklearn.{type(model).__name__}",
     )
 
 
-def grow(tree: Any, weight: float, output: int, n_outputs: int) -> Node:
-    """A tree of scikit-learn with leaves times a weight, for one of several outputs."""
-    edges = after_single(tree.threshold)
+def _weigh(weight: float, output: int, n_outputs: int) -> Callable[[FloatArray], float | FloatArray]:
+    """Leaves times a weight, for one of several outputs."""
 
-    def descend(node: int) -> Node:
-        if tree.children_left[node] == -1:
-            value = weight * float(tree.value[node, 0, 0])
-            return value if n_outputs == 1 else np.eye(n_outputs)[output] * value
-        left, right = (descend(int(child[node])) for child in (tree.children_left, tree.children_right))
-        return Split(int(tree.feature[node]), left, right, float(edges[node]))
+    def make_leaf(values: FloatArray) -> float | FloatArray:
+        value = weight * float(values[0])
+        return value if n_outputs == 1 else np.eye(n_outputs)[output] * value
 
-    return descend(0)
+    return make_leaf

@@ -1,25 +1,22 @@
 """Sums of decision trees as functions of real values: one per column, or per set of columns that trees join.
 
-Owns which columns belong together and the exact sum of all leaves over each cell. Must not know any library: an
-importer says how its library compares by the edge that it gives a split (`x >= edge` goes right).
+Owns which leaves reach which cells. Must not know how they are summed exactly (`_sums`), nor any library: an importer
+says how its library compares by the edge that it gives a split (`x >= edge` goes right).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, BoolArray, FloatArray
 from derand.frames import TableEncoding
-from derand.model import MAX_CELLS, CategoryShape, GridShape, Shape
-
-MOST_COLUMNS = 4
-"""Of one function."""
+from derand.importers._sums import Total, connect, require_small
+from derand.model import CategoryShape, GridShape, Shape
 
 
 class Split(NamedTuple):
@@ -84,14 +81,15 @@ def sum_trees(trees: Sequence[Node], encoding: TableEncoding, *, n_outputs: int 
     shapes: list[Shape] = []
     grids: list[GridShape] = []
     tables: list[CategoryShape] = []
-    constant = _Total((), n_outputs)
+    constant = Total((), n_outputs)
     for leaf in lone:
         constant.add((), leaf)
     error = constant.error
-    for features, own in _connect([tree for tree in trees if isinstance(tree, Split)]):
+    grown = [(_find_features(tree), tree) for tree in trees if isinstance(tree, Split)]
+    for features, own in connect(grown):
         axes = _make_axes(features, own, encoding)
-        _require_small(axes, encoding, cure)
-        total = _Total(tuple(axis.size for axis in axes.values()), n_outputs)
+        require_small("Trees", {feature: axis.size for feature, axis in axes.items()}, encoding, cure)
+        total = Total(tuple(axis.size for axis in axes.values()), n_outputs)
         for tree in own:
             for masks, leaf in _list_leaves(tree, axes, {}):
                 total.add(np.ix_(*(masks.get(feature, axis.all_cells) for feature, axis in axes.items())), leaf)
@@ -168,64 +166,10 @@ class _Axis:
         return left
 
 
-class _Total:
-    """Sums over all cells with what every addition loses kept beside them: exact but for the last rounding."""
-
-    def __init__(self, shape: tuple[int, ...], n_outputs: int) -> None:
-        self._sums = np.zeros((*shape, n_outputs))
-        self._lost = np.zeros_like(self._sums)
-        self._magnitude = 0.0
-        self._count = 0
-        self._n_outputs = n_outputs
-
-    def add(self, cells: tuple[NDArray[Any], ...], leaf: float | FloatArray) -> None:
-        value = np.asarray(leaf, dtype=np.float64)
-        before = self._sums[cells]
-        after = before + value
-        part = after - before
-        self._lost[cells] += (before - (after - part)) + (value - part)
-        self._sums[cells] = after
-        self._magnitude += float(np.abs(value).max())
-        self._count += 1
-
-    @property
-    def values(self) -> FloatArray:
-        total = self._sums + self._lost
-        return total[..., 0] if self._n_outputs == 1 else total
-
-    @property
-    def error(self) -> float:
-        """What was lost is summed in doubles itself, and the last addition rounds."""
-        largest = float(np.abs(self._sums + self._lost).max(initial=0.0))
-        return largest * EPSILON + (self._count * EPSILON) ** 2 * self._magnitude
-
-
 def _find_features(tree: Node) -> set[int]:
     if not isinstance(tree, Split):
         return set()
     return {tree.feature} | _find_features(tree.left) | _find_features(tree.right)
-
-
-def _connect(trees: Iterable[Split]) -> Iterator[tuple[tuple[int, ...], list[Split]]]:
-    """Columns that trees join, directly or through others, with these trees; increasing by the first column."""
-    groups: list[tuple[set[int], list[Split]]] = []
-    by_feature: dict[int, tuple[set[int], list[Split]]] = {}
-    for tree in trees:
-        features = _find_features(tree)
-        touched = list({id(by_feature[one]): by_feature[one] for one in features if one in by_feature}.values())
-        own = max(touched, key=lambda group: len(group[1]), default=(set(), []))
-        for other in touched:
-            if other is not own:
-                own[0].update(other[0])
-                own[1].extend(other[1])
-                other[1].clear()
-        own[0].update(features)
-        own[1].append(tree)
-        if not touched:
-            groups.append(own)
-        by_feature.update(dict.fromkeys(own[0], own))
-    found = [(tuple(sorted(features)), own) for features, own in groups if own]
-    yield from sorted(found, key=lambda group: group[0])
 
 
 def _list_splits(tree: Node) -> Iterator[Split]:
@@ -258,24 +202,6 @@ def _make_axes(features: Sequence[int], trees: Sequence[Split], encoding: TableE
         )
         for feature in features
     }
-
-
-def _require_small(axes: Mapping[int, _Axis], encoding: TableEncoding, cure: str) -> None:
-    """Refuse trees that join too many columns, cells, or categories with anything else."""
-    if len(axes) == 1:
-        return
-    names = [repr(encoding.name(feature)) for feature in axes]
-    shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
-    n_cells = math.prod(axis.size for axis in axes.values())
-    if len(axes) > MOST_COLUMNS or n_cells > MAX_CELLS:
-        raise ValueError(
-            f"Trees join {len(axes)} columns ({shown}) into one function of {n_cells:.3g} joint cells; at most "
-            f"{MOST_COLUMNS} columns and {MAX_CELLS} cells can be certified exactly: {cure}."
-        )
-    if any(axis.is_category for axis in axes.values()):
-        raise ValueError(
-            f"Trees join categories with other columns ({shown}), which cannot be certified exactly: {cure}."
-        )
 
 
 def _list_leaves(

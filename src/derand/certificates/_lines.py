@@ -19,7 +19,7 @@ from scipy import special
 
 from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.certificates._by_vote import carry_over
-from derand.certificates._duels import LARGEST_ODDS, find_duel
+from derand.certificates._duels import LARGEST_ODDS
 from derand.certificates._line_falls import bound_distances, bound_falls
 from derand.certificates._problem import PackedTerms, pack_terms
 from derand.certificates._rule import EXACT, NO_PROOF, PAPER, Bounds, Rule
@@ -136,7 +136,7 @@ class Lines:
 
 def find_lines(model: AdditiveEnsemble, low: int = 0, high: int = 1) -> Lines:
     """The duel of two classes of a linear model."""
-    duel = find_duel(model, low, high)
+    duel = model.duel(low, high)
     assert duel.threshold is not None  # of a duel
     return Lines.of(duel, duel.threshold)
 

@@ -6,6 +6,7 @@ so that every line carries its share of it (docs/theory.md, section 14). Must no
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,9 @@ def read(model: Any) -> Reading:
     error = rounding * float(np.abs(intercept).max()) + encoding.n_features * smallest
 
     def raw_scores(rows: FloatArray) -> FloatArray:
-        return np.asarray(model.decision_function(rows) if classes is not None else model.predict(rows))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            return np.asarray(model.decision_function(rows) if classes is not None else model.predict(rows))
 
     return Reading(
         encoding,

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
+from sklearn.utils.validation import check_is_fitted
 
 from derand._arrays import FloatArray
 from derand.certificates import expect_margins, measure_margins
@@ -127,6 +128,7 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
         -------
         array of shape (n_rows, n_classes)
         """
+        check_is_fitted(self)
         if self.rule != "mean" or (self.link_ == "none" and self.classes_.size == 2):
             return super().predict_proba(X)
         scores = self.decision_function(X)

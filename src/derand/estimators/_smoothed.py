@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import numbers
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MetaEstimatorMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 
 from derand._arrays import FloatArray, IntArray
 from derand.estimators._base import CertifiedEstimator, Columns
@@ -143,9 +144,15 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         plain.noise_ = None
         return np.asarray(plain.predict(rows))
 
+    @abstractmethod
     def _rate(self, answers: NDArray[Any], target: NDArray[Any]) -> float:
         """How good answers are; 1 is best."""
-        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator) if hasattr(self.estimator, "__sklearn_tags__") else None
+        tags.input_tags.allow_nan = inner is None or inner.input_tags.allow_nan
+        return tags
 
 
 def _name_weights(model: Any) -> str:

@@ -45,6 +45,7 @@ IMPORTERS: dict[str, str] = {
     "sklearn.PassiveAggressiveClassifier": "_sklearn_linear",
     "sklearn.PassiveAggressiveRegressor": "_sklearn_linear",
     "sklearn.Perceptron": "_sklearn_linear",
+    "sklearn.Pipeline": "_pipeline",
     "sklearn.QuantileRegressor": "_sklearn_linear",
     "sklearn.RandomForestClassifier": "_sklearn_trees",
     "sklearn.RandomForestRegressor": "_sklearn_trees",

@@ -1,25 +1,22 @@
 """Sums of decision trees as functions of real values: one per column, or per set of columns that trees join.
 
-Owns which columns belong together and the exact sum of all leaves over each cell. Must not know any library: an
-importer says how its library compares by the edge that it gives a split (`x >= edge` goes right).
+Owns which cells a tree tells apart and which leaf each of them reaches. Must not know any library: an importer says how
+its library compares by the edge that it gives a split (`x >= edge` goes right).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, BoolArray, FloatArray
 from derand.frames import TableEncoding
-from derand.model import MAX_CELLS, CategoryShape, GridShape, Shape
-
-MOST_COLUMNS = 4
-"""Of one function."""
+from derand.importers._cells import CellAxis, CellFunctions, ExactTotal, connect, require_small
+from derand.model import CategoryShape, GridShape, Shape
 
 
 class Split(NamedTuple):
@@ -80,33 +77,28 @@ def sum_trees(trees: Sequence[Node], encoding: TableEncoding, *, n_outputs: int 
     TreeSum
         With values of shape (n_cells,), of several outputs (n_cells, n_outputs).
     """
-    lone = [tree for tree in trees if not isinstance(tree, Split)]
-    shapes: list[Shape] = []
-    grids: list[GridShape] = []
-    tables: list[CategoryShape] = []
-    constant = _Total((), n_outputs)
-    for leaf in lone:
-        constant.add((), leaf)
-    error = constant.error
-    for features, own in _connect([tree for tree in trees if isinstance(tree, Split)]):
+    functions = CellFunctions()
+    constant = ExactTotal((), n_outputs)
+    for tree in trees:
+        if not isinstance(tree, Split):
+            constant.add((), tree)
+    splits = [(_find_features(tree), tree) for tree in trees if isinstance(tree, Split)]
+    for features, own in connect(splits):
         axes = _make_axes(features, own, encoding)
-        _require_small(axes, encoding, cure)
-        total = _Total(tuple(axis.size for axis in axes.values()), n_outputs)
+        require_small(axes, encoding, cure)
+        total = ExactTotal(tuple(axis.size for axis in axes.values()), n_outputs)
         for tree in own:
             for masks, leaf in _list_leaves(tree, axes, {}):
                 total.add(np.ix_(*(masks.get(feature, axis.all_cells) for feature, axis in axes.items())), leaf)
-        error += total.error
-        values = total.values
-        first = axes[features[0]]
-        if len(axes) > 1:
-            grids.append(_make_grid(axes, values))
-        elif first.is_category:
-            tables.append(CategoryShape(first.feature, np.arange(first.size - 2), values[:-2], values[-2], values[-1]))
-        else:
-            cells, gap = (values[:-1], values[-1]) if first.takes_missing else (values, None)
-            shapes.append(Shape(first.feature, first.edges, cells, gap))
+        functions.take(axes, total)
     flat = constant.values
-    return TreeSum(tuple(shapes), tuple(grids), tuple(tables), float(flat) if n_outputs == 1 else flat, error)
+    return TreeSum(
+        tuple(functions.shapes),
+        tuple(functions.grids),
+        tuple(functions.tables),
+        float(flat) if n_outputs == 1 else flat,
+        functions.error + constant.error,
+    )
 
 
 def bound_sum_error(n_summands: int, total: float, unit: float) -> float:
@@ -130,102 +122,10 @@ def find_largest_leaf(tree: Node) -> float:
     return float(np.abs(tree).max())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Axis:
-    """The cells of one column: between its edges, or its categories and the unseen; the missing cell is the last."""
-
-    feature: int
-    edges: FloatArray
-    n_codes: int | None
-    takes_missing: bool
-
-    @property
-    def is_category(self) -> bool:
-        return self.n_codes is not None
-
-    @property
-    def size(self) -> int:
-        return self.edges.size + 1 + self.takes_missing if self.n_codes is None else self.n_codes + 2
-
-    @property
-    def all_cells(self) -> BoolArray:
-        return np.ones(self.size, dtype=bool)
-
-    def find_left(self, split: Split) -> BoolArray:
-        """The cells whose rows go left."""
-        left = np.zeros(self.size, dtype=bool)
-        if self.n_codes is None:
-            n_cells = self.edges.size + 1
-            left[: int(np.searchsorted(self.edges, split.edge)) + 1] = True  # x < edge
-            if split.edge == -math.inf:
-                left[:] = False
-            left[n_cells:] = bool(split.missing_left)
-            return left
-        assert split.left_codes is not None  # `_make_axes` has seen to that
-        left[[code for code in split.left_codes if code < self.n_codes]] = True
-        left[-2] = split.unseen_left
-        left[-1] = split.unseen_left if split.missing_left is None else split.missing_left
-        return left
-
-
-class _Total:
-    """Sums over all cells with what every addition loses kept beside them: exact but for the last rounding."""
-
-    def __init__(self, shape: tuple[int, ...], n_outputs: int) -> None:
-        self._sums = np.zeros((*shape, n_outputs))
-        self._lost = np.zeros_like(self._sums)
-        self._magnitude = 0.0
-        self._count = 0
-        self._n_outputs = n_outputs
-
-    def add(self, cells: tuple[NDArray[Any], ...], leaf: float | FloatArray) -> None:
-        value = np.asarray(leaf, dtype=np.float64)
-        before = self._sums[cells]
-        after = before + value
-        part = after - before
-        self._lost[cells] += (before - (after - part)) + (value - part)
-        self._sums[cells] = after
-        self._magnitude += float(np.abs(value).max())
-        self._count += 1
-
-    @property
-    def values(self) -> FloatArray:
-        total = self._sums + self._lost
-        return total[..., 0] if self._n_outputs == 1 else total
-
-    @property
-    def error(self) -> float:
-        """What was lost is summed in doubles itself, and the last addition rounds."""
-        largest = float(np.abs(self._sums + self._lost).max(initial=0.0))
-        return largest * EPSILON + (self._count * EPSILON) ** 2 * self._magnitude
-
-
 def _find_features(tree: Node) -> set[int]:
     if not isinstance(tree, Split):
         return set()
     return {tree.feature} | _find_features(tree.left) | _find_features(tree.right)
-
-
-def _connect(trees: Iterable[Split]) -> Iterator[tuple[tuple[int, ...], list[Split]]]:
-    """Columns that trees join, directly or through others, with these trees; increasing by the first column."""
-    groups: list[tuple[set[int], list[Split]]] = []
-    by_feature: dict[int, tuple[set[int], list[Split]]] = {}
-    for tree in trees:
-        features = _find_features(tree)
-        touched = list({id(by_feature[one]): by_feature[one] for one in features if one in by_feature}.values())
-        own = max(touched, key=lambda group: len(group[1]), default=(set(), []))
-        for other in touched:
-            if other is not own:
-                own[0].update(other[0])
-                own[1].extend(other[1])
-                other[1].clear()
-        own[0].update(features)
-        own[1].append(tree)
-        if not touched:
-            groups.append(own)
-        by_feature.update(dict.fromkeys(own[0], own))
-    found = [(tuple(sorted(features)), own) for features, own in groups if own]
-    yield from sorted(found, key=lambda group: group[0])
 
 
 def _list_splits(tree: Node) -> Iterator[Split]:
@@ -235,7 +135,7 @@ def _list_splits(tree: Node) -> Iterator[Split]:
         yield from _list_splits(tree.right)
 
 
-def _make_axes(features: Sequence[int], trees: Sequence[Split], encoding: TableEncoding) -> dict[int, _Axis]:
+def _make_axes(features: Sequence[int], trees: Sequence[Split], encoding: TableEncoding) -> dict[int, CellAxis]:
     edges: dict[int, set[float]] = {feature: set() for feature in features}
     refuses: set[int] = set()
     for tree in trees:
@@ -250,7 +150,7 @@ def _make_axes(features: Sequence[int], trees: Sequence[Split], encoding: TableE
             if split.missing_left is None:
                 refuses.add(split.feature)
     return {
-        feature: _Axis(
+        feature: CellAxis(
             feature,
             np.array(sorted(edges[feature]), dtype=np.float64),
             len(encoding.categories[feature]) if feature in encoding.categories else None,
@@ -260,38 +160,15 @@ def _make_axes(features: Sequence[int], trees: Sequence[Split], encoding: TableE
     }
 
 
-def _require_small(axes: Mapping[int, _Axis], encoding: TableEncoding, cure: str) -> None:
-    """Refuse trees that join too many columns, cells, or categories with anything else."""
-    if len(axes) == 1:
-        return
-    names = [repr(encoding.name(feature)) for feature in axes]
-    shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
-    n_cells = math.prod(axis.size for axis in axes.values())
-    if len(axes) > MOST_COLUMNS or n_cells > MAX_CELLS:
-        raise ValueError(
-            f"Trees join {len(axes)} columns ({shown}) into one function of {_show(n_cells)} joint cells; at most "
-            f"{MOST_COLUMNS} columns and {MAX_CELLS} cells can be certified exactly: {cure}."
-        )
-    if any(axis.is_category for axis in axes.values()):
-        raise ValueError(
-            f"Trees join categories with other columns ({shown}), which cannot be certified exactly: {cure}."
-        )
-
-
-def _show(count: int) -> str:
-    """A whole number of any size, in three digits."""
-    return f"{count:.3g}" if count < 10**300 else f"10^{len(str(count)) - 1}"
-
-
 def _list_leaves(
-    tree: Node, axes: Mapping[int, _Axis], masks: Mapping[int, BoolArray]
+    tree: Node, axes: Mapping[int, CellAxis], masks: Mapping[int, BoolArray]
 ) -> Iterator[tuple[Mapping[int, BoolArray], float | FloatArray]]:
     """Every leaf that some cell reaches, with the cells of each column that do."""
     if not isinstance(tree, Split):
         yield masks, tree
         return
     axis = axes[tree.feature]
-    left = axis.find_left(tree)
+    left = _find_left(axis, tree)
     before = masks.get(tree.feature, axis.all_cells)
     for side, child in ((left, tree.left), (~left, tree.right)):
         cells = before & side
@@ -299,10 +176,18 @@ def _list_leaves(
             yield from _list_leaves(child, axes, {**masks, tree.feature: cells})
 
 
-def _make_grid(axes: Mapping[int, _Axis], values: FloatArray) -> GridShape:
-    return GridShape(
-        tuple(axes),
-        tuple(axis.edges for axis in axes.values()),
-        values,
-        tuple(axis.takes_missing for axis in axes.values()),
-    )
+def _find_left(axis: CellAxis, split: Split) -> BoolArray:
+    """The cells whose rows go left."""
+    left = np.zeros(axis.size, dtype=bool)
+    if axis.n_codes is None:
+        n_cells = axis.edges.size + 1
+        left[: int(np.searchsorted(axis.edges, split.edge)) + 1] = True  # x < edge
+        if split.edge == -math.inf:
+            left[:] = False
+        left[n_cells:] = bool(split.missing_left)
+        return left
+    assert split.left_codes is not None  # `_make_axes` has seen to that
+    left[[code for code in split.left_codes if code < axis.n_codes]] = True
+    left[-2] = split.unseen_left
+    left[-1] = split.unseen_left if split.missing_left is None else split.missing_left
+    return left

@@ -85,7 +85,7 @@ def test_a_tree_that_keeps_missing_values_tells_them_from_numbers() -> None:
     assert read_model(tree).shapes[0].missing is not None
     assert from_model(tree).predict([[np.nan], [-5.0]]).tolist() == [1, 0]
     boosted = from_model(GradientBoostingClassifier(max_depth=1, n_estimators=2).fit(rows[:3], [0, 0, 1]))
-    with pytest.raises(ValueError, match="NaN|missing"):
+    with pytest.raises(ValueError, match=r"NaN|missing"):
         boosted.predict([[np.nan]])
 
 

@@ -13,6 +13,7 @@ from derand.importers._probing import compare_scores, is_explained, probe_rows
 from derand.importers._reading import Reading
 
 IMPORTERS: dict[str, str] = {
+    "derand.CertifiedEstimator": "_own",
     "sklearn.ARDRegression": "_sklearn_linear",
     "sklearn.AdaBoostClassifier": "_sklearn_trees",
     "sklearn.AdaBoostRegressor": "_sklearn_trees",

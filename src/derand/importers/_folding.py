@@ -7,7 +7,7 @@ such as those of a one-hot encoder, are added up exactly. Must not know scikit-l
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -58,7 +58,7 @@ class Folded:
 
 
 def read_categories(
-    reading: Reading, columns: Sequence[Column], name: Callable[[int], Any]
+    reading: Reading, columns: Sequence[Column], seen: Mapping[int, set[Any]], name: Callable[[int], Any]
 ) -> dict[int, tuple[Any, ...]]:
     """The categories of the user's columns: those that encoders know, or the last step.
 
@@ -68,9 +68,11 @@ def read_categories(
         Of the last step.
     columns : sequence of Column
         What it is given.
+    seen : mapping of column numbers to sets
+        What encoders know of columns of which the last step may be given nothing.
     name : function of a column's number
     """
-    found: dict[int, set[Any]] = {}
+    found: dict[int, set[Any]] = {source: set(values) for source, values in seen.items() if values}
     numbers: set[int] = set()
     for inner, column in enumerate(columns):
         encoder = column.encoder
@@ -133,14 +135,12 @@ def fold(reading: Reading, columns: Sequence[Column], encoding: TableEncoding) -
                 folded.error += float(np.max(part.error)) * largest + EPSILON * float(np.abs(values).max())
         folded.functions.take(axes, total)
     if folded.lines and (folded.functions.shapes or folded.functions.grids):
-        feature = (
-            *(one.feature for one in folded.functions.shapes),
-            *(one.features[0] for one in folded.functions.grids),
-        )
+        stepped = [one.feature for one in folded.functions.shapes]
+        stepped += [one.features[0] for one in folded.functions.grids]
         raise ValueError(
             f"The last step adds a line of column {encoding.name(folded.lines[0].feature)!r} to steps of column "
-            f"{encoding.name(feature[0])!r}; lines are certified where all numbers have lines: scale all of them, or put "
-            "all of them into bins."
+            f"{encoding.name(stepped[0])!r}; lines are certified where all numbers have lines: scale all of them, or "
+            "put all of them into bins."
         )
     folded.error += folded.functions.error
     return folded

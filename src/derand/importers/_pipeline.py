@@ -33,18 +33,19 @@ def read(model: Any) -> Reading:
     real = [step for _, step in model.steps if step is not None and not isinstance(step, str)]
     names, n_features = _read_columns(real[0])
     columns = [Column(at) for at in range(n_features)]
+    seen: dict[int, set[Any]] = {}
     for name, step in steps:
-        columns = trace(step, name, columns)
+        columns = trace(step, name, columns, seen)
     if len(columns) != reading.encoding.n_features:
         raise ValueError(
             f"The last step of the pipeline, {last_name!r}, was fitted on {reading.encoding.n_features} columns and is "
             f"given {len(columns)}: fit the pipeline again."
         )
     plain = TableEncoding(n_features, names, {})
-    categories = read_categories(reading, columns, plain.name)
-    if names is not None:  # of what is dropped nothing is known: any cell is taken
-        kept = {column.source for column in columns}
-        categories |= {at: () for at in range(n_features) if at not in kept}
+    categories = read_categories(reading, columns, seen, plain.name)
+    if names is not None:  # of what no step reads nothing is known: any cell is taken
+        read_by_some = {column.source for column in columns} | set(seen)
+        categories |= {at: () for at in range(n_features) if at not in read_by_some}
     encoding = TableEncoding(n_features, names, categories)
     folded = fold(reading, columns, encoding)
     lone = folded.intercept.size == 1 and np.ndim(reading.intercept) == 0

@@ -20,9 +20,11 @@ from derand.importers._edges import after
 from derand.importers._links import REFUSED, Bins, Column, Encoder, Fill, IsMissing, IsWhole, Link, Ordered
 
 Columns = Sequence[Column]
+Seen = dict[int, set[Any]]
+"""Columns of the user's table that some step reads, with the categories that encoders know of them."""
 
 
-def trace(step: Any, name: str, columns: Columns) -> list[Column]:
+def trace(step: Any, name: str, columns: Columns, seen: Seen) -> list[Column]:
     """The columns behind a fitted step.
 
     Parameters
@@ -32,6 +34,8 @@ def trace(step: Any, name: str, columns: Columns) -> list[Column]:
         Of the step, as errors are to name it.
     columns : sequence of Column
         Those before it.
+    seen : dict of column numbers to sets
+        Takes note of the columns that the step reads, and of their categories where it encodes them.
 
     Returns
     -------
@@ -53,7 +57,10 @@ def trace(step: Any, name: str, columns: Columns) -> list[Column]:
         raise ValueError(f"{called} must be fitted: call `fit` of the pipeline first.")
     if width is not None and width != len(columns):
         raise ValueError(f"{called} was fitted on {width} columns and is given {len(columns)}: fit the pipeline again.")
-    return tracer(step, called, columns)
+    if kind.__name__ not in CONTAINERS:
+        for column in columns:
+            seen.setdefault(column.source, set())
+    return tracer(step, called, columns, seen)
 
 
 def run(step: Any, table: Any) -> FloatArray:
@@ -68,32 +75,32 @@ def _refuse(called: str, why: str) -> NoReturn:
     raise ValueError(f"{called} cannot be read: {why}.")
 
 
-def _trace_pipeline(step: Any, called: str, columns: Columns) -> list[Column]:
+def _trace_pipeline(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
     found = list(columns)
     for name, part in step.steps:
-        found = trace(part, name, found)
+        found = trace(part, name, found, seen)
     return found
 
 
-def _trace_column_transformer(step: Any, called: str, columns: Columns) -> list[Column]:
+def _trace_column_transformer(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
     if step.transformer_weights:
         _refuse(called, "it weighs its parts; leave `transformer_weights` out")
     found: list[Column] = []
     for name, part, _ in step.transformers_:
         chosen = [columns[at] for at in step._transformer_to_input_indices[name]]
         if chosen and not (isinstance(part, str) and part == "drop"):
-            found += trace(part, name, chosen)
+            found += trace(part, name, chosen, seen)
     return found
 
 
-def _trace_union(step: Any, called: str, columns: Columns) -> list[Column]:
+def _trace_union(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
     if step.transformer_weights:
         _refuse(called, "it weighs its parts; leave `transformer_weights` out")
     parts = [(name, part) for name, part in step.transformer_list if not (isinstance(part, str) and part == "drop")]
-    return [column for name, part in parts for column in trace(part, name, columns)]
+    return [column for name, part in parts for column in trace(part, name, columns, seen)]
 
 
-def _trace_selector(step: Any, called: str, columns: Columns) -> list[Column]:
+def _trace_selector(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
     takes_missing = bool(step.__sklearn_tags__().input_tags.allow_nan)
     return [columns[at].then(Link(called, takes_missing)) for at in step.get_support(indices=True)]
 
@@ -110,7 +117,7 @@ def _slim(step: Any, at: int) -> Any:
     return slim
 
 
-def _trace_scaler(step: Any, called: str, columns: Columns) -> list[Column]:
+def _trace_scaler(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
     takes_missing = bool(step.__sklearn_tags__().input_tags.allow_nan)
 
     def follow(at: int) -> Ordered:
@@ -137,7 +144,7 @@ def _find_line(slim: Any) -> tuple[float, float] | None:
     return 1.0 / scale, 0.0 if center is None else -float(center[0]) / scale
 
 
-def _trace_imputer(step: Any, called: str, columns: Columns) -> list[Column]:
+def _trace_imputer(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
     missing = step.missing_values
     if not (isinstance(missing, float) and np.isnan(missing)):
         _refuse(called, f"it fills cells that hold {missing!r}, not NaN: a number may not stand for a missing one")
@@ -151,14 +158,14 @@ def _trace_imputer(step: Any, called: str, columns: Columns) -> list[Column]:
     return found
 
 
-def _trace_indicator(step: Any, called: str, columns: Columns) -> list[Column]:
+def _trace_indicator(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
     missing = step.missing_values
     if not (isinstance(missing, float) and np.isnan(missing)):
         _refuse(called, f"it looks for {missing!r}, not for NaN")
     return [columns[at].then(IsMissing(called)) for at in step.features_]
 
 
-def _trace_encoder(step: Any, called: str, columns: Columns) -> list[Column]:
+def _trace_encoder(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
     """Each column's categories are shown to the encoder itself, beside the first one of all others."""
     names = getattr(step, "feature_names_in_", None)
     names = None if names is None else tuple(map(str, names))
@@ -171,6 +178,8 @@ def _trace_encoder(step: Any, called: str, columns: Columns) -> list[Column]:
     for at, (column, values) in enumerate(zip(columns, known, strict=True)):
         if not values:
             _refuse(called, f"it has seen no category of column {label(at)!r}")
+        if column.encoder is None:
+            seen[column.source].update(values)
         own = slice(int(ends[at]) - counts[at], int(ends[at]))
 
         def show(codes: Sequence[float], at: int = at, own: slice = own) -> Any:
@@ -205,7 +214,7 @@ def _try(show: Callable[[Sequence[float]], Any], code: float, count: int) -> lis
         return [REFUSED] * count
 
 
-def _trace_bins(step: Any, called: str, columns: Columns) -> list[Column]:
+def _trace_bins(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
     if step.dtype is not None and np.dtype(step.dtype) != np.float64:
         _refuse(called, f"it compares in {np.dtype(step.dtype).name}; leave `dtype` out")
     found = []
@@ -218,7 +227,7 @@ def _trace_bins(step: Any, called: str, columns: Columns) -> list[Column]:
     return found
 
 
-def _trace_binarizer(step: Any, called: str, columns: Columns) -> list[Column]:
+def _trace_binarizer(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
     edges = after([float(step.threshold)])
     return [column.then(Bins(called, takes_missing=False, edges=edges)) for column in columns]
 
@@ -239,7 +248,7 @@ ORDERED_FUNCTIONS = (
 """Functions of numpy that are defined for every number and keep or turn the order of numbers."""
 
 
-def _trace_function(step: Any, called: str, columns: Columns) -> list[Column]:
+def _trace_function(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
     function = step.func
     if function is None:
         return list(columns)
@@ -253,7 +262,7 @@ def _trace_function(step: Any, called: str, columns: Columns) -> list[Column]:
     return [column.then(Ordered(called, function=function, line=line)) for column in columns]
 
 
-TRACERS: dict[str, Callable[[Any, str, Columns], list[Column]]] = {
+TRACERS: dict[str, Callable[[Any, str, Columns, Seen], list[Column]]] = {
     "Binarizer": _trace_binarizer,
     "ColumnTransformer": _trace_column_transformer,
     "FeatureUnion": _trace_union,
@@ -278,3 +287,5 @@ TRACERS: dict[str, Callable[[Any, str, Columns], list[Column]]] = {
     "VarianceThreshold": _trace_selector,
 }
 """What each transformer does, by the name of its class."""
+CONTAINERS = ("ColumnTransformer", "FeatureUnion", "Pipeline")
+"""Those that give columns to others and do nothing to them themselves."""

@@ -182,7 +182,7 @@ class Bins(NumberLink):
         return self.edges
 
     def apply(self, x: FloatArray) -> FloatArray:
-        return np.searchsorted(self.edges, x, side="right").astype(np.float64)
+        return np.asarray(np.searchsorted(self.edges, x, side="right"), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,7 +196,7 @@ class IsWhole(NumberLink):
         return np.array([self.whole, self.whole + 1.0])
 
     def apply(self, x: FloatArray) -> FloatArray:
-        return (x == self.whole).astype(np.float64)
+        return np.asarray(x == self.whole, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -214,7 +214,7 @@ class IsMissing(Link):
         return np.empty(0)
 
     def apply(self, x: FloatArray) -> FloatArray:
-        return np.isnan(x).astype(np.float64)
+        return np.asarray(np.isnan(x), dtype=np.float64)
 
     def _apply_cell(self, cell: Any) -> Any:
         return float(is_gap(cell))
@@ -242,7 +242,7 @@ class Encoder(Link):
         return None
 
     @property
-    def categories(self) -> tuple[Any, ...]:  # type: ignore[override]
+    def categories(self) -> tuple[Any, ...]:
         return tuple(self.numbers)
 
     def _apply_cell(self, cell: Any) -> Any:

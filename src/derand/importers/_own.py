@@ -22,7 +22,9 @@ def read(model: Any) -> Reading:
             f"{name} is smoothed by noise in the units of its own columns, which the steps before it change: fit it "
             "with noise='none' and rule='mean', or without a pipeline, since it needs neither scaler nor imputer."
         )
-    (ensemble,) = model.ensemble_.members
+    if model.ensemble_.weights is not None:
+        raise TypeError(f"{name} is a vote of several sums, which is no sum of functions.")
+    ensemble: AdditiveEnsemble = model.ensemble_
     functions = read_shapes(ensemble.terms, ensemble.levels)
     shift = _read_shift(ensemble)
 
@@ -30,8 +32,8 @@ def read(model: Any) -> Reading:
         return np.asarray((ensemble.score(rows) + shift) / ensemble.levels)
 
     intercept = shift / ensemble.levels
-    sizes = [float(np.abs(one.values).max(initial=0.0)) for one in (*functions.shapes, *functions.grids)]
-    sizes += [float(np.abs([*np.ravel(one.values), *np.ravel(one.other)]).max()) for one in functions.tables]
+    ranges = [term.score_range() for term in ensemble.terms if term.slope is None]
+    sizes = [max(abs(low), abs(high)) / ensemble.levels for low, high in ranges]
     return Reading(
         model.encoding_,
         functions.shapes,
@@ -53,5 +55,5 @@ def _read_shift(ensemble: AdditiveEnsemble) -> FloatArray:
     if ensemble.offsets:
         return np.array(ensemble.offsets, dtype=np.float64)
     if ensemble.threshold is None:
-        return np.array(float(ensemble.offset))
+        return np.array(ensemble.offset, dtype=np.float64)
     return np.array(-ensemble.threshold - (0.0 if ensemble.score_error else 0.5))

@@ -95,7 +95,9 @@ def test_what_cannot_be_read_is_refused_with_the_reason() -> None:
     with pytest.raises(ValueError, match="must be fitted"):
         from_model(HistGradientBoostingRegressor())
     people, label = _make_people()
-    with pytest.raises(ValueError, match=r"join categories with other columns.*'income'.*no_interactions"):
+    with pytest.raises(
+        ValueError, match=r"join the categories of column .* with other columns.*'income'.*no_interactions"
+    ):
         from_model(
             HistGradientBoostingClassifier(categorical_features=["job"], max_depth=2, max_iter=3).fit(
                 people[["income", "job"]], label

@@ -19,8 +19,7 @@ from derand.certificates import expect_margins, measure_margins
 from derand.estimators._base import CertifiedEstimator, Training
 from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._regressor import CertifiedRegressor
-from derand.frames import TableEncoding
-from derand.importers import Reading, compare_scores, is_explained, probe_rows, read_model
+from derand.importers import Reading, adopt_table, compare_scores, is_explained, probe_rows, read_model
 from derand.learn import SCALINGS, RegressionTable, RegressionTraining, TrainingTable, measure_units
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise, as_noise_or_none
@@ -161,8 +160,9 @@ def from_model(
         cannot is refused with the reason. A Pipeline is read in the columns that it is given, where its steps act on
         each of them by itself. An estimator of this package is given back as it is.
     X : array or frame of shape (n_rows, n_features), or None
-        Rows such as those it was trained on. They give names to columns where the library keeps none, and units where
-        `scaling` is given, and raw scores are compared on them, too.
+        Rows such as those it was trained on. They give names to columns where the library keeps none, tell text from
+        numbers where it keeps the text of categories alone (interpret), give units where `scaling` is given, and raw
+        scores are compared on them, too.
     noise : Noise or str
         "none" for the model as deployed; `certify` takes another one.
     rule : {"mean", "vote"}
@@ -207,8 +207,9 @@ def from_reading(
     reading: Reading, X: Any, *, noise: Noise | str, rule: str, scaling: str | None, n_jobs: int | None
 ) -> ImportedClassifier | ImportedRegressor:
     """The estimator of what an importer read, compared with the library on the spot."""
-    ensemble = reading.build()
-    encoding = reading.encoding if X is None else _name_columns(reading.encoding, X)
+    if X is not None:
+        reading = adopt_table(reading, X)
+    ensemble, encoding = reading.build(), reading.encoding
     kind: Any = ImportedRegressor if reading.classes is None else ImportedClassifier
     parts = () if reading.classes is None else (reading.classes,)
     training = {"link_": reading.link, "source_": reading.source}
@@ -239,16 +240,6 @@ def _require_parity(reading: Reading, ensemble: AdditiveEnsemble, rows: FloatArr
                 "arithmetic explains: this model has something that the importer does not know, and cannot be "
                 "certified. Please report it with the versions of both libraries."
             )
-
-
-def _name_columns(encoding: TableEncoding, X: Any) -> TableEncoding:
-    """The same encoding with the names of a frame, where it has none."""
-    if encoding.names is not None:
-        return encoding
-    names = TableEncoding.learn(X, None).names if hasattr(X, "columns") or hasattr(X, "column_names") else None
-    if names is None or len(names) != encoding.n_features:
-        return encoding
-    return TableEncoding(encoding.n_features, names, encoding.categories)
 
 
 def _choose_units(estimator: CertifiedEstimator, rows: FloatArray | None, scaling: str | None) -> Any:

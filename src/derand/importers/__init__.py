@@ -9,11 +9,16 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from derand.importers._columns import adopt_table
 from derand.importers._probing import compare_scores, is_explained, probe_rows
 from derand.importers._reading import Reading
 
 IMPORTERS: dict[str, str] = {
     "derand.CertifiedEstimator": "_own",
+    "interpret.DPExplainableBoostingClassifier": "_interpret",
+    "interpret.DPExplainableBoostingRegressor": "_interpret",
+    "interpret.ExplainableBoostingClassifier": "_interpret",
+    "interpret.ExplainableBoostingRegressor": "_interpret",
     "sklearn.ARDRegression": "_sklearn_linear",
     "sklearn.AdaBoostClassifier": "_sklearn_trees",
     "sklearn.AdaBoostRegressor": "_sklearn_trees",
@@ -60,7 +65,7 @@ IMPORTERS: dict[str, str] = {
 }
 """Module of the importer of each class, by library and name of the class: "xgboost.XGBClassifier" -> "_xgboost"."""
 
-__all__ = ["IMPORTERS", "Reading", "compare_scores", "is_explained", "probe_rows", "read_model"]
+__all__ = ["IMPORTERS", "Reading", "adopt_table", "compare_scores", "is_explained", "probe_rows", "read_model"]
 
 
 def find_importer(model: Any) -> str | None:

@@ -1,26 +1,18 @@
-"""Functions on the cells of columns, added up exactly: what sums of trees and folded pipelines share.
+"""The cells of columns and functions of them: what sums of trees and folded pipelines share.
 
-Owns which columns belong together, how large a joint function may be, and sums that lose nothing but the last rounding.
-Must not know trees, pipelines or any library.
+Must not know trees, pipelines or any library, nor how sums over cells are made (`_sums`).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, BoolArray, FloatArray
-from derand.frames import TableEncoding
-from derand.model import MAX_CELLS, CategoryShape, GridShape, Shape
-
-MOST_COLUMNS = 4
-"""Of one function."""
-Item = TypeVar("Item")
+from derand._arrays import BoolArray, FloatArray
+from derand.importers._sums import Total
+from derand.model import CategoryShape, GridShape, Shape
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,46 +40,6 @@ class CellAxis:
         return np.ones(self.size, dtype=bool)
 
 
-class ExactTotal:
-    """Sums over all cells with what every addition loses kept beside them: exact but for the last rounding."""
-
-    def __init__(self, shape: tuple[int, ...], n_outputs: int) -> None:
-        self._sums = np.zeros((*shape, n_outputs))
-        self._lost = np.zeros_like(self._sums)
-        self._magnitude = 0.0
-        self._count = 0
-        self._n_outputs = n_outputs
-
-    def add(self, cells: tuple[NDArray[Any], ...], value: float | FloatArray) -> None:
-        """Add a value, or one per output, to some cells."""
-        self._add(cells, np.asarray(value, dtype=np.float64))
-
-    def add_everywhere(self, values: FloatArray) -> None:
-        """Add values of shape (..., n_outputs), spread over the axes of which they have one cell."""
-        self._add((...,), values)
-
-    def _add(self, cells: Any, value: FloatArray) -> None:
-        before = self._sums[cells]
-        after = before + value
-        part = after - before
-        self._lost[cells] += (before - (after - part)) + (value - part)
-        self._sums[cells] = after
-        self._magnitude += float(np.abs(value).max())
-        self._count += 1
-
-    @property
-    def values(self) -> FloatArray:
-        """The sums, of several outputs with one more axis."""
-        total = self._sums + self._lost
-        return total[..., 0] if self._n_outputs == 1 else total
-
-    @property
-    def error(self) -> float:
-        """What was lost is summed in doubles itself, and the last addition rounds."""
-        largest = float(np.abs(self._sums + self._lost).max(initial=0.0))
-        return largest * EPSILON + (self._count * EPSILON) ** 2 * self._magnitude
-
-
 @dataclass(slots=True)
 class CellFunctions:
     """Functions of cells as they are read; `error` is how far their values, together, may lie from the exact sums."""
@@ -97,7 +49,7 @@ class CellFunctions:
     tables: list[CategoryShape] = field(default_factory=list)
     error: float = 0.0
 
-    def take(self, axes: Mapping[int, CellAxis], total: ExactTotal) -> None:
+    def take(self, axes: Mapping[int, CellAxis], total: Total) -> None:
         """Keep a sum over all cells of some columns as a function of them."""
         self.error += total.error
         values = total.values
@@ -112,53 +64,3 @@ class CellFunctions:
         else:
             cells, gap = (values[:-1], values[-1]) if first.takes_missing else (values, None)
             self.shapes.append(Shape(first.feature, first.edges, cells, gap))
-
-
-def connect(items: Iterable[tuple[Set[int], Item]]) -> Iterator[tuple[tuple[int, ...], list[Item]]]:
-    """Columns that items join, directly or through others, with these items; increasing by the first column.
-
-    Parameters
-    ----------
-    items : iterable of pairs
-        The columns that an item reads, one at least, and the item.
-    """
-    groups: list[tuple[set[int], list[Item]]] = []
-    by_feature: dict[int, tuple[set[int], list[Item]]] = {}
-    for features, item in items:
-        touched = list({id(by_feature[one]): by_feature[one] for one in features if one in by_feature}.values())
-        own = max(touched, key=lambda group: len(group[1]), default=(set(), []))
-        for other in touched:
-            if other is not own:
-                own[0].update(other[0])
-                own[1].extend(other[1])
-                other[1].clear()
-        own[0].update(features)
-        own[1].append(item)
-        if not touched:
-            groups.append(own)
-        by_feature.update(dict.fromkeys(own[0], own))
-    found = [(tuple(sorted(features)), own) for features, own in groups if own]
-    yield from sorted(found, key=lambda group: group[0])
-
-
-def require_small(axes: Mapping[int, CellAxis], encoding: TableEncoding, cure: str) -> None:
-    """Refuse what joins too many columns, cells, or categories with anything else."""
-    if len(axes) == 1:
-        return
-    names = [repr(encoding.name(feature)) for feature in axes]
-    shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
-    n_cells = math.prod(axis.size for axis in axes.values())
-    if len(axes) > MOST_COLUMNS or n_cells > MAX_CELLS:
-        raise ValueError(
-            f"Trees join {len(axes)} columns ({shown}) into one function of {_show(n_cells)} joint cells; at most "
-            f"{MOST_COLUMNS} columns and {MAX_CELLS} cells can be certified exactly: {cure}."
-        )
-    if any(axis.is_category for axis in axes.values()):
-        raise ValueError(
-            f"Trees join categories with other columns ({shown}), which cannot be certified exactly: {cure}."
-        )
-
-
-def _show(count: int) -> str:
-    """A whole number of any size, in three digits."""
-    return f"{count:.3g}" if count < 10**300 else f"10^{len(str(count)) - 1}"

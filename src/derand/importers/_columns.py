@@ -5,14 +5,18 @@ Must not know any library.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import FloatArray
-from derand.frames import TableEncoding
+from derand.frames import ColumnKind, TableEncoding
+from derand.importers._reading import Reading
+from derand.model import CategoryShape
 
 UNSEEN_TEXT = "a category that training did not see"
 
@@ -24,6 +28,106 @@ def read_encoding(model: Any, categories: Mapping[int, tuple[Any, ...]] | None =
     names = getattr(model, "feature_names_in_", None)
     return TableEncoding(
         int(model.n_features_in_), None if names is None else tuple(map(str, names)), dict(categories or {})
+    )
+
+
+def choose_values(texts: Sequence[str]) -> list[Any]:
+    """What categories are likely to be in the user's table, where a library keeps their text alone.
+
+    Numbers, where every text is how a number is written; `adopt_table` knows better once there is a table.
+
+    Parameters
+    ----------
+    texts : sequence of str
+
+    Returns
+    -------
+    list of int, float or str
+
+    Examples
+    --------
+    >>> choose_values(["2", "10"]), choose_values(["0.5", "1"]), choose_values(["01", "2"]), choose_values(["nan"])
+    ([2, 10], [0.5, 1], ['01', '2'], ['nan'])
+    """
+    numbers = [_parse_number(text) for text in texts]
+    return list(texts) if None in numbers else numbers
+
+
+def _parse_number(text: str) -> int | float | None:
+    """The number that libraries write like that, whole ones without a point; None where there is none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    if number.is_integer() and text == str(int(text) if text.lstrip("-").isdecimal() else number):
+        return None if text.endswith(".0") else int(text) if "e" not in text else number
+    return number if math.isfinite(number) and text == str(number) else None
+
+
+def adopt_table(reading: Reading, X: Any) -> Reading:
+    """The same model with the names and the kinds of categories of a table that it was trained on, or of one like it.
+
+    Parameters
+    ----------
+    reading : Reading
+    X : array or frame of shape (n_rows, n_features)
+
+    Returns
+    -------
+    Reading
+        Categories that were read as numbers are text or booleans where they are in X.
+    """
+    encoding = reading.encoding
+    if getattr(X, "shape", (0, 0))[1:] != (encoding.n_features,):
+        return reading  # whoever encodes it says so
+    found = TableEncoding.learn(X, list(encoding.categories))
+    names = encoding.names or found.names
+    reading = replace(reading, encoding=TableEncoding(encoding.n_features, names, encoding.categories))
+    for column, values in encoding.categories.items():
+        if not found.categories[column] or not values:
+            continue
+        theirs = _as_kind(values, found.kind(column))
+        if theirs is not None:
+            reading = _renumber(reading, column, theirs)
+    return reading
+
+
+def _as_kind(values: Sequence[Any], kind: ColumnKind) -> tuple[Any, ...] | None:
+    """Categories as those of another kind, None where they are of it already or cannot be."""
+    texts = tuple(map(str, values))
+    if kind is ColumnKind.TEXT:
+        return None if texts == tuple(values) else texts
+    if kind is ColumnKind.BOOLEAN:
+        truth = {"0": False, "1": True, "False": False, "True": True}
+        return tuple(truth[text] for text in texts) if set(texts) <= set(truth) else None
+    return None
+
+
+def _renumber(reading: Reading, column: int, values: Sequence[Any]) -> Reading:
+    """The same model with other values for the categories of a column, of which code k is the k-th in order."""
+    order = sorted(range(len(values)), key=lambda at: values[at])
+    categories = {**reading.encoding.categories, column: tuple(values[at] for at in order)}
+    scores = reading.raw_scores
+    back = np.array([*order, -1.0, np.nan])
+
+    def raw_scores(rows: FloatArray) -> FloatArray:
+        assert scores is not None
+        rows = rows.copy()
+        codes = np.where(np.isnan(rows[:, column]), len(order) + 1, rows[:, column])
+        rows[:, column] = back[np.where(codes < 0, len(order), codes).astype(np.int64)]
+        return scores(rows)
+
+    tables = [
+        CategoryShape(one.feature, one.categories, one.values[order], one.other, one.missing)
+        if one.feature == column
+        else one
+        for one in reading.tables
+    ]
+    return replace(
+        reading,
+        encoding=TableEncoding(reading.encoding.n_features, reading.encoding.names, categories),
+        tables=tables,
+        raw_scores=None if scores is None else raw_scores,
     )
 
 

@@ -15,9 +15,10 @@ import numpy as np
 
 from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.frames import TableEncoding
-from derand.importers._cells import CellAxis, CellFunctions, ExactTotal, connect, require_small
+from derand.importers._cells import CellAxis, CellFunctions
 from derand.importers._links import REFUSED, UNSEEN, Column, is_gap
 from derand.importers._reading import Reading
+from derand.importers._sums import Total, connect, require_small
 from derand.model import Line
 
 CURE = "let the last step join fewer of them"
@@ -125,11 +126,11 @@ def fold(reading: Reading, columns: Sequence[Column], encoding: TableEncoding) -
     sources = [({columns[feature].source for feature in _features(part)}, part) for part in parts]
     for group, own in connect(sources):
         axes = {source: cells[source].axis for source in group}
-        require_small(axes, encoding, CURE)
-        total = ExactTotal(tuple(axis.size for axis in axes.values()), n_outputs)
+        require_small("Trees", {source: axis.size for source, axis in axes.items()}, encoding, CURE)
+        total = Total(tuple(axis.size for axis in axes.values()), n_outputs)
         for part in own:
             values = _evaluate(part, reading, columns, cells, group, n_outputs)
-            total.add_everywhere(values)
+            total.add((...,), values)
             if isinstance(part, Line):  # products round, and the line has an error of its own
                 largest = max(np.abs(cells[columns[part.feature].source].numbers(columns[part.feature])).tolist())
                 folded.error += float(np.max(part.error)) * largest + EPSILON * float(np.abs(values).max())

@@ -1,7 +1,7 @@
 """Sums of decision trees as functions of real values: one per column, or per set of columns that trees join.
 
-Owns which cells a tree tells apart and which leaf each of them reaches. Must not know any library: an importer says how
-its library compares by the edge that it gives a split (`x >= edge` goes right).
+Owns which leaves reach which cells. Must not know how they are summed exactly (`_sums`), nor any library: an importer
+says how its library compares by the edge that it gives a split (`x >= edge` goes right).
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 
 from derand._arrays import EPSILON, BoolArray, FloatArray
 from derand.frames import TableEncoding
-from derand.importers._cells import CellAxis, CellFunctions, ExactTotal, connect, require_small
+from derand.importers._cells import CellAxis, CellFunctions
+from derand.importers._sums import Total, connect, require_small
 from derand.model import CategoryShape, GridShape, Shape
 
 
@@ -78,15 +79,15 @@ def sum_trees(trees: Sequence[Node], encoding: TableEncoding, *, n_outputs: int 
         With values of shape (n_cells,), of several outputs (n_cells, n_outputs).
     """
     functions = CellFunctions()
-    constant = ExactTotal((), n_outputs)
+    constant = Total((), n_outputs)
     for tree in trees:
         if not isinstance(tree, Split):
             constant.add((), tree)
     splits = [(_find_features(tree), tree) for tree in trees if isinstance(tree, Split)]
     for features, own in connect(splits):
         axes = _make_axes(features, own, encoding)
-        require_small(axes, encoding, cure)
-        total = ExactTotal(tuple(axis.size for axis in axes.values()), n_outputs)
+        require_small("Trees", {feature: axis.size for feature, axis in axes.items()}, encoding, cure)
+        total = Total(tuple(axis.size for axis in axes.values()), n_outputs)
         for tree in own:
             for masks, leaf in _list_leaves(tree, axes, {}):
                 total.add(np.ix_(*(masks.get(feature, axis.all_cells) for feature, axis in axes.items())), leaf)

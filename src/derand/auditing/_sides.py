@@ -157,7 +157,7 @@ def read_side(contrast: Contrast, row: Sequence[float], label: int, threat: Thre
         told = term.describe()
         value = float(row[told["feature"]])
         if term.kind == "category_table":
-            own, others = _read_table(told, value, threat)
+            own, others = read_table(told, value, threat)
             cut -= sign * own
             if told["feature"] not in threat.frozen:
                 options.append([sign * (own - other) for other in others])
@@ -186,7 +186,7 @@ def _read_function(told: dict[str, Any], value: float, sign: int) -> Function:
     )
 
 
-def _read_table(told: dict[str, Any], value: float, threat: Threat) -> tuple[int, list[int]]:
+def read_table(told: dict[str, Any], value: float, threat: Threat) -> tuple[int, list[int]]:
     """The score of a category, and all that it may change to."""
     known = dict(zip(told["categories"], _flatten(told["scores"]), strict=True))
     missing = told.get("missing", told["other"])

@@ -111,7 +111,7 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
         """Probabilities as the library makes them of raw scores, those expected under noise.
 
         By the rule "vote" they are shares of noisy copies. Where the library has no probabilities, they say where the
-        score stands between its extremes.
+        score stands between its extremes; of several classes they are a softmax of raw scores.
 
         Parameters
         ----------
@@ -121,11 +121,11 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
         -------
         array of shape (n_rows, n_classes)
         """
-        if self.rule != "mean" or self.link_ == "none":
+        if self.rule != "mean" or (self.link_ == "none" and self.classes_.size == 2):
             return super().predict_proba(X)
         scores = self.decision_function(X)
         if scores.ndim == 2:
-            return np.asarray(softmax(scores, axis=1)) if self.link_ == "logit" else scores
+            return scores if self.link_ == "share" else np.asarray(softmax(scores, axis=1))
         if self.link_ == "logit":
             return np.stack([expit(-scores), expit(scores)], axis=1)
         share = np.clip(0.5 + scores, 0.0, 1.0)

@@ -87,7 +87,7 @@ NUMERICAL: list[tuple[Any, Any]] = [
         NUMBER,
     ),
     (make_pipeline(FunctionTransformer(np.negative), StandardScaler(), STUMPS), THREE),
-    (make_pipeline(FunctionTransformer(np.arcsinh), SelectKBest(k=5), STUMPS), TWO),
+    (make_pipeline(FunctionTransformer(np.rint), SelectKBest(k=5), STUMPS), TWO),
     (make_pipeline(StandardScaler(), Binarizer(threshold=0.3), LogisticRegression()), THREE),
     (make_pipeline(FeatureUnion([("a", MinMaxScaler()), ("b", Binarizer(threshold=2.0))]), STUMPS), THREE),
     (make_pipeline(KBinsDiscretizer(strategy="uniform"), LogisticRegression()), THREE),
@@ -177,6 +177,10 @@ def test_bins_and_lines_of_codes_beside_scaled_numbers_are_lines(tmp_path: Path)
     assert (len(reading.shapes), len(reading.tables), [one.feature for one in reading.lines]) == (0, 2, [0, 2])
     ensemble = reading.build()
     assert is_explained(reading, ensemble, probe_rows(reading, ensemble, 5_000))
+    imported = from_model(model)
+    np.testing.assert_allclose(imported.predict_proba(people), model.predict_proba(people), atol=1e-9)
+    verdict = imported.certify(people, threat=Threat(norm=None, limits={"age": 1.0}, frozen=["income"])).verdict
+    assert {"holds", "flips"} == set(verdict)
     mixed = make_pipeline(
         _join((StandardScaler(), ["age"]), (KBinsDiscretizer(3, strategy="uniform"), ["income"])), LogisticRegression()
     )
@@ -199,6 +203,19 @@ def test_limits_and_explanations_speak_of_the_users_units() -> None:
     np.testing.assert_array_equal(outside.verdict, inside.verdict)
     assert {"holds"} < set(outside.verdict) | {"holds", "flips"}
     assert outer.encoding_.names == tuple(X.columns)
+
+
+def test_no_attack_flips_what_holds_and_audits_pass() -> None:
+    people, y = PEOPLE
+    imported = from_model(MIXED["one-hot and scaled"].fit(people, y), people)
+    rows = people.iloc[:60]
+    within = Threat(norm=None, limits={"age": "5%", "income": "10%"}, frozen=["job"])
+    held = imported.certify(rows, threat=within)
+    assert set(held.verdict) == {"holds", "flips"}
+    assert not imported.attack(rows, threat=within).flipped[held.verdict == "holds"].any()
+    assert imported.audit(rows.iloc[:10], held[:10]).ok.all()
+    smoothed = imported.certify(rows.iloc[:10], noise="gaussian:2.0", rule="vote")
+    assert imported.audit(rows.iloc[:10], smoothed).ok.all()
 
 
 def test_a_gap_scores_as_its_filling() -> None:
@@ -259,7 +276,8 @@ class _Doubler(TransformerMixin, BaseEstimator):
         (make_pipeline(FunctionTransformer(np.square), STUMPS), "function 'square'"),
         (make_pipeline(SimpleImputer(missing_values=0.0), STUMPS), "fills cells that hold 0.0"),
         (make_pipeline(MinMaxScaler(clip=True), LogisticRegression()), "MinMaxScaler.*bends column 0"),
-        (make_pipeline(FunctionTransformer(np.arcsinh), LogisticRegression()), "bends column 0"),
+        (make_pipeline(FunctionTransformer(np.floor), LogisticRegression()), "bends column 0"),
+        (make_pipeline(FunctionTransformer(np.log1p), STUMPS), "function 'log1p' is not known to keep the order"),
         (make_pipeline(StandardScaler(), OneHotEncoder(), STUMPS), "takes for categories"),
         (FeatureUnion([("a", StandardScaler())]), "FeatureUnion"),
         (
@@ -271,7 +289,7 @@ class _Doubler(TransformerMixin, BaseEstimator):
             "weighs its parts",
         ),
     ],
-    ids=range(13),
+    ids=range(14),
 )
 def test_what_cannot_be_read_is_refused_by_the_name_of_its_step(model: Any, match: str) -> None:
     with pytest.raises((ValueError, TypeError), match=match):
@@ -314,7 +332,7 @@ def _draw_numbers(rng: np.random.Generator) -> Any:
         RobustScaler(),
         MaxAbsScaler(),
         FunctionTransformer(np.negative),
-        FunctionTransformer(np.cbrt),
+        FunctionTransformer(np.floor),
         KBinsDiscretizer(4, strategy="uniform"),
         KBinsDiscretizer(3, strategy="uniform", encode="ordinal"),
         Binarizer(threshold=float(rng.normal())),

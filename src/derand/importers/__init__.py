@@ -10,15 +10,23 @@ from importlib import import_module
 from typing import Any
 
 from derand.importers._columns import adopt_table
+from derand.importers._files import read_file
 from derand.importers._probing import compare_scores, is_explained, probe_rows
 from derand.importers._reading import Reading
 
 IMPORTERS: dict[str, str] = {
+    "catboost.CatBoost": "_catboost",
+    "catboost.CatBoostClassifier": "_catboost",
+    "catboost.CatBoostRegressor": "_catboost",
     "derand.CertifiedEstimator": "_own",
     "interpret.DPExplainableBoostingClassifier": "_interpret",
     "interpret.DPExplainableBoostingRegressor": "_interpret",
     "interpret.ExplainableBoostingClassifier": "_interpret",
     "interpret.ExplainableBoostingRegressor": "_interpret",
+    "lightgbm.Booster": "_lightgbm",
+    "lightgbm.LGBMClassifier": "_lightgbm",
+    "lightgbm.LGBMRanker": "_lightgbm",
+    "lightgbm.LGBMRegressor": "_lightgbm",
     "sklearn.ARDRegression": "_sklearn_linear",
     "sklearn.AdaBoostClassifier": "_sklearn_trees",
     "sklearn.AdaBoostRegressor": "_sklearn_trees",
@@ -62,10 +70,23 @@ IMPORTERS: dict[str, str] = {
     "sklearn.SGDClassifier": "_sklearn_linear",
     "sklearn.SGDRegressor": "_sklearn_linear",
     "sklearn.TheilSenRegressor": "_sklearn_linear",
+    "xgboost.Booster": "_xgboost",
+    "xgboost.XGBClassifier": "_xgboost",
+    "xgboost.XGBRanker": "_xgboost",
+    "xgboost.XGBRegressor": "_xgboost",
 }
 """Module of the importer of each class, by library and name of the class: "xgboost.XGBClassifier" -> "_xgboost"."""
 
-__all__ = ["IMPORTERS", "Reading", "adopt_table", "compare_scores", "is_explained", "probe_rows", "read_model"]
+__all__ = [
+    "IMPORTERS",
+    "Reading",
+    "adopt_table",
+    "compare_scores",
+    "is_explained",
+    "probe_rows",
+    "read_file",
+    "read_model",
+]
 
 
 def find_importer(model: Any) -> str | None:

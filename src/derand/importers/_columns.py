@@ -81,7 +81,7 @@ def adopt_table(reading: Reading, X: Any) -> Reading:
     if getattr(X, "shape", (0, 0))[1:] != (encoding.n_features,):
         return reading  # whoever encodes it says so
     found = TableEncoding.learn(X, list(encoding.categories))
-    names = encoding.names or found.names
+    names = _choose_names(encoding.names, found.names)
     reading = replace(reading, encoding=TableEncoding(encoding.n_features, names, encoding.categories))
     for column, values in encoding.categories.items():
         if not found.categories[column] or not values:
@@ -90,6 +90,13 @@ def adopt_table(reading: Reading, X: Any) -> Reading:
         if theirs is not None:
             reading = _renumber(reading, column, theirs)
     return reading
+
+
+def _choose_names(own: tuple[str, ...] | None, theirs: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The names of a table where a library keeps none, or keeps them with '_' for every space."""
+    if own is None or theirs is None:
+        return own or theirs
+    return theirs if own == tuple(name.replace(" ", "_") for name in theirs) else own
 
 
 def _as_kind(values: Sequence[Any], kind: ColumnKind) -> tuple[Any, ...] | None:

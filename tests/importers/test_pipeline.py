@@ -165,6 +165,23 @@ def test_categories_are_the_users_own(name: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(imported.predict(people), model.predict(people))
 
 
+@pytest.mark.parametrize(
+    ("library", "name", "options"),
+    [
+        ("xgboost", "XGBClassifier", {"max_depth": 1, "n_estimators": 10, "n_jobs": 1}),
+        ("lightgbm", "LGBMClassifier", {"max_depth": 1, "n_estimators": 10, "n_jobs": 1, "verbose": -1}),
+        ("catboost", "CatBoostClassifier", {"depth": 1, "iterations": 10, "verbose": 0, "allow_writing_files": False}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_models_of_other_libraries_may_be_last(library: str, name: str, options: Any, tmp_path: Path) -> None:
+    people, y = PEOPLE
+    last = getattr(pytest.importorskip(library), name)(**options)
+    model = make_pipeline(MIXED["one-hot and scaled"][0], last).fit(people, y)
+    imported = require_parity(model, tmp_path, largest_error=1e-5)
+    np.testing.assert_array_equal(imported.predict(people).astype(bool), model.predict(people).astype(bool))
+
+
 def test_bins_and_lines_of_codes_beside_scaled_numbers_are_lines(tmp_path: Path) -> None:
     people, y = PEOPLE
     people = people.dropna()

@@ -23,6 +23,7 @@ from sklearn.ensemble import (
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
@@ -340,6 +341,15 @@ def test_our_own_estimators_are_given_back() -> None:
     assert from_model(own) is own
     with pytest.raises(ValueError, match="keeps the noise, rule and scaling"):
         from_model(own, noise="gaussian:0.25")
+
+
+def test_a_search_is_the_best_model_that_it_fitted() -> None:
+    X, y = TWO
+    search = GridSearchCV(make_pipeline(StandardScaler(), STUMPS), {"gradientboostingclassifier__n_estimators": [2, 4]})
+    with pytest.raises(ValueError, match="GridSearchCV that is not"):
+        from_model(search)
+    search.fit(X, y)
+    np.testing.assert_array_equal(from_model(search).predict(X), search.predict(X))
 
 
 def _draw_numbers(rng: np.random.Generator) -> Any:

@@ -25,15 +25,18 @@ CURE = "let the last step join fewer of them"
 
 
 class _Part(NamedTuple):
-    """A function of the last step: of cells (`values`), or of the number itself (`line`).
+    """A function of the last step: of cells, with values of shape (cells of each axis, n_outputs), or a line.
 
-    `sizes` says of each axis how many cells it has, that of missing values among them.
+    `takes_missing` says of each axis whether its last cell is that of missing values. A line of numbers of which there
+    are few has a slope for each output, and no edges or values.
     """
 
     features: tuple[int, ...]
     edges: tuple[FloatArray, ...]
     takes_missing: tuple[bool, ...]
     values: FloatArray
+    slope: FloatArray | None = None
+    slope_error: float = 0.0
 
 
 @dataclass(slots=True)
@@ -117,23 +120,24 @@ def fold(reading: Reading, columns: Sequence[Column], encoding: TableEncoding) -
     """
     n_outputs = int(np.size(reading.intercept))
     folded = Folded(CellFunctions(), np.array(reading.intercept, dtype=np.float64).reshape(-1))
-    parts: list[_Part | Line] = [*_list_parts(reading, n_outputs), *_fold_lines(reading, columns, encoding, folded)]
-    used = {feature for part in parts for feature in _features(part)}
+    parts: list[_Part] = [*_list_parts(reading, n_outputs), *_fold_lines(reading, columns, encoding, folded)]
+    used = {feature for part in parts for feature in part.features}
     cells = {
         source: _make_cells(source, reading, columns, encoding, parts, used, folded)
         for source in sorted({column.source for column in columns})
     }
-    sources = [({columns[feature].source for feature in _features(part)}, part) for part in parts]
+    sources = [({columns[feature].source for feature in part.features}, part) for part in parts]
     for group, own in connect(sources):
         axes = {source: cells[source].axis for source in group}
         require_small("Trees", {source: axis.size for source, axis in axes.items()}, encoding, CURE)
         total = Total(tuple(axis.size for axis in axes.values()), n_outputs)
         for part in own:
-            values = _evaluate(part, reading, columns, cells, group, n_outputs)
+            values = _evaluate(part, reading, columns, cells, group)
             total.add((...,), values)
-            if isinstance(part, Line):  # products round, and the line has an error of its own
-                largest = max(np.abs(cells[columns[part.feature].source].numbers(columns[part.feature])).tolist())
-                folded.error += float(np.max(part.error)) * largest + EPSILON * float(np.abs(values).max())
+            if part.slope is not None:  # products round, and the line has an error of its own
+                column = columns[part.features[0]]
+                largest = float(np.abs(cells[column.source].numbers(column)).max())
+                folded.error += part.slope_error * largest + EPSILON * float(np.abs(values).max())
         folded.functions.take(axes, total)
     if folded.lines and (folded.functions.shapes or folded.functions.grids):
         stepped = [one.feature for one in folded.functions.shapes]
@@ -145,10 +149,6 @@ def fold(reading: Reading, columns: Sequence[Column], encoding: TableEncoding) -
         )
     folded.error += folded.functions.error
     return folded
-
-
-def _features(part: _Part | Line) -> tuple[int, ...]:
-    return (part.feature,) if isinstance(part, Line) else part.features
 
 
 def _list_parts(reading: Reading, n_outputs: int) -> list[_Part]:
@@ -176,14 +176,15 @@ def _list_parts(reading: Reading, n_outputs: int) -> list[_Part]:
     return found
 
 
-def _fold_lines(reading: Reading, columns: Sequence[Column], encoding: TableEncoding, folded: Folded) -> list[Line]:
+def _fold_lines(reading: Reading, columns: Sequence[Column], encoding: TableEncoding, folded: Folded) -> list[_Part]:
     """Lines of numbers that are lines themselves are folded here; those of categories and steps are given back."""
-    left: list[Line] = []
+    left: list[_Part] = []
     slopes: dict[int, list[tuple[FloatArray, FloatArray]]] = {}
     for line in reading.lines:
         column = columns[line.feature]
         if column.source in encoding.categories or any(link.makes_steps for link in column.links):
-            left.append(line)
+            slope = np.atleast_1d(np.asarray(line.slope, dtype=np.float64))
+            left.append(_Part((line.feature,), (np.empty(0),), (False,), slope, slope, float(np.max(line.error))))
             continue
         affine = column.affine
         if affine is None:
@@ -205,6 +206,8 @@ def _fold_lines(reading: Reading, columns: Sequence[Column], encoding: TableEnco
     for source, own_lines in sorted(slopes.items()):
         total = sum(slope for slope, _ in own_lines)
         errors = sum(error + len(own_lines) * EPSILON * np.abs(slope) for slope, error in own_lines)
+        if not np.any(total):  # as where a penalty leaves a column out
+            continue
         lone = np.size(total) == 1
         folded.lines.append(
             Line(source, float(total[0]) if lone else total, float(errors[0]) if lone else errors)  # type: ignore[index]
@@ -237,7 +240,7 @@ def _make_cells(
     reading: Reading,
     columns: Sequence[Column],
     encoding: TableEncoding,
-    parts: Sequence[_Part | Line],
+    parts: Sequence[_Part],
     used: set[int],
     folded: Folded,
 ) -> _Cells:
@@ -253,8 +256,7 @@ def _make_cells(
         return _Cells(CellAxis(source, np.empty(0), len(known), True), [*known, *odd])
     edges = [np.empty(0)]
     for part in parts:
-        at_most = [np.empty(0)] if isinstance(part, Line) else part.edges
-        for feature, own in zip(_features(part), at_most, strict=True):
+        for feature, own in zip(part.features, part.edges, strict=True):
             if columns[feature].source == source:
                 edges.append(columns[feature].fold_edges(np.asarray(own, dtype=np.float64)))
     places = np.unique(np.concatenate(edges))
@@ -266,7 +268,7 @@ def _make_cells(
     return _Cells(axis, [*first, *places.tolist(), *([math.nan] if takes else [])])
 
 
-def _is_refused(cell: Any, at: int, reading: Reading, parts: Sequence[_Part | Line], used: set[int]) -> bool:
+def _is_refused(cell: Any, at: int, reading: Reading, parts: Sequence[_Part], used: set[int]) -> bool:
     """Whether the steps, or the last step in its column, refuse what became of a cell."""
     if cell is REFUSED:
         return True
@@ -274,12 +276,7 @@ def _is_refused(cell: Any, at: int, reading: Reading, parts: Sequence[_Part | Li
         return cell is UNSEEN and at not in reading.encoding.categories
     if at not in used:
         return not _takes_gap(reading, at)
-    takes = [
-        part.takes_missing[part.features.index(at)]
-        for part in parts
-        if not isinstance(part, Line) and at in part.features
-    ]
-    return not takes or not all(takes)
+    return not all(part.takes_missing[part.features.index(at)] for part in parts if at in part.features)
 
 
 def _takes_gap(reading: Reading, at: int) -> bool:
@@ -293,12 +290,7 @@ def _takes_gap(reading: Reading, at: int) -> bool:
 
 
 def _evaluate(
-    part: _Part | Line,
-    reading: Reading,
-    columns: Sequence[Column],
-    cells: dict[int, _Cells],
-    group: tuple[int, ...],
-    n_outputs: int,
+    part: _Part, reading: Reading, columns: Sequence[Column], cells: dict[int, _Cells], group: tuple[int, ...]
 ) -> FloatArray:
     """Values of a function on the cells of a group of columns, with one cell along those that it does not read."""
 
@@ -307,10 +299,10 @@ def _evaluate(
         shape[group.index(source)] = len(places)
         return np.reshape(places, shape)
 
-    if isinstance(part, Line):
-        column = columns[part.feature]
+    if part.slope is not None:
+        column = columns[part.features[0]]
         numbers = spread(cells[column.source].numbers(column), column.source)
-        return np.asarray(numbers[..., None] * np.reshape(part.slope, n_outputs))
+        return np.asarray(numbers[..., None] * part.slope)
     index = []
     for axis, feature in enumerate(part.features):
         own = cells[columns[feature].source].values(columns[feature])

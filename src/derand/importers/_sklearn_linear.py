@@ -6,13 +6,12 @@ so that every line carries its share of it (docs/theory.md, section 14). Must no
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from derand._arrays import EPSILON, FloatArray
-from derand.importers._columns import read_encoding
+from derand.importers._columns import decode_rows, read_encoding
 from derand.importers._reading import Reading
 from derand.model import Line
 
@@ -40,9 +39,8 @@ def read(model: Any) -> Reading:
     error = rounding * float(np.abs(intercept).max()) + encoding.n_features * smallest
 
     def raw_scores(rows: FloatArray) -> FloatArray:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="X does not have valid feature names")
-            return np.asarray(model.decision_function(rows) if classes is not None else model.predict(rows))
+        table = decode_rows(encoding, rows)
+        return np.asarray(model.predict(table) if classes is None else model.decision_function(table))
 
     return Reading(
         encoding,

@@ -86,6 +86,13 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
 
     class_weight = None
     takes_several_classes = True
+    link_: str
+    source_: str
+
+    @property
+    def score_is_log_odds(self) -> bool:  # type: ignore[override]
+        """Whether raw scores are logarithms of odds: reports name their unit."""
+        return bool(self.link_ == "logit")
 
     def _train(self, table: TrainingTable, noise: Any) -> Training:
         self._refuse_training()
@@ -121,6 +128,7 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
         -------
         array of shape (n_rows, n_classes)
         """
+        check_is_fitted(self)
         if self.rule != "mean" or (self.link_ == "none" and self.classes_.size == 2):
             return super().predict_proba(X)
         scores = self.decision_function(X)
@@ -166,7 +174,7 @@ def from_model(
     noise : Noise or str
         "none" for the model as deployed; `certify` takes another one.
     rule : {"mean", "vote"}
-    scaling : {"standard", "robust", "minmax"} or None
+    scaling : {"standard", "range", "robust"} or None
         What counts as a change of 1 of each column, measured on X; None for 1 in its own units.
     n_jobs : int or None
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from derand.importers._columns import adopt_table
 from derand.importers._files import read_file
+from derand.importers._objects import PICKLES, SKOPS, load_pickle, load_skops, shorten
 from derand.importers._probing import compare_scores, is_explained, probe_rows
 from derand.importers._reading import Reading
 
@@ -81,13 +82,18 @@ IMPORTERS: dict[str, str] = {
 
 __all__ = [
     "IMPORTERS",
+    "PICKLES",
+    "SKOPS",
     "Reading",
     "adopt_table",
     "compare_scores",
     "is_explained",
+    "load_pickle",
+    "load_skops",
     "probe_rows",
     "read_file",
     "read_model",
+    "shorten",
 ]
 
 

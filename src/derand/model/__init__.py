@@ -7,7 +7,7 @@ Must not know noise, kernels or training. Other rooms ask a model or a term for 
 
 from derand.model._additive import AdditiveEnsemble
 from derand.model._base import Contrast, Model, as_model, is_model
-from derand.model._coarsen import coarsen
+from derand.model._coarsen import coarsen, find_coarse_step
 from derand.model._decision import DECISIONS, Argmax, Decision, Threshold, Value
 from derand.model._grid import MAX_CELLS, GridTerm, join_terms
 from derand.model._lines import LinearTerm
@@ -43,6 +43,7 @@ __all__ = [
     "WeightedVote",
     "as_model",
     "coarsen",
+    "find_coarse_step",
     "is_model",
     "join_terms",
     "read_shapes",

@@ -6,6 +6,7 @@ are read, certified or printed.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -104,9 +105,14 @@ def _make_frame(data: Dataset) -> Any:
     """A frame with names; columns of categories have pandas' type for them, with all values of the table."""
     import pandas as pd
 
-    frame = pd.DataFrame(data.X, columns=list(data.feature_names))
+    frame = pd.DataFrame(data.X, columns=_name_columns(data))
     kinds = {name: "category" if at in data.categorical else float for at, name in enumerate(frame.columns)}
     return frame.astype(kinds)
+
+
+def _name_columns(data: Dataset) -> list[str]:
+    """Names without the characters that XGBoost or LightGBM refuse, which are written as numbers: "char_freq_[" is."""
+    return [re.sub(r'[]\[{}",:<]', lambda found: f"#{ord(found[0])}", name) for name in data.feature_names]
 
 
 def _make_ebm(data: Dataset) -> Any:
@@ -140,7 +146,7 @@ def _make_linear(data: Dataset) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-    names = list(data.feature_names)
+    names = _name_columns(data)
     columns = ColumnTransformer(
         [
             ("numbers", StandardScaler(), [names[at] for at in data.numerical]),

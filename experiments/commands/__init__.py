@@ -10,6 +10,7 @@ from experiments.commands._beyond import beyond
 from experiments.commands._classes import classes
 from experiments.commands._datasets import datasets
 from experiments.commands._import_cost import import_cost
+from experiments.commands._import_parity import import_parity
 from experiments.commands._import_table import import_table
 from experiments.commands._interactions import interactions
 from experiments.commands._joint import joint
@@ -34,6 +35,7 @@ COMMANDS: Sequence[Callable[..., None]] = (
     classes,
     interactions,
     regression,
+    import_parity,
     import_table,
     import_cost,
 )

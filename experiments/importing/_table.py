@@ -24,8 +24,9 @@ IMPORT_DATASETS = ("adult", "credit", "breast_cancer", "diabetes", "spambase")
 RADII = (0.1, 0.25, 0.5)
 """In standard deviations of each column."""
 NOISE = "gaussian:0.25"
-COPIES = 10
-PLAIN, AUGMENTED, OWN = "as it is", f"{COPIES} noisy copies", "by its own trainer"
+COPIES, MOST_ROWS = 10, 100_000
+"""Noisy copies of each training row, fewer where these would be more rows than that."""
+PLAIN, AUGMENTED, OWN = "as it is", "noisy copies", "by its own trainer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,10 @@ def _measure(data: Dataset, dataset: str, name: str, trained: str) -> Imported:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of smoothed models that fall far below the plain one: the table says so
         if trained == AUGMENTED:
-            model = SmoothedClassifier(inner, noise=NOISE, augment=COPIES, scaling="standard", random_state=0)
+            copies = min(COPIES, MOST_ROWS // len(rows))
+            model = SmoothedClassifier(inner, noise=NOISE, augment=copies, scaling="standard", random_state=0)
             model.fit(rows, truth)
+            trained = f"{copies} {AUGMENTED}"
         elif trained == PLAIN:
             model = from_model(inner.fit(rows, truth), rows, noise=NOISE, rule="vote", scaling="standard")
         else:

@@ -189,3 +189,30 @@ def test_files_that_hold_no_such_model_are_refused(source: Path, tmp_path: Path)
             write_pickle(tmp_path / "own.pkl", own), tmp_path / "out.json", trust_pickle=True, classes=["c", "d"]
         )
     assert not (tmp_path / "out.json").exists()
+
+
+@pytest.mark.parametrize("suffix", [".json", ".ubj", ".txt", ".cbm"])
+def test_native_files_are_imported(suffix: str, rows: Path, tmp_path: Path) -> None:
+    """As their libraries write them; what is no such file is one line that names it."""
+    table, path = make_table(), tmp_path / f"model{suffix}"
+    X, y = table[["income", "age"]].to_numpy(), (table["label"] == "yes").astype(int).to_numpy()
+    if suffix in (".json", ".ubj"):
+        library = pytest.importorskip("xgboost")
+        library.XGBClassifier(max_depth=1, n_estimators=5, n_jobs=1).fit(X, y).save_model(path)
+    elif suffix == ".txt":
+        library = pytest.importorskip("lightgbm")
+        library.LGBMClassifier(max_depth=1, n_estimators=5, verbose=-1, n_jobs=1).fit(X, y).booster_.save_model(path)
+    else:
+        library = pytest.importorskip("catboost")
+        model = library.CatBoostClassifier(depth=1, iterations=5, verbose=0, allow_writing_files=False, thread_count=1)
+        model.fit(X, y).save_model(str(path))
+    summary = import_file(path, tmp_path / "ours.json", classes=["no", "yes"], data=rows, target="label")
+    assert summary["classes"] == ["no", "yes"]
+    assert summary["columns"] == ["income", "age"]
+    assert summary["accuracy"] > 0.8
+    assert summary["largest_difference"] is not None
+    assert summary["largest_difference"] <= summary["score_error"]
+    path.write_bytes(b"{ nothing")
+    with pytest.raises(ValueError, match="model"):
+        import_file(path, tmp_path / "other.json")
+    assert not (tmp_path / "other.json").exists()

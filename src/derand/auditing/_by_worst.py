@@ -46,7 +46,7 @@ def clears_by_mean(claim: Claim, label: int, radius: float, extra: Fraction) -> 
     needed = side.bar + extra + _find_missing_fall(claim, side, case)
     if needed <= side.least:
         return True
-    if needed > side.least + sum(one.range for one in (*side.functions, *side.blocks)):
+    if needed > side.least + sum(side.ranges):
         return False
     return case.stays_above(needed, claim.threat.ball_norm, radius)
 
@@ -63,7 +63,7 @@ def holds_side_by_vote(claim: Claim, side: Side, radius: float) -> bool:
     """
     if not side.functions and not side.blocks:
         return False
-    ranges = sorted((one.range for one in (*side.functions, *side.blocks)), reverse=True)
+    ranges = sorted(side.ranges, reverse=True)
     caps: list[int | None] = [None]
     every = sorted(claim.list_ranges(), reverse=True)[: _MOST_CAPS + 1]
     caps += [least for most, least in itertools.pairwise(every) if least < _DOMINATES * most]

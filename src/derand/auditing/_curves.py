@@ -228,7 +228,7 @@ def list_near(x: float, edges: Sequence[float], scale: float, move: Move) -> Flo
         return np.array(move.places)
     some = np.array(edges)[:: max(1, len(edges) // 48)]
     near = (some[:, None] + scale * _BESIDE).ravel()
-    return np.clip(np.concatenate([x + scale * _AROUND, near]), move.low, move.high)
+    return np.asarray(np.clip(np.concatenate([x + scale * _AROUND, near]), move.low, move.high))
 
 
 def spread_place(x: float, z: float, move: Move) -> FloatArray:
@@ -238,7 +238,7 @@ def spread_place(x: float, z: float, move: Move) -> FloatArray:
     """
     if move.places is not None:
         return np.array([z])
-    return np.clip(np.append(x + (z - x) * _NEARER, z), move.low, move.high)
+    return np.asarray(np.clip(np.append(x + (z - x) * _NEARER, z), move.low, move.high))
 
 
 def _cut(left: float, right: float) -> float:

@@ -66,7 +66,8 @@ def clears(margin: Fraction, movers: Sequence[Mover], norm: float | None, radius
     if norm == 2:
         least = _square_least(margin, movers)
         return least > Fraction(radius) ** 2 if strictly else least >= Fraction(radius) ** 2
-    fall = {0: _fall_by_count, 1: _fall_by_sum}.get(norm, _fall_by_each)(movers, Fraction(radius))
+    measure = _fall_by_count if norm == 0 else _fall_by_sum if norm == 1 else _fall_by_each
+    fall = measure(movers, Fraction(radius))
     return fall is not None and is_below(fall)
 
 
@@ -185,7 +186,7 @@ def _subtract_table(told: dict[str, Any], plus: int, minus: int | None) -> dict[
     def take(scores: Any) -> int:
         return int(scores[plus]) - int(scores[minus])
 
-    rest = {name: take(told[name]) for name in ("other", "missing") if name in told}
+    rest: dict[str, Any] = {name: take(told[name]) for name in ("other", "missing") if name in told}
     return {**told, "scores": [take(scores) for scores in told["scores"]], **rest}
 
 

@@ -119,6 +119,11 @@ class Side:
         return sum(least for _, least in self._list_least())
 
     @property
+    def ranges(self) -> list[int]:
+        """Largest less least score of each function."""
+        return [one.range for one in self.functions] + [one.range for one in self.blocks]
+
+    @property
     def total(self) -> int:
         """The sum where the row stands."""
         return sum(one.own for one in self.functions) + sum(one.own for one in self.blocks)

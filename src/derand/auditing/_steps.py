@@ -22,7 +22,7 @@ from derand.auditing._claim import Move
 from derand.auditing._sides import Function, to_double
 
 _UNIT = 2**61
-_MOST_STEPS = 2**28
+_MOST_STEPS, _MOST_COARSE_STEPS = 2**28, 2**26
 
 
 class Drop(NamedTuple):
@@ -146,18 +146,22 @@ def _holds_by_price(priced: _Priced, margin: int, size: Fraction) -> bool:
 def _holds_by_drops(priced: _Priced, margin: int, size: Fraction) -> bool:
     """Whether the least price of a drop of the margin, one function after the other, is the size or more.
 
-    Prices are rounded downward to multiples of size / 2**61, so that sums of them are whole numbers.
+    Prices are rounded downward to multiples of size / 2**61, so that sums of them are whole numbers. Where scores are
+    too fine for a table of all drops, falls are rounded upward and the margin downward to multiples of a coarser step.
     """
     step = math.gcd(*(fall for drops in priced for fall, _ in drops))
-    margin = -(-margin // step)
-    if margin * sum(map(len, priced)) > _MOST_STEPS:
-        return False
+    n_drops = sum(map(len, priced))
+    if margin * n_drops <= _MOST_STEPS * step:
+        margin = -(-margin // step)
+    else:
+        step = -(-margin * n_drops // _MOST_COARSE_STEPS)
+        margin //= step
     least = np.full(margin + 1, _UNIT, dtype=np.int64)
     least[0] = 0
     for drops in priced:
         before = least.copy()
         for fall, price in drops:
-            shift = min(fall // step, margin)
+            shift = min(-(-fall // step), margin)
             cost = min(price * _UNIT // size, _UNIT)
             raised = np.minimum(before + int(cost), _UNIT)
             np.minimum(least[shift:], raised[: margin + 1 - shift], out=least[shift:])

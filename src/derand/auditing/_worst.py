@@ -127,7 +127,7 @@ class WorstCase:
 
     @property
     def _range(self) -> int:
-        return sum(one.range for one in (*self.curves, *self.blocks))
+        return sum(curve.range for curve in self.curves) + sum(block.range for block in self.blocks)
 
     def _measure_doubt(self, tolerance: float) -> Fraction:
         """More than what a finer tolerance can add to a sum of least values."""

@@ -175,7 +175,7 @@ class SecondProof:
         reach: Reach | None,
         radius: FloatArray,
         proof: NDArray[np.uint8],
-        is_draft: bool,
+        is_draft: bool = False,
     ) -> None:
         """Raise the radii of a block of rows, and say so in `proof`, both of shape (n_rows, n_columns).
 

@@ -20,7 +20,7 @@ from derand.model import Term
 
 Kept = TypeVar("Kept", bound=tuple[Any, ...])
 
-MOST_BYTES = 2**27
+MOST_BYTES = 2**28
 """Of what is kept for the columns of one model."""
 _PER_OCTAVE = 8
 

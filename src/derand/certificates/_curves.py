@@ -101,6 +101,10 @@ class Ground(NamedTuple):
 
     knots: FloatArray
     even: tuple[int, int]
+    widths: FloatArray
+    """Distances between knots in noise scales, rounded upward."""
+    reach: float
+    """Of the noise, in noise scales; at most 1e6."""
     beyond: tuple[float, float]
     """Upper bounds of the mass that does not lie in the first cell at the first knot, and in the last at the last."""
     masses: FloatArray | None
@@ -189,11 +193,10 @@ def _trace(stretch: Stretch, noise: Noise, unit: float, limit: int, common: Comm
     knots = ground.knots
     spread = np.float64(stretch.range)
     first, last = ground.beyond
-    error = EPSILON * (4 * knots.size + stretch.scores.size + 4 * min(noise.reach, 1e6) + 64) * spread
+    error = EPSILON * (4 * knots.size + stretch.scores.size + 4 * ground.reach + 64) * spread
     ends = float(stretch.scores[0] - spread * first - error), float(stretch.scores[-1] - spread * last - error)
     bend = min(noise.bends[0] * stretch.variation, noise.bends[1] * spread)
-    widths = np.diff(knots) / scale * (1 + 8 * EPSILON)
-    sag = np.append(_bound_sag(stretch, noise, ground, widths, scale, bend), 0.0)
+    sag = np.append(_bound_sag(stretch, noise, ground, scale, bend), 0.0)
     low = _bound_low(stretch, noise, ground) - error
     too_low = float(2 * error + 3 * TAIL_ERROR * edges.size * spread)
     steepest = bend * (unit / scale) ** 2 * (1 + 8 * EPSILON)
@@ -215,11 +218,13 @@ def _find_ground(stretch: Stretch, noise: Noise, scale: float, limit: int, commo
         knots, even = place_knots(edges, scale, noise, limit, _GROWTH if common is None else _COMMON_GROWTH)
         first = noise.cell_probabilities(knots[[0]], edges[[0]], feature)[0, 1]
         last = noise.cell_probabilities(knots[[-1]], edges[[-1]], feature)[0, 0]
+        widths = np.diff(knots) / scale * (1 + 8 * EPSILON)
+        plain = Ground(knots, even, widths, min(noise.reach, 1e6), (first, last), None, None)
         if common is None or knots.size * (edges.size + 1) > _CHUNK:
-            return Ground(knots, even, (first, last), None, None)
+            return plain
         masses = noise.cell_probabilities(knots, edges, feature)
         seen = None if noise.kinks else noise.cell_probabilities(edges, knots, feature)[:, 1:-1].copy()
-        return Ground(knots, even, (first, last), masses, seen)
+        return plain._replace(masses=masses, seen=seen)
 
     return lay() if common is None else common.find((type(noise), scale, edges.tobytes(), limit), lay)
 
@@ -237,15 +242,13 @@ def _bound_low(stretch: Stretch, noise: Noise, ground: Ground) -> FloatArray:
     return low
 
 
-def _bound_sag(
-    stretch: Stretch, noise: Noise, ground: Ground, widths: FloatArray, scale: float, bend: float
-) -> FloatArray:
+def _bound_sag(stretch: Stretch, noise: Noise, ground: Ground, scale: float, bend: float) -> FloatArray:
     """By how much the curve may leave its chord on each interval between knots.
 
     At most by what it varies there, which is the noise's mass between the knots seen from each edge; by its second
     derivative; or, where a noise has kinks that are all knots, by their rounding alone.
     """
-    jumps = np.abs(np.diff(stretch.scores))
+    jumps, widths = np.abs(np.diff(stretch.scores)), ground.widths
     if noise.kinks:
         reach = np.abs(stretch.edges).max() + 2 * scale
         return np.full(widths.size, 4 * EPSILON * stretch.variation * reach / scale)

@@ -35,6 +35,9 @@ Weigh = Callable[[AdditiveEnsemble, IntArray], FloatArray]
 LARGEST_ODDS = 1e6
 """What stands for infinite odds, so that all numbers are finite; others are at most some 750 per term."""
 
+_NEARLY = 1.2
+"""So many times the least radius of a draft others may be and yet be asked about at the same time."""
+
 _lock = Lock()
 
 
@@ -225,22 +228,21 @@ class _Ledger:
         self.is_draft[rows, labels] = False
 
     def find_open(self, at: IntArray) -> tuple[IntArray, IntArray]:
-        """Which of some rows a duel could decide of which there is a draft alone, and the rival of that duel.
+        """Duels that could decide some rows and of which there are drafts alone: their rows, and the rival of each.
 
-        It could if its radius may be as small as the smallest that is known, or its failing mass larger than the
-        largest: radii of drafts are no larger, and masses no smaller, than what is proven in the end.
+        One could if its radius may be as small as the smallest that is known, or its failing mass larger than the
+        largest: radii of drafts are no larger, and masses no smaller, than what is proven in the end. Those that lie
+        nearly as near as the nearest go with it, because their tables are at hand.
         """
         is_draft = self.is_draft[at]
         radius, mass = self.radius[:, at], np.nan_to_num(self.log_failure[:, at], nan=-np.inf)
         known = np.where(is_draft, np.inf, radius).min(axis=2), np.where(is_draft, -np.inf, mass).max(axis=2)
         near, likely = np.where(is_draft, radius, np.inf), np.where(is_draft, mass, -np.inf)
-        nearest = near.min(axis=2)
-        is_near = (nearest <= known[0]) & np.isfinite(nearest)  # (n_threats, n_rows)
-        is_likely = likely.max(axis=2) > known[1]
-        rivals = np.where(is_near, near.argmin(axis=2), likely.argmax(axis=2))
-        decides = is_near | is_likely
-        rows = np.flatnonzero(decides.any(axis=0))
-        return rows, rivals[decides.argmax(axis=0)[rows], rows]
+        farthest = np.minimum(known[0], _NEARLY * near.min(axis=2))  # (n_threats, n_rows)
+        decides = (near <= farthest[:, :, None]) & np.isfinite(near)
+        decides |= (likely == likely.max(axis=2, keepdims=True)) & (likely > known[1][:, :, None])
+        rows, rivals = np.nonzero(decides.any(axis=0))
+        return at[rows], rivals
 
     def strike(self, rows: IntArray, beats: BoolArray) -> None:
         """Nothing is proven of rows without a winner, whose labels lose to some rivals."""
@@ -326,8 +328,8 @@ def _improve(tournament: Tournament, winners: IntArray, ledger: _Ledger, fight: 
     at = np.flatnonzero(winners >= 0)
     while at.size:
         rows, rivals = ledger.find_open(at)
-        at = at[rows]
-        _fight_pairs(tournament, winners[at], rivals, at, fight)
+        _fight_pairs(tournament, winners[rows], rivals, rows, fight)
+        at = np.unique(rows)
 
 
 def _fight_pairs(tournament: Tournament, champions: IntArray, rivals: IntArray, at: IntArray, fight: Fight) -> None:

@@ -72,7 +72,7 @@ def _from(values: FloatArray) -> FloatArray:
 
 
 def _take_best(candidates: FloatArray) -> FloatArray:
-    return np.where(np.isnan(candidates), 0.0, candidates).max(axis=1)
+    return np.asarray(np.where(np.isnan(candidates), 0.0, candidates).max(axis=1))
 
 
 def _bound_sum(room: FloatArray, prices: FloatArray, caps: FloatArray, slack: float) -> FloatArray:
@@ -97,7 +97,7 @@ def _bound_squares(room: FloatArray, prices: FloatArray, caps: FloatArray, slack
     wanted = pace[:, None] * prices
     spent = np.where(wanted <= caps, 0.5 * wanted * wanted, caps * (wanted - 0.5 * caps)).sum(axis=1)
     halved = pace * room * (1 - slack) - spent * (1 + slack)
-    return np.sqrt(np.maximum(2 * halved, 0.0))
+    return np.asarray(np.sqrt(np.maximum(2 * halved, 0.0)))
 
 
 _DISTANCES = {1: _bound_sum, 2: _bound_squares, np.inf: _bound_largest}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
@@ -19,7 +19,7 @@ from scipy import special
 
 from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.certificates._by_vote import carry_over
-from derand.certificates._duels import LARGEST_ODDS, find_duel
+from derand.certificates._duels import LARGEST_ODDS
 from derand.certificates._line_falls import bound_distances, bound_falls
 from derand.certificates._problem import PackedTerms, pack_terms
 from derand.certificates._rule import EXACT, NO_PROOF, PAPER, Bounds, Rule
@@ -29,6 +29,7 @@ from derand.noise import Noise
 from derand.threat import Threat
 
 _UP = 1 + 8 * EPSILON
+_BLOCK_NUMBERS = 2**20
 _FAR = 80.0
 """Magnitudes of noise beyond which it carries no share of a row that a bound of its tail could notice."""
 
@@ -38,7 +39,7 @@ def label_lines(model: AdditiveEnsemble, rows: NDArray[Any]) -> IntArray:
     x = np.asarray(rows, dtype=np.float64)
     with np.errstate(all="ignore"):
         shift = np.array(model.offsets or (-float(model.threshold or 0),))
-        scores = model.score(x).reshape(x.shape[0], -1) + shift
+        scores = model.score(x).reshape(x.shape[0], shift.size) + shift
         errors = model.bound_rounding(x) * _UP + EPSILON * (np.abs(scores) + np.abs(shift))
         if not model.offsets:  # the score against nothing
             scores = np.concatenate([np.zeros(scores.shape), scores], axis=1)
@@ -56,6 +57,7 @@ def label_lines(model: AdditiveEnsemble, rows: NDArray[Any]) -> IntArray:
 def _label_exactly(model: AdditiveEnsemble, row: FloatArray) -> int:
     n_outputs = model.n_outputs
     totals = [Fraction(int(one)) for one in model.offsets] or [Fraction(-(model.threshold or 0))]
+    own: list[Any]
     for term in model.terms:
         if term.slope is None:
             own = np.asarray(term.score_rows(row[None])).reshape(-1).tolist()
@@ -135,7 +137,7 @@ class Lines:
 
 def find_lines(model: AdditiveEnsemble, low: int = 0, high: int = 1) -> Lines:
     """The duel of two classes of a linear model."""
-    duel = find_duel(model, low, high)
+    duel = model.duel(low, high)
     assert duel.threshold is not None  # of a duel
     return Lines.of(duel, duel.threshold)
 
@@ -159,43 +161,75 @@ def bound_lines(
     proof : {"best", "paper"}
         "paper" is what the failure mass proves: the same radius under normal noise in its own norm, else less.
     """
-    x = np.asarray(rows, dtype=np.float64)
-    labels = label_lines(model, x)
+    pairs = {pair: find_lines(model, *pair) for pair in model.pairs}
+    size = max(1, _BLOCK_NUMBERS // max(model.n_features, 1))
+    parts = [
+        _bound_block(
+            model, pairs, np.asarray(rows[start : start + size], dtype=np.float64), noise, rule, threats, proof
+        )
+        for start in range(0, max(rows.shape[0], 1), size)
+    ]
+    return [_join(one) for one in zip(*parts, strict=True)]
+
+
+def _join(parts: Sequence[Bounds]) -> Bounds:
+    """Bounds of the rows of several blocks, one after the other."""
+    joined: dict[str, Any] = {}
+    for field in fields(Bounds):
+        own = [getattr(part, field.name) for part in parts]
+        joined[field.name] = None if own[0] is None else np.concatenate(own)
+    return Bounds(**joined)
+
+
+def _bound_block(
+    model: AdditiveEnsemble,
+    pairs: dict[tuple[int, int], Lines],
+    rows: FloatArray,
+    noise: Noise | None,
+    rule: Rule,
+    threats: Sequence[Threat],
+    proof: str,
+) -> list[Bounds]:
+    """The same for rows of which all moves fit into memory at once."""
+    labels, own = label_lines(model, rows), noise if rule.counts_copies else None
     budgets = np.array([threat.l0 for threat in threats], dtype=np.int64)
-    shape = (budgets.size, x.shape[0], model.n_classes)
+    shape = (budgets.size, rows.shape[0], model.n_classes)
     radius, log_failure = np.full(shape, np.inf), np.full(shape, -np.inf)
-    worst = np.full((budgets.size, x.shape[0]), np.nan)
-    for low, high in model.pairs:
-        lines = find_lines(model, low, high)
+    worst = np.full((budgets.size, rows.shape[0]), np.nan)
+    for (low, high), lines in pairs.items():
         for side, (label, rival) in enumerate(((low, high), (high, low))):
             at = np.flatnonzero(labels == label)
             if not at.size:
                 continue
-            own = noise if rule.counts_copies else None
-            duel = _bound_duel(lines, x[at], side, own, threats[0], budgets)
+            duel = _bound_duel(lines, rows[at], side, own, threats[0], budgets)
             radius[:, at, rival], log_failure[:, at, rival], worst[:, at] = duel
             if proof == "paper":
-                radius[:, at, rival] = _bound_by_mass(lines, x[at], own, threats[0], log_failure[:, at, rival])
-    rivals = np.arange(model.n_classes) != labels[:, None]
-    found = []
-    for k in range(budgets.size):
-        nearest = np.where(rivals, radius[k], np.inf)
-        ties = rivals & (nearest == nearest.min(axis=1, keepdims=True))
-        runner_up = np.where(ties, log_failure[k], -np.inf).argmax(axis=1)
-        runner_up = np.where(ties[np.arange(len(x)), runner_up], runner_up, ties.argmax(axis=1))
-        least = nearest.min(axis=1)
-        failure = np.where(rivals, log_failure[k], -np.inf).max(axis=1)
-        found.append(
-            Bounds(
-                labels,
-                failure if rule.counts_copies else np.full(len(x), np.nan),
-                least,
-                np.where(least > 0, EXACT if proof == "best" else PAPER, NO_PROOF).astype(np.uint8),
-                worst=worst[k] if threats[0].norm is None and not rule.counts_copies and model.n_classes == 2 else None,
-                runner_up=runner_up if model.n_classes > 2 else None,
-            )
-        )
-    return found
+                radius[:, at, rival] = _bound_by_mass(lines, rows[at], own, threats[0], log_failure[:, at, rival])
+    has_worst = threats[0].norm is None and not rule.counts_copies and model.n_classes == 2
+    return [
+        _sum_up(labels, radius[k], log_failure[k], worst[k] if has_worst else None, EXACT if proof == "best" else PAPER)
+        for k in range(budgets.size)
+    ]
+
+
+def _sum_up(
+    labels: IntArray, radius: FloatArray, log_failure: FloatArray, worst: FloatArray | None, proof: int
+) -> Bounds:
+    """The worst duel of each row, from what is proven against each rival, (n_rows, n_classes)."""
+    rivals = np.arange(radius.shape[1]) != labels[:, None]
+    nearest = np.where(rivals, radius, np.inf)
+    least = nearest.min(axis=1)
+    ties = rivals & (nearest == least[:, None])
+    likely = np.where(ties, log_failure, -np.inf).argmax(axis=1)  # of several the likeliest one
+    runner_up = np.where(ties[np.arange(labels.size), likely], likely, ties.argmax(axis=1))
+    return Bounds(
+        labels,
+        np.where(rivals, log_failure, -np.inf).max(axis=1),  # not a number where there are no copies
+        least,
+        np.where(least > 0, proof, NO_PROOF).astype(np.uint8),
+        worst=worst,
+        runner_up=runner_up if radius.shape[1] > 2 else None,
+    )
 
 
 def _bound_duel(
@@ -212,6 +246,7 @@ def _bound_duel(
         failure[k] = bound_failures(lines, margins[:, k], noise, rows.shape[1]) if noise is not None else np.nan
         if threat.norm is None:
             left = margins[:, k] - bound_falls(math.inf, prices, caps, None)
+            left -= 2 * EPSILON * (np.abs(left) + abs(float(lines.threshold)))
             worst[k] = lines.threshold + (left if side else -left)
     return radius, failure, worst
 

@@ -158,14 +158,15 @@ def from_model(
     rule: str = "mean",
     scaling: str | None = None,
     n_jobs: int | None = None,
-) -> ImportedClassifier | ImportedRegressor:
+) -> Any:
     """A fitted model of another library as an estimator of ours, which certifies it.
 
     Parameters
     ----------
     model : fitted model
         Of interpret, XGBoost, LightGBM, CatBoost or scikit-learn; see docs/import.md for what can be read exactly. What
-        cannot is refused with the reason.
+        cannot is refused with the reason. A Pipeline is read in the columns that it is given, where its steps act on
+        each of them by itself. An estimator of this package is given back as it is.
     X : array or frame of shape (n_rows, n_features), or None
         Rows such as those it was trained on. They give names to columns where the library keeps none, tell text from
         numbers where it keeps the text of categories alone (interpret), give units where `scaling` is given, and raw
@@ -193,8 +194,21 @@ def from_model(
     >>> bool(certificates.label.shape == y.shape)
     True
     """
+    if isinstance(model, CertifiedEstimator):
+        return _give_back(model, noise, rule, scaling)
     reading = read_model(model)
     return from_reading(reading, X, noise=noise, rule=rule, scaling=scaling, n_jobs=n_jobs)
+
+
+def _give_back(model: CertifiedEstimator, noise: Any, rule: str, scaling: str | None) -> CertifiedEstimator:
+    """An estimator of this package, fitted, as it is."""
+    check_is_fitted(model)
+    if (noise, rule, scaling) != ("none", "mean", None):
+        raise ValueError(
+            f"`model` is a {type(model).__name__} of this package, which keeps the noise, rule and scaling that it was "
+            "fitted with: leave them out, and give others to `certify` or to a new fit."
+        )
+    return model
 
 
 def from_reading(

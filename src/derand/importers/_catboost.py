@@ -104,8 +104,8 @@ def _refuse(parts: Mapping[str, Any], loss: str, source: str, *, is_classifier: 
     threshold = float(parts["model_info"].get("binclass_probability_threshold", 0.5))
     if threshold != 0.5:
         raise ValueError(
-            f"{source} tells its classes apart at a probability of {threshold}, and can be read where that is 0.5: call "
-            "`set_probability_threshold(0.5)`."
+            f"{source} tells its classes apart at a probability of {threshold}, and can be read where that is 0.5: "
+            "call `set_probability_threshold(0.5)`."
         )
     if loss not in ((*CLASSES, _OWN) if is_classifier else (*NUMBERS, *CLASSES)):
         raise ValueError(

@@ -41,7 +41,7 @@ LINKED = {
     "cross_entropy_lambda": "log1p(exp)",
 }
 _ZERO = float(np.float32(1e-35))
-"""What LightGBM takes for zero, where zeros are missing values."""
+"""What LightGBM takes for zero, on both sides of it: such numbers are zeros before they are compared."""
 _STEERING = {"pred_early_stop", "start_iteration_predict", "num_iteration_predict"}
 _MOST_SATURATED = 1e-6
 
@@ -230,7 +230,7 @@ class _Tree:
         self._leaves = _numbers(lines, "leaf_value", float)
         self._features = _numbers(lines, "split_feature", int)
         self._thresholds = _numbers(lines, "threshold", float)
-        self._edges = after(self._thresholds)
+        self._edges = _find_edges(np.array(self._thresholds))
         self._kinds = _numbers(lines, "decision_type", int)
         self._children = (_numbers(lines, "left_child", int), _numbers(lines, "right_child", int))
         self._bounds = _numbers(lines, "cat_boundaries", int)
@@ -267,6 +267,13 @@ class _Tree:
             for code, own in enumerate(self._codes[feature])
             if own // 32 < len(words) and words[own // 32] >> (own % 32) & 1
         )
+
+
+def _find_edges(thresholds: FloatArray) -> FloatArray:
+    """Edges of `x <= t goes left`, where numbers next to zero are zeros."""
+    below = (thresholds >= -_ZERO) & (thresholds < 0)
+    above = (thresholds >= 0) & (thresholds <= _ZERO)
+    return np.where(below, -_ZERO, np.where(above, after(_ZERO), after(thresholds)))
 
 
 def _split_zero(feature: int, left: Node, right: Node, edge: float, *, default_left: bool) -> Split:

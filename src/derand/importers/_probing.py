@@ -95,4 +95,4 @@ def _measure_differences(reading: Reading, model: AdditiveEnsemble, rows: FloatA
     else:
         shift = np.array(model.offset if model.threshold is None else -model.threshold)
     ours = (model.score(rows) + shift) / model.levels
-    return np.abs(theirs.reshape(ours.shape) - ours)
+    return np.asarray(np.abs(theirs.reshape(ours.shape) - ours))

@@ -40,12 +40,13 @@ def read_claims(
 def _read_numbers(
     certified: PathLike, record: CertificateRecord, asked: NumbersRequest, chosen: IntArray
 ) -> Intervals | ToleranceRadii:
-    names = ("low", "high") if asked.tolerance is None else ("radius",)
-    written = _read_rows(certified, ["value", *names], [], record.n_rows, chosen)
-    value, *found = (_as_numbers(written.column(name), certified, name) for name in ("value", *names))
+    names = ["value", *(("low", "high") if asked.tolerance is None else ("radius",))]
+    written = _read_rows(certified, names, [], record.n_rows, chosen)
+    found = {name: _as_numbers(written.column(name), certified, name) for name in names}
     if asked.tolerance is None:
-        return Intervals(value, *found, asked.radius, record.threat, rule=record.rule, noise=record.noise)
-    return ToleranceRadii(value, asked.tolerance, *found, record.threat, rule=record.rule, noise=record.noise)
+        return Intervals(**found, radius=asked.radius, threat=record.threat, rule=record.rule, noise=record.noise)
+    value, radius = found["value"], found["radius"]
+    return ToleranceRadii(value, asked.tolerance, radius, record.threat, rule=record.rule, noise=record.noise)
 
 
 def _read_rows(certified: PathLike, names: list[str], as_text: list[str], n_rows: int, chosen: IntArray) -> pa.Table:

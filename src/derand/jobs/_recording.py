@@ -32,6 +32,7 @@ def write_record(
     n_rows, rule, proof, noise, threat, numbers
         As for `CertificateRecord`.
     """
-    path, marks = find_record(output), [mark_file(one) for one in (model, data, output)]
-    save_record(CertificateRecord(__version__, *marks, n_rows, rule, proof, noise, threat, numbers), path)
+    path, (model_mark, data_mark, output_mark) = find_record(output), (mark_file(one) for one in (model, data, output))
+    asked = (n_rows, rule, proof, noise, threat, numbers)
+    save_record(CertificateRecord(__version__, model_mark, data_mark, output_mark, *asked), path)
     return path

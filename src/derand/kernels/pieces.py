@@ -7,7 +7,7 @@ argument.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +83,7 @@ def fill_square(
 
 
 @compile_loop()
-def _round_down(value: float) -> float:
+def _round_down(value: float) -> Any:
     single = np.float32(value)
     return np.nextafter(single, np.float32(-np.inf)) if single > value else single
 

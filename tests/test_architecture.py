@@ -26,7 +26,7 @@ ORDER = [
     {"auditing", "metrics", "frames", "datasets"},
     {"monte_carlo", "learn", "importers"},
     {"estimators"},
-    {"storage"},
+    {"storage", "exporters"},
     {"plot"},
     {"tuning"},
     {"report"},

@@ -13,8 +13,16 @@ from derand.estimators import AdditiveClassifier
 
 
 def test_the_demo_reports_held_out_rows(tmp_path: Path) -> None:
-    """Accuracy and radii are those of a classifier trained on the training rows and certified on the test rows."""
-    result = run_demo(tmp_path / "new" / "folder")
+    """Accuracy and radii are those of a classifier trained on the training rows and certified on the test rows.
+
+    The folder is made where it is missing, and holds a PNG file, a page and nothing else.
+    """
+    folder = tmp_path / "new" / "folder"
+    result = run_demo(folder)
+    picture, page = sorted(folder.iterdir())
+    assert (result["plot"], result["report"]) == (str(picture), str(page))
+    assert "<title>Breast cancer, held-out patients</title>" in page.read_text(encoding="utf-8")
+    assert picture.read_bytes().startswith(b"\x89PNG")
     data = load("sklearn_breast_cancer")
     train, test = data.split
     labels = np.array(data.target_names)[data.y]
@@ -35,12 +43,3 @@ def test_the_demo_reports_held_out_rows(tmp_path: Path) -> None:
     for row in result["most_certain"] + result["least_certain"]:
         assert 0.5 <= row["probability"] <= 1
         assert row["correct"] == (row["label"] == labels[test][row["row"] - 1])
-
-
-def test_the_demo_writes_a_picture_and_a_report(tmp_path: Path) -> None:
-    """The folder is made where it is missing, and holds a PNG file, a page and nothing else."""
-    result = run_demo(tmp_path / "demo")
-    picture, page = sorted((tmp_path / "demo").iterdir())
-    assert (result["plot"], result["report"]) == (str(picture), str(page))
-    assert "<title>Breast cancer, held-out patients</title>" in page.read_text(encoding="utf-8")
-    assert picture.read_bytes().startswith(b"\x89PNG")

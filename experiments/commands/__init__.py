@@ -9,7 +9,9 @@ from experiments.commands._bench import bench
 from experiments.commands._beyond import beyond
 from experiments.commands._classes import classes
 from experiments.commands._datasets import datasets
+from experiments.commands._import_cost import import_cost
 from experiments.commands._import_parity import import_parity
+from experiments.commands._import_table import import_table
 from experiments.commands._interactions import interactions
 from experiments.commands._joint import joint
 from experiments.commands._limits import limits
@@ -34,4 +36,6 @@ COMMANDS: Sequence[Callable[..., None]] = (
     interactions,
     regression,
     import_parity,
+    import_table,
+    import_cost,
 )

@@ -92,6 +92,47 @@ def _make_gradient_boosting() -> Example:
     return GradientBoostingClassifier(n_estimators=N_TREES, max_depth=1, random_state=0).fit(X, y), X
 
 
+def _make_ada_boost() -> Example:
+    from sklearn.ensemble import AdaBoostClassifier
+
+    X, y = make_numbers()
+    X = np.nan_to_num(X)
+    return AdaBoostClassifier(n_estimators=N_TREES, random_state=0).fit(X, y), X
+
+
+def _make_forest() -> Example:
+    from sklearn.ensemble import RandomForestClassifier
+
+    X, y = make_numbers()
+    return RandomForestClassifier(n_estimators=N_TREES, max_depth=1, random_state=0).fit(X, y), X
+
+
+def _make_pipeline() -> Example:
+    from sklearn.compose import make_column_transformer
+    from sklearn.ensemble import GradientBoostingClassifier
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    X, y = make_people()
+    prepare = make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), ["income", "age"]),
+        (OneHotEncoder(handle_unknown="ignore"), ["job", "plan"]),
+    )
+    last = GradientBoostingClassifier(n_estimators=N_TREES, max_depth=1, random_state=0)
+    return make_pipeline(prepare, last).fit(X, y), X
+
+
+def _make_bins() -> Example:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import KBinsDiscretizer
+
+    X, y = make_numbers()
+    X = np.nan_to_num(X)
+    return make_pipeline(KBinsDiscretizer(10, strategy="uniform"), LogisticRegression()).fit(X, y), X
+
+
 def _make_ebm() -> Example:
     from interpret.glassbox import ExplainableBoostingClassifier
 
@@ -106,6 +147,10 @@ EXAMPLES: Mapping[str, tuple[str, Callable[[], Example]]] = {
     "CatBoost": ("catboost", _make_catboost),
     "HistGradientBoosting": ("sklearn", _make_histogram),
     "GradientBoosting": ("sklearn", _make_gradient_boosting),
+    "AdaBoost": ("sklearn", _make_ada_boost),
+    "RandomForest": ("sklearn", _make_forest),
+    "Pipeline, scaled and one-hot": ("sklearn", _make_pipeline),
+    "Pipeline, bins and logistic regression": ("sklearn", _make_bins),
     "EBM": ("interpret", _make_ebm),
 }
 """The library of each, and how it is made."""

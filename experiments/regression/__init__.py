@@ -26,7 +26,6 @@ RADII = (0.05, 0.1, 0.25, 0.5)
 DATASETS = ("diabetes", "friedman1")
 FOLDS = 5
 ATTACKED_ROWS = 20
-_STEPS = 40
 _CURVE = (0.0, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 
 OURS: Mapping[str, Mapping[str, Any]] = {
@@ -89,11 +88,10 @@ def measure(dataset: str, name: str, X: FloatArray, y: FloatArray, attacked: int
         widths.append([float(one.width.mean()) for one in found])
         if fold == 0 and attacked:
             some = test[:attacked]
-            low, high = attack_answers(reg, X[some], 0.25)
-            own = found[RADII.index(0.25)][:attacked]
-            left += int(((low < own.low) | (high > own.high)).sum())
+            attacks, own = reg.attack_interval(X[some], 0.25), found[RADII.index(0.25)][:attacked]
+            left += int(attacks.find_outside(own).sum())
             tried += some.size
-            shares += ((high - low) / np.maximum(own.width, 1e-300)).tolist()
+            shares += ((attacks.high - attacks.low) / np.maximum(own.width, 1e-300)).tolist()
     rmse, mean = float(np.sqrt(np.mean(errors))), tuple(np.mean(widths, axis=0).tolist())
     return Line(dataset, name, rmse, mean, tried, left, float(np.median(shares)) if shares else float("nan"))
 
@@ -103,32 +101,6 @@ def make_regressor(name: str) -> CertifiedRegressor:
     options = dict(OURS[name])
     regressor: CertifiedRegressor = options.pop("kind")(scaling="standard", **options)
     return regressor
-
-
-def attack_answers(reg: CertifiedRegressor, rows: FloatArray, radius: float) -> tuple[FloatArray, FloatArray]:
-    """The lowest and the highest answer of each row that a search inside the l2 ball has found.
-
-    Steps along the slopes of the answer, and then random ones around the best so far.
-    """
-    rng, units = np.random.default_rng(0), np.array(reg.units)
-    reached = [reg.predict(rows), reg.predict(rows)]
-    slopes = np.empty(rows.shape)
-    for column in range(rows.shape[1]):
-        step = np.zeros(rows.shape[1])
-        step[column] = 0.3 * radius * units[column]
-        slopes[:, column] = reg.predict(rows + step) - reg.predict(rows - step)
-    for side, sign in enumerate((-1, 1)):
-        best = sign * slopes
-        for attempt in range(_STEPS):
-            spread = 0.0 if attempt == 0 else rng.choice([0.05, 0.3]) * radius
-            way = best + spread * rng.normal(size=rows.shape)
-            way *= radius * (1 - 1e-9) / np.maximum(np.linalg.norm(way, axis=1), 1e-300)[:, None]
-            answers = reg.predict(rows + way * units)
-            better = sign * (answers - reached[side]) > 0
-            best[better], reached[side][better] = way[better], answers[better]
-            if attempt == 0:
-                best = way
-    return reached[0], reached[1]
 
 
 def plot_widths(path: Path, datasets: Sequence[str] = DATASETS) -> None:

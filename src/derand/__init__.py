@@ -47,6 +47,8 @@ _HOMES = {
     "AdditiveRegressor": "estimators",
     "StumpRegressor": "estimators",
     "from_model": "estimators",
+    "SmoothedClassifier": "estimators",
+    "SmoothedRegressor": "estimators",
     "make_certified_scorer": "estimators",
     "tune": "tuning",
     "Tuning": "tuning",
@@ -54,6 +56,7 @@ _HOMES = {
     "IntervalReport": "report",
     "save": "storage",
     "load": "storage",
+    "export_onnx": "exporters",
 }
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - the names are the keys above
@@ -78,10 +81,13 @@ if TYPE_CHECKING:
     from derand.estimators import AdditiveRegressor as AdditiveRegressor
     from derand.estimators import RobAdaBoostClassifier as RobAdaBoostClassifier
     from derand.estimators import RobTreeBoostClassifier as RobTreeBoostClassifier
+    from derand.estimators import SmoothedClassifier as SmoothedClassifier
+    from derand.estimators import SmoothedRegressor as SmoothedRegressor
     from derand.estimators import StumpClassifier as StumpClassifier
     from derand.estimators import StumpRegressor as StumpRegressor
     from derand.estimators import from_model as from_model
     from derand.estimators import make_certified_scorer as make_certified_scorer
+    from derand.exporters import export_onnx as export_onnx
     from derand.metrics import average_certified_radius as average_certified_radius
     from derand.metrics import certified_accuracy as certified_accuracy
     from derand.model import AdditiveEnsemble as AdditiveEnsemble

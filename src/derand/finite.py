@@ -41,9 +41,12 @@ class MissingNumbersError(ValueError):
         self.counts, self.may_miss = dict(counts), may_miss
         listed = [f"column {name(column)!r} ({rows} rows)" for column, rows in self.counts.items()]
         more = f" and {len(listed) - 10} more columns" if len(listed) > 10 else ""
-        found, cure = "infinity", "drop those rows or fill the gaps first."
+        found, cure = "infinity", "replace it by a finite number, or by NaN where it stands for a missing one."
         if not may_miss:
-            found, cure = "NaN or infinity", f"{cure[:-1]}. A model that was trained with missing values takes NaN."
+            found = "NaN or infinity"
+            cure = (
+                "drop those rows, or put finite numbers there. A model that was trained with missing values takes NaN."
+            )
         super().__init__(
             f"`X` must hold finite numbers in its numerical columns, got {found} in "
             f"{', '.join(listed[:10])}{more}: {cure}"

@@ -188,6 +188,8 @@ def count_class_1(
     rows = np.asarray(X, dtype=np.float64)
     if any(len(term.axes) > 1 for term in model.terms):
         raise ValueError("`model` must have terms of one column each for the sampler, got one of several columns.")
+    if model.is_linear:
+        raise ValueError("`model` must have whole scores for the sampler, got a linear one: its law is known exactly.")
     moved = [(axis, term.cell_scores) for term in model.terms for axis in term.axes]
     split = [(axis, scores) for axis, scores in moved if axis.edges.size]
     if model.threshold is None:

@@ -180,6 +180,10 @@ def _draw_steps(axes: Axes, term: Term, axis: Axis, noise: Noise | None, values:
     x = np.linspace(low - margin, high + margin, _POINTS)
     if values is not None:
         _draw_beneath(axes, values, (float(x[0]), float(x[-1])))
+    if term.slope is not None:
+        axes.plot(x, term.evaluate(x), color=ACCENT, linewidth=2, label="line")
+        axes.set_xlim(float(x[0]), float(x[-1]))
+        return
     inside, heights = np.concatenate([[x[0]], axis.edges, [x[-1]]]), term.cell_scores
     axes.step(inside, [*heights.tolist(), int(heights[-1])], where="post", color=MUTED, label="steps")
     if noise is not None:

@@ -21,12 +21,17 @@ def is_safe(by_function: list[list[Drop]], margin: int, norm: float, radius: flo
         if norm == 0:
             inside = len(drops) <= radius
         elif math.isinf(norm):
-            inside = max((drop.distance for drop in drops), default=Fraction(0)) < Fraction(radius)
+            inside = max((drop.measure(norm) for drop in drops), default=Fraction(0)) < Fraction(radius)
         else:
-            inside = sum(drop.distance ** int(norm) for drop in drops) < Fraction(radius) ** int(norm)
+            inside = sum(drop.measure(norm) for drop in drops) < Fraction(radius) ** int(norm)
         if inside:
             return False
     return True
+
+
+def draw_distances(rng: np.random.Generator) -> tuple[Fraction, ...]:
+    """Of one column or two."""
+    return tuple(Fraction(int(rng.integers(0, 9)), 4) for _ in range(rng.choice([1, 1, 2])))
 
 
 @pytest.mark.parametrize("norm", [0, 1, 2, math.inf])
@@ -36,7 +41,7 @@ def test_against_enumeration(norm: float) -> None:
     for seed in range(400):
         rng = np.random.default_rng(seed)
         by_function = [
-            [Drop(int(rng.integers(1, 12)), Fraction(int(rng.integers(0, 9)), 4)) for _ in range(rng.integers(0, 4))]
+            [Drop(int(rng.integers(1, 12)), draw_distances(rng)) for _ in range(rng.integers(0, 4))]
             for _ in range(rng.integers(1, 5))
         ]
         margin = int(rng.integers(1, 30))
@@ -53,7 +58,7 @@ def test_against_enumeration(norm: float) -> None:
 
 def test_without_a_norm_everything_that_can_be_reached_counts() -> None:
     """Distances do not matter there."""
-    drops = [[Drop(3, Fraction(100))], [Drop(2, Fraction(0))]]
+    drops = [[Drop(3, (Fraction(100),))], [Drop(2, (Fraction(0), Fraction(1)))]]
     assert holds(drops, 6, None, math.inf)
     assert not holds(drops, 5, None, math.inf)
     assert not holds(drops, 0, None, math.inf)

@@ -143,7 +143,7 @@ def test_attacks_obey_every_threat(norm: float | None, rule: str, kind: str | No
 
 
 @pytest.mark.parametrize(("rule", "kind"), RULES)
-@pytest.mark.parametrize("norm", [0, 1, 2, np.inf])
+@pytest.mark.parametrize("norm", [2, *(pytest.param(norm, marks=pytest.mark.long) for norm in (0, 1, np.inf))])
 def test_attacks_on_votes_are_true_ones(rule: str, kind: str | None, norm: float) -> None:
     """Members of either sign, with categories that change."""
     rng = np.random.default_rng(4)

@@ -30,7 +30,7 @@ from derand.model import Value
 from tests import oracle
 from tests.certificates.searching import Case, draw_case, expect, find_votes, find_witnesses, fuzz
 
-SEEDS = [pytest.param(60, id="few"), pytest.param(3000, id="many", marks=pytest.mark.long)]
+SEEDS = [pytest.param(20, id="few"), pytest.param(3000, id="many", marks=pytest.mark.long)]
 STEP = AdditiveEnsemble([StepFunction(0, [0.0], [0, 100])], Value(500), n_features=1, levels=10)
 
 

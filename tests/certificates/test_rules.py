@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from derand import AdditiveEnsemble, CategoryTable, Noise, StepFunction, WeightedVote, certify
@@ -41,6 +41,7 @@ def test_a_rule_bounds_every_row_under_every_budget(rule: str, problem: Problem,
 
 
 @pytest.mark.parametrize("rule", NAMES)
+@settings(max_examples=40)
 @given(problem=problems(max_tables=0))
 def test_the_label_holds_within_the_radius(rule: str, problem: Problem) -> None:
     """A step of 99 % of the radius along each column keeps the label."""

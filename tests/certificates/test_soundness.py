@@ -102,7 +102,7 @@ def attack(model: Model, rows: np.ndarray, noise: Noise, backend: str, budgets: 
             assert not flipped.size, f"{candidates[flipped[0]].tolist()} is within {c.radius[at]} of {rows[at]}"
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(problem=problems(max_terms=3, max_tables=2, max_rows=2, reaches=(1, 2, 5)), unseen=st.booleans())
 def test_drawn_models_withstand_the_search(backend: str, problem: Problem, unseen: bool) -> None:
     """Models of one to three features, every noise, with units and categorical changes."""

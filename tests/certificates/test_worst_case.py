@@ -23,8 +23,8 @@ from tests.certificates.searching import (
 )
 
 SMALL = {"max_edges": 4, "n_rows": 2, "own_ball": 0.6}
-MEAN_SEEDS = [pytest.param(300, id="few"), pytest.param(10_000, id="many", marks=pytest.mark.long)]
-VOTE_SEEDS = [pytest.param(200, id="few"), pytest.param(10_000, id="many", marks=pytest.mark.long)]
+MEAN_SEEDS = [pytest.param(100, id="few"), pytest.param(10_000, id="many", marks=pytest.mark.long)]
+VOTE_SEEDS = [pytest.param(70, id="few"), pytest.param(10_000, id="many", marks=pytest.mark.long)]
 
 
 def is_safe(case: Case, found: Any, row: int) -> bool:

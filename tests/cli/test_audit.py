@@ -6,8 +6,10 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from derand import StumpRegressor, save
 from tests.cli.running import run
 
 
@@ -50,6 +52,25 @@ def test_an_audit_that_fails(data: Path, model: Path, certified: Path) -> None:
     assert summary["not_proven"][0]["claim"] == "radius"
 
 
+def test_intervals_and_a_table_without_names(tmp_path: Path) -> None:
+    """Files of a regressor; columns by their position beside one that is no feature."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    save(StumpRegressor(regularization=1.0).fit(X, X[:, 0]), tmp_path / "model.json")
+    table, out = tmp_path / "data.csv", tmp_path / "out.csv"
+    lines = [f"{a},{b},{a}" for a, b in X.tolist()]
+    table.write_text("\n".join(["a,b,truth", *lines]))
+    for asked, told in (("--radius", "intervals at radius 0.1"), ("--tolerance", "move by +-0.1 at most")):
+        certified = run("certify", tmp_path / "model.json", table, "-o", out, "--target", "truth", asked, 0.1)
+        assert certified.exit_code == 0, certified.output
+        refused = run("audit", tmp_path / "model.json", table, out)
+        assert refused.exit_code == 2
+        assert "has 3 columns of features" in refused.output
+        result = run("audit", tmp_path / "model.json", table, out, "--target", "truth", "--rows", 5)
+        assert result.exit_code == 0, result.output
+        assert told in result.output
+
+
 def test_bad_input(data: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 2 and one line: no record, a number of rows that is none, and no python-flint."""
     (tmp_path / "alone.csv").write_text("row,label,failure,radius\n")
@@ -76,7 +97,7 @@ def test_what_is_asked_is_told(data: Path, model: Path, tmp_path: Path) -> None:
     out.write_text(out.read_text().replace('"holds"', '"undecided"'))
     result = run("audit", model, data, out, "--rows", 5, "--seed", 3)
     assert result.exit_code == 1
-    assert "no more than a label claimed: 5 rows" in result.output
+    assert "no more than a label or number claimed: 5 rows" in result.output
     assert "BUT not all files are those that were certified" in result.output
     missing = run("audit", model, data, tmp_path / "none.csv")
     assert missing.exit_code == 2

@@ -20,6 +20,7 @@ def test_the_demo_prints_its_tables_and_names_what_it_wrote(tmp_path: Path) -> N
     assert str(tmp_path / "here" / "report.html") in result.output.splitlines()[-1]
 
 
+@pytest.mark.long
 def test_the_demo_writes_into_the_folder_demo_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without an option the plot lies in ./demo."""
     monkeypatch.chdir(tmp_path)

@@ -24,7 +24,7 @@ def test_a_report_is_written_and_its_guarantee_printed(data: Path, model: Path, 
     assert (tmp_path / "report.md").read_text(encoding="utf-8").startswith("# Certificate report: data.csv")
 
 
-@pytest.mark.parametrize("ending", ["html", "json"])
+@pytest.mark.parametrize("ending", ["html", pytest.param("json", marks=pytest.mark.long)])
 def test_two_runs_with_a_fixed_date_write_the_same_bytes(
     ending: str, data: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

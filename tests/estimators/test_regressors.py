@@ -225,3 +225,44 @@ def test_life_with_the_tools_of_scikit_learn(diabetes: Any) -> None:
     one = StumpRegressor(regularization=1.0).fit(*twice).predict(X)
     np.testing.assert_allclose(StumpRegressor(regularization=1.0).fit(X, y, weights).predict(X), one, atol=0.5)
     assert math.isfinite(one.sum())
+
+
+def test_intervals_at_the_radius_of_training(diabetes: Any) -> None:
+    """Where none is given; without one it says what to give, as it does in norm 0."""
+    X, y = diabetes
+    reg = AdditiveRegressor(radius=0.2, regularization=1.0).fit(X, y)
+    assert reg.certify_interval(X[:5]).radius == 0.2
+    assert (reg.certify_interval(X[:5]).low == reg.certify_interval(X[:5], 0.2).low).all()
+    reg.attack_interval(X[:2]).require_inside(reg.certify_interval(X[:2]))
+    assert reg.certify_interval(X[:5], threat=Threat(norm=None, limits={0: 0.1})).radius is None
+    with pytest.raises(ValueError, match="`radius` must be given in norm 0"):
+        reg.certify_interval(X, threat=Threat(norm=0))
+    for other in (StumpRegressor(regularization=1.0), AdditiveRegressor(radius=0, regularization=1.0)):
+        with pytest.raises(ValueError, match=f"this {type(other).__name__} was not trained for one"):
+            other.fit(X, y).certify_interval(X)
+
+
+def test_methods_of_classifiers_are_pointed_at_their_own() -> None:
+    """An AttributeError, as for any other name, that says which method there is."""
+    reg = StumpRegressor()
+    for name, instead in (("certify", "certify_interval"), ("attack", "attack_interval"), ("explain", "changed rows")):
+        assert not hasattr(reg, name)
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}': its answers are numbers.*{instead}"):
+            getattr(reg, name)
+    with pytest.raises(AttributeError, match=r"has no attribute 'weight'$"):
+        reg.weight  # noqa: B018
+
+
+def test_infinite_values_are_told_what_to_do(diabetes: Any) -> None:
+    """In `fit`, and in `predict` of models that take missing numbers and of those that do not."""
+    X, y = (part[:60].copy() for part in diabetes)
+    reg = StumpRegressor(regularization=1.0).fit(X, y)
+    X[3, 2] = np.inf
+    for ask in (lambda: reg.predict(X), lambda: StumpRegressor(regularization=1.0).fit(X, y)):
+        with pytest.raises(ValueError, match=r"infinity in column 2 \(1 rows\): .*finite number"):
+            ask()
+    X[3, 2] = np.nan
+    gaps = StumpRegressor(regularization=1.0).fit(X, y)
+    X[3, 2] = np.inf
+    with pytest.raises(ValueError, match="replace it by a finite number, or by NaN where it stands for a missing one"):
+        gaps.predict(X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -186,3 +187,20 @@ def test_automatic_groups_say_which_columns_they_leave_out() -> None:
     X[3, 1] = np.nan
     with pytest.warns(UserWarning, match="without missing values alone, and so not at 1: fill the gaps"):
         AdditiveClassifier(groups="auto", **(QUICK | {"radius": 0.0})).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [AdditiveClassifier, StumpClassifier])
+def test_a_class_that_no_row_gets_is_told(kind: type[Any]) -> None:
+    """By name, with how many rows have it and the cure; with weights it is predicted, and nothing is said of it."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["left", "right", "rare"], [200, 200, 12])
+    X = rng.normal(size=(y.size, 1)) + np.array([{"left": -2.0, "right": 2.0, "rare": 0.0}[one] for one in y])[:, None]
+    options = {"regularization": 0.1} if kind is AdditiveClassifier else {"max_entropy": 2.0}
+    with pytest.warns(UserWarning, match=r"gets the class 'rare' \(12 rows\).*`class_weight`.* or `sample_weight`"):
+        told = kind(**options).fit(X, y)
+    assert "rare" not in told.predict(X)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        weighted = kind(**options).fit(X, y, sample_weight=np.where(y == "rare", 40.0, 1.0))
+    assert "rare" in weighted.predict(X)
+    assert not any("gets the class 'rare'" in str(one.message) for one in heard)

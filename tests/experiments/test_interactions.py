@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from experiments.commands._interactions import format_lines
 from experiments.interactions import CROSSED, compare_groups, cut_patches
 
@@ -12,6 +14,7 @@ def test_patches_cover_an_image_once() -> None:
         assert sorted(pixels) == list(range(784))
 
 
+@pytest.mark.long
 def test_groups_tell_what_single_columns_cannot() -> None:
     lines = list(compare_groups([CROSSED]))
     single, found, given = (line.shares.natural for line in lines)

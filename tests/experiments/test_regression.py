@@ -11,6 +11,7 @@ from experiments import regression
 from experiments.commands._regression import format_lines
 
 
+@pytest.mark.long
 def test_measures_and_attacks_stay_inside(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a part of a table: widths grow, no attack leaves its interval, and the mean's comes near its ends."""
     monkeypatch.setattr(regression, "FOLDS", 2)

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import special
 
 from derand import AdditiveEnsemble
-from derand.model import Term
+from derand.model import Axis, Term
 from tests.fuzz.drawing import Case
 from tests.fuzz.exact import find_box, find_codes, find_unit
 
@@ -150,19 +150,21 @@ class Attack:
         total = np.zeros(places.size)
         for member, weight in zip(self.case.model.members, self.weights, strict=True):
             for term in member.terms:
-                if term.axes and term.axes[0].feature == column and term.axes[0].edges.size:
-                    scores = term.scores[:, 0].astype(np.float64)
-                    share = (self.find_cells(term, places) @ scores) / max(float(np.ptp(scores)), 1.0)
+                for k, axis in enumerate(term.axes):
+                    if axis.feature != column or not axis.edges.size:
+                        continue
+                    scores = _average_others(term, k)
+                    share = (self.find_cells(axis, places) @ scores) / max(float(np.ptp(scores)), 1.0)
                     total += share if self.weights.size == 1 else np.sign(weight) * share
         return total if label else -total
 
-    def find_cells(self, term: Term, values: np.ndarray) -> np.ndarray:
-        """Probability of each cell of a term at each value, (n_values, n_cells)."""
-        edges, noise = term.axes[0].edges, self.case.noise
+    def find_cells(self, axis: Axis, values: np.ndarray) -> np.ndarray:
+        """Probability of each cell of a column at each value, (n_values, n_cells)."""
+        edges, noise = axis.edges, self.case.noise
         if noise is None or not edges.size:
             return np.asarray(np.eye(edges.size + 1)[np.searchsorted(edges, values, side="right")])
         with np.errstate(over="ignore"):
-            z = (values[:, None] - edges) / self.scale(term.axes[0].feature)
+            z = (values[:, None] - edges) / self.scale(axis.feature)
         if noise.name == "gaussian":
             above, below = special.ndtr(z), special.ndtr(-z)
         elif noise.name == "uniform":
@@ -249,8 +251,11 @@ class Attack:
         assert member.threshold is not None
         fixed, error = self.add_fixed(member, rows), member.score_error
         steps = [term for term in member.terms if term.axes]
-        cells = [self._add_gap(term, rows[:, term.axes[0].feature]) for term in steps]
-        scores = [np.append(term.scores[:, 0], term.missing or 0) for term in steps]
+        cells = [self._find_boxes(term, rows) for term in steps]
+        scores = [
+            term.scores[:, 0] if len(term.axes) > 1 else np.append(term.scores[:, 0], term.missing or 0)
+            for term in steps
+        ]
         sign = 1 if label else -1
         if self.case.rule == "mean":
             mean = fixed - member.threshold + sum((c @ s for c, s in zip(cells, scores, strict=True)), start=0.0)
@@ -264,10 +269,20 @@ class Attack:
         wrong = total - error <= 0 if label else total + error > 0
         return np.asarray(0.5 - (masses * wrong).sum(axis=1))
 
-    def _add_gap(self, term: Term, values: np.ndarray) -> np.ndarray:
-        """Probabilities of the cells of a term with that of a missing value, which is the last."""
+    def _find_boxes(self, term: Term, rows: np.ndarray) -> np.ndarray:
+        """Probabilities of the cells of a term, or of the boxes of one of several columns, in C order."""
+        boxes = np.ones((len(rows), 1))
+        for axis in term.axes:
+            side = self._add_gap(axis, rows[:, axis.feature])
+            if len(term.axes) > 1 and axis.feature not in term.missing_features:
+                side = side[:, :-1]
+            boxes = (boxes[:, :, None] * side[:, None, :]).reshape(len(rows), -1)
+        return boxes
+
+    def _add_gap(self, axis: Axis, values: np.ndarray) -> np.ndarray:
+        """Probabilities of the cells of a column with that of a missing value, which is the last."""
         gaps = np.isnan(values)
-        cells = self.find_cells(term, np.where(gaps, 0.0, values))
+        cells = self.find_cells(axis, np.where(gaps, 0.0, values))
         return np.hstack([np.where(gaps[:, None], 0.0, cells), gaps[:, None].astype(np.float64)])
 
     def find_margins(self, rows: np.ndarray, label: int) -> np.ndarray:
@@ -280,6 +295,16 @@ class Attack:
         turned = np.cumsum(np.abs(self.weights)[order], axis=0) * 2 >= np.abs(self.weights).sum() * (1 - 1e-12)
         decides = turned.argmax(axis=0)
         return np.asarray(np.take_along_axis(margins, np.take_along_axis(order, decides[None], 0), 0)[0])
+
+
+def _average_others(term: Term, k: int) -> np.ndarray:
+    """The scores of a column's cells; of a term of several columns their mean over the cells of the others."""
+    scores = term.scores[:, 0].astype(np.float64)
+    if len(term.axes) == 1:
+        return scores
+    shape = [axis.edges.size + 1 + (axis.feature in term.missing_features) for axis in term.axes]
+    others = tuple(at for at in range(len(shape)) if at != k)
+    return np.asarray(scores.reshape(shape).mean(axis=others)[: term.axes[k].edges.size + 1])
 
 
 def _list_steps(own: float, edge: float, step: float) -> list[float]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from derand import Certificates, Threat
 from derand.certificates import PROOFS
+from derand.certificates._problem import choose_support
 from tests.fuzz.attacking import Attack
 from tests.fuzz.classes import list_labels, take_duel
 from tests.fuzz.drawing import Case, draw_case
@@ -236,10 +237,11 @@ def _stretch(case: Case) -> float:
     terms = [term for term in case.model.member_terms if term.axes and np.ptp(term.scores)]  # the others are constants
     spread = sum(int(np.ptp(term.scores)) for term in terms)
     if spread >= _COARSE:  # on the vote's own grid more may be constant: what that moves the sum widens the threshold
-        terms = [term for term in terms if np.ptp(np.rint(term.scores / -(-spread // 2**13)))]
+        levels = choose_support(case.model.member_terms)
+        terms = [term for term in terms if np.ptp(np.rint(term.scores / -(-spread // levels)))]
     ratios = [
         find_unit(case, at) / (1.0 if case.noise.units is None else case.noise.units[at])
-        for at in {term.axes[0].feature for term in terms}
+        for at in {axis.feature for term in terms for axis in term.axes}
         if at not in case.threat.frozen
     ]
     power = 1 / case.noise.norm - 1 / case.norm

@@ -6,8 +6,10 @@ choices it can shrink (`strategies`). Ordinary numbers, and those that break car
 
 from __future__ import annotations
 
+import itertools
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -23,7 +25,7 @@ from derand import (
     WeightedVote,
     certify,
 )
-from derand.model import Argmax, Decision, Model
+from derand.model import Argmax, Decision, GridTerm, Model, Term
 from derand.noise import NOISES
 
 CODES = (0.0, 1.0, 2.0, 3.0)
@@ -113,6 +115,35 @@ def draw_case(random: Random, *, classes: tuple[int, ...] = _CLASSES) -> Case:
     return Case(model, rows, noise, threat, rule, proof, random.choice((None, None, None, None, "numpy")))
 
 
+def draw_grid_case(random: Random) -> Case:
+    """A case of two classes in which two or three step functions have become one function of their columns."""
+    while True:
+        case = draw_case(random, classes=(2,))
+        steps = [term for term in case.model.members[0].terms if isinstance(term, StepFunction)]
+        if case.model.weights is None and len(steps) > 1:
+            break
+    (member,), chosen = case.model.members, random.sample(steps, min(len(steps), random.choice((2, 2, 3))))
+    terms = [draw_grid(random, chosen), *(term for term in member.terms if term not in chosen)]
+    model = AdditiveEnsemble(terms, draw_threshold(random, terms), member.n_features, score_error=member.score_error)
+    return replace(case, model=model, threat=replace(case.threat, missing="fixed"))  # budgets are refused there
+
+
+def draw_any_case(random: Random) -> Case:
+    """A case, now and then with a term of several columns."""
+    return draw_grid_case(random) if random.random() < 0.15 else draw_case(random)
+
+
+def draw_grid(random: Random, steps: list[StepFunction]) -> GridTerm:
+    """A function of the columns of some step functions: their sum in some boxes, any of their scores in others."""
+    sides = [[*step.scores[:, 0].tolist(), *([] if step.missing is None else [step.missing])] for step in steps]
+    pool = [score for side in sides for score in side]
+    share = random.choice((0.0, 0.5, 1.0, 1.0))
+    boxes = itertools.product(*sides)
+    scores = [random.choice(pool) if random.random() < share else sum(box) for box in boxes]
+    missing = [step.missing is not None for step in steps]
+    return GridTerm([step.feature for step in steps], [step.edges for step in steps], scores, missing)
+
+
 def draw_noise(random: Random, n_features: int) -> Noise:
     """A noise of any kind, with or without units."""
     kind: Any = NOISES[random.choice(sorted(NOISES))]
@@ -143,7 +174,7 @@ def draw_ensemble(random: Random, columns: list[Column], read: list[int], n_clas
     return AdditiveEnsemble(terms, decision, len(columns), score_error=error)
 
 
-def draw_threshold(random: Random, terms: list[StepFunction | CategoryTable]) -> int:
+def draw_threshold(random: Random, terms: Sequence[Term]) -> int:
     """A level among the sums that there are, mostly."""
     lows, highs = zip(*(term.score_range() for term in terms), strict=True) if terms else ((0,), (0,))
     lowest, highest = sum(lows), sum(highs)

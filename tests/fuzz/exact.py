@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from derand import AdditiveEnsemble, Threat
-from derand.model import Term
+from derand.model import Axis, Term
 from tests.fuzz.drawing import Case
 from tests.oracle import MP, Number, cell_probabilities
 
@@ -122,13 +122,31 @@ def list_cells(case: Case, term: Term, row: np.ndarray) -> list[tuple[tuple[int,
         known = [score for code, score in zip(term.codes.tolist(), scores, strict=True) if code == value]
         other = term.missing if math.isnan(value) and term.missing is not None else term.describe()["other"]
         return [(known[0] if known else _as_tuple(other), 1)]
+    if len(term.axes) > 1:
+        return [(scores[at], mass) for at, mass in _list_boxes(case, term, row)]
     if math.isnan(value):
         return [(_as_tuple(term.missing), 1)]
-    axis = term.axes[0]
-    if case.noise is None or not axis.edges.size:
-        return [(scores[sum(edge <= value for edge in axis.edges.tolist())], 1)]
-    cells = cell_probabilities(case.noise, value, axis.edges.tolist(), axis.feature)
-    return [(score, cell) for score, cell in zip(scores, cells, strict=True) if cell]
+    return [(scores[cell], mass) for cell, mass in _list_side(case, term.axes[0], value)]
+
+
+def _list_boxes(case: Case, term: Term, row: np.ndarray) -> list[tuple[int, Number]]:
+    """Boxes of a term of several columns that noise can reach, with the products of their sides' masses."""
+    boxes: list[tuple[int, Number]] = [(0, 1)]
+    for axis in term.axes:
+        n_cells, gap = axis.edges.size + 1, axis.feature in term.missing_features
+        value = float(row[axis.feature])
+        side = [(n_cells, 1)] if math.isnan(value) else _list_side(case, axis, value)
+        boxes = [(at * (n_cells + gap) + cell, mass * one) for at, mass in boxes for cell, one in side]
+    return boxes
+
+
+def _list_side(case: Case, axis: Axis, value: float) -> list[tuple[int, Number]]:
+    """The cells of a column that noise can reach, with their masses."""
+    edges = axis.edges.tolist()
+    if case.noise is None or not edges:
+        return [(sum(edge <= value for edge in edges), 1)]
+    masses = cell_probabilities(case.noise, value, edges, axis.feature)
+    return [(cell, mass) for cell, mass in enumerate(masses) if mass]
 
 
 def _as_tuple(score: Any) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ of the interval's own row. Must not know how cases are drawn.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
 
@@ -42,11 +42,11 @@ class NumberCase:
         return np.flatnonzero(found.find_outside(claimed) | ~own).tolist()
 
 
-def draw_number_case(random: Random) -> NumberCase:
+def draw_number_case(random: Random, draw: Callable[[Random], Case] = draw_case) -> NumberCase:
     """A case of two classes whose first member answers with its sum."""
-    case = draw_case(random)
+    case = draw(random)
     while case.model.n_classes > 2:
-        case = draw_case(random)
+        case = draw(random)
     member = case.model.members[0]
     model = AdditiveEnsemble(
         member.terms, Value(random.randint(-1000, 1000)), member.n_features, member.levels, member.score_error
@@ -59,10 +59,10 @@ def draw_number_case(random: Random) -> NumberCase:
     return NumberCase(case, model, random.choice([0.0, 1e-3, 0.1, 0.5, 1.0, 4.0, math.inf]) * size)
 
 
-def check_numbers(count: int, seed: int) -> Iterator[str]:
+def check_numbers(count: int, seed: int, draw: Callable[[Random], Case] = draw_case) -> Iterator[str]:
     """What is wrong with the intervals of many cases."""
     for number in range(count):
-        drawn = draw_number_case(Random(f"{seed}:{number}"))
+        drawn = draw_number_case(Random(f"{seed}:{number}"), draw)
         missing = drawn.case.threat.missing_budget and not drawn.model.missing_features
         if not missing:
             claimed = drawn.certify()

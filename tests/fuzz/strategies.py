@@ -26,11 +26,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from derand.cli import app
-from tests.fuzz.drawing import Case, draw_case
+from tests.fuzz.drawing import Case, draw_any_case
 from tests.storage.models import compute_checksum
 
 RANDOMS = st.randoms(use_true_random=False)
-CASES: st.SearchStrategy[Case] = RANDOMS.map(draw_case)
+CASES: st.SearchStrategy[Case] = RANDOMS.map(draw_any_case)
 
 
 def share(part: float) -> settings:
@@ -190,6 +190,8 @@ _LIKELY: dict[str, tuple[str, ...]] = {
     "radii": ("0,0.1,0.5", "0.1"),
     "group": ("job", "owns"),
     "categorical": ("owns", "income"),
+    "classes": ("no,yes", "1,0"),
+    "trust": ("sklearn.tree._tree.Tree",),
     "ignore": ("age", "job"),
 }
 """Values of options by their names; an option that is not here gets any of the odd ones."""
@@ -199,7 +201,13 @@ _ODD_NUMBERS = ("-1", "nan", "inf", "1e308", "1e-320", "abc", "", "0.5", "7")
 _INPUTS = {"model": "model.json", "threat": "threat.toml"}
 _ODD_INPUTS = ("table.parquet", "gaps.csv", "table.csv", "model.json", "vote.json", "threat.toml", "empty.csv",
                "broken.json", "folder", "nothing.csv", "folder/nothing.csv")  # fmt: skip
-_OUTPUTS = {"train": ("out.json",), "certify": ("out.csv", "out.parquet"), "report": ("out.html", "out.md", "out.tex")}
+_OUTPUTS = {
+    "train": ("out.json",),
+    "import": ("out.json",),
+    "export": ("out.onnx",),
+    "certify": ("out.csv", "out.parquet"),
+    "report": ("out.html", "out.md", "out.tex"),
+}
 _ODD_OUTPUTS = ("out.csv", "out.json", "out.html", "out.txt", "out", "folder", "nothing/out.csv", "table.csv")
 
 

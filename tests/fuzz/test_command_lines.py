@@ -44,7 +44,7 @@ def read_files(folder: Path) -> dict[str, bytes]:
 
 def test_every_command_has_its_line() -> None:
     """The list is the application's own."""
-    assert {"train", "tune", "certify", "report", "datasets", "demo"} <= set(COMMANDS)
+    assert {"train", "tune", "import", "certify", "report", "export", "datasets", "demo"} <= set(COMMANDS)
     assert all(signature.parameters for name, signature in COMMANDS.items() if name in ("train", "certify", "report"))
 
 

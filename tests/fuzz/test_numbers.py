@@ -8,12 +8,17 @@ import numpy as np
 import pytest
 
 from tests.fuzz import numbers
+from tests.fuzz.drawing import draw_grid_case
 
 
 @pytest.mark.parametrize("count", [pytest.param(60, id="few"), pytest.param(3000, id="many", marks=pytest.mark.long)])
 def test_no_attack_leaves_an_interval(count: int) -> None:
     """Every rule, noise, norm and threat that is drawn."""
     assert next(numbers.check_numbers(count, seed=0), None) is None
+
+
+def test_no_attack_leaves_an_interval_of_terms_of_several_columns() -> None:
+    assert next(numbers.check_numbers(30, seed=2, draw=draw_grid_case), None) is None
 
 
 def test_intervals_that_are_too_narrow_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

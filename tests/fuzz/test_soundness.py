@@ -84,6 +84,31 @@ def test_every_claim_about_several_classes_is_sound(count: int) -> None:
     assert set(tally.claims["rule"]) == {"vote", "mean"}
 
 
+@pytest.mark.parametrize("count", [60, pytest.param(3000, marks=pytest.mark.long)])
+def test_every_claim_about_terms_of_several_columns_is_sound(count: int) -> None:
+    """Two classes, functions of two or three columns among the terms: boxes one by one, attacked."""
+    tally = Tally()
+    for _ in check_many(count, 5, tally, draw=drawing.draw_grid_case):
+        pass
+    assert not tally.unsound, tally.unsound[0]
+    assert set(tally.claims["rule"]) == {"vote", "mean"}
+    assert set(tally.claims["proof"]) == {"paper", "dual", "exact"}
+
+
+def test_masses_of_boxes_that_are_too_small_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a part in 10^12, where terms have several columns."""
+
+    def shrink(*arguments: Any, **options: Any) -> Certificates:
+        found = certify(*arguments, **options)
+        return replace(found, failure=found.failure * (1 - 1e-12), log_failure=found.log_failure - 1e-12)
+
+    monkeypatch.setattr(drawing, "certify", shrink)
+    tally = Tally()
+    for _ in check_many(200, 0, tally, most_faults=1, draw=drawing.draw_grid_case):
+        pass
+    assert "is less than the exact one" in tally.unsound[0]
+
+
 @pytest.mark.parametrize("count", [15, pytest.param(300, marks=pytest.mark.long)])
 def test_attacks_on_several_classes_find_true_flips_and_none_inside(count: int) -> None:
     """Each flip is allowed, gets the label that the attack says by its exact law, and lies outside of the radius."""

@@ -12,7 +12,15 @@ import pandas as pd
 import pytest
 
 from derand import AdditiveEnsemble, StepFunction, load
-from derand.jobs import AuditingSummary, _auditing, _certifying, audit_file, certify_file, train_file
+from derand.jobs import (
+    AuditingSummary,
+    _auditing,
+    _certifying,
+    audit_file,
+    certify_file,
+    certify_numbers_file,
+    train_file,
+)
 from derand.model import Argmax
 from derand.storage import find_record, load_record
 from tests.jobs.tables import make_frame
@@ -166,8 +174,8 @@ def test_several_classes(
     terms = [StepFunction(at, [-0.6, 0.5], [[0, 9, 4], [2, 2, 7], [8, 0, 4]])]
     three = AdditiveEnsemble(terms, Argmax([0, 0, 0]), two.ensemble_.n_features)
     classifier = type(two).from_parts(three, two.noise_, np.array(labels), two.encoding_, **two.get_params())
-    for module in (_certifying, _auditing):
-        monkeypatch.setattr(module, "load_classifier", lambda path, numbers="": classifier)
+    monkeypatch.setattr(_certifying, "load_classifier", lambda path: classifier)
+    monkeypatch.setattr(_auditing, "load_estimator", lambda path: classifier)
     out = tmp_path / f"out.{suffix}"
     certify_file(model, data, out)
     summary = audit_file(model, data, out, rows=25)
@@ -189,3 +197,63 @@ def test_several_classes(
     if suffix == "csv":
         with pytest.raises(ValueError, match=r"`runner_up` of .* must be a class of the model"):
             audit_file(model, data, out)
+
+
+NUMBERS: dict[str, dict[str, Any]] = {
+    "intervals": {},
+    "by the mean": {"rule": "mean", "radius": 0.2},
+    "limits": {"changes": {"norm": None, "limits": {"x": 0.1}}},
+    "everything": {"radius": np.inf},
+    "tolerance": {"tolerance": 5.0},
+}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("options", NUMBERS.values(), ids=NUMBERS)
+def test_numbers_are_proven_and_forged_ones_are_found(
+    options: dict[str, Any], suffix: str, regressor: Path, prices: Path, tmp_path: Path
+) -> None:
+    """Intervals at a radius or within limits, and radii of a tolerance; the record says which."""
+    out = tmp_path / f"out.{suffix}"
+    told = certify_numbers_file(regressor, prices, out, **options)
+    assert told["record"] == str(find_record(out))
+    record = load_record(find_record(out))
+    assert record.numbers is not None
+    assert (record.numbers.radius, record.numbers.tolerance) == (told["radius"], told["tolerance"])
+    summary = audit_file(regressor, prices, out, rows=6)
+    assert summary["passed"], summary["not_proven"]
+    assert (summary["radius"], summary["tolerance"]) == (told["radius"], told["tolerance"])
+    table = pd.read_csv(out, float_precision="round_trip") if suffix == "csv" else pd.read_parquet(out)
+    assert table["row"].is_monotonic_increasing
+    forgeries = {"value": table.assign(value=table["value"] + 0.5)}
+    if "tolerance" in options:
+        forgeries["radius"] = table.assign(radius=table["radius"] * 1.01)
+    elif options != NUMBERS["everything"]:  # whose ends are those of all answers
+        forgeries["low"] = table.assign(low=table["value"] - 0.9 * (table["value"] - table["low"]))
+    for claim, forged in forgeries.items():
+        forged.to_csv(out, index=False) if suffix == "csv" else forged.to_parquet(out)
+        found = audit_file(regressor, prices, out, rows=6)
+        assert found["changed"] == [str(out)]
+        assert claim in {one["claim"] for one in found["not_proven"]}
+        shown = found["not_proven"][0]
+        assert float(shown["label"]) == forged["value"][shown["row"] - 1]
+
+
+def test_records_of_the_other_kind(model: Path, data: Path, regressor: Path, prices: Path, tmp_path: Path) -> None:
+    """Labels of a regressor and numbers of a classifier are refused, and so is a record that asks for both."""
+    out = tmp_path / "out.csv"
+    certify_numbers_file(regressor, prices, out, tolerance=1.0)
+    content = find_record(out).read_text()
+    find_record(out).write_text(content.replace('"radius": null', '"radius": 0.5'))
+    with pytest.raises(ValueError, match=r"`numbers.tolerance` must be null where there is a radius"):
+        audit_file(regressor, prices, out)
+    parts = json.loads(content)
+    del parts["numbers"]
+    find_record(out).write_text(json.dumps(parts))
+    with pytest.raises(ValueError, match="is about labels, but the model's answers are numbers"):
+        audit_file(regressor, prices, out)
+    certify_file(model, data, out)
+    parts = json.loads(find_record(out).read_text())
+    find_record(out).write_text(json.dumps({**parts, "numbers": {"radius": 0.1, "tolerance": None}}))
+    with pytest.raises(ValueError, match="is about numbers, but the model tells classes apart"):
+        audit_file(model, data, out)

@@ -12,7 +12,7 @@ import pytest
 
 from derand import Threat, load
 from derand.frames import _files
-from derand.jobs import audit_file, certify_file, certify_numbers_file, train_file
+from derand.jobs import certify_file, certify_numbers_file, train_file
 from tests.jobs.tables import make_prices
 
 
@@ -108,6 +108,3 @@ def test_models_of_the_other_kind_are_refused(model: Path, regressor: Path, pric
         certify_file(regressor, prices, out)
     with pytest.raises(ValueError, match="holds a classifier, StumpClassifier: use `certify_file`"):
         certify_numbers_file(model, prices, out)
-    certify_numbers_file(regressor, prices, out)
-    with pytest.raises(ValueError, match="audits of files do not know intervals yet"):
-        audit_file(regressor, prices, out)

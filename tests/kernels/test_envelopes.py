@@ -133,3 +133,22 @@ def test_round_down_is_never_larger() -> None:
     assert single.dtype == np.float32
     assert (single.astype(np.float64) <= values).all()
     assert (np.nextafter(single, np.float32(np.inf)).astype(np.float64) > values).all()
+
+
+def test_entries_do_not_depend_on_which_others_are_made() -> None:
+    """Those of some knots are the same to the last bit as in the whole table; the others prove nothing."""
+    rng = np.random.default_rng(8)
+    for kind in KINDS:
+        curves = trace(draw_stretches(rng), kind(0.4), np.array([1.0, 0.2, 5.0]))
+        prices = 10.0 ** np.linspace(-2, 4, 7)
+        whole = tabulate_envelopes(curves, prices, 2)
+        for _ in range(5):
+            counts = np.diff(curves.starts)
+            first = curves.starts[:-1] + rng.integers(0, counts)
+            last = np.minimum(first + rng.integers(-1, counts), curves.starts[1:] - 1)
+            part = tabulate_envelopes(curves, prices, 2, np.stack([first, last], axis=1))
+            made = np.zeros(curves.knots.size, dtype=bool)
+            for start, stop in zip(first, last, strict=True):
+                made[start : stop + 1] = True
+            assert np.array_equal(part[made], whole[made])
+            assert np.isnan(part[~made]).all()

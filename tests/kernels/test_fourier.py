@@ -85,7 +85,14 @@ def test_harmonics_fold_back_onto_the_grid(points: int) -> None:
         np.testing.assert_allclose(np.cos(number * grid), sign * np.cos(slot * grid), atol=1e-9)
 
 
-SHAPES = [(140, 2, 40), (300, 2, 9000), (160, 3, 30), (80, 5, 60), (130, 3, 30_000)]
+SHAPES = [
+    (140, 2, 40),
+    (300, 2, 900),
+    (160, 3, 30),
+    (80, 5, 60),
+    pytest.param(300, 2, 9000, marks=pytest.mark.long),
+    pytest.param(130, 3, 30_000, marks=pytest.mark.long),
+]
 
 
 @pytest.mark.parametrize(("n_terms", "n_cells", "largest"), SHAPES)

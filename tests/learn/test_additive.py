@@ -33,7 +33,7 @@ def test_training_for_a_radius_certifies_more_at_it(norm: float, radius: float) 
 
 
 def test_a_fit_can_be_repeated_on_any_number_of_threads() -> None:
-    table = make_table(12_000)
+    table = make_table(4_000)
     models = [
         train_additive(table, Gaussian(0.1), Threat(norm=2), AdditiveOptions(0.2, n_threads=n_threads)).model
         for n_threads in (1, 2)

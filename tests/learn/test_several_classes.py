@@ -184,23 +184,42 @@ def test_stumps_learn_several_classes(categorical_leaf: float | None, split_step
     training = train_stumps(gaps, Gaussian(0.3), categorical_leaf=categorical_leaf, split_step=split_step)
     assert (predict(training.model, test.X) == test.target).mean() > 0.6
     assert (predict(training.model, X) == table.target).mean() > 0.6
-    assert np.nanmax(training.entropy) < np.log(3)
+    assert np.nanmax(training.entropy) < np.log(2)
     stumps = training.stumps
     assert stumps.left.shape == stumps.right.shape == stumps.missing.shape == (stumps.features.size, 3)
-    np.testing.assert_allclose(stumps.left.sum(axis=1), 1.0, atol=0.02)
+    assert np.unique(stumps.features, return_counts=True)[1].max() == 3  # one for each class
+    for leaves in (stumps.left, stumps.right):
+        assert ((leaves > 0).sum(axis=1) <= 1).all()
 
 
-def test_leaves_are_class_shares_under_noise() -> None:
-    """By hand: one split, rows left of it as the noise says."""
+def test_leaves_are_shares_of_a_class_against_the_rest_under_noise() -> None:
+    """By hand: rows left of each split as the noise says, weighed by one over the root of their class's share."""
     from scipy.stats import norm
 
     X = np.array([[0.0], [0.1], [2.0], [2.1], [2.2], [0.3]])
-    target = np.array([0, 0, 1, 2, 2, 1], dtype=np.uint8)
-    training = train_stumps(TrainingTable(X, target, np.ones(3)), Gaussian(0.5), levels=1000)
-    (split,) = training.stumps.thresholds
-    left = norm.cdf((split - X[:, 0]) / 0.5)
-    rows = np.array([left[target == label].sum() for label in range(3)])
-    np.testing.assert_allclose(training.stumps.left[0], rows / rows.sum(), atol=1e-3)
+    target = np.array([0, 0, 1, 2, 2, 2], dtype=np.uint8)
+    stumps = train_stumps(TrainingTable(X, target, np.ones(3)), Gaussian(0.5), levels=1000).stumps
+    assert stumps.thresholds.size == 3
+    for label, split in enumerate(stumps.thresholds):
+        is_own = target == label
+        weights = np.where(is_own, is_own.mean(), 1 - is_own.mean()) ** -0.5
+        for leaves, side in ((stumps.left, 1), (stumps.right, -1)):
+            rows = norm.cdf(side * (split - X[:, 0]) / 0.5) * weights
+            expected = np.zeros(3)
+            expected[label] = rows[is_own].sum() / rows.sum()
+            np.testing.assert_allclose(leaves[label], expected, atol=1e-3)
+
+
+def test_a_class_that_a_column_does_not_tell_keeps_its_leaf() -> None:
+    """The same on both sides: what it has without any split."""
+    X = np.array([[0.0], [0.1], [5.0], [5.1], [0.05], [5.05]])
+    target = np.array([0, 0, 1, 1, 2, 2], dtype=np.uint8)
+    stumps = train_stumps(TrainingTable(X, target, np.ones(3)), Gaussian(0.5), max_entropy=0.6, levels=1000).stumps
+    assert stumps.features.tolist() == [0, 0]
+    even = (1 / 3) ** 0.5 / ((1 / 3) ** 0.5 + (2 / 3) ** 0.5)
+    for leaves in (stumps.left, stumps.right):
+        assert leaves[:, 2].sum() == pytest.approx(even, abs=1e-3)
+        assert (leaves[:, :2] > -1e-12).all()
 
 
 def test_nothing_to_learn_gives_the_heaviest_class() -> None:

@@ -63,9 +63,9 @@ def test_a_report_says_what_was_certified(frame: pd.DataFrame, regressor: Additi
     assert [row["row"] for row in told["rows"]["widest"]] == (np.argsort(-found.width, kind="stable")[:10] + 1).tolist()
     curve = told["curve"]
     assert curve is not None
-    assert curve["radii"][8] == 0.2
+    assert curve["radii"][4] == 0.2
     assert curve["radii"][-1] == 0.4
-    assert curve["half_of_rows"][8] == told["widths"]["half_of_rows"]
+    assert curve["half_of_rows"][4] == told["widths"]["half_of_rows"]
     assert curve["half_of_rows"] == sorted(curve["half_of_rows"], key=float)
     page = check_page(report)
     assert len(page.all("circle")) == 120

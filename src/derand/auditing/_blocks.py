@@ -6,13 +6,22 @@ sides (docs/theory.md, section 13). Must not know rules.
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from derand.threat import Threat
+
+
+class Axis(NamedTuple):
+    """A column of a block."""
+
+    feature: int
+    x: float
+    edges: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,19 @@ class Block:
     def range(self) -> int:
         """Largest less least score."""
         return max(self.scores) - min(self.scores)
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """Its columns."""
+        return tuple(map(Axis, self.features, self.xs, self.edges))
+
+    @property
+    def own(self) -> int:
+        """Its score where the row stands."""
+        at = 0
+        for axis in self.axes:
+            at = at * (len(axis.edges) + 1) + bisect.bisect_right(axis.edges, axis.x)
+        return self.scores[at]
 
 
 def read_block(told: dict[str, Any], row: Sequence[float], sign: int, threat: Threat) -> Block:

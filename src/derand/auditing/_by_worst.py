@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from derand.auditing._block_curves import BlockCase
 from derand.auditing._claim import Claim
 from derand.auditing._sides import Side
-from derand.auditing._steps import holds, list_drops
+from derand.auditing._steps import holds, list_block_drops, list_drops
 from derand.auditing._worst import WorstCase
 from derand.threat import Threat
 
@@ -25,12 +26,12 @@ _DOMINATES, _MOST_CAPS = 0.8, 3
 
 def holds_by_mean(claim: Claim, label: int, radius: float) -> bool:
     """Whether the label by the rule "mean" is proven to hold within the radius."""
-    side = _refuse_blocks(claim.read_side(label))
+    side = claim.read_side(label)
     if claim.noise is None:
         return _holds_deployed(claim, side, radius)
     case = _find_case(claim, side, radius)
     needed = side.bar + _find_missing_fall(claim, side, case)
-    if not side.functions:
+    if not side.functions and not side.blocks:
         return side.cut + needed - side.bar < 0
     return case.stays_above(needed + claim.mean_error, claim.threat.ball_norm, radius)
 
@@ -40,12 +41,12 @@ def clears_by_mean(claim: Claim, label: int, radius: float, extra: Fraction) -> 
 
     Where the answer is a number; there must be noise. Nothing is added for the program's own errors.
     """
-    side = _refuse_blocks(claim.read_side(label))
+    side = claim.read_side(label)
     case = _find_case(claim, side, radius)
     needed = side.bar + extra + _find_missing_fall(claim, side, case)
-    if needed <= sum(min(one.scores) for one in side.functions):
+    if needed <= side.least:
         return True
-    if needed > sum(max(one.scores) for one in side.functions):
+    if needed > side.least + sum(side.ranges):
         return False
     return case.stays_above(needed, claim.threat.ball_norm, radius)
 
@@ -58,14 +59,11 @@ def holds_by_vote(claim: Claim, label: int, radius: float) -> bool:
 def holds_side_by_vote(claim: Claim, side: Side, radius: float) -> bool:
     """The same of a side.
 
-    Functions may be cut off above, which lowers the sum, and with the ranges what must be deducted. Of terms of several
-    columns nothing is proven in this way.
+    Functions may be cut off above, which lowers the sum, and with the ranges what must be deducted.
     """
-    if side.blocks:
+    if not side.functions and not side.blocks:
         return False
-    if not side.functions:
-        return False
-    ranges = sorted((one.range for one in side.functions), reverse=True)
+    ranges = sorted(side.ranges, reverse=True)
     caps: list[int | None] = [None]
     every = sorted(claim.list_ranges(), reverse=True)[: _MOST_CAPS + 1]
     caps += [least for most, least in itertools.pairwise(every) if least < _DOMINATES * most]
@@ -83,21 +81,10 @@ def holds_side_by_vote(claim: Claim, side: Side, radius: float) -> bool:
 def is_mean_label(claim: Claim, label: int) -> bool:
     """Whether the row's own label by the rule "mean" is this, or too near a tie for the program to tell."""
     still = replace(claim, threat=Threat(norm=None).resolve(claim.noise))
-    side = _refuse_blocks(still.read_side(label, changes=False))
-    if claim.noise is None or not side.functions:
+    side = still.read_side(label, changes=False)
+    if claim.noise is None or not (side.functions or side.blocks):
         return side.total > side.cut
     return _find_case(still, side, math.inf).stays_above(side.bar - 2 * claim.mean_error, None, math.inf)
-
-
-def _refuse_blocks(side: Side) -> Side:
-    """The same, or an error: worst cases of functions of several numbers have no proof here."""
-    if side.blocks:
-        columns = ", ".join(str(at) for at in side.blocks[0].features)
-        raise ValueError(
-            f"The rule 'mean' of a model with a term of several columns ({columns}) cannot be audited yet: there are "
-            "proofs of its votes by masses. Certify with rule='vote' and proof='paper' to have it audited."
-        )
-    return side
 
 
 def deduct(ranges: Sequence[Fraction], band: float) -> Fraction:
@@ -120,7 +107,11 @@ def deduct(ranges: Sequence[Fraction], band: float) -> Fraction:
 def _find_case(claim: Claim, side: Side, radius: float, cap: int | None = None) -> WorstCase:
     assert claim.noise is not None
     moves = claim.list_moves(side.functions, radius)
-    return WorstCase(side.functions, moves, claim.noise, claim.ball_noise, cap, claim.shared)
+    blocks = [
+        BlockCase(one, claim.list_moves(one.axes, radius), claim.noise, claim.ball_noise, cap, claim.shared)
+        for one in side.blocks
+    ]
+    return WorstCase(side.functions, moves, claim.noise, claim.ball_noise, cap, claim.shared, blocks)
 
 
 def _find_missing_fall(claim: Claim, side: Side, case: WorstCase) -> Fraction:
@@ -155,4 +146,5 @@ def _holds_deployed(claim: Claim, side: Side, radius: float) -> bool:
             for one, found in zip(side.functions, drops, strict=True)
         }
         margin -= int(_add_largest_falls(side, lowest, claim.threat.missing_budget))
+    drops += [list_block_drops(one, claim.list_moves(one.axes)) for one in side.blocks]
     return holds(drops, margin, claim.threat.ball_norm, radius)

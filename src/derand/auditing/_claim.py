@@ -15,6 +15,7 @@ from typing import Any
 
 from derand._arrays import FloatArray
 from derand.auditing._balls import BallNoise, as_ball_noise
+from derand.auditing._blocks import Axis
 from derand.auditing._sides import Function, Side, coarsen, find_mean_error, find_tie_band, read_side, to_double
 from derand.model import Contrast
 from derand.noise import Noise
@@ -101,8 +102,8 @@ class Claim:
         """What it takes for a label to hold."""
         return read_side(self.contrast, self.row.tolist(), label, self.threat, changes=changes)
 
-    def list_moves(self, functions: Sequence[Function], radius: float = math.inf) -> list[Move]:
-        """How the numbers of some functions may move, each by the radius at most."""
+    def list_moves(self, functions: Sequence[Function | Axis], radius: float = math.inf) -> list[Move]:
+        """How the numbers of some functions, or columns of blocks, may move, each by the radius at most."""
         columns = [one.feature for one in functions]
         low, high = self.threat.find_box(self.row[None], columns)
         steps, units = self.threat.steps_of(self.row.size), self.threat.units_of(self.row.size)

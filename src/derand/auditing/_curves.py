@@ -17,7 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from derand._arrays import FloatArray
 from derand.auditing._balls import Ball, BallNoise, as_ball, float_below
+from derand.auditing._claim import Move
 from derand.auditing._sides import Function, to_double
 
 BITS = 80
@@ -25,6 +27,9 @@ BITS = 80
 _MOST_CUTS = 20_000
 _WIDER = 1 + 1e-12
 _LEAST = 5e-324
+_AROUND = np.concatenate([-np.geomspace(1 / 64, 12, 40)[::-1], [0.0], np.geomspace(1 / 64, 12, 40)])
+_NEARER = 1 + np.concatenate([one * 2.0 ** -np.arange(2, 13) for one in (-1, 1)])
+_BESIDE = np.array([-4.0, -2.5, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.5, 4.0])
 
 
 class Lowest(NamedTuple):
@@ -68,9 +73,17 @@ class Curve:
     noise : BallNoise
     cap : int or None
         Scores are cut off so far above the least one.
+    shares : dict or None
+        Shares of the noise below edges, by place and edge, that other curves with these edges have asked for.
     """
 
-    def __init__(self, function: Function, noise: BallNoise, cap: int | None = None) -> None:
+    def __init__(
+        self,
+        function: Function,
+        noise: BallNoise,
+        cap: int | None = None,
+        shares: dict[tuple[float, int], Ball] | None = None,
+    ) -> None:
         lowest = min(function.scores)
         scores = function.scores if cap is None else tuple(min(score, lowest + cap) for score in function.scores)
         self.edges, self.scores, self._noise = function.edges, scores, noise
@@ -84,6 +97,7 @@ class Curve:
         beyond = as_ball(noise.tail * self.variation)
         self._beyond = beyond.union(-beyond)
         self._known: dict[float, Ball] = {}
+        self._shares = shares
 
     def value(self, z: float) -> Ball:
         """The expected score at z. Edges that the noise hardly reaches count as passed, or not, up to its tail."""
@@ -94,9 +108,18 @@ class Curve:
             own, total = as_ball(z), as_ball(float(self.scores[first]))
             for at in range(first, last):
                 if self._jumps[at]:
-                    total += self._jumps[at] * self._noise.share_below((own - self._places[at]) * self._inverse)
+                    total += self._jumps[at] * self._find_share(z, own, at)
             self._known[z] = total + self._beyond
         return self._known[z]
+
+    def _find_share(self, z: float, own: Ball, at: int) -> Ball:
+        """The share of noise around z that is above an edge."""
+        if self._shares is not None and (z, at) in self._shares:
+            return self._shares[z, at]
+        share = self._noise.share_below((own - self._places[at]) * self._inverse)
+        if self._shares is not None:
+            self._shares[z, at] = share
+        return share
 
     def bend_between(self, low: float, high: float) -> float:
         """How much it bends between two places at most, per squared scale, rounded upward.
@@ -197,6 +220,25 @@ class Curve:
         sag = bend * share * share + (0.0 if price is None else price.bend_over(width)) + _LEAST
         share = max(0.0, 0.5 - abs(above - below) / sag) * _WIDER
         return least - 0.5 * sag * share * share * _WIDER - 1e-15 * (abs(below) + abs(above))
+
+
+def list_near(x: float, edges: Sequence[float], scale: float, move: Move) -> FloatArray:
+    """Places that are worth a look in doubles: around a row's own, and beside some edges."""
+    if move.places is not None:
+        return np.array(move.places)
+    some = np.array(edges)[:: max(1, len(edges) // 48)]
+    near = (some[:, None] + scale * _BESIDE).ravel()
+    return np.asarray(np.clip(np.concatenate([x + scale * _AROUND, near]), move.low, move.high))
+
+
+def spread_place(x: float, z: float, move: Move) -> FloatArray:
+    """A place where something is least with a price, and where it may be with another: a little nearer or farther.
+
+    With a price per squared distance the least place of a chord moves as one over the price.
+    """
+    if move.places is not None:
+        return np.array([z])
+    return np.asarray(np.clip(np.append(x + (z - x) * _NEARER, z), move.low, move.high))
 
 
 def _cut(left: float, right: float) -> float:

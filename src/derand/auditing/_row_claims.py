@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from derand._arrays import FloatArray
 from derand.auditing._allowed import is_allowed
 from derand.auditing._answers import Sums
+from derand.auditing._lines import LineNumberAnswer, LineNumbers, LineSums
 from derand.auditing._numbers import NumberAnswer, Numbers
 from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.model import Model
@@ -62,9 +63,11 @@ class RowClaims(ABC):
 def read_claims(model: Model, claimed: Claimed) -> Callable[[FloatArray, int], RowClaims]:
     """What is claimed about a row, given the row and its place in the table."""
     if isinstance(claimed, Certificates):
-        sums = Sums(model, claimed.noise, claimed.rule, claimed.threat)
+        kind = LineSums if model.is_linear else Sums
+        sums = kind(model, claimed.noise, claimed.rule, claimed.threat)
         return lambda row, at: LabelClaims(model, sums, row, claimed, at)
-    numbers = Numbers(model, claimed.noise, claimed.rule, claimed.threat)
+    of_number = LineNumbers if model.is_linear else Numbers
+    numbers = of_number(model, claimed.noise, claimed.rule, claimed.threat)
     if isinstance(claimed, Intervals):
         return lambda row, at: IntervalClaims(numbers.read(row), claimed, at)
     return lambda row, at: ToleranceClaims(numbers.read(row), claimed, at)
@@ -73,7 +76,7 @@ def read_claims(model: Model, claimed: Claimed) -> Callable[[FloatArray, int], R
 class IntervalClaims(RowClaims):
     """An answer, and the ends that it does not leave."""
 
-    def __init__(self, answer: NumberAnswer, intervals: Intervals, at: int) -> None:
+    def __init__(self, answer: NumberAnswer | LineNumberAnswer, intervals: Intervals, at: int) -> None:
         super().__init__(math.inf if intervals.radius is None else intervals.radius, intervals.threat.ball_norm)
         self._answer, self._value = answer, float(intervals.value[at])
         self._ends = float(intervals.high[at]), float(intervals.low[at])
@@ -96,7 +99,7 @@ class IntervalClaims(RowClaims):
 class ToleranceClaims(RowClaims):
     """An answer, and the radius within which it moves by the tolerance at most."""
 
-    def __init__(self, answer: NumberAnswer, radii: ToleranceRadii, at: int) -> None:
+    def __init__(self, answer: NumberAnswer | LineNumberAnswer, radii: ToleranceRadii, at: int) -> None:
         super().__init__(float(radii.radius[at]), radii.threat.ball_norm)
         self._answer, self._value, self._tolerance = answer, float(radii.value[at]), radii.tolerance
 
@@ -114,7 +117,9 @@ class ToleranceClaims(RowClaims):
 class LabelClaims(RowClaims):
     """A label, its failing mass, its radius and a witness."""
 
-    def __init__(self, model: Model, sums: Sums, row: FloatArray, certificates: Certificates, at: int) -> None:
+    def __init__(
+        self, model: Model, sums: Sums | LineSums, row: FloatArray, certificates: Certificates, at: int
+    ) -> None:
         super().__init__(float(certificates.radius[at]), certificates.norm)
         self._model, self._sums, self._certificates, self._at = model, sums, certificates, at
         self._row = row

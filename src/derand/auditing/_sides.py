@@ -22,7 +22,7 @@ from derand.threat import Threat
 _EPSILON = 2.0**-52
 _TAIL_ERROR = 96 * _EPSILON
 _INVERSION = (64, 1e-10)  # from so many terms on masses near 1/2 may come from an inversion, which is off by so much
-_MOST_LEVELS, _COARSE_LEVELS = 2**23, 2**13
+_MOST_LEVELS, _COARSE_LEVELS, _MOST_WORK = 2**23, 2**13, 2**29
 _MOST_TRIES = 4096
 
 
@@ -84,7 +84,7 @@ class Side:
     is_one : bool
         Whether the label is class 1: then the expected score must be above the cut; else it may be the cut plus 1.
     blocks : tuple of Block
-        Functions of several numbers that are not constant; only masses are proven of them.
+        Functions of several numbers that are not constant.
     """
 
     functions: tuple[Function, ...]
@@ -101,17 +101,32 @@ class Side:
     @property
     def step(self) -> int:
         """The common divisor of all differences between scores."""
-        return math.gcd(*(score - min(one.scores) for one in self.functions for score in one.scores)) or 1
+        return math.gcd(*(score - least for one, least in self._list_least() for score in one.scores)) or 1
+
+    def _list_least(self) -> list[tuple[Function | Block, int]]:
+        """All functions, with the least score of each."""
+        every: tuple[Function | Block, ...] = (*self.functions, *self.blocks)
+        return [(one, min(one.scores)) for one in every]
 
     def round_down(self, level: int) -> int:
         """The largest sum that is not above a level: sums lie on a grid."""
-        base = sum(min(one.scores) for one in self.functions)
+        base = self.least
         return base + (level - base) // self.step * self.step
+
+    @property
+    def least(self) -> int:
+        """The sum in the worst cells of all functions."""
+        return sum(least for _, least in self._list_least())
+
+    @property
+    def ranges(self) -> list[int]:
+        """Largest less least score of each function."""
+        return [one.range for one in self.functions] + [one.range for one in self.blocks]
 
     @property
     def total(self) -> int:
         """The sum where the row stands."""
-        return sum(one.own for one in self.functions)
+        return sum(one.own for one in self.functions) + sum(one.own for one in self.blocks)
 
     def vary(self, chosen: Sequence[Function]) -> Side:
         """The same where the numbers of some functions have gone missing, or have appeared at their worst."""
@@ -157,7 +172,7 @@ def read_side(contrast: Contrast, row: Sequence[float], label: int, threat: Thre
         told = term.describe()
         value = float(row[told["feature"]])
         if term.kind == "category_table":
-            own, others = _read_table(told, value, threat)
+            own, others = read_table(told, value, threat)
             cut -= sign * own
             if told["feature"] not in threat.frozen:
                 options.append([sign * (own - other) for other in others])
@@ -186,7 +201,7 @@ def _read_function(told: dict[str, Any], value: float, sign: int) -> Function:
     )
 
 
-def _read_table(told: dict[str, Any], value: float, threat: Threat) -> tuple[int, list[int]]:
+def read_table(told: dict[str, Any], value: float, threat: Threat) -> tuple[int, list[int]]:
     """The score of a category, and all that it may change to."""
     known = dict(zip(told["categories"], _flatten(told["scores"]), strict=True))
     missing = told.get("missing", told["other"])
@@ -236,7 +251,9 @@ def coarsen(contrast: Contrast) -> tuple[int, int]:
     step = math.gcd(*(score - min(scores) for scores in told for score in scores)) or 1
     if sum(spans) // step < _MOST_LEVELS:
         return 1, 0
-    grid = -(-(sum(spans) // step) * step // _COARSE_LEVELS)
+    cells = [math.prod(axis.edges.size + 1 for axis in term.axes) for term in contrast.terms if term.axes]
+    levels = max(_COARSE_LEVELS, min(_COARSE_LEVELS * len(cells), _MOST_WORK // sum(cells)))
+    grid = -(-(sum(spans) // step) * step // levels)
     moves = [max(abs(score - grid * round_to(score, grid)) for score in scores) for scores in told]
     return grid, sum(moves)
 
@@ -260,17 +277,25 @@ def find_tie_band(contrast: Contrast, grid: int = 1) -> float:
     n_cells = n_edges + len(single) + sum(len(set(_flatten(one["scores"]))) for one in grids)
     roundings = 2 * n_cells + 8 * len(moving) + 2048
     inversion = _INVERSION[1] if len(moving) >= _INVERSION[0] else 0.0
-    of_grids = 0.0
-    for one in grids:  # kernels/README.md, step 10
-        joint = len(one["scores"]) + len(one["features"]) + 4
-        of_grids += 3.01 * _TAIL_ERROR * sum(map(len, one["edges"])) + 2.01 * _EPSILON * joint
+    of_grids = sum(map(_find_excess, grids))
     return 3 * _TAIL_ERROR * n_edges + roundings * _EPSILON + inversion + of_grids
 
 
 def find_mean_error(contrast: Contrast) -> float:
     """By how much an expected score that the program computes may be off, in scores (kernels/README.md, step 9)."""
-    told = [_flatten(term.describe()["scores"]) for term in contrast.terms if term.axes]
-    moving = [(max(scores) - min(scores), len(scores)) for scores in told if max(scores) > min(scores)]
-    by_cells = sum(span * 3 * _TAIL_ERROR * n_cells for span, n_cells in moving)
-    n_cells = sum(count for _, count in moving)
-    return (by_cells + _EPSILON * (2 * n_cells + 64) * sum(span for span, _ in moving)) * (1 + 1e-9)
+    by_cells, n_cells, spans = 0.0, 0, 0
+    for told in (term.describe() for term in contrast.terms if term.axes):
+        scores = _flatten(told["scores"])
+        span = max(scores) - min(scores)
+        if not span:
+            continue
+        count = len(set(scores)) if "features" in told else len(scores)  # boxes of equal score are one cell
+        excess = _find_excess(told) + 8 * _EPSILON if "features" in told else 3 * _TAIL_ERROR * count
+        by_cells, n_cells, spans = by_cells + span * excess, n_cells + count, spans + span
+    return (by_cells + _EPSILON * (2 * n_cells + 64) * spans) * (1 + 1e-9)
+
+
+def _find_excess(told: dict[str, Any]) -> float:
+    """How much mass all boxes of a term can have too much together (kernels/README.md, step 10)."""
+    joint = len(told["scores"]) + len(told["features"]) + 4
+    return 3.01 * _TAIL_ERROR * sum(map(len, told["edges"])) + 2.01 * _EPSILON * joint

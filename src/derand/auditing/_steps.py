@@ -9,6 +9,7 @@ Must not know noise or labels.
 from __future__ import annotations
 
 import bisect
+import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -16,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from derand.auditing._blocks import Block
 from derand.auditing._claim import Move
 from derand.auditing._sides import Function, to_double
 
@@ -24,29 +26,53 @@ _MOST_STEPS, _MOST_COARSE_STEPS, _MOST_COARSE_DROPS = 2**28, 2**26, 2**19
 
 
 class Drop(NamedTuple):
-    """A cell of a lower score that can be reached."""
+    """A cell of a lower score that can be reached, or a box of several columns."""
 
     fall: int
-    distance: Fraction
-    """In units; cells to the left lie a hair farther away."""
+    distances: tuple[Fraction, ...]
+    """Of each column, in units; cells to the left lie a hair farther away."""
+
+    def measure(self, norm: float) -> Fraction:
+        """How far away it is, to the power of the norm; in others than 1 and 2 the farthest column."""
+        if norm in (1, 2):
+            return sum((one ** int(norm) for one in self.distances), Fraction(0))
+        return max(self.distances)
 
 
 def list_drops(function: Function, move: Move) -> list[Drop]:
     """The cells of lower scores that a number may reach, with how far away they are."""
-    own = function.scores[bisect.bisect_right(function.edges, function.x)]
-    if move.places is not None:
-        x = Fraction(function.x)
-        scores = [(function.scores[bisect.bisect_right(function.edges, z)], z) for z in move.places]
-        return [Drop(own - score, abs(Fraction(z) - x) / move.unit) for score, z in scores if score < own]
-    drops, last = [], len(function.edges)
-    for cell, score in enumerate(function.scores):
-        if score >= own:
-            continue
-        to_left = cell < last and function.edges[cell] <= function.x
-        edge = function.edges[cell] if to_left else function.edges[cell - 1]
-        if move.low < edge if to_left else move.high >= edge:
-            drops.append(Drop(own - score, abs(Fraction(edge) - Fraction(function.x)) / move.unit))
+    cells = _measure_cells(function.x, function.edges, move)
+    drops = [Drop(function.own - function.scores[cell], (far,)) for cell, far in cells]
+    return [drop for drop in drops if drop.fall > 0]
+
+
+def list_block_drops(block: Block, moves: Sequence[Move]) -> list[Drop]:
+    """The boxes of lower scores that the numbers of a block may reach, with how far away they are."""
+    sides = [_measure_cells(axis.x, axis.edges, move) for axis, move in zip(block.axes, moves, strict=True)]
+    sizes, own, drops = [len(axis.edges) + 1 for axis in block.axes], block.own, []
+    for box in itertools.product(*sides):
+        at = 0
+        for size, (cell, _) in zip(sizes, box, strict=True):
+            at = at * size + cell
+        if block.scores[at] < own:
+            drops.append(Drop(own - block.scores[at], tuple(far for _, far in box)))
     return drops
+
+
+def _measure_cells(x: float, edges: Sequence[float], move: Move) -> list[tuple[int, Fraction]]:
+    """The cells that a number may reach, its own included, each with the least distance to it."""
+    if move.places is not None:
+        nearest: dict[int, Fraction] = {}
+        for z in move.places:
+            cell, far = bisect.bisect_right(edges, z), abs(Fraction(z) - Fraction(x)) / move.unit
+            nearest[cell] = min(far, nearest.get(cell, far))
+        return sorted(nearest.items())
+    own, cells = bisect.bisect_right(edges, x), []
+    for cell in range(len(edges) + 1):
+        edge = x if cell == own else edges[cell] if cell < own else edges[cell - 1]
+        if cell == own or (move.low < edge if cell < own else move.high >= edge):
+            cells.append((cell, abs(Fraction(edge) - Fraction(x)) / move.unit))
+    return cells
 
 
 def holds(by_function: Sequence[Sequence[Drop]], margin: int, norm: float | None, radius: float) -> bool:
@@ -70,14 +96,14 @@ def holds(by_function: Sequence[Sequence[Drop]], margin: int, norm: float | None
         falls = sorted((max((drop.fall for drop in drops), default=0) for drops in by_function), reverse=True)
         return sum(falls[: round(radius)]) < margin
     reach = Fraction(radius)
-    near = [[drop for drop in drops if drop.distance < reach] for drops in by_function]
-    if _add_largest(near) < margin:
+    size = reach ** int(norm) if norm in (1, 2) else reach
+    priced = [_keep_best([(drop.fall, drop.measure(norm)) for drop in drops], size) for drops in by_function]
+    if sum(max((fall for fall, _ in drops), default=0) for drops in priced) < margin:
         return True
     if norm not in (1, 2):
         return False
-    power = int(norm)
-    priced = [[(drop.fall, drop.distance**power) for drop in drops] for drops in near if drops]
-    return _holds_by_price(priced, margin, reach**power) or _holds_by_drops(priced, margin, reach**power)
+    priced = [drops for drops in priced if drops]
+    return _holds_by_price(priced, margin, size) or _holds_by_drops(priced, margin, size)
 
 
 def _add_largest(by_function: Sequence[Sequence[Drop]]) -> int:
@@ -85,6 +111,15 @@ def _add_largest(by_function: Sequence[Sequence[Drop]]) -> int:
 
 
 _Priced = list[list[tuple[int, Fraction]]]
+
+
+def _keep_best(drops: list[tuple[int, Fraction]], size: Fraction) -> list[tuple[int, Fraction]]:
+    """The drops of a price below the size, but for those that another one beats: no less of a fall for no more."""
+    kept: list[tuple[int, Fraction]] = []
+    for fall, price in sorted(drops, key=lambda drop: (drop[1], -drop[0])):
+        if price < size and (not kept or fall > kept[-1][0]):
+            kept.append((fall, price))
+    return kept
 
 
 def _holds_by_price(priced: _Priced, margin: int, size: Fraction) -> bool:

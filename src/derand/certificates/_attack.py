@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from derand._arrays import FloatArray, IntArray
 from derand.certificates._attack_ground import Ground
+from derand.certificates._attack_lines import attack_lines
 from derand.certificates._attack_search import Search, confirm
 from derand.certificates._attack_starts import are_same, lay_ground, list_starts
 from derand.certificates._duels import find_duel
@@ -143,6 +144,9 @@ def _attack_rows(
     n_jobs: int | None,
 ) -> Attacks:
     labels = find_labels(model, rows, noise, rule=rule, n_jobs=n_jobs)
+    if model.is_linear:
+        (ensemble,) = model.members
+        return _name_attacks(model, rows, labels, *attack_lines(ensemble, rows, labels, threat), threat, rule, noise)
     if model.n_classes > 2:
         return _attack_duels(model, rows, labels, noise, rule, threat, seed, others, n_jobs)
     if others is None:
@@ -161,10 +165,26 @@ def _attack_rows(
 
     size = int(np.clip(_BLOCK_NUMBERS // (_PLACES * max(model.n_cells, 1)), 1, _BLOCK_ROWS))
     run_blocks(attack_block, len(rows), size, count_threads(n_jobs))
+    flipped = np.where(np.isfinite(distance), 1 - labels, labels)
+    return _name_attacks(model, rows, labels, changed, distance, flipped, threat, rule, noise)
+
+
+def _name_attacks(
+    model: Model,
+    rows: FloatArray,
+    labels: IntArray,
+    changed: FloatArray,
+    distance: FloatArray,
+    flipped: IntArray,
+    threat: Threat,
+    rule: str,
+    noise: Noise | None,
+) -> Attacks:
+    n_categories, classes = _count_changed(model, changed, rows), np.arange(model.n_classes)
     found = np.isfinite(distance)
-    n_categories = _count_changed(model, changed, rows)
-    flipped = np.where(found, 1 - labels, labels)
-    return Attacks(found, distance, changed, labels, flipped, n_categories, threat, rule=rule, noise=noise)
+    return Attacks(
+        found, distance, changed, labels, flipped, n_categories, threat, classes=classes, rule=rule, noise=noise
+    )
 
 
 def _attack_duels(
@@ -194,12 +214,7 @@ def _attack_duels(
             nearer = nearer[flips]
             changed[at[nearer]], distance[at[nearer]] = found.rows[nearer], found.distance[nearer]
             flipped[at[nearer]] = after[flips]
-    n_categories = _count_changed(model, changed, rows)
-    classes = np.arange(model.n_classes)
-    is_found = np.isfinite(distance)
-    return Attacks(
-        is_found, distance, changed, labels, flipped, n_categories, threat, classes=classes, rule=rule, noise=noise
-    )
+    return _name_attacks(model, rows, labels, changed, distance, flipped, threat, rule, noise)
 
 
 def _count_changed(model: Model, changed: FloatArray, rows: FloatArray) -> IntArray:

@@ -15,11 +15,13 @@ from derand._arrays import FloatArray, IntArray
 from derand.certificates._answer_attacks import IntervalAttacks
 from derand.certificates._attack import read_seed
 from derand.certificates._attack_ground import Ground
+from derand.certificates._attack_lines import change_worst, measure_numbers, move_most
 from derand.certificates._attack_places import Landscape
 from derand.certificates._attack_reach import find_ends, list_around, list_between, spend, stretch
 from derand.certificates._attack_scores import orient_scores, weigh_cells
 from derand.certificates._attack_starts import lay_ground, list_starts
 from derand.certificates._intervals import check_radius, find_answers, require_number
+from derand.certificates._lines import Lines
 from derand.certificates._problem import Problem, find_sum
 from derand.certificates._run import check_request, read_rows
 from derand.model import AdditiveEnsemble, Model, as_model
@@ -35,6 +37,8 @@ _FINER = 2
 _ROUNDS = 4
 """Of following what cells are worth to a median at the best row so far."""
 _SHAKE = 0.5
+_HAIRS = (0.1, 1e-3, 1e-5, 1e-7, 1e-9, 1e-11)
+"""How far within an open ball the worst moves of lines are tried."""
 
 
 class _Request(NamedTuple):
@@ -106,9 +110,13 @@ def attack_interval(
     asked.check_columns(ensemble.n_features, ensemble.categorical_features, ensemble.numerical_features)
     asked.check_missing(ensemble.missing_features)
     asked.check_rows(rows)
-    request = _Request(ensemble, find_sum(ensemble), chosen, rule, asked, size, seed)
     value = find_answers(ensemble, rows, chosen, rule=rule, n_jobs=n_jobs)
     answers, changed = np.stack([value, value]), np.stack([rows, rows])
+    ball = None if asked.norm is None else size
+    if ensemble.is_linear:
+        answers, changed = _attack_lines(ensemble, rows, asked, size, value)
+        return IntervalAttacks(value, answers[0], answers[1], changed[0], changed[1], ball, asked, rule, chosen)
+    request = _Request(ensemble, find_sum(ensemble), chosen, rule, asked, size, seed)
 
     def attack_block(block: slice) -> None:
         for side in (0, 1):
@@ -119,8 +127,28 @@ def attack_interval(
 
     n_rows = int(np.clip(_BLOCK_NUMBERS // (_PLACES * max(ensemble.n_cells, 1)), 1, _BLOCK_ROWS))
     run_blocks(attack_block, len(rows), n_rows, count_threads(n_jobs))
-    ball = None if asked.norm is None else size
     return IntervalAttacks(value, answers[0], answers[1], changed[0], changed[1], ball, asked, rule, chosen)
+
+
+def _attack_lines(
+    model: AdditiveEnsemble, rows: FloatArray, threat: Threat, radius: float, value: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Answers and rows at both ends of a linear model: the worst moves are explicit. A hair within an open ball."""
+    lines = Lines.of(model, -(model.offset or 0))
+    answers, changed = np.stack([value, value]), np.stack([rows, rows])
+    for side in (0, 1):
+        starts = change_worst(lines, rows, threat, 1 - side)
+        points = starts.copy()
+        for hair in _HAIRS if radius > 0 else ():  # rounded numbers may lie outside
+            near = radius * (1 - hair) if threat.norm else radius
+            moved = move_most(lines, rows, starts, threat, 1 - side, near)
+            sizes = measure_numbers(model, moved, rows, threat)
+            inside = sizes <= radius if threat.norm in (None, 0) else sizes < radius
+            points = np.where(inside[:, None], moved, points)
+        found = find_answers(model, points, None, rule="mean", n_jobs=1)
+        better = found > value if side else found < value
+        answers[side, better], changed[side, better] = found[better], points[better]
+    return answers, changed
 
 
 class _Side:

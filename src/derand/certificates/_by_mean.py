@@ -54,6 +54,7 @@ class ByMean(Rule):
         label = np.empty(rows.shape[0], dtype=np.int64)
         radius = np.zeros((rows.shape[0], budgets.size))
         proof = np.full(radius.shape, NO_PROOF, dtype=np.uint8)
+        is_draft = np.zeros(rows.shape[0], dtype=bool)
         worst = np.empty_like(radius) if threat.norm is None else None
 
         def bound_block(block: slice) -> None:
@@ -71,6 +72,11 @@ class ByMean(Rule):
                 fall = find_fall(terms, own, noise, threat, part, side)
                 moved = cut[at] + falls[at] + fall if side else cut[at] - rises[at] - fall
                 wider = moved + problem.widening if side else moved - problem.widening
+                sketched = sketch_radii(terms, own.rows, noise, threat, part, side, wider) if engine.draft else None
+                if sketched is not None:
+                    radius[block][at], is_draft[block][at] = sketched, np.isfinite(sketched).any(axis=1)
+                    proof[block][at] = np.where(sketched > 0, DUAL, NO_PROOF)
+                    continue
                 radius[block][at], how = find_radii(terms, own.rows, noise, threat, part, side, wider)
                 # beside a ball a fall is that from where the row stands: a bound
                 is_bound = (how == EXACT) & (threat.norm is not None) & (np.asarray(fall) > 0)
@@ -82,7 +88,14 @@ class ByMean(Rule):
         run_blocks(bound_block, rows.shape[0], block_rows(rows.shape[0], engine), engine.n_threads)
         nothing = np.full(rows.shape[0], np.nan)
         return [
-            Bounds(label, nothing, radius[:, k], proof[:, k], worst=None if worst is None else worst[:, k])
+            Bounds(
+                label,
+                nothing,
+                radius[:, k],
+                proof[:, k],
+                worst=None if worst is None else worst[:, k],
+                is_draft=is_draft,
+            )
             for k in range(budgets.size)
         ]
 
@@ -220,12 +233,32 @@ def find_radii(
         holds = cuts < 0 if label else cuts >= 0
         return np.where(holds, np.inf, 0.0), np.where(holds, EXACT, NO_PROOF).astype(np.uint8)
     case = find_case(terms, noise, threat, rows.shape[1], label)
-    if noise is None:  # sums are whole: class 0 holds below the next whole one
-        low = np.floor_divide(cuts, terms.step)
-        radius, exact = case.find_radii(rows, low if label else terms.largest - low - 1, reach)
-    else:
-        level = cuts / terms.step
-        level += (1 if label else -1) * (mean_error(terms) + 4 * EPSILON * np.abs(level))
-        radius, exact = case.find_radii(rows, level if label else terms.largest - level, reach)
+    radius, exact = case.find_radii(rows, _find_levels(terms, noise, label, cuts), reach)
     proof = np.where(exact, EXACT, DUAL)
     return radius, np.where(radius > 0, proof, NO_PROOF).astype(np.uint8)
+
+
+def sketch_radii(
+    terms: PackedTerms,
+    rows: FloatArray,
+    noise: Noise | None,
+    threat: Threat,
+    reach: Reach | None,
+    label: int,
+    cuts: NDArray[Any],
+) -> FloatArray | None:
+    """Lower bounds of these radii, at far less cost; None where there are none to be had."""
+    if not rows.size or not terms.n_terms:
+        return None
+    case = find_case(terms, noise, threat, rows.shape[1], label)
+    return case.sketch_radii(rows, _find_levels(terms, noise, label, cuts), reach)
+
+
+def _find_levels(terms: PackedTerms, noise: Noise | None, label: int, cuts: NDArray[Any]) -> NDArray[Any]:
+    """Above which the sum of reduced scores that is to stay high for a label must stay."""
+    if noise is None:  # sums are whole: class 0 holds below the next whole one
+        low = np.floor_divide(cuts, terms.step)
+        return np.asarray(low if label else terms.largest - low - 1)
+    level = cuts / terms.step
+    level += (1 if label else -1) * (mean_error(terms) + 4 * EPSILON * np.abs(level))
+    return np.asarray(level if label else terms.largest - level)

@@ -73,6 +73,7 @@ class ByVote(Rule):
         log_failure = np.empty((rows.shape[0], columns.budgets.size))
         radius = np.empty_like(log_failure)
         path, proof = (np.empty(log_failure.shape, dtype=np.uint8) for _ in range(2))
+        is_draft = np.full(rows.shape[0], engine.draft and second is not None)
 
         def bound_block(block: slice) -> None:
             require_gradual_underflow()
@@ -93,11 +94,13 @@ class ByVote(Rule):
             proof[block] = np.where(found.constant | (reduced > 0), PAPER, NO_PROOF)
             if second is not None:
                 gone = columns.find_falls(filled, noise, is_one)
-                second.improve(filled.rows, is_one, highest, lowest, gone, reach, radius[block], proof[block])
+                levels = highest, lowest, gone
+                second.improve(filled.rows, is_one, levels, reach, radius[block], proof[block], engine.draft)
 
         run_blocks(bound_block, rows.shape[0], block_rows(terms, engine, rows.shape[0]), engine.n_threads)
         return [
-            Bounds(label, log_failure[:, at], radius[:, at], proof[:, at], path[:, at]) for at in columns.of_threats
+            Bounds(label, log_failure[:, at], radius[:, at], proof[:, at], path[:, at], is_draft=is_draft)
+            for at in columns.of_threats
         ]
 
     def find_labels(self, problem: Problem, rows: NDArray[Any], noise: Noise | None, engine: Engine) -> IntArray:
@@ -168,19 +171,18 @@ class SecondProof:
         self,
         rows: FloatArray,
         is_one: BoolArray,
-        highest: IntArray,
-        lowest: IntArray,
-        falls: FloatArray | None,
+        cuts: tuple[IntArray, IntArray, FloatArray | None],
         reach: Reach | None,
         radius: FloatArray,
         proof: NDArray[np.uint8],
+        is_draft: bool = False,
     ) -> None:
         """Raise the radii of a block of rows, and say so in `proof`, both of shape (n_rows, n_columns).
 
-        Class 1 is to hold where the score is above `highest`, class 0 where it is not above `lowest`; `falls` is what
-        numbers that go missing or appear take off the expected score.
+        Class 1 is to hold where the score is above the first one of the cuts, class 0 where it is not above the second;
+        the third is what numbers that go missing or appear take off the expected score.
         """
-        terms = self._terms
+        terms, (highest, lowest, falls) = self._terms, cuts
         for label in (0, 1):
             at = np.flatnonzero((is_one == label) & ~np.isinf(radius).all(axis=1))
             if not at.size:
@@ -194,7 +196,9 @@ class SecondProof:
                 levels += 8 * EPSILON * (np.abs(levels) + terms.largest + falls[at] / terms.step)
             for cap, deduction in self._caps.items():
                 case = find_smoothed_case(terms, self._noise, self._norm, self._units, label, cap)
-                found, _ = case.find_radii(rows[at], levels + deduction, take_reach(reach, at))
+                part = take_reach(reach, at)
+                sketched = case.sketch_radii(rows[at], levels + deduction, part) if is_draft else None
+                found = case.find_radii(rows[at], levels + deduction, part)[0] if sketched is None else sketched
                 better = found > radius[at]
                 radius[at] = np.where(better, found, radius[at])
                 proof[at] = np.where(better, DUAL, proof[at])

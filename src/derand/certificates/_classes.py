@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import FloatArray
-from derand.model import AdditiveEnsemble
+from derand.model import AdditiveEnsemble, Axis
 from derand.noise import Noise
 
 _BLOCK_NUMBERS = 2**21
@@ -31,8 +32,8 @@ def expect_classes(model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise | N
     array of shape (n_rows, n_classes)
     """
     total = np.tile(np.array(model.offsets, dtype=np.float64), (rows.shape[0], 1))
-    if noise is None:
-        return total + model.score(rows)
+    if noise is None or model.is_linear:  # symmetric noise moves no mean of lines
+        return np.asarray(total + model.score(rows))
     size = max(1, _BLOCK_NUMBERS // max(model.n_cells, 1))
     for start in range(0, rows.shape[0], size):
         part = slice(start, start + size)
@@ -41,19 +42,17 @@ def expect_classes(model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise | N
 
 
 def _add_terms(model: AdditiveEnsemble, rows: FloatArray, noise: Noise, total: FloatArray) -> None:
-    for term in model.terms:
-        if not term.axes:
-            total += term.score_rows(rows)
-    moved = [term for term in model.terms if term.axes]
-    axes = [axis for term in moved for axis in term.axes]
-    if not axes:
-        return
+    axes = [axis for term in model.terms for axis in term.axes]
+    sides = iter(_find_sides(axes, rows, noise) if axes else ())
+    for term in sorted(model.terms, key=lambda one: bool(one.axes)):  # whole numbers first: nothing is rounded
+        total += term.expect(rows, [next(sides) for _ in term.axes])
+
+
+def _find_sides(axes: Sequence[Axis], rows: FloatArray, noise: Noise) -> list[FloatArray]:
+    """Probabilities of the cells of each axis; any number stands for missing ones."""
     counts = [axis.edges.size for axis in axes]
     features = np.repeat(np.array([axis.feature for axis in axes], dtype=np.int64), counts)
     numbers = np.repeat(np.arange(len(axes), dtype=np.int64), counts)
-    gaps = np.isnan(rows)
     edges = np.concatenate([axis.edges for axis in axes])
-    table = noise.cell_table(np.where(gaps, 0.0, rows)[:, features], edges, features, numbers, len(axes))
-    sides = iter(np.split(table, np.cumsum([count + 1 for count in counts])[:-1], axis=1))
-    for term in moved:
-        total += term.expect([next(sides) for _ in term.axes], gaps[:, list(term.features)])
+    table = noise.cell_table(np.where(np.isnan(rows), 0.0, rows)[:, features], edges, features, numbers, len(axes))
+    return np.split(table, np.cumsum([count + 1 for count in counts])[:-1], axis=1)

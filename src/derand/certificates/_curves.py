@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from derand._arrays import EPSILON, TINY, FloatArray
+from derand.certificates._common import CommonGround, round_up
 from derand.certificates._problem import PackedTerms
 from derand.kernels import TAIL_ERROR
 from derand.kernels.envelopes import UNEVEN, Curves, Places
@@ -23,6 +24,8 @@ _MOST_KNOTS = 4096  # of one curve
 _FEWEST_KNOTS = 96
 _PER_SCALE = 32  # knots in one noise scale, where there is room
 _GROWTH = 1.12  # of the distances between knots away from edges
+# where duels share knots: their edges are more and reach farther, so that more knots stand among them and fewer beyond
+_COMMON_KNOTS, _COMMON_GROWTH = 256_000, 1.18
 _FARTHEST = 6000.0  # noise scales beyond the outermost edges
 _FAINT = 1e-5  # share of the noise beyond which knots may be sparse
 LARGEST = 1e100
@@ -71,6 +74,13 @@ def orient_terms(terms: PackedTerms, label: int, cap: float = math.inf) -> list[
     return stretches
 
 
+def spread_terms(stretches: list[Stretch], common: CommonGround | None) -> list[Stretch]:
+    """The same functions with all edges that other duels have in their columns, too."""
+    if common is None:
+        return stretches
+    return [Stretch(*common.spread(one.feature, one.edges, one.scores), one.feature) for one in stretches]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Curve:
     """A curve before it stands beside others; fields as in `Curves`."""
@@ -84,6 +94,23 @@ class _Curve:
     unit: float
     bend: float
     even: tuple[int, int]
+
+
+class Ground(NamedTuple):
+    """Where a curve is known, and what the noise does there, whatever the curve's scores are."""
+
+    knots: FloatArray
+    even: tuple[int, int]
+    widths: FloatArray
+    """Distances between knots in noise scales, rounded upward."""
+    reach: float
+    """Of the noise, in noise scales; at most 1e6."""
+    beyond: tuple[float, float]
+    """Upper bounds of the mass that does not lie in the first cell at the first knot, and in the last at the last."""
+    masses: FloatArray | None
+    """(n_knots, n_cells): upper bounds of the noise's mass in each cell; None where that takes too much memory."""
+    seen: FloatArray | None
+    """(n_edges, n_knots - 1): the same between knots, seen from each edge; None also where a noise has kinks."""
 
 
 class Shape(NamedTuple):
@@ -110,7 +137,13 @@ def name_shapes(stretches: list[Stretch], noise: Noise, units: FloatArray) -> tu
     return tuple(shapes)
 
 
-def trace_curves(stretches: list[Stretch], shapes: tuple[Shape, ...], noise: Noise, units: FloatArray) -> Curves:
+def trace_curves(
+    stretches: list[Stretch],
+    shapes: tuple[Shape, ...],
+    noise: Noise,
+    units: FloatArray,
+    common: CommonGround | None = None,
+) -> Curves:
     """The curves of all shapes under noise, in the order in which shapes first occur.
 
     Parameters
@@ -121,16 +154,19 @@ def trace_curves(stretches: list[Stretch], shapes: tuple[Shape, ...], noise: Noi
     noise : Noise
     units : array of shape (n_features,)
         In which distances count.
+    common : CommonGround or None
+        Where to look for, and keep, what other duels need as well.
     """
     first = dict(zip(reversed(shapes), reversed(stretches), strict=True))
-    limit = int(np.clip(_KNOTS // len(first), _FEWEST_KNOTS, _MOST_KNOTS))
+    share = _KNOTS // len(first) if common is None else _COMMON_KNOTS // round_up(len(first))
+    limit = int(np.clip(share, _FEWEST_KNOTS, _MOST_KNOTS))
     curves = []
     for shape in dict.fromkeys(shapes):
         if shape.scale:
             rising = Stretch(np.zeros(1), np.array([0.0, shape.range]), 0)
-            curves.append(_trace(rising, type(noise)(shape.scale), 1.0, limit))  # type: ignore[call-arg]
+            curves.append(_trace(rising, type(noise)(shape.scale), 1.0, limit, common))  # type: ignore[call-arg]
         else:
-            curves.append(_trace(first[shape], noise, float(units[shape.feature]), limit))
+            curves.append(_trace(first[shape], noise, float(units[shape.feature]), limit, common))
     return _join(curves)
 
 
@@ -148,24 +184,23 @@ def place_terms(stretches: list[Stretch], shapes: tuple[Shape, ...], units: Floa
     )
 
 
-def _trace(stretch: Stretch, noise: Noise, unit: float, limit: int) -> _Curve:
+def _trace(stretch: Stretch, noise: Noise, unit: float, limit: int, common: CommonGround | None) -> _Curve:
     """One curve in raw numbers of its column."""
     edges, scale = stretch.edges, float(noise.scales(np.array([stretch.feature]))[0])
     if not (1 / LARGEST < scale / unit < LARGEST and np.abs(edges).max() / FAR < scale < 1 / TINY / FAR):
         return _know_nothing(stretch, unit)
-    knots, even = place_knots(edges, scale, noise, limit)
+    ground = _find_ground(stretch, noise, scale, limit, common)
+    knots = ground.knots
     spread = np.float64(stretch.range)
-    first = noise.cell_probabilities(knots[[0]], edges[[0]], stretch.feature)[0, 1]
-    last = noise.cell_probabilities(knots[[-1]], edges[[-1]], stretch.feature)[0, 0]
-    error = EPSILON * (4 * knots.size + stretch.scores.size + 4 * min(noise.reach, 1e6) + 64) * spread
+    first, last = ground.beyond
+    error = EPSILON * (4 * knots.size + stretch.scores.size + 4 * ground.reach + 64) * spread
     ends = float(stretch.scores[0] - spread * first - error), float(stretch.scores[-1] - spread * last - error)
     bend = min(noise.bends[0] * stretch.variation, noise.bends[1] * spread)
-    widths = np.diff(knots) / scale * (1 + 8 * EPSILON)
-    sag = np.append(_bound_sag(stretch, noise, knots, widths, scale, bend), 0.0)
-    low = _bound_low(stretch, noise, knots) - error
+    sag = np.append(_bound_sag(stretch, noise, ground, scale, bend), 0.0)
+    low = _bound_low(stretch, noise, ground) - error
     too_low = float(2 * error + 3 * TAIL_ERROR * edges.size * spread)
     steepest = bend * (unit / scale) ** 2 * (1 + 8 * EPSILON)
-    return _Curve(knots, low, sag, too_low, ends, float(spread), unit, steepest, even)
+    return _Curve(knots, low, sag, too_low, ends, float(spread), unit, steepest, ground.even)
 
 
 def _know_nothing(stretch: Stretch, unit: float) -> _Curve:
@@ -175,9 +210,30 @@ def _know_nothing(stretch: Stretch, unit: float) -> _Curve:
     return _Curve(knots, nothing + half, nothing + half, 0.0, (0.0, 0.0), stretch.range, unit, math.inf, (0, 0))
 
 
-def _bound_low(stretch: Stretch, noise: Noise, knots: FloatArray) -> FloatArray:
+def _find_ground(stretch: Stretch, noise: Noise, scale: float, limit: int, common: CommonGround | None) -> Ground:
+    """Where to place knots for the edges of a term; with masses only where others share them."""
+    edges, feature = stretch.edges, stretch.feature
+
+    def lay() -> Ground:
+        knots, even = place_knots(edges, scale, noise, limit, _GROWTH if common is None else _COMMON_GROWTH)
+        first = noise.cell_probabilities(knots[[0]], edges[[0]], feature)[0, 1]
+        last = noise.cell_probabilities(knots[[-1]], edges[[-1]], feature)[0, 0]
+        widths = np.diff(knots) / scale * (1 + 8 * EPSILON)
+        plain = Ground(knots, even, widths, min(noise.reach, 1e6), (first, last), None, None)
+        if common is None or knots.size * (edges.size + 1) > _CHUNK:
+            return plain
+        masses = noise.cell_probabilities(knots, edges, feature)
+        seen = None if noise.kinks else noise.cell_probabilities(edges, knots, feature)[:, 1:-1].copy()
+        return plain._replace(masses=masses, seen=seen)
+
+    return lay() if common is None else common.find((type(noise), scale, edges.tobytes(), limit), lay)
+
+
+def _bound_low(stretch: Stretch, noise: Noise, ground: Ground) -> FloatArray:
     """Lower bounds at knots: the range, less what upper bounds of probabilities take away from it."""
-    missing = stretch.range - stretch.scores
+    missing, knots = stretch.range - stretch.scores, ground.knots
+    if ground.masses is not None:
+        return np.asarray(stretch.range - ground.masses @ missing)
     low = np.empty(knots.size)
     size = max(1, _CHUNK // missing.size)
     for start in range(0, knots.size, size):
@@ -186,30 +242,32 @@ def _bound_low(stretch: Stretch, noise: Noise, knots: FloatArray) -> FloatArray:
     return low
 
 
-def _bound_sag(
-    stretch: Stretch, noise: Noise, knots: FloatArray, widths: FloatArray, scale: float, bend: float
-) -> FloatArray:
+def _bound_sag(stretch: Stretch, noise: Noise, ground: Ground, scale: float, bend: float) -> FloatArray:
     """By how much the curve may leave its chord on each interval between knots.
 
     At most by what it varies there, which is the noise's mass between the knots seen from each edge; by its second
     derivative; or, where a noise has kinks that are all knots, by their rounding alone.
     """
-    jumps = np.abs(np.diff(stretch.scores))
+    jumps, widths = np.abs(np.diff(stretch.scores)), ground.widths
     if noise.kinks:
         reach = np.abs(stretch.edges).max() + 2 * scale
         return np.full(widths.size, 4 * EPSILON * stretch.variation * reach / scale)
     sag = np.zeros(widths.size)
-    size = max(1, _CHUNK // knots.size)
+    size = jumps.size if ground.seen is not None else max(1, _CHUNK // ground.knots.size)
     for start in range(0, jumps.size, size):
         part = slice(start, start + size)
-        seen = noise.cell_probabilities(stretch.edges[part], knots, stretch.feature)[:, 1:-1]
+        seen = ground.seen
+        if seen is None:
+            seen = noise.cell_probabilities(stretch.edges[part], ground.knots, stretch.feature)[:, 1:-1]
         sag += jumps[part] @ seen
     if math.isfinite(bend):
         sag = np.minimum(sag, bend / 8 * widths**2)
     return sag * (1 + 16 * EPSILON * (jumps.size + 1))
 
 
-def place_knots(edges: FloatArray, scale: float, noise: Noise, limit: int) -> tuple[FloatArray, tuple[int, int]]:
+def place_knots(
+    edges: FloatArray, scale: float, noise: Noise, limit: int, growth: float = _GROWTH
+) -> tuple[FloatArray, tuple[int, int]]:
     """Knots of one curve, and the first and the number of intervals of the longest evenly spaced run.
 
     Dense wherever an edge is near enough for the noise to be felt, ever sparser away from edges.
@@ -226,13 +284,13 @@ def place_knots(edges: FloatArray, scale: float, noise: Noise, limit: int) -> tu
     length = sum(stop - start for start, stop in runs)
     step = max(scale / _PER_SCALE, length / max(limit // 2, 1))
     parts, longest = [], (0, 0)
-    outer = _grow(step, _FARTHEST * scale)
+    outer = _grow(step, _FARTHEST * scale, growth)
     for at, (start, stop) in enumerate(runs):
-        room = outer if at == 0 else _grow(step, (start - runs[at - 1][1]) / 2)
+        room = outer if at == 0 else _grow(step, (start - runs[at - 1][1]) / 2, growth)
         count = max(2, math.ceil((stop - start) / step))
         parts += [start - room[::-1], np.linspace(start, stop, count + 1)]
         longest = max(longest, (count, at))
-        room = outer if at == len(runs) - 1 else _grow(step, (runs[at + 1][0] - stop) / 2)
+        room = outer if at == len(runs) - 1 else _grow(step, (runs[at + 1][0] - stop) / 2, growth)
         parts.append(stop + room)
     kinks = (edges[:, None] + ends * scale).ravel() if noise.kinks else np.empty(0)
     knots = np.unique(np.concatenate([*parts, kinks]))
@@ -248,12 +306,12 @@ def _is_even(run: FloatArray) -> bool:
     return bool(np.abs(positions - np.arange(run.size)).max() <= 0.5 * UNEVEN)
 
 
-def _grow(step: float, farthest: float) -> FloatArray:
+def _grow(step: float, farthest: float, growth: float) -> FloatArray:
     """Ever larger distances, from one step on."""
     if farthest <= step:
         return np.empty(0)
-    count = math.ceil(math.log1p(farthest / step * (_GROWTH - 1)) / math.log(_GROWTH))
-    distances = step * np.expm1(np.arange(1, count + 1) * math.log(_GROWTH)) / (_GROWTH - 1)
+    count = math.ceil(math.log1p(farthest / step * (growth - 1)) / math.log(growth))
+    distances = step * np.expm1(np.arange(1, count + 1) * math.log(growth)) / (growth - 1)
     return np.asarray(distances[distances < farthest])
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from derand._arrays import BoolArray, FloatArray, IntArray
 from derand.certificates._classes import expect_classes
-from derand.certificates._gaps import bound_apart
+from derand.certificates._common import CommonGround
+from derand.certificates._gaps import bound_apart, merge_bounds
 from derand.certificates._problem import find_problems
 from derand.certificates._rule import NO_PROOF, Bounds, Engine, Rule
 from derand.model import AdditiveEnsemble
@@ -34,17 +35,37 @@ Weigh = Callable[[AdditiveEnsemble, IntArray], FloatArray]
 LARGEST_ODDS = 1e6
 """What stands for infinite odds, so that all numbers are finite; others are at most some 750 per term."""
 
+_NEARLY = 1.2
+"""So many times the least radius of a draft others may be and yet be asked about at the same time."""
+
 _lock = Lock()
-_duels: WeakKeyDictionary[AdditiveEnsemble, dict[tuple[int, int], AdditiveEnsemble]] = WeakKeyDictionary()
+
+
+class _Duels(NamedTuple):
+    """Those of one model, by their classes from low to high, and what they share."""
+
+    made: dict[tuple[int, int], AdditiveEnsemble]
+    common: CommonGround | None
+
+
+_duels: WeakKeyDictionary[AdditiveEnsemble, _Duels] = WeakKeyDictionary()
 
 
 def find_duel(model: AdditiveEnsemble, low: int, high: int) -> AdditiveEnsemble:
     """The duel of two classes, made when first asked for and kept as long as the model lives."""
     with _lock:
-        known = _duels.setdefault(model, {})
-        if (low, high) not in known:
-            known[low, high] = model.duel(low, high)
-        return known[low, high]
+        known = _duels.get(model)
+        if known is None:
+            # of two classes there is nothing to share: they are certified as a model of their difference is
+            common = CommonGround(model.terms) if model.n_classes > 2 else None
+            known = _duels[model] = _Duels({}, common)
+        duel = known.made.get((low, high))
+    if duel is None:
+        duel = model.duel(low, high)
+        find_problems(duel, known.common)
+        with _lock:
+            duel = known.made.setdefault((low, high), duel)
+    return duel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,8 +87,10 @@ class Tournament:
 
     def meet(self, champions: IntArray, at: IntArray, fight: Fight) -> BoolArray:
         """Which rivals the champion of each of some rows beats, (n_rows, n_classes); true for the champion itself."""
-        beats = np.ones((at.size, self.model.n_classes), dtype=bool)
-        pairs = self.model.pairs
+        n_classes = self.model.n_classes
+        beats = np.ones((at.size, n_classes), dtype=bool)
+        meeting = {(min(one, two), max(one, two)) for one in np.unique(champions).tolist() for two in range(n_classes)}
+        pairs = sorted(pair for pair in meeting if pair[0] < pair[1])
 
         def meet_pair(block: slice) -> None:
             low, high = pairs[block.start]
@@ -185,9 +208,13 @@ class _Ledger:
         self.log_failure, self.radius = np.full(shape, -np.inf), np.full(shape, np.inf)
         self.proof, self.path = np.full(shape, NO_PROOF, dtype=np.uint8), np.zeros(shape, dtype=np.uint8)
         self.has_path = False
+        self.is_draft = np.zeros((n_rows, n_classes), dtype=bool)
 
     def write(self, rows: IntArray, rivals: IntArray, found: Sequence[Bounds]) -> None:
+        self.is_draft[rows, rivals] = False
         for k, bounds in enumerate(found):
+            if bounds.is_draft is not None:
+                self.is_draft[rows, rivals] |= bounds.is_draft
             self.log_failure[k, rows, rivals] = bounds.log_failure
             self.radius[k, rows, rivals] = bounds.radius
             self.proof[k, rows, rivals] = bounds.proof
@@ -198,6 +225,24 @@ class _Ledger:
         """Nobody is a rival of himself."""
         rows = np.arange(labels.size)
         self.radius[:, rows, labels], self.log_failure[:, rows, labels] = np.inf, -np.inf
+        self.is_draft[rows, labels] = False
+
+    def find_open(self, at: IntArray) -> tuple[IntArray, IntArray]:
+        """Duels that could decide some rows and of which there are drafts alone: their rows, and the rival of each.
+
+        One could if its radius may be as small as the smallest that is known, or its failing mass larger than the
+        largest: radii of drafts are no larger, and masses no smaller, than what is proven in the end. Those that lie
+        nearly as near as the nearest go with it, because their tables are at hand.
+        """
+        is_draft = self.is_draft[at]
+        radius, mass = self.radius[:, at], np.nan_to_num(self.log_failure[:, at], nan=-np.inf)
+        known = np.where(is_draft, np.inf, radius).min(axis=2), np.where(is_draft, -np.inf, mass).max(axis=2)
+        near, likely = np.where(is_draft, radius, np.inf), np.where(is_draft, mass, -np.inf)
+        farthest = np.minimum(known[0], _NEARLY * near.min(axis=2))  # (n_threats, n_rows)
+        decides = (near <= farthest[:, :, None]) & np.isfinite(near)
+        decides |= (likely == likely.max(axis=2, keepdims=True)) & (likely > known[1][:, :, None])
+        rows, rivals = np.nonzero(decides.any(axis=0))
+        return at[rows], rivals
 
     def strike(self, rows: IntArray, beats: BoolArray) -> None:
         """Nothing is proven of rows without a winner, whose labels lose to some rivals."""
@@ -234,51 +279,57 @@ def bound_classes(
 ) -> list[Bounds]:
     """What a rule proves about rows of a model of several classes: the worst of their duels.
 
-    The second proof of a vote is asked only of rivals that could decide: those whose first proof is below what is
-    known of the others. The result is that of all proofs of all duels.
+    First all duels are bounded in a draft, then by all proofs those that could decide: whose draft is not above what is
+    known of the others. The result is that of all proofs of all duels. Rows that the same class leads go together,
+    because its duels share tables, for which there is room.
     """
-    tournament = Tournament(model, expect_classes(model, rows, noise), engine.n_threads)
+    expected = expect_classes(model, rows, noise)
+    leaders = expected.argmax(axis=1)
+    places = [np.flatnonzero(leaders == leader) for leader in np.unique(leaders)] or [np.arange(0)]
+    parts = [
+        _bound_group(Tournament(model, expected[at], engine.n_threads), rows[at], noise, rule, threats, engine)
+        for at in places
+    ]
+    return [merge_bounds(places, part) for part in zip(*parts, strict=True)]
+
+
+def _bound_group(
+    tournament: Tournament,
+    rows: NDArray[Any],
+    noise: Noise | None,
+    rule: Rule,
+    threats: Sequence[Threat],
+    engine: Engine,
+) -> list[Bounds]:
     engine = replace(engine, n_threads=1)
-    ledger = _Ledger(len(threats), rows.shape[0], model.n_classes)
-    first = replace(engine, proof="paper") if rule.counts_copies else engine
+    ledger = _Ledger(len(threats), rows.shape[0], tournament.model.n_classes)
 
-    def fight(duel: AdditiveEnsemble, at: IntArray, rivals: IntArray) -> IntArray:
-        found = _bound_duel(duel, rows[at], noise, rule, threats, first)
-        ledger.write(at, rivals, found)
-        return found[0].label
+    def fight_by(engine: Engine) -> Fight:
+        def fight(duel: AdditiveEnsemble, at: IntArray, rivals: IntArray) -> IntArray:
+            found = _bound_duel(duel, rows[at], noise, rule, threats, engine)
+            ledger.write(at, rivals, found)
+            return found[0].label
 
-    def improve(duel: AdditiveEnsemble, at: IntArray, rivals: IntArray) -> IntArray:
-        found = _bound_duel(duel, rows[at], noise, rule, threats, engine)
-        ledger.write(at, rivals, found)
-        return found[0].label
+        return fight
 
-    winners = tournament.find_winners(fight)
+    draft = fight_by(replace(engine, draft=True))
+    winners = tournament.find_winners(draft)
     labels = _settle(tournament, winners, rows, noise, rule, engine)
     lost = np.flatnonzero(winners < 0)
-    beats = tournament.meet(labels[lost], lost, fight)
+    beats = tournament.meet(labels[lost], lost, draft)
     ledger.close(labels)
-    if first.proof != engine.proof:
-        _improve(tournament, winners, ledger, improve)
+    _improve(tournament, winners, ledger, fight_by(engine))
     ledger.strike(lost, beats)
     return [ledger.sum_up(k, labels) for k in range(len(threats))]
 
 
-def _improve(tournament: Tournament, winners: IntArray, ledger: _Ledger, improve: Fight) -> None:
-    """Ask for better proofs of duels, the nearest rivals first, as long as one could decide a row."""
-    n_classes = tournament.model.n_classes
+def _improve(tournament: Tournament, winners: IntArray, ledger: _Ledger, fight: Fight) -> None:
+    """Ask for all proofs of duels, the nearest rivals first, as long as one could decide a row."""
     at = np.flatnonzero(winners >= 0)
-    final = np.zeros((winners.size, n_classes), dtype=bool)
     while at.size:
-        radius = ledger.radius[:, at]
-        known = np.where(final[at], radius, np.inf).min(axis=2)
-        open_ = np.where(final[at], np.inf, radius)
-        nearest = open_.argmin(axis=2)
-        decides = open_.min(axis=2) < known  # (n_threats, n_rows)
-        rows = np.flatnonzero(decides.any(axis=0))
-        rivals = nearest[decides.argmax(axis=0)[rows], rows]
-        at = at[rows]
-        _fight_pairs(tournament, winners[at], rivals, at, improve)
-        final[at, rivals] = True
+        rows, rivals = ledger.find_open(at)
+        _fight_pairs(tournament, winners[rows], rivals, rows, fight)
+        at = np.unique(rows)
 
 
 def _fight_pairs(tournament: Tournament, champions: IntArray, rivals: IntArray, at: IntArray, fight: Fight) -> None:

@@ -139,6 +139,11 @@ def _explain_number(
     }
     alone = replace(threat, norm=np.inf, frozen=(*others, *threat.frozen), **named)
     certified = float(certify(model, start[None], noise, rule=rule, threat=alone).radius[0])
+    if model.is_linear:
+        found = attack(model, start[None], noise, rule=rule, threat=alone)
+        return Change(
+            feature, certified, float(found.distance[0]), freeze(found.rows[0].copy()) if found.found[0] else None
+        )
     low, high = (float(end[0, feature]) for end in alone.find_box(start[None], model.numerical_features))
     places = _list_places(model, noise, feature, float(start[feature]))
     step = alone.steps.get(feature)

@@ -7,7 +7,7 @@ its term has all the mass, the kernels see an ordinary row, and what its own cel
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -106,10 +106,11 @@ def bound_apart(terms: PackedTerms, rows: NDArray[Any], bound: Callable[[NDArray
         return bound(rows)
     places = np.flatnonzero(gapped), np.flatnonzero(~gapped)
     parts = zip(*(bound(rows[at]) for at in places), strict=True)
-    return [_merge(places, pair) for pair in parts]
+    return [merge_bounds(places, pair) for pair in parts]
 
 
-def _merge(places: tuple[IntArray, IntArray], parts: tuple[Bounds, Bounds]) -> Bounds:
+def merge_bounds(places: Sequence[IntArray], parts: Sequence[Bounds]) -> Bounds:
+    """What is proven of all rows, from parts of them that stand at these places."""
     merged: dict[str, Any] = {}
     for field in fields(Bounds):
         sides = [getattr(part, field.name) for part in parts]

@@ -18,6 +18,7 @@ from derand.certificates._by_mean import block_rows as mean_block_rows
 from derand.certificates._by_vote import block_rows as vote_block_rows
 from derand.certificates._interval_results import Intervals, ToleranceRadii
 from derand.certificates._number import NumberRule
+from derand.certificates._number_by_lines import NumberByLines
 from derand.certificates._number_by_mean import NumberByMean
 from derand.certificates._number_by_vote import NumberByVote
 from derand.certificates._problem import find_sum
@@ -149,7 +150,7 @@ def certify_interval_checked(
     number = _Number(ensemble, rows, noise, resolved, rule, proof, n_jobs)
     score, low, high = number.run(lambda of, block: of.bound(block, size))
     value, low, high = (number.as_answers(one) for one in (score, low, high))
-    if ensemble.score_error:  # the scores of the model that is meant need not lie on the grid
+    if ensemble.score_error or ensemble.is_linear:  # the scores of the model that is meant need not lie on the grid
         low, high = np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
     return Intervals(value, low, high, None if resolved.norm is None else size, resolved, rule, noise)
 
@@ -223,9 +224,15 @@ class _Number:
         threat.check_missing(model.missing_features)
         threat.check_rows(rows)
         self._model, self._rows, self._n_threads = model, rows, count_threads(n_jobs)
-        problem, n_rows = find_sum(model), rows.shape[0]
+        n_rows = rows.shape[0]
         engine = Engine(load_backend(None, n_rows * model.n_cells), self._n_threads, proof)
         self._rule: NumberRule
+        if model.is_linear:
+            if proof == "paper":
+                raise ValueError("`proof` must be 'best' for numbers of a linear model, which have no law of scores.")
+            self._rule, self._block = NumberByLines(model, threat), mean_block_rows(n_rows, engine)
+            return
+        problem = find_sum(model)
         if rule == "vote":
             assert noise is not None  # see `ByVote.check`
             self._rule = NumberByVote(problem, noise, threat, engine)

@@ -11,6 +11,7 @@ from derand._arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.certificates._by_mean import expect_scores, sketch_scores
 from derand.certificates._classes import expect_classes
 from derand.certificates._duels import label_classes, weigh_classes
+from derand.certificates._lines import label_lines, weigh_lines
 from derand.certificates._problem import find_problems
 from derand.certificates._rule import Engine
 from derand.certificates._rules import find_rule
@@ -26,6 +27,9 @@ def find_labels(
 ) -> IntArray:
     """Label of each row by a rule, 0, 1, ..., that of `certify`, for rows that were checked already."""
     found = find_rule(rule)
+    if model.is_linear:
+        (ensemble,) = model.members
+        return label_lines(ensemble, rows)
     engine = Engine(load_backend(None, rows.shape[0] * model.n_cells), count_threads(n_jobs))
     if model.n_classes > 2:
         (ensemble,) = model.members
@@ -54,10 +58,17 @@ def measure_margins(model: AdditiveEnsemble, rows: FloatArray, noise: Noise | No
     array of shape (n_rows,)
     """
     is_one = find_labels(model, rows, noise, rule="mean") == 1
+    margin = _measure_lead(model, rows, noise) / model.levels
+    return np.where(is_one, np.maximum(margin, TINY), np.minimum(margin, 0.0))
+
+
+def _measure_lead(model: AdditiveEnsemble, rows: FloatArray, noise: Noise | None) -> FloatArray:
+    """How far the expected score lies above the threshold, quickly."""
+    if model.is_linear:
+        return np.asarray(model.score(rows) - (model.threshold or 0))
     (problem,) = find_problems(model)
     score = sketch_scores(problem.terms, rows, noise) + problem.terms.fixed_scores(rows)
-    margin = (score - problem.threshold) / model.levels
-    return np.where(is_one, np.maximum(margin, TINY), np.minimum(margin, 0.0))
+    return np.asarray(score - problem.threshold)
 
 
 def expect_margins(model: AdditiveEnsemble, rows: FloatArray, noise: Noise | None) -> FloatArray:
@@ -92,6 +103,8 @@ def weigh_votes(model: AdditiveEnsemble, rows: FloatArray, noise: Noise, n_jobs:
     -------
     array of shape (n_rows, n_classes)
     """
+    if model.is_linear:
+        return weigh_lines(model, rows, noise)
     engine = Engine(load_backend(None, rows.shape[0] * model.n_cells), count_threads(n_jobs))
     return weigh_classes(model, rows, noise, find_rule("vote"), engine)
 
@@ -99,12 +112,17 @@ def weigh_votes(model: AdditiveEnsemble, rows: FloatArray, noise: Noise, n_jobs:
 def place_scores(model: Model, rows: FloatArray, noise: Noise | None) -> FloatArray:
     """Where the expected score stands between the least possible one, -1, the threshold, 0, and the largest one, 1.
 
-    For a vote the weight of the members ahead, as a share. Positive exactly for label 1 of the rule "mean".
+    For a vote the weight of the members ahead, as a share; of a linear model, which has no extremes, the score itself
+    over its size and 1. Positive exactly for label 1 of the rule "mean".
     """
     is_one = find_labels(model, rows, noise, rule="mean") == 1
     if model.weights is not None:
         votes = [find_labels(member, rows, noise, rule="mean") for member in model.members]
         place = 2 * vote_share(np.stack(votes) ^ (model.weights < 0)[:, None], np.abs(model.weights)) - 1
+    elif model.is_linear:
+        (ensemble,) = model.members
+        lead = _measure_lead(ensemble, rows, noise) / ensemble.levels
+        place = lead / (1 + np.abs(lead))
     else:
         (ensemble,) = model.members
         (problem,) = find_problems(ensemble)

@@ -173,6 +173,6 @@ class NumberByVote(NumberRule):
         proof = np.where(radius > 0, PAPER, NO_PROOF).astype(np.uint8)
         if self._second is not None:
             gone = columns.find_falls(filled, noise, is_one)
-            self._second.improve(filled.rows, is_one, highest, lowest, gone, reach, radius, proof)
+            self._second.improve(filled.rows, is_one, (highest, lowest, gone), reach, radius, proof)
         (at,) = columns.of_threats
         return radius[:, at], proof[:, at]

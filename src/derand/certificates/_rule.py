@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray, IntArray
+from derand._arrays import BoolArray, FloatArray, IntArray
 from derand.certificates._problem import Problem
 from derand.kernels import Backend
 from derand.noise import Noise
@@ -35,6 +35,7 @@ class Bounds:
     path : place in `derand.kernels.PATHS`, or None
     worst : the worst score within limits, where these alone say what may change and the rule has one; else None
     runner_up : of several classes the rival that decides; None for two
+    is_draft : where proofs that were not asked for may give a larger radius or a smaller failure mass; None for nowhere
     """
 
     label: IntArray
@@ -44,15 +45,20 @@ class Bounds:
     path: NDArray[np.uint8] | None = None
     worst: FloatArray | None = None
     runner_up: IntArray | None = None
+    is_draft: BoolArray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Engine:
-    """With what a rule computes: a backend of kernels, how many threads may call it, and which proofs it may use."""
+    """With what a rule computes: a backend of kernels, how many threads may call it, and which proofs it may use.
+
+    A draft is the same at less cost: bounds that hold, but may be weaker than those without it (`Bounds.is_draft`).
+    """
 
     kernels: Backend
     n_threads: int
     proof: str = "best"
+    draft: bool = False
 
 
 class Rule(ABC):

@@ -13,8 +13,10 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from derand.certificates._attack_lines import find_line_witnesses
 from derand.certificates._duels import bound_classes
 from derand.certificates._gaps import bound_apart, fill_gaps
+from derand.certificates._lines import bound_lines
 from derand.certificates._problem import MAX_SUPPORT, find_problems, pack_terms
 from derand.certificates._results import Certificates, Distribution
 from derand.certificates._rule import Bounds, Engine, Rule
@@ -163,6 +165,8 @@ def certify_checked(
     asked = [_name_codes(one, model) for one in threats]
 
     def bound_member(member: AdditiveEnsemble) -> list[Bounds]:
+        if member.is_linear:
+            return bound_lines(member, rows, noise, found, asked, proof)
         if member.n_classes > 2:
             return bound_classes(member, rows, noise, found, asked, engine)
         (problem,) = find_problems(member)
@@ -195,9 +199,13 @@ def _add_witnesses(certificates: Certificates, model: Model, rows: NDArray[Any])
     at = np.flatnonzero(certificates.radius == 0)
     if at.size:
         asked = _name_codes(certificates.threat, model)
-        flips[at], witness[at] = find_witnesses(
-            model, witness[at], certificates.noise, certificates.rule, asked, certificates.label[at]
-        )
+        if model.is_linear:
+            (ensemble,) = model.members
+            flips[at], witness[at] = find_line_witnesses(ensemble, witness[at], certificates.label[at], asked)
+        else:
+            flips[at], witness[at] = find_witnesses(
+                model, witness[at], certificates.noise, certificates.rule, asked, certificates.label[at]
+            )
     return replace(certificates, flips=flips, witness=witness)
 
 
@@ -256,6 +264,8 @@ def distribution(model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str, back
         raise TypeError(
             "`distribution` takes an AdditiveEnsemble: the members of a WeightedVote have laws, the vote has none."
         )
+    if model.is_linear:
+        raise ValueError("`distribution` lists whole scores, of which a linear model has none.")
     rows = np.asarray(read_rows(model, X, noise), dtype=np.float64)
     packed = pack_terms(model.terms)
     if packed.largest >= MAX_SUPPORT:

@@ -7,7 +7,6 @@ rules or labels: it is given functions that are to stay high, and thresholds.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
-from derand.certificates._curves import Stretch, name_shapes, orient_terms, place_terms, trace_curves
+from derand.certificates._curves import Stretch, name_shapes, orient_terms, place_terms, spread_terms, trace_curves
 from derand.certificates._grid_curves import orient_blocks
 from derand.certificates._grid_worst import DeployedGridCase, SmoothedGridCase
 from derand.certificates._problem import PackedTerms
@@ -34,7 +33,10 @@ from derand.kernels.envelopes import (
     add_curves,
     extend_tables,
     find_powers,
+    find_spans,
+    measure_pieces,
     start_tables,
+    widen_tables,
 )
 from derand.kernels.steps import WHOLE, Reach, Stairs, add_scores, find_distances, find_lowest, prepare_stairs
 from derand.kernels.windows import (
@@ -42,6 +44,7 @@ from derand.kernels.windows import (
     Minima,
     count_terms,
     find_floors,
+    find_least,
     find_windows,
     place_box,
     raise_floors,
@@ -73,6 +76,7 @@ class Tables:
         self._made: dict[Any, Any] = {}
         self._lock = RLock()
         self._counts = np.bincount(places.curves, minlength=curves.ranges.size)
+        self._spans: dict[int, IntArray] = {}
 
     def list_arrays(self) -> list[NDArray[Any]]:
         """All that is kept, while others may be making more of it."""
@@ -90,12 +94,27 @@ class Tables:
         made: Minima = self._make("minima", lambda: tabulate_minima(self.curves))
         return made
 
-    def envelopes(self, power: int, blocks: IntArray) -> PriceTables:
-        """Envelopes of prices per distance to that power, with fine prices in these blocks at least."""
+    @property
+    def lowest(self) -> FloatArray:
+        """The least value of each curve."""
+        made: FloatArray = self._make("lowest", lambda: find_least(self.curves))
+        return made
+
+    def envelopes(self, power: int, blocks: IntArray, spans: IntArray) -> PriceTables:
+        """Envelopes of prices per distance to that power, with fine prices in these blocks and these knots at least."""
+        curves = self.curves
         with self._lock:
-            made: PriceTables = self._make(power, lambda: start_tables(self.curves, self._choose_prices(power), power))
+            known = self._spans.setdefault(power, spans)
+            made: PriceTables = self._make(
+                power, lambda: start_tables(curves, self._choose_prices(power), power, known)
+            )
+            wider = np.stack([np.minimum(known[:, 0], spans[:, 0]), np.maximum(known[:, 1], spans[:, 1])], axis=1)
+            grown = (wider != known).any(axis=1)
+            if grown.any():
+                made = widen_tables(made, curves, power, np.where(grown[:, None], wider, [[1, 0]]))
+                self._made[power], self._spans[power] = made, wider
             if (made.slots[blocks] < 0).any():
-                made = self._made[power] = extend_tables(made, self.curves, power, np.unique(blocks))
+                made = self._made[power] = extend_tables(made, curves, power, np.unique(blocks), wider)
             return made
 
     def are_priceable(self, power: int) -> bool:
@@ -112,11 +131,7 @@ class Tables:
 
     def _choose_prices(self, power: int) -> FloatArray:
         """From the price at which nothing moves (or, squared distances, so little that knots do not tell) downward."""
-        slopes, steps = np.empty(self.curves.ranges.size), np.empty(self.curves.ranges.size)
-        for k, (start, stop) in enumerate(itertools.pairwise(self.curves.starts)):
-            widths = np.diff(self.curves.knots[start:stop]) / self.curves.units[k]
-            slopes[k] = np.abs(np.diff(self.curves.low[start:stop]) / widths).max()
-            steps[k] = widths.min()
+        slopes, steps = measure_pieces(self.curves)
         slopes = np.maximum(slopes, 1e-9 * self.curves.ranges / steps)
         if power == 1:
             top = float(slopes.max()) * 1.001
@@ -161,6 +176,13 @@ class SmoothedCase(WorstCase):
         radii = find(rows, self._places, self._tables.curves, self._tables.minima, thresholds, self._error, placed)
         return radii, how
 
+    def sketch_radii(self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None) -> FloatArray | None:
+        """By coarse prices alone."""
+        if self._norm not in (1, 2):
+            return None
+        floors = None if reach is None else self.find_floors(rows, reach)
+        return self._price(rows, thresholds, floors, int(self._norm or 0), is_sketch=True)
+
     def _find_best(
         self, rows: FloatArray, thresholds: FloatArray, placed: Box | None, floors: FloatArray | None
     ) -> FloatArray:
@@ -193,17 +215,26 @@ class SmoothedCase(WorstCase):
             raise_floors(floors, rows, self._places, curves, minima, *reach)
         return floors
 
-    def _price(self, rows: FloatArray, thresholds: FloatArray, floors: FloatArray | None, power: int) -> FloatArray:
-        """The best of all prices; tables of finer prices are made where rows ask for them."""
+    def _price(
+        self,
+        rows: FloatArray,
+        thresholds: FloatArray,
+        floors: FloatArray | None,
+        power: int,
+        *,
+        is_sketch: bool = False,
+    ) -> FloatArray:
+        """The best of all prices; tables of finer prices are made where rows ask for them, but not for a sketch."""
         tables = self._tables
-        least = tables.minima.lowest[self._places.curves].sum() if floors is None else floors.sum(axis=1)[:, None]
+        least = tables.lowest[self._places.curves].sum() if floors is None else floors.sum(axis=1)[:, None]
         free = least - self._table_error > thresholds
         if not tables.are_priceable(power):
             return np.where(free, np.inf, 0.0)
         blocks = np.empty(0, dtype=np.int64)
         powers, again = np.empty(thresholds.shape), np.arange(rows.shape[0])
+        spans = find_spans(rows, self._places, tables.curves)
         while again.size:
-            envelopes = tables.envelopes(power, blocks)
+            envelopes = tables.envelopes(power, blocks, spans)
             powers[again], missing = find_powers(
                 rows[again],
                 self._places,
@@ -214,7 +245,7 @@ class SmoothedCase(WorstCase):
                 None if floors is None else floors[again],
             )
             blocks = np.unique(missing[missing >= 0])
-            again = again[(missing >= 0).any(axis=1)]
+            again = again[(missing >= 0).any(axis=1) & (not is_sketch)]
         roots = powers if power == 1 else np.sqrt(powers) * (1 - 2 * EPSILON)
         return np.where(free, np.inf, roots)
 
@@ -286,12 +317,12 @@ def find_smoothed_case(
     def make() -> SmoothedCase | SmoothedGridCase:
         if terms.grids:
             return SmoothedGridCase(orient_blocks(terms, label, cap), noise, norm, units)
-        stretches = orient_terms(terms, label, cap)
+        stretches = spread_terms(orient_terms(terms, label, cap), terms.common)
         shapes = name_shapes(stretches, noise, units)
         places = place_terms(stretches, shapes, units)
         tables = terms.shared.get((noise, units.tobytes(), shapes))
         if tables is None:
-            tables = Tables(trace_curves(stretches, shapes, noise, units), places)
+            tables = Tables(trace_curves(stretches, shapes, noise, units, terms.common), places)
             terms.shared[noise, units.tobytes(), shapes] = tables
         return SmoothedCase(tables, places, norm)
 

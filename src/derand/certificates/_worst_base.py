@@ -33,6 +33,13 @@ class WorstCase(ABC):
         the threshold within the whole reach.
         """
 
+    def sketch_radii(self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None) -> FloatArray | None:
+        """Lower bounds of what `find_radii` finds, at far less cost; None where there are none to be had.
+
+        An infinite one is what `find_radii` finds, too.
+        """
+        return None
+
     @abstractmethod
     def find_lowest(self, rows: FloatArray, reach: Reach) -> FloatArray:
         """Lower bounds of the least sum within the reach, (n_rows,)."""

@@ -49,7 +49,7 @@ __all__ = [
     "show_steps",
 ]
 
-COMMANDS = ("train", "tune", "certify", "audit", "report", "datasets", "demo", "moved")
+COMMANDS = ("train", "tune", "import", "certify", "audit", "report", "export", "datasets", "demo", "moved")
 """Files of commands, in the order in which help lists them."""
 
 

@@ -210,8 +210,9 @@ def add_command(command: Callable[Parameters, None]) -> Callable[Parameters, Non
     Parameters
     ----------
     command : callable
+        An underscore at the end of its name, where the name alone is a word of Python, is left out.
     """
-    return app.command(cls=_Command)(clear_errors(command))
+    return app.command(command.__name__.rstrip("_"), cls=_Command)(clear_errors(command))
 
 
 class _Command(TyperCommand):

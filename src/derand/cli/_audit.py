@@ -24,6 +24,10 @@ def audit(
     certified: Annotated[
         Path, typer.Argument(help="What `derand certify` wrote; its record lies beside it.", show_default=False)
     ],
+    target: Annotated[
+        str | None,
+        typer.Option(help="Column of the table that is no feature, as for `derand certify`.", show_default=False),
+    ] = None,
     rows: Annotated[
         int, typer.Option(metavar="N", help="How many rows to look at, at random where there are more; 0: all.")
     ] = 200,
@@ -57,7 +61,14 @@ def audit(
 
         try:
             summary = audit_file(
-                model, data, certified, rows=rows or None, random_state=drawn, output=output, advance=advance
+                model,
+                data,
+                certified,
+                target=target,
+                rows=rows or None,
+                random_state=drawn,
+                output=output,
+                advance=advance,
             )
         except ImportError as error:
             raise ValueError(str(error)) from None
@@ -85,16 +96,28 @@ def _print_summary(summary: AuditingSummary) -> None:
     facts = {
         "certificates": f"rule {summary['rule']}, noise {summary['noise']}, made by derand {summary['version']}",
         **describe_threat(summary["threat"]),
+        "claimed": _describe_claim(summary),
         "units": "" if summary["own_units"] else "not those of the model: see the record",
         "audited": f"{audited:,} of {total:,} rows{drawn}",
         "proven": f"{summary['proven']:,} of {audited:,}",
-        "no more than a label claimed": f"{summary['labels_alone']:,} rows" if summary["labels_alone"] else "",
+        "no more than a label or number claimed": f"{summary['labels_alone']:,} rows"
+        if summary["labels_alone"]
+        else "",
         "written": summary["output"] or "",
         "time": f"{summary['seconds']:.1f} s, {summary['seconds_per_row']:.3f} s a row, the slowest "
         f"{summary['slowest_row']:.2f} s",
         "result": _conclude(summary),
     }
     print_facts(console, {name: text for name, text in facts.items() if text})
+
+
+def _describe_claim(summary: AuditingSummary) -> str:
+    """What is claimed of numbers."""
+    from derand.text import format_exactly
+
+    if summary["tolerance"] is not None:
+        return f"radii within which values move by +-{format_exactly(summary['tolerance'])} at most"
+    return "" if summary["radius"] is None else f"intervals at radius {format_exactly(summary['radius'])}"
 
 
 def _conclude(summary: AuditingSummary) -> str:
@@ -115,5 +138,5 @@ def _tabulate(summary: AuditingSummary) -> Table:
         [f"{one['row']:,}", one["claim"], one["label"], format_down(one["claimed"], 6), format_down(one["proven"], 6)]
         for one in summary["not_proven"]
     ]
-    columns = ["row", "claim", "label", "claimed radius", "proven radius"]
+    columns = ["row", "claim", "label or value", "claimed radius", "proven radius"]
     return make_table("Not proven", columns, cells, right=["row", "claimed radius", "proven radius"])

@@ -31,7 +31,9 @@ _RADII = "0,0.25,0.5,1"
 
 @add_command
 def certify(
-    model: Annotated[Path, typer.Argument(help="A model that `derand train` saved.", show_default=False)],
+    model: Annotated[
+        Path, typer.Argument(help="A model that `derand train` or `derand import` saved.", show_default=False)
+    ],
     data: Annotated[Path, typer.Argument(help="Table to certify, CSV or Parquet.", show_default=False)],
     output: Annotated[
         Path,

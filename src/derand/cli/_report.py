@@ -12,7 +12,9 @@ from derand.cli._app import AsJson, add_command, make_console, print_facts, prin
 
 @add_command
 def report(
-    model: Annotated[Path, typer.Argument(help="A model that `derand train` saved.", show_default=False)],
+    model: Annotated[
+        Path, typer.Argument(help="A model that `derand train` or `derand import` saved.", show_default=False)
+    ],
     data: Annotated[Path, typer.Argument(help="Table to report on, CSV or Parquet.", show_default=False)],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where to write it: .html, .md, .tex or .json.", show_default=False)

@@ -11,10 +11,11 @@ from derand.estimators._additive import AdditiveClassifier
 from derand.estimators._additive_regressor import AdditiveRegressor
 from derand.estimators._base import DEFAULT_NOISE, CertifiedEstimator
 from derand.estimators._classifier import CertifiedClassifier
-from derand.estimators._imported import ImportedClassifier, ImportedRegressor, from_model
+from derand.estimators._imported import ImportedClassifier, ImportedRegressor, from_model, from_reading
 from derand.estimators._reading import MOST_CLASSES
 from derand.estimators._regressor import CertifiedRegressor
 from derand.estimators._scoring import make_certified_scorer
+from derand.estimators._smoothed import SmoothedClassifier, SmoothedRegressor
 from derand.estimators._stump_regressor import StumpRegressor
 from derand.estimators._stumps import StumpClassifier
 from derand.estimators._tree_boost import RobTreeBoostClassifier
@@ -33,9 +34,12 @@ __all__ = [
     "ImportedRegressor",
     "RobAdaBoostClassifier",
     "RobTreeBoostClassifier",
+    "SmoothedClassifier",
+    "SmoothedRegressor",
     "StumpClassifier",
     "StumpRegressor",
     "from_model",
+    "from_reading",
     "make_certified_scorer",
 ]
 

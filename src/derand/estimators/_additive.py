@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -15,10 +15,11 @@ from derand._arrays import FloatArray
 from derand.certificates import DEDUCTION, measure_margins
 from derand.estimators._base import Columns, Training
 from derand.estimators._classifier import CertifiedClassifier
-from derand.estimators._grouping import find_groups
+from derand.estimators._grouping import find_groups, name_groups
 from derand.estimators._reading import ClassWeight
+from derand.frames import TableEncoding
 from derand.learn import AdditiveOptions, AdditiveTraining, TrainingTable, train_additive
-from derand.model import AdditiveEnsemble
+from derand.model import AdditiveEnsemble, Model
 from derand.noise import Gaussian, Noise, as_noise_or_none
 from derand.text import quote_short
 from derand.threads import count_threads
@@ -90,8 +91,8 @@ class AdditiveClassifier(CertifiedClassifier):
         Mean size of what each column adds to the score, as a share of all.
     calibration_ : array of shape (2,)
         Slope and shift from the decision's logarithm of odds to that of `predict_proba`.
-    groups_ : list of lists of int
-        Columns that were trained together.
+    groups_ : tuple of tuples
+        Columns that were trained together, by name or, where the table had no names, by number; empty without groups.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -146,6 +147,18 @@ class AdditiveClassifier(CertifiedClassifier):
         self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    @classmethod
+    def _assemble(
+        cls,
+        ensemble: Model,
+        noise: Noise | None,
+        encoding: TableEncoding,
+        training: Mapping[str, Any] | None,
+        parameters: Mapping[str, Any],
+    ) -> Self:
+        """As for all; older files do not say that there are no groups."""
+        return super()._assemble(ensemble, noise, encoding, {"groups_": (), **(training or {})}, parameters)
 
     @property
     def default_threat(self) -> Threat:
@@ -240,8 +253,7 @@ class AdditiveClassifier(CertifiedClassifier):
             "error": training.path.error.tolist(),
         }
         self.feature_importances_ = training.importances
-        if self.groups is not None:
-            self.groups_ = [list(group) for group in training.groups]
+        self.groups_ = name_groups(training.groups, table)
         self.calibration_ = np.array(training.calibration)
         return training
 

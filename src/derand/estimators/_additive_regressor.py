@@ -28,33 +28,15 @@ class AdditiveRegressor(CertifiedRegressor):
 
     Parameters
     ----------
-    radius : float
-        How large a change to train against, in units of `scaling`; 0 is a plain additive model.
-    norm : {1, 2, inf}
-        How changes of numbers are measured.
+    radius, norm, noise, scaling, n_cuts, l0, frozen, categorical_features, n_jobs, random_state
+        As for `AdditiveClassifier`.
     rule : {"mean", "vote"}
         How a number is found: "mean" is the expected score under noise, "vote" the median of noisy copies.
-    noise : "auto", "none", Noise or str
-        "auto" follows the radius: Gaussian noise of half of it, none at radius 0. "none" is no smoothing.
-    scaling : None, "standard", "range" or "robust"
-        Let noise and radii count in deviations, ranges or interquartile ranges of the training columns.
-    n_cuts : int or "auto"
-        Where the function of a column may change, at most; "auto" is 32, and 128 for more than 10,000 rows.
     regularization : float or "cv"
         How strongly changes of the functions are penalised; "cv" takes what loses least on rows left out, nothing
         moved.
-    l0 : int
-        How many categorical features may change at the same time.
-    frozen : sequence of columns
-        Columns that do not change, by name or number.
     threat : Threat or None
         What may change, instead of `norm`, `l0` and `frozen`.
-    categorical_features : "from_dtype", None, or a list of names or column numbers, or a mask
-        "from_dtype" takes columns of text, of booleans, and of a category type.
-    n_jobs : int or None
-        Threads; None or -1 uses all cores. The model does not depend on it.
-    random_state : int, RandomState or None
-        Of the folds that `regularization="cv"` draws; None is 0, so that a fit can be repeated.
 
     Attributes
     ----------

@@ -20,9 +20,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from derand._arrays import FloatArray
 from derand.certificates import find_rule
-from derand.estimators._reading import refuse_double_names
+from derand.estimators._reading import read_weights, refuse_double_names
 from derand.finite import refuse_masked
-from derand.frames import TableEncoding, as_rows, is_frame
+from derand.frames import TableEncoding, as_rows, is_frame, take_rows
 from derand.learn import SCALINGS, TrainingTable, measure_units
 from derand.model import Model
 from derand.noise import Gaussian, Noise, as_noise, as_noise_or_none
@@ -71,6 +71,10 @@ class CertifiedEstimator(BaseEstimator, ABC):
         """What counts as a change of 1 of each feature; None for 1 everywhere."""
         return tuple(self.units_.tolist()) if self.noise_ is None else self.noise_.units
 
+    def for_storage(self) -> Any:
+        """The fitted estimator that a file holds and `load` gives: itself, for most."""
+        return self
+
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on a table.
 
@@ -97,6 +101,17 @@ class CertifiedEstimator(BaseEstimator, ABC):
             self.__dict__ = before
             raise
         return self
+
+    @staticmethod
+    def _keep_weighted(
+        X: Any, target: NDArray[Any], sample_weight: ArrayLike | None
+    ) -> tuple[Any, NDArray[Any], FloatArray | None]:
+        """The rows of positive weight, their targets and weights; all of them where there are no weights."""
+        if sample_weight is None:
+            return X, target, None
+        weights = read_weights(sample_weight, target.size)
+        counted = np.flatnonzero(weights)
+        return take_rows(X, counted), target[counted], weights[counted]
 
     def _learn_encoding(self, X: Any) -> tuple[TableEncoding, FloatArray]:
         """How a table that was checked is read, and its rows as the model is to read them."""

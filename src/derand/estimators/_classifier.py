@@ -33,16 +33,15 @@ from derand.certificates import (
 )
 from derand.estimators._attacking import attack_encoded, name_rows
 from derand.estimators._base import CertifiedEstimator, Training
-from derand.estimators._one_label import warn_of_one_label
+from derand.estimators._one_label import warn_of_one_label, warn_of_unseen_classes
 from derand.estimators._reading import (
     ClassWeight,
     keep_present,
     read_labels,
-    read_weights,
     resolve_class_weight,
     warn_of_lone_labels,
 )
-from derand.frames import TableEncoding, take_rows
+from derand.frames import TableEncoding
 from derand.learn import TrainingTable
 from derand.model import Model
 from derand.noise import Noise
@@ -78,11 +77,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         self._check_parameters()
         X = self._check_table(X, reset=True)
         classes, target = read_labels(X, y, several=self.takes_several_classes)
-        weights = None
-        if sample_weight is not None:
-            weights = read_weights(sample_weight, target.size)
-            counted = np.flatnonzero(weights)
-            X, target, weights = take_rows(X, counted), target[counted], weights[counted]
+        X, target, weights = self._keep_weighted(X, target, sample_weight)
         classes, target = keep_present(classes, target)
         encoding, matrix = self._learn_encoding(X)
         totals = np.bincount(target, weights=weights, minlength=classes.size).astype(np.float64)
@@ -96,8 +91,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         return (*warn_of_lone_labels(classes, target), *told, *training.warnings)
 
     def _warn_of_one_label(self, table: TrainingTable, totals: FloatArray, training: Training) -> tuple[str, ...]:
-        """What to say where all rows get one label; `totals` holds the weight of each class."""
-        return warn_of_one_label(self, table, totals)
+        """What to say where all rows get one label, or none some class; `totals` holds the weight of each class."""
+        return warn_of_one_label(self, table, totals) or warn_of_unseen_classes(self, table)
 
     @classmethod
     def from_parts(

@@ -53,6 +53,11 @@ def find_groups(groups: Any, table: TrainingTable, monotone: Collection[int]) ->
     return tuple(found)
 
 
+def name_groups(groups: Sequence[Sequence[int]], table: TrainingTable) -> tuple[tuple[str | int, ...], ...]:
+    """Groups of columns by name, or by number where the table has no names."""
+    return tuple(tuple(table.name(column) for column in group) for group in groups)
+
+
 def _check_column(column: Any, number: int, table: TrainingTable, monotone: Collection[int], size: int) -> None:
     """Refuse what a function of several columns cannot be trained on."""
     if size < 2:

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
+from sklearn.utils.validation import check_is_fitted
 
 from derand._arrays import FloatArray
 from derand.certificates import expect_margins, measure_margins
@@ -85,6 +86,13 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
 
     class_weight = None
     takes_several_classes = True
+    link_: str
+    source_: str
+
+    @property
+    def score_is_log_odds(self) -> bool:  # type: ignore[override]
+        """Whether raw scores are logarithms of odds: reports name their unit."""
+        return bool(self.link_ == "logit")
 
     def _train(self, table: TrainingTable, noise: Any) -> Training:
         self._refuse_training()
@@ -110,7 +118,7 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
         """Probabilities as the library makes them of raw scores, those expected under noise.
 
         By the rule "vote" they are shares of noisy copies. Where the library has no probabilities, they say where the
-        score stands between its extremes.
+        score stands between its extremes; of several classes they are a softmax of raw scores.
 
         Parameters
         ----------
@@ -120,11 +128,12 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
         -------
         array of shape (n_rows, n_classes)
         """
-        if self.rule != "mean" or self.link_ == "none":
+        check_is_fitted(self)
+        if self.rule != "mean" or (self.link_ == "none" and self.classes_.size == 2):
             return super().predict_proba(X)
         scores = self.decision_function(X)
         if scores.ndim == 2:
-            return np.asarray(softmax(scores, axis=1)) if self.link_ == "logit" else scores
+            return scores if self.link_ == "share" else np.asarray(softmax(scores, axis=1))
         if self.link_ == "logit":
             return np.stack([expit(-scores), expit(scores)], axis=1)
         share = np.clip(0.5 + scores, 0.0, 1.0)
@@ -149,14 +158,15 @@ def from_model(
     rule: str = "mean",
     scaling: str | None = None,
     n_jobs: int | None = None,
-) -> ImportedClassifier | ImportedRegressor:
+) -> Any:
     """A fitted model of another library as an estimator of ours, which certifies it.
 
     Parameters
     ----------
     model : fitted model
         Of interpret, XGBoost, LightGBM, CatBoost or scikit-learn; see docs/import.md for what can be read exactly. What
-        cannot is refused with the reason.
+        cannot is refused with the reason. A Pipeline is read in the columns that it is given, where its steps act on
+        each of them by itself. An estimator of this package is given back as it is.
     X : array or frame of shape (n_rows, n_features), or None
         Rows such as those it was trained on. They give names to columns where the library keeps none, tell text from
         numbers where it keeps the text of categories alone (interpret), give units where `scaling` is given, and raw
@@ -164,7 +174,7 @@ def from_model(
     noise : Noise or str
         "none" for the model as deployed; `certify` takes another one.
     rule : {"mean", "vote"}
-    scaling : {"standard", "robust", "minmax"} or None
+    scaling : {"standard", "range", "robust"} or None
         What counts as a change of 1 of each column, measured on X; None for 1 in its own units.
     n_jobs : int or None
 
@@ -184,8 +194,21 @@ def from_model(
     >>> bool(certificates.label.shape == y.shape)
     True
     """
+    if isinstance(model, CertifiedEstimator):
+        return _give_back(model, noise, rule, scaling)
     reading = read_model(model)
     return from_reading(reading, X, noise=noise, rule=rule, scaling=scaling, n_jobs=n_jobs)
+
+
+def _give_back(model: CertifiedEstimator, noise: Any, rule: str, scaling: str | None) -> CertifiedEstimator:
+    """An estimator of this package, fitted, as it is."""
+    check_is_fitted(model)
+    if (noise, rule, scaling) != ("none", "mean", None):
+        raise ValueError(
+            f"`model` is a {type(model).__name__} of this package, which keeps the noise, rule and scaling that it was "
+            "fitted with: leave them out, and give others to `certify` or to a new fit."
+        )
+    return model
 
 
 def from_reading(

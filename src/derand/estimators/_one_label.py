@@ -1,6 +1,6 @@
-"""Models that answer one label, whatever the row: found, and told in one place.
+"""Models that answer one label, whatever the row, or never some class: found, and told in one place.
 
-Owns which rows are looked at, and the text of the warning. Must not know how anything is trained.
+Owns which rows are looked at, and the text of the warnings. Must not know how anything is trained.
 """
 
 from __future__ import annotations
@@ -84,14 +84,57 @@ def find_one_label(classifier: Fitted, table: TrainingTable) -> OneLabel | None:
     n_rows = table.target.size
     for most in _ROUNDS:
         chosen = spread_rows(table.target, most)
-        labels = find_labels(
-            classifier.ensemble_, table.X[chosen], classifier.noise_, rule=classifier.rule, n_jobs=classifier.n_jobs
-        )
+        labels = _find_labels(classifier, table.X[chosen])
         if (labels != labels[0]).any():
             return None
         if chosen.size == n_rows:
             break
     return OneLabel(int(labels[0]), chosen.size, n_rows)
+
+
+def warn_of_unseen_classes(classifier: Fitted, table: TrainingTable) -> tuple[str, ...]:
+    """What to say where training rows have one of several classes, and none of them gets it; else nothing.
+
+    Parameters
+    ----------
+    classifier : a fitted CertifiedClassifier
+    table : TrainingTable
+        What it was trained on.
+    """
+    names = classifier.classes_.tolist()
+    if len(names) == 2:
+        return ()
+    counts = np.bincount(table.target, minlength=len(names))
+    left = set(np.flatnonzero(counts > 1).tolist())  # of classes that are there once there is another warning
+    seen = np.zeros(table.target.size, dtype=bool)
+    for of_left, most in ((False, _ROUNDS[0]), (True, _ROUNDS[-1]), (False, _ROUNDS[-1])):  # own rows tell soonest
+        rows = np.flatnonzero(np.isin(table.target, sorted(left)) if of_left else ~seen)
+        chosen = rows[spread_rows(table.target[rows], most)]
+        seen[chosen] = True
+        left -= set(_find_labels(classifier, table.X[chosen]).tolist())
+        if not left or seen.all():
+            break
+    if not left:
+        return ()
+    listed = [f"{quote_short(names[code])} ({counts[code]:,} rows)" for code in sorted(left)]
+    more = ", ..." if len(listed) > 5 else ""
+    which = f"class {listed[0]}" if len(listed) == 1 else f"classes {', '.join(listed[:5])}{more}"
+    text = (
+        f"No training row, of {int(seen.sum()):,} that were looked at, gets the {which} (rule {classifier.rule!r}, "
+        f"{classifier.noise_ or 'no noise'}): others outweigh it. Give its rows more weight by "
+        f"{_name_weights(classifier)}, or try less noise."
+    )
+    return (text,)
+
+
+def _name_weights(classifier: Fitted) -> str:
+    """How rows of a class get more weight, but for what was done already."""
+    own = '`class_weight` (such as "balanced", --class-weight balanced) or '
+    return f"{own if classifier.class_weight is None else ''}`sample_weight`"
+
+
+def _find_labels(classifier: Fitted, rows: FloatArray) -> IntArray:
+    return find_labels(classifier.ensemble_, rows, classifier.noise_, rule=classifier.rule, n_jobs=classifier.n_jobs)
 
 
 def spread_rows(target: NDArray[np.uint8], most: int) -> IntArray:

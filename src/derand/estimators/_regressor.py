@@ -31,8 +31,7 @@ from derand.certificates import (
 )
 from derand.estimators._attacking import name_changed
 from derand.estimators._base import CertifiedEstimator
-from derand.estimators._reading import read_weights
-from derand.frames import TableEncoding, take_rows
+from derand.frames import TableEncoding
 from derand.learn import RegressionTable, RegressionTraining
 from derand.model import Model
 from derand.noise import Noise
@@ -40,6 +39,13 @@ from derand.threat import Threat
 
 _LARGEST = 1e15
 """Of targets: whole scores beside them must fit into doubles."""
+_INSTEAD = {
+    "certify": "`certify_interval(X, radius)` says where an answer stays, `certify_radius(X, tolerance)` how much "
+    "change keeps it within a tolerance",
+    "attack": "`attack_interval(X, radius)` looks for the lowest and the highest answer",
+    "explain": "`attack_interval(X, radius)` shows changed rows with the lowest and the highest answer",
+}
+"""What a classifier has, and what a regressor has in its place."""
 
 
 class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
@@ -48,6 +54,11 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
     Subclasses take the parameters `noise`, `scaling`, `categorical_features`, `rule` and `n_jobs`, refuse what makes no
     sense in `_check_parameters`, and train in `_train`.
     """
+
+    def __getattr__(self, name: str) -> Any:
+        """Where a classifier's method is asked for, say which one there is."""
+        instead = f": its answers are numbers. {_INSTEAD[name]}." if name in _INSTEAD else ""
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{instead}", name=name, obj=self)
 
     @abstractmethod
     def _train(self, table: RegressionTable, noise: Any) -> RegressionTraining:
@@ -60,11 +71,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         self._check_parameters()
         X = self._check_table(X, reset=True)
         target = read_targets(X, y)
-        weights = None
-        if sample_weight is not None:
-            weights = read_weights(sample_weight, target.size)
-            counted = np.flatnonzero(weights)
-            X, target, weights = take_rows(X, counted), target[counted], weights[counted]
+        X, target, weights = self._keep_weighted(X, target, sample_weight)
         encoding, matrix = self._learn_encoding(X)
         n_categories = {column: len(values) for column, values in encoding.categories.items()}
         table = RegressionTable.of(matrix, target, weights, n_categories, encoding.names)
@@ -121,7 +128,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
     def certify_interval(
         self,
         X: Any,
-        radius: float | None,
+        radius: float | None = None,
         *,
         l0: int | None = None,
         unseen: bool | None = None,
@@ -137,7 +144,8 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         ----------
         X : array or frame of shape (n_rows, n_features)
         radius : float or None
-            In the estimator's units; None where limits alone say what may change (`Threat(norm=None)`).
+            In the estimator's units; None is what the regressor was trained for, and nothing where limits alone say
+            what may change (`Threat(norm=None)`).
         l0 : int
             How many categorical features may change at the same time; None is that of `default_threat`.
         unseen : bool
@@ -156,16 +164,8 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         Intervals
         """
         rows, chosen, asked = self._ask(X, l0, unseen, threat, rule, proof, noise)
-        return certify_interval_checked(
-            self.ensemble_,
-            rows,
-            chosen,
-            asked,
-            radius=radius,
-            rule=rule or self.rule,
-            proof=proof,
-            n_jobs=self.n_jobs if n_jobs is None else n_jobs,
-        )
+        size, how = self.choose_radius(asked, radius), self._choose_way(rule, proof, n_jobs)
+        return certify_interval_checked(self.ensemble_, rows, chosen, asked, radius=size, **how)
 
     def certify_radius(
         self,
@@ -195,21 +195,43 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         ToleranceRadii
         """
         rows, chosen, asked = self._ask(X, l0, unseen, threat, rule, proof, noise)
-        return certify_radius_checked(
-            self.ensemble_,
-            rows,
-            chosen,
-            asked,
-            tolerance=tolerance,
-            rule=rule or self.rule,
-            proof=proof,
-            n_jobs=self.n_jobs if n_jobs is None else n_jobs,
-        )
+        how = self._choose_way(rule, proof, n_jobs)
+        return certify_radius_checked(self.ensemble_, rows, chosen, asked, tolerance=tolerance, **how)
+
+    def _choose_way(self, rule: str | None, proof: str, n_jobs: int | None) -> dict[str, Any]:
+        """How is certified; what is not said is the estimator's own."""
+        return {"rule": rule or self.rule, "proof": proof, "n_jobs": self.n_jobs if n_jobs is None else n_jobs}
+
+    def choose_radius(self, threat: Threat, radius: float | None) -> float | None:
+        """The radius of intervals: as asked, or what the regressor was trained for; None where there is no ball.
+
+        Parameters
+        ----------
+        threat : Threat
+        radius : float or None
+
+        Raises
+        ------
+        ValueError
+            Where none is given and it was not trained for one, or the norm is 0.
+        """
+        if radius is not None or threat.norm is None:
+            return radius
+        if threat.norm == 0:
+            raise ValueError(
+                "`radius` must be given in norm 0: how many numerical columns may become anything, such as 1."
+            )
+        trained = self.get_params(deep=False).get("radius")
+        if not trained:
+            raise ValueError(
+                f"`radius` must be given, such as 0.25: this {type(self).__name__} was not trained for one."
+            )
+        return float(trained)
 
     def attack_interval(
         self,
         X: Any,
-        radius: float | None,
+        radius: float | None = None,
         *,
         threat: Threat | None = None,
         rule: str | None = None,
@@ -237,7 +259,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
             self.ensemble_,
             rows,
             chosen,
-            radius,
+            self.choose_radius(asked, radius),
             rule=rule or self.rule,
             threat=asked,
             random_state=random_state,

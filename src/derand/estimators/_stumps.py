@@ -17,7 +17,8 @@ class StumpClassifier(CertifiedClassifier):
 
     Every numerical feature gets the stump whose split has the least entropy under the noise, with the leaves that
     are then most likely; stumps whose entropy is not below a limit are left out. Every categorical feature gets a
-    table. All count alike; class 1 iff the mean leaf is above 1/2.
+    table. All count alike; class 1 iff the mean leaf is above 1/2. Of more than two classes each gets a stump of its
+    own per feature, against all others; the class of the largest mean leaf is the answer.
 
     Parameters
     ----------
@@ -55,7 +56,8 @@ class StumpClassifier(CertifiedClassifier):
     encoding_ : TableEncoding
         Column names and categories.
     entropy_ : array of shape (n_features,)
-        Entropy of each numerical feature's best split; NaN for categorical features.
+        Entropy of each numerical feature's best split, of more than two classes that of the class which it tells best;
+        NaN for categorical features.
     ignored_features_ : dict
         Why a feature has no term in the model, by its name (its number, where the table had no names).
     n_features_in_, feature_names_in_
@@ -68,6 +70,8 @@ class StumpClassifier(CertifiedClassifier):
     too. A column without gaps in training refuses them later.
     Where no stump is kept and there is no categorical feature, the model is constant, the class of the larger
     weight (`classes_[0]` on a tie). A warning says so, and also where all training rows get the same label otherwise.
+    Of more than two classes a class and the rest weigh in its stumps as one over the square root of their shares:
+    halfway between rows that count alike, which leave a rare class next to nothing, and classes that do.
     A numerical feature has at most 20,000 candidates; beyond that the step grows, and a warning says so.
     The search is exact for features of at most 32,768 distinct values; those of any other are put into bins first,
     eight of them per step and per scale of the noise (fewer where 65,536 bins do not suffice).

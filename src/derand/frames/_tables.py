@@ -66,6 +66,55 @@ def take_rows(X: Any, rows: IntArray) -> Any:
     return X.take(rows) if hasattr(X, "column_names") else X[rows]
 
 
+def stack_copies(X: Any, columns: Iterable[int], copies: FloatArray) -> Any:
+    """Copies of a table, one below the other, with other numbers in some of its columns.
+
+    Parameters
+    ----------
+    X : array, or pandas, polars or pyarrow frame, of shape (n_rows, n_features)
+    columns : iterable of int
+        Those that hold numbers.
+    copies : array of shape (n_copies, n_rows, n_features)
+        Their numbers, of which only these columns are read.
+
+    Returns
+    -------
+    table of the same kind, of n_copies * n_rows rows
+        Columns of whole numbers hold floats then; those of single precision stay so.
+    """
+    numbers = copies.reshape(-1, copies.shape[-1])
+    library = _find_library(X)
+    if library is None:
+        array = np.tile(np.asarray(X), (copies.shape[0], 1))
+        chosen = list(columns)
+        if array.dtype.kind in "iub" and chosen:
+            array = array.astype(np.float64)
+        array[:, chosen] = numbers[:, chosen]
+        return array
+    rows = take_rows(X, np.tile(np.arange(X.shape[0]), copies.shape[0]))
+    if library == "pandas":
+        rows = rows.reset_index(drop=True)
+    for at in columns:
+        if library == "pandas":
+            name = rows.columns[at]
+            rows[name] = numbers[:, at].astype(np.float32 if rows[name].dtype == np.float32 else np.float64)
+        else:
+            rows = _put_numbers(rows, at, numbers[:, at])
+    return rows
+
+
+def _put_numbers(X: Any, column: int, numbers: FloatArray) -> Any:
+    """A polars or pyarrow frame with other numbers in a column; NaN is null."""
+    import pyarrow as pa
+
+    cells = pa.array(numbers, from_pandas=True)
+    if hasattr(X, "column_names"):
+        return X.set_column(column, X.column_names[column], cells)
+    import polars as pl
+
+    return X.with_columns(pl.from_arrow(cells).alias(X.columns[column]))
+
+
 def open_table(X: object) -> Table:
     """An array or frame as a table that is read column by column."""
     library = _find_library(X)

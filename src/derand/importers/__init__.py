@@ -11,6 +11,7 @@ from typing import Any
 
 from derand.importers._columns import adopt_table
 from derand.importers._files import read_file
+from derand.importers._objects import PICKLES, SKOPS, load_pickle, load_skops, shorten
 from derand.importers._probing import compare_scores, is_explained, probe_rows
 from derand.importers._reading import Reading
 
@@ -18,10 +19,11 @@ IMPORTERS: dict[str, str] = {
     "catboost.CatBoost": "_catboost",
     "catboost.CatBoostClassifier": "_catboost",
     "catboost.CatBoostRegressor": "_catboost",
-    "interpret.ExplainableBoostingClassifier": "_interpret",
-    "interpret.ExplainableBoostingRegressor": "_interpret",
+    "derand.CertifiedEstimator": "_own",
     "interpret.DPExplainableBoostingClassifier": "_interpret",
     "interpret.DPExplainableBoostingRegressor": "_interpret",
+    "interpret.ExplainableBoostingClassifier": "_interpret",
+    "interpret.ExplainableBoostingRegressor": "_interpret",
     "lightgbm.Booster": "_lightgbm",
     "lightgbm.LGBMClassifier": "_lightgbm",
     "lightgbm.LGBMRanker": "_lightgbm",
@@ -38,6 +40,7 @@ IMPORTERS: dict[str, str] = {
     "sklearn.ExtraTreesRegressor": "_sklearn_trees",
     "sklearn.GradientBoostingClassifier": "_sklearn_boosting",
     "sklearn.GradientBoostingRegressor": "_sklearn_boosting",
+    "sklearn.GridSearchCV": "_sklearn_search",
     "sklearn.HistGradientBoostingClassifier": "_sklearn_hist",
     "sklearn.HistGradientBoostingRegressor": "_sklearn_hist",
     "sklearn.HuberRegressor": "_sklearn_linear",
@@ -58,9 +61,11 @@ IMPORTERS: dict[str, str] = {
     "sklearn.PassiveAggressiveClassifier": "_sklearn_linear",
     "sklearn.PassiveAggressiveRegressor": "_sklearn_linear",
     "sklearn.Perceptron": "_sklearn_linear",
+    "sklearn.Pipeline": "_pipeline",
     "sklearn.QuantileRegressor": "_sklearn_linear",
     "sklearn.RandomForestClassifier": "_sklearn_trees",
     "sklearn.RandomForestRegressor": "_sklearn_trees",
+    "sklearn.RandomizedSearchCV": "_sklearn_search",
     "sklearn.Ridge": "_sklearn_linear",
     "sklearn.RidgeCV": "_sklearn_linear",
     "sklearn.RidgeClassifier": "_sklearn_linear",
@@ -77,13 +82,18 @@ IMPORTERS: dict[str, str] = {
 
 __all__ = [
     "IMPORTERS",
+    "PICKLES",
+    "SKOPS",
     "Reading",
     "adopt_table",
     "compare_scores",
     "is_explained",
+    "load_pickle",
+    "load_skops",
     "probe_rows",
     "read_file",
     "read_model",
+    "shorten",
 ]
 
 

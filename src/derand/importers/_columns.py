@@ -54,14 +54,15 @@ def choose_values(texts: Sequence[str]) -> list[Any]:
 
 
 def _parse_number(text: str) -> int | float | None:
-    """The number that libraries write like that, whole ones without a point; None where there is none."""
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    if number.is_integer() and text == str(int(text) if text.lstrip("-").isdecimal() else number):
-        return None if text.endswith(".0") else int(text) if "e" not in text else number
-    return number if math.isfinite(number) and text == str(number) else None
+    """The number that is written like that and in no other way; None where there is none."""
+    for kind in (int, float):
+        try:
+            number: int | float = kind(text)
+        except ValueError:
+            continue
+        if math.isfinite(number) and str(number) == text:
+            return number
+    return None
 
 
 def adopt_table(reading: Reading, X: Any) -> Reading:

@@ -5,6 +5,8 @@ Owns the comparison of raw scores that every import makes. Must not know any lib
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from derand._arrays import FloatArray
@@ -47,7 +49,7 @@ def probe_rows(reading: Reading, model: AdditiveEnsemble, n_rows: int, seed: int
 
 def _probe_axis(edges: FloatArray, n_rows: int, rng: np.random.Generator) -> FloatArray:
     """Values on and around edges, in random order, and some between and beyond them."""
-    with np.errstate(over="ignore"):  # CatBoost has edges beyond all singles
+    with np.errstate(over="ignore"):  # infinite ones are left out below
         single = edges.astype(np.float32)
     beside = [np.nextafter(single, np.float32(end)).astype(np.float64) for end in (-np.inf, np.inf)]
     near = [edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf), single.astype(np.float64), *beside]
@@ -85,10 +87,12 @@ def is_explained(reading: Reading, model: AdditiveEnsemble, rows: FloatArray) ->
 def _measure_differences(reading: Reading, model: AdditiveEnsemble, rows: FloatArray) -> FloatArray:
     if reading.raw_scores is None:
         raise ValueError(f"{reading.source} has no raw scores to compare with.")
-    theirs = np.asarray(reading.raw_scores(rows), dtype=np.float64)
+    with warnings.catch_warnings():  # the rows are right, by order
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        theirs = np.asarray(reading.raw_scores(rows), dtype=np.float64)
     if model.offsets:
         shift = np.array(model.offsets)
     else:
         shift = np.array(model.offset if model.threshold is None else -model.threshold)
     ours = (model.score(rows) + shift) / model.levels
-    return np.abs(theirs.reshape(ours.shape) - ours)
+    return np.asarray(np.abs(theirs.reshape(ours.shape) - ours))

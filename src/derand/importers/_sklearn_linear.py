@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from derand._arrays import EPSILON, FloatArray
-from derand.importers._columns import read_encoding
+from derand.importers._columns import decode_rows, read_encoding
 from derand.importers._reading import Reading
 from derand.model import Line
 
@@ -39,7 +39,8 @@ def read(model: Any) -> Reading:
     error = rounding * float(np.abs(intercept).max()) + encoding.n_features * smallest
 
     def raw_scores(rows: FloatArray) -> FloatArray:
-        return np.asarray(model.decision_function(rows) if classes is not None else model.predict(rows))
+        table = decode_rows(encoding, rows)
+        return np.asarray(model.predict(table) if classes is None else model.decision_function(table))
 
     return Reading(
         encoding,

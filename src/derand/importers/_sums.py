@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, FloatArray
 from derand.frames import TableEncoding
@@ -32,7 +31,8 @@ class Total:
         self._count = 0
         self._n_outputs = n_outputs
 
-    def add(self, cells: tuple[NDArray[Any], ...], leaf: float | FloatArray) -> None:
+    def add(self, cells: tuple[Any, ...], leaf: float | FloatArray) -> None:
+        """Add a value, or one per output, to some cells; or values of (..., n_outputs), spread over all cells."""
         value = np.asarray(leaf, dtype=np.float64)
         before = self._sums[cells]
         after = before + value

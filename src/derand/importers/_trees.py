@@ -15,6 +15,7 @@ import numpy as np
 
 from derand._arrays import EPSILON, BoolArray, FloatArray
 from derand.frames import TableEncoding
+from derand.importers._cells import CellAxis, CellFunctions
 from derand.importers._sums import Total, connect, require_small
 from derand.model import CategoryShape, GridShape, Shape
 
@@ -77,34 +78,28 @@ def sum_trees(trees: Sequence[Node], encoding: TableEncoding, *, n_outputs: int 
     TreeSum
         With values of shape (n_cells,), of several outputs (n_cells, n_outputs).
     """
-    lone = [tree for tree in trees if not isinstance(tree, Split)]
-    shapes: list[Shape] = []
-    grids: list[GridShape] = []
-    tables: list[CategoryShape] = []
+    functions = CellFunctions()
     constant = Total((), n_outputs)
-    for leaf in lone:
-        constant.add((), leaf)
-    error = constant.error
-    grown = [(_find_features(tree), tree) for tree in trees if isinstance(tree, Split)]
-    for features, own in connect(grown):
+    for tree in trees:
+        if not isinstance(tree, Split):
+            constant.add((), tree)
+    splits = [(_find_features(tree), tree) for tree in trees if isinstance(tree, Split)]
+    for features, own in connect(splits):
         axes = _make_axes(features, own, encoding)
         require_small("Trees", {feature: axis.size for feature, axis in axes.items()}, encoding, cure)
         total = Total(tuple(axis.size for axis in axes.values()), n_outputs)
         for tree in own:
             for masks, leaf in _list_leaves(tree, axes, {}):
                 total.add(np.ix_(*(masks.get(feature, axis.all_cells) for feature, axis in axes.items())), leaf)
-        error += total.error
-        values = total.values
-        first = axes[features[0]]
-        if len(axes) > 1:
-            grids.append(_make_grid(axes, values))
-        elif first.is_category:
-            tables.append(CategoryShape(first.feature, np.arange(first.size - 2), values[:-2], values[-2], values[-1]))
-        else:
-            cells, gap = (values[:-1], values[-1]) if first.takes_missing else (values, None)
-            shapes.append(Shape(first.feature, first.edges, cells, gap))
+        functions.take(axes, total)
     flat = constant.values
-    return TreeSum(tuple(shapes), tuple(grids), tuple(tables), float(flat) if n_outputs == 1 else flat, error)
+    return TreeSum(
+        tuple(functions.shapes),
+        tuple(functions.grids),
+        tuple(functions.tables),
+        float(flat) if n_outputs == 1 else flat,
+        functions.error + constant.error,
+    )
 
 
 def bound_sum_error(n_summands: int, total: float, unit: float) -> float:
@@ -128,44 +123,6 @@ def find_largest_leaf(tree: Node) -> float:
     return float(np.abs(tree).max())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Axis:
-    """The cells of one column: between its edges, or its categories and the unseen; the missing cell is the last."""
-
-    feature: int
-    edges: FloatArray
-    n_codes: int | None
-    takes_missing: bool
-
-    @property
-    def is_category(self) -> bool:
-        return self.n_codes is not None
-
-    @property
-    def size(self) -> int:
-        return self.edges.size + 1 + self.takes_missing if self.n_codes is None else self.n_codes + 2
-
-    @property
-    def all_cells(self) -> BoolArray:
-        return np.ones(self.size, dtype=bool)
-
-    def find_left(self, split: Split) -> BoolArray:
-        """The cells whose rows go left."""
-        left = np.zeros(self.size, dtype=bool)
-        if self.n_codes is None:
-            n_cells = self.edges.size + 1
-            left[: int(np.searchsorted(self.edges, split.edge)) + 1] = True  # x < edge
-            if split.edge == -math.inf:
-                left[:] = False
-            left[n_cells:] = bool(split.missing_left)
-            return left
-        assert split.left_codes is not None  # `_make_axes` has seen to that
-        left[[code for code in split.left_codes if code < self.n_codes]] = True
-        left[-2] = split.unseen_left
-        left[-1] = split.unseen_left if split.missing_left is None else split.missing_left
-        return left
-
-
 def _find_features(tree: Node) -> set[int]:
     if not isinstance(tree, Split):
         return set()
@@ -179,7 +136,7 @@ def _list_splits(tree: Node) -> Iterator[Split]:
         yield from _list_splits(tree.right)
 
 
-def _make_axes(features: Sequence[int], trees: Sequence[Split], encoding: TableEncoding) -> dict[int, _Axis]:
+def _make_axes(features: Sequence[int], trees: Sequence[Split], encoding: TableEncoding) -> dict[int, CellAxis]:
     edges: dict[int, set[float]] = {feature: set() for feature in features}
     refuses: set[int] = set()
     for tree in trees:
@@ -194,7 +151,7 @@ def _make_axes(features: Sequence[int], trees: Sequence[Split], encoding: TableE
             if split.missing_left is None:
                 refuses.add(split.feature)
     return {
-        feature: _Axis(
+        feature: CellAxis(
             feature,
             np.array(sorted(edges[feature]), dtype=np.float64),
             len(encoding.categories[feature]) if feature in encoding.categories else None,
@@ -205,14 +162,14 @@ def _make_axes(features: Sequence[int], trees: Sequence[Split], encoding: TableE
 
 
 def _list_leaves(
-    tree: Node, axes: Mapping[int, _Axis], masks: Mapping[int, BoolArray]
+    tree: Node, axes: Mapping[int, CellAxis], masks: Mapping[int, BoolArray]
 ) -> Iterator[tuple[Mapping[int, BoolArray], float | FloatArray]]:
     """Every leaf that some cell reaches, with the cells of each column that do."""
     if not isinstance(tree, Split):
         yield masks, tree
         return
     axis = axes[tree.feature]
-    left = axis.find_left(tree)
+    left = _find_left(axis, tree)
     before = masks.get(tree.feature, axis.all_cells)
     for side, child in ((left, tree.left), (~left, tree.right)):
         cells = before & side
@@ -220,10 +177,18 @@ def _list_leaves(
             yield from _list_leaves(child, axes, {**masks, tree.feature: cells})
 
 
-def _make_grid(axes: Mapping[int, _Axis], values: FloatArray) -> GridShape:
-    return GridShape(
-        tuple(axes),
-        tuple(axis.edges for axis in axes.values()),
-        values,
-        tuple(axis.takes_missing for axis in axes.values()),
-    )
+def _find_left(axis: CellAxis, split: Split) -> BoolArray:
+    """The cells whose rows go left."""
+    left = np.zeros(axis.size, dtype=bool)
+    if axis.n_codes is None:
+        n_cells = axis.edges.size + 1
+        left[: int(np.searchsorted(axis.edges, split.edge)) + 1] = True  # x < edge
+        if split.edge == -math.inf:
+            left[:] = False
+        left[n_cells:] = bool(split.missing_left)
+        return left
+    assert split.left_codes is not None  # `_make_axes` has seen to that
+    left[[code for code in split.left_codes if code < axis.n_codes]] = True
+    left[-2] = split.unseen_left
+    left[-1] = split.unseen_left if split.missing_left is None else split.missing_left
+    return left

@@ -1,4 +1,4 @@
-"""From files to files: train or tune on a table, certify a table, audit that, report on it. Plain dicts out.
+"""From files to files: train, tune or import a model, certify a table, audit that, report on it. Plain dicts out.
 
 Owns the way from a file to a classifier and back to a file, and what is told of it: one file per job, and what they
 share beside them. Must not know the command line or how results are printed, nor how files are read and which columns
@@ -11,6 +11,8 @@ from derand.jobs._auditing import AuditingSummary, audit_file
 from derand.jobs._certifying import CertifyingSummary, certify_file
 from derand.jobs._certifying_numbers import CertifyingNumbersSummary, certify_numbers_file
 from derand.jobs._classifiers import choose_model
+from derand.jobs._exporting import ExportingSummary, export_file
+from derand.jobs._importing import ImportingSummary, import_file
 from derand.jobs._reporting import ReportSummary, report_file, report_numbers_file
 from derand.jobs._request import ThreatSummary
 from derand.jobs._tasks import TASKS, list_trainers
@@ -23,7 +25,9 @@ __all__ = [
     "CertifyingNumbersSummary",
     "CertifyingSummary",
     "ColumnSummary",
+    "ExportingSummary",
     "FileTuningSummary",
+    "ImportingSummary",
     "ReportSummary",
     "ThreatSummary",
     "TrainingSummary",
@@ -31,6 +35,8 @@ __all__ = [
     "certify_file",
     "certify_numbers_file",
     "choose_model",
+    "export_file",
+    "import_file",
     "list_trainers",
     "report_file",
     "report_numbers_file",

@@ -10,22 +10,21 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand import __version__
 from derand._arrays import IntArray
 from derand.certificates import Certificates, find_labels
 from derand.files import PathLike, require_writable
 from derand.frames import MatchedFile, match_file, write_batches
 from derand.jobs._classifiers import Classifier, load_classifier
+from derand.jobs._recording import write_record
 from derand.jobs._request import Request, ThreatSummary
 from derand.jobs._tally import Tally, TallySummary
 from derand.noise import Noise, as_noise_or_none
-from derand.storage import CertificateRecord, find_record, mark_file, save_record
+from derand.storage import find_record
 from derand.threat import Threat
 
 if TYPE_CHECKING:
@@ -146,7 +145,16 @@ def certify_file(
             advance(batch.num_rows)
         if not tally.n_rows:
             raise ValueError(f"{data} has a header line but no rows.")
-    record = _write_record(model, data, output, request, proof, tally.n_rows)
+    record = write_record(
+        model,
+        data,
+        output,
+        n_rows=tally.n_rows,
+        rule=request.rule,
+        proof=proof,
+        noise=request.noise,
+        threat=request.resolved,
+    )
     return {
         "output": os.fspath(output),
         "record": os.fspath(record),
@@ -163,15 +171,6 @@ def certify_file(
         **tally.summarize(),
         "seconds": time.perf_counter() - start,
     }
-
-
-def _write_record(model: PathLike, data: PathLike, output: PathLike, request: Request, proof: str, n_rows: int) -> Path:
-    """Write what the certificates are about beside them."""
-    path = find_record(output)
-    model_mark, data_mark, output_mark = (mark_file(one) for one in (model, data, output))
-    asked = (request.rule, proof, request.noise, request.resolved)
-    save_record(CertificateRecord(__version__, model_mark, data_mark, output_mark, n_rows, *asked), path)
-    return path
 
 
 def _list_results(certificates: Certificates, first_row: int) -> dict[str, NDArray[Any]]:

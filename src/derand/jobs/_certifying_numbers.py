@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from derand._arrays import FloatArray
 from derand.certificates import Intervals, ToleranceRadii
-from derand.estimators import CertifiedRegressor
 from derand.files import PathLike, require_writable
 from derand.frames import MatchedFile, match_file, write_batches
 from derand.jobs._classifiers import load_regressor
+from derand.jobs._recording import write_record
 from derand.jobs._request import ThreatSummary, read_named, require_domains, summarize_threat
 from derand.noise import Noise, as_noise_or_none
+from derand.storage import NumbersRequest, find_record
 from derand.threat import Threat
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class CertifyingNumbersSummary(_NumbersTally):
     """What `certify_numbers_file` read and what it did not, and the results in short."""
 
     output: str
+    record: str
+    """What the intervals or radii are about, for `audit_file`."""
     columns_not_used: list[str]
     unseen_categories: dict[str, int]
     empty_columns: list[str]
@@ -106,11 +109,13 @@ def certify_numbers_file(
     as_noise_or_none(noise)  # refused before any file is looked at
     if radius is not None and tolerance is not None:
         raise ValueError(f"Give `radius` or `tolerance`, got both, {radius!r} and {tolerance!r}.")
-    require_writable(output, model, data, *([] if threat is None or isinstance(threat, Threat) else [threat]))
+    inputs = [model, data, *([] if threat is None or isinstance(threat, Threat) else [threat])]
+    require_writable(output, *inputs)
+    require_writable(find_record(output), *inputs)
     regressor = load_regressor(model)
     source = match_file(data, regressor.encoding_, target=target, classes=None)
     given, named = read_named(regressor, source, l0, threat, changes or {})
-    size = None if tolerance is not None else choose_radius(regressor, named, radius)
+    size = None if tolerance is not None else regressor.choose_radius(named, radius)
     tally = _Tally()
     with write_batches(output) as write:
         for batch in source.read_batches():
@@ -128,8 +133,20 @@ def certify_numbers_file(
             advance(batch.num_rows)
         if not tally.n_rows:
             raise ValueError(f"{data} has a header line but no rows.")
+    record = write_record(
+        model,
+        data,
+        output,
+        n_rows=tally.n_rows,
+        rule=found.rule,
+        proof=proof,
+        noise=found.noise,
+        threat=found.threat,
+        numbers=NumbersRequest(size, tolerance),
+    )
     return {
         "output": os.fspath(output),
+        "record": os.fspath(record),
         "columns_not_used": [name for name in source.file.names if name not in source.kinds],
         "unseen_categories": dict(tally.unseen),
         "empty_columns": sorted(tally.empty or ()),
@@ -143,20 +160,6 @@ def certify_numbers_file(
         **tally.summarize(),
         "seconds": time.perf_counter() - start,
     }
-
-
-def choose_radius(regressor: CertifiedRegressor, threat: Threat, radius: float | None) -> float | None:
-    """The radius of intervals: as asked, or what a regressor was trained for; None where there is no ball."""
-    if radius is not None or threat.norm is None:
-        return radius
-    trained = regressor.get_params(deep=False).get("radius")
-    if threat.norm == 0:
-        raise ValueError("`radius` must be given in norm 0: how many numerical columns may become anything, such as 1.")
-    if not trained:
-        raise ValueError(
-            f"`radius` must be given, such as 0.25: this {type(regressor).__name__} was not trained for one."
-        )
-    return float(trained)
 
 
 def _list_results(found: Intervals | ToleranceRadii, first_row: int) -> dict[str, NDArray[Any]]:

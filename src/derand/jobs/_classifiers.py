@@ -90,29 +90,29 @@ def make_estimator(
     return estimator
 
 
-def load_classifier(path: PathLike, numbers: str = "use `certify_numbers_file`") -> Classifier:
-    """A saved classifier; a regressor is refused with what to do about its numbers."""
+def load_estimator(path: PathLike) -> Classifier | CertifiedRegressor:
+    """A saved classifier or regressor."""
     model: Any = load(path)
-    if hasattr(model, "certify_interval"):
-        raise ValueError(f"{path} holds a regressor, {type(model).__name__}, whose answers are numbers: {numbers}.")
-    _refuse_bare(model, path, hasattr(model, "certify"))
-    classifier: Classifier = model
-    return classifier
-
-
-def load_regressor(path: PathLike) -> CertifiedRegressor:
-    """A saved regressor."""
-    model: Any = load(path)
-    if hasattr(model, "certify"):
-        raise ValueError(f"{path} holds a classifier, {type(model).__name__}: use `certify_file`, or its `certify`.")
-    _refuse_bare(model, path, hasattr(model, "certify_interval"))
-    regressor: CertifiedRegressor = model
-    return regressor
-
-
-def _refuse_bare(model: Any, path: PathLike, is_estimator: bool) -> None:
-    if not is_estimator:
+    if not hasattr(model, "encode_rows"):
         raise ValueError(
             f"{path} holds a bare model ({type(model).__name__}), which knows no noise and no columns: "
             "certify it with `derand.certify`, or use a model that `derand train` saved."
         )
+    estimator: Classifier | CertifiedRegressor = model
+    return estimator
+
+
+def load_classifier(path: PathLike, numbers: str = "use `certify_numbers_file`") -> Classifier:
+    """A saved classifier; a regressor is refused with what to do about its numbers."""
+    model = load_estimator(path)
+    if isinstance(model, CertifiedRegressor):
+        raise ValueError(f"{path} holds a regressor, {type(model).__name__}, whose answers are numbers: {numbers}.")
+    return model
+
+
+def load_regressor(path: PathLike) -> CertifiedRegressor:
+    """A saved regressor."""
+    model = load_estimator(path)
+    if not isinstance(model, CertifiedRegressor):
+        raise ValueError(f"{path} holds a classifier, {type(model).__name__}: use `certify_file`, or its `certify`.")
+    return model

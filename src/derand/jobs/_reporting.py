@@ -14,7 +14,6 @@ from typing import TypedDict
 
 from derand.files import PathLike, require_writable
 from derand.frames import match_file
-from derand.jobs._certifying_numbers import choose_radius
 from derand.jobs._classifiers import load_classifier, load_regressor
 from derand.jobs._request import read_named, require_domains
 from derand.report import CertificateReport, IntervalReport
@@ -155,7 +154,7 @@ def report_numbers_file(
     regressor = load_regressor(model)
     source = match_file(data, regressor.encoding_, target=target, classes=None)
     _, named = read_named(regressor, source, l0, threat, {})
-    size = choose_radius(regressor, named, radius)
+    size = regressor.choose_radius(named, radius)
     table = source.read_all()
     rows, numbers = source.split(table, first_row=1)
     require_domains(source, named, table, 1)

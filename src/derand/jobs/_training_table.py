@@ -55,7 +55,7 @@ def read_training_data(
     if target in categorical or target in ignored:
         raise ValueError(f"The column {target!r} is the target: it cannot be categorical or ignored as well.")
     labels, found = _read_target(file, table, target, task)
-    features = _read_features(table, target)
+    features = as_doubles(table.drop_columns([target]))
     checks = check_columns(features, categorical=categorical, ignored=ignored)
     used = [str(check.name) for check in checks if check.use is not ColumnUse.IGNORED]
     if not used:
@@ -138,16 +138,15 @@ def _read_labels(file: TableFile, values: list[Any], target: str, *, is_number: 
     return labels if np.issubdtype(labels.dtype, np.integer) else labels.astype(str)
 
 
-def _read_features(table: pa.Table, target: str) -> pa.Table:
-    """All columns but the target, numbers as float64."""
+def as_doubles(table: pa.Table) -> pa.Table:
+    """The same columns, numbers as float64."""
     import pyarrow as pa
 
-    features = table.drop_columns([target])
     columns = [
         column.cast("float64", safe=False) if kind_of_arrow_type(column.type) is ColumnKind.NUMBER else column
-        for column in features.columns
+        for column in table.columns
     ]
-    return pa.table(columns, names=features.column_names) if columns else features
+    return pa.table(columns, names=table.column_names) if columns else table
 
 
 def _describe_reasons(checks: Iterable[ColumnCheck]) -> str:

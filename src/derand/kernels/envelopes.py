@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
+from derand.kernels.pieces import FloatTable, fill_linear, fill_square
 
 COARSE, FINE = 8, 16
 """Prices that lie far apart, and between each two of them."""
@@ -25,10 +25,11 @@ GROUP = 8
 SUM_ERROR = 2.0**-24 * (GROUP + 6)
 """Error of a sum of looked-up entries, relative to the sum of the curves' ranges (README.md, step 9)."""
 
+MORE_KNOTS = 6
+"""So many are tabulated beyond those that rows have looked up, for rows to come."""
+
 UNEVEN = 2.0**-30
 """By how much of their distance the knots of an even run may be off: they are rounded, too."""
-
-FloatTable = NDArray[np.float32]
 
 
 class Curves(NamedTuple):
@@ -93,7 +94,36 @@ class Runs(NamedTuple):
     counts: FloatArray
 
 
-def start_tables(curves: Curves, prices: FloatArray, power: int) -> PriceTables:
+def measure_pieces(curves: Curves) -> tuple[FloatArray, FloatArray]:
+    """How steep each curve is between knots at most, and its least distance of knots; per unit, in units."""
+    inside = np.ones(curves.knots.size - 1, dtype=bool)
+    inside[curves.starts[1:-1] - 1] = False  # from the last knot of a curve to the first one of the next
+    firsts = curves.starts[:-1] - np.arange(curves.units.size)
+    widths = np.diff(curves.knots)[inside] / np.repeat(curves.units, np.diff(curves.starts) - 1)
+    slopes = np.abs(np.diff(curves.low)[inside] / widths)
+    return np.maximum.reduceat(slopes, firsts), np.minimum.reduceat(widths, firsts)
+
+
+def find_spans(rows: FloatArray, places: Places, curves: Curves) -> IntArray:
+    """The first and the last knot of each curve that some rows look up, (n_curves, 2); with a few on either side."""
+    spans = np.tile(np.array([curves.knots.size, -1]), (curves.starts.size - 1, 1))
+    if rows.shape[0]:
+        ends = np.stack([rows.min(axis=0), rows.max(axis=0)])[:, places.features]
+        _find_spans((ends - places.anchors) * places.factors, places, curves, spans)
+    return spans
+
+
+@compile_loop()
+def _find_spans(ends: FloatArray, places: Places, curves: Curves, spans: IntArray) -> None:
+    for term in range(places.features.size):
+        curve = places.curves[term]
+        for x in (ends[0, term], ends[1, term]):
+            knot = locate(x, curve, curves)[0]
+            spans[curve, 0] = min(spans[curve, 0], max(knot - MORE_KNOTS, curves.starts[curve]))
+            spans[curve, 1] = max(spans[curve, 1], min(knot + 1 + MORE_KNOTS, curves.starts[curve + 1] - 1))
+
+
+def start_tables(curves: Curves, prices: FloatArray, power: int, spans: IntArray) -> PriceTables:
     """Tables of coarse prices alone.
 
     Parameters
@@ -102,17 +132,29 @@ def start_tables(curves: Curves, prices: FloatArray, power: int) -> PriceTables:
     prices : array of shape (COARSE,)
         Positive, increasing.
     power : {1, 2}
+    spans : array of shape (n_curves, 2)
+        The first and the last knot of each curve for which entries are made; the others are NaN, which proves nothing.
     """
     return PriceTables(
         prices,
-        tabulate_envelopes(curves, prices, power),
+        tabulate_envelopes(curves, prices, power, spans),
         np.full(COARSE - 1, -1, dtype=np.int64),
         np.empty((0, FINE)),
         np.empty((0, curves.knots.size, FINE), dtype=np.float32),
     )
 
 
-def extend_tables(tables: PriceTables, curves: Curves, power: int, blocks: IntArray) -> PriceTables:
+def widen_tables(tables: PriceTables, curves: Curves, power: int, spans: IntArray) -> PriceTables:
+    """The same with entries for more knots: those of these spans, of curves that have one."""
+    coarse, fine = tables.coarse.copy(), tables.fine.copy()
+    fill = _fill_linear_tables if power == 1 else _fill_square_tables
+    fill(curves, tables.coarse_prices, spans, coarse)
+    for prices, table in zip(tables.fine_prices, fine, strict=True):
+        fill(curves, prices, spans, table)
+    return tables._replace(coarse=coarse, fine=fine)
+
+
+def extend_tables(tables: PriceTables, curves: Curves, power: int, blocks: IntArray, spans: IntArray) -> PriceTables:
     """The same with the fine prices above some of the coarse ones."""
     slots, prices, fine = tables.slots.copy(), [*tables.fine_prices], [*tables.fine]
     for block in blocks:
@@ -120,11 +162,11 @@ def extend_tables(tables: PriceTables, curves: Curves, power: int, blocks: IntAr
             slots[block] = len(prices)
             low, high = tables.coarse_prices[block : block + 2]
             prices.append(low * (high / low) ** (np.arange(1, FINE + 1) / (FINE + 1)))
-            fine.append(tabulate_envelopes(curves, prices[-1], power))
+            fine.append(tabulate_envelopes(curves, prices[-1], power, spans))
     return tables._replace(slots=slots, fine_prices=np.array(prices), fine=np.array(fine))
 
 
-def tabulate_envelopes(curves: Curves, prices: FloatArray, power: int) -> FloatTable:
+def tabulate_envelopes(curves: Curves, prices: FloatArray, power: int, spans: IntArray | None = None) -> FloatTable:
     """Lower bounds of the envelopes such that a chord between knots is one, too.
 
     Parameters
@@ -133,20 +175,20 @@ def tabulate_envelopes(curves: Curves, prices: FloatArray, power: int) -> FloatT
     prices : array of shape (n_prices,)
         Positive.
     power : {1, 2}
+    spans : array of shape (n_curves, 2) or None
+        The first and the last knot of each curve for which entries are made; None for all. Each is the same to the last
+        bit whichever others are made.
 
     Returns
     -------
     array of shape (n_knots, n_prices), single precision, rounded downward
     """
-    tables = np.empty((curves.knots.size, prices.size))
-    for k in range(curves.starts.size - 1):
-        part = slice(curves.starts[k], curves.starts[k + 1])
-        knots, low, sag = curves.knots[part], curves.low[part], curves.sag[part]
-        inverse = 1.0 / curves.units[k] * (1 - 4 * EPSILON)
-        fill = _fill_linear if power == 1 else _fill_square
-        fill(knots, low, sag, curves.ends[k], inverse, curves.bends[k], prices, tables[part])
-        tables[part] -= TABLE_ERROR * (knots.size + 64) / 64 * curves.ranges[k]
-    return round_down(tables)
+    tables = np.full((curves.knots.size, prices.size), np.nan, dtype=np.float32)
+    if spans is None:
+        spans = np.stack([curves.starts[:-1], curves.starts[1:] - 1], axis=1)
+    fill = _fill_linear_tables if power == 1 else _fill_square_tables
+    fill(curves, prices, spans, tables)
+    return tables
 
 
 def round_down(values: FloatArray) -> FloatTable:
@@ -385,119 +427,26 @@ def _add_curves(
 
 
 @compile_loop()
-def _fill_linear(
-    knots: FloatArray,
-    low: FloatArray,
-    sag: FloatArray,
-    ends: FloatArray,
-    inverse: float,
-    bend: float,
-    prices: FloatArray,
-    table: FloatArray,
-) -> None:
-    """Envelopes of prices per distance: the least of what lies left of a knot and what lies right of it."""
-    n = knots.size
-    for column in range(prices.size):
-        price = prices[column] * (1.0 - 4.0 * EPSILON)
-        from_left = ends[0]
-        for j in range(n):
-            if j > 0:
-                from_left += price * (knots[j] - knots[j - 1]) * inverse
-            own = low[j] - max(sag[max(j - 1, 0)], sag[min(j, n - 2)])
-            from_left = min(from_left, own)
-            table[j, column] = from_left
-        from_right = ends[1]
-        for j in range(n - 1, -1, -1):
-            if j < n - 1:
-                from_right += price * (knots[j + 1] - knots[j]) * inverse
-            from_right = min(from_right, table[j, column])
-            table[j, column] = from_right
+def _fill_linear_tables(curves: Curves, prices: FloatArray, spans: IntArray, tables: FloatTable) -> None:
+    for k in range(curves.starts.size - 1):
+        if spans[k, 0] > spans[k, 1]:
+            continue
+        first, last = curves.starts[k], curves.starts[k + 1]
+        knots, low, sag = curves.knots[first:last], curves.low[first:last], curves.sag[first:last]
+        inverse = 1.0 / curves.units[k] * (1.0 - 4.0 * EPSILON)
+        error = TABLE_ERROR * (knots.size + 64) / 64 * curves.ranges[k]
+        fill_linear(knots, low, sag, curves.ends[k], inverse, prices, error, tables[first:last])
 
 
 @compile_loop()
-def _fill_square(
-    knots: FloatArray,
-    low: FloatArray,
-    sag: FloatArray,
-    ends: FloatArray,
-    inverse: float,
-    bend: float,
-    prices: FloatArray,
-    table: FloatArray,
-) -> None:
-    """Envelopes of prices per squared distance, less what a chord between knots may lie above them."""
-    n = knots.size
-    y = (knots - knots[0]) * inverse
-    blur = 8.0 * EPSILON * y[n - 1]  # distances of y are at most that much too large
-    values, best = np.empty(n), np.empty(n, dtype=np.int64)
-    for column in range(prices.size):
-        price = prices[column] * (1.0 - 8.0 * EPSILON)
-        _minimise(y, low, sag, price, blur, values, best)
-        for j in range(n):
-            left, right = max(y[j] - blur, 0.0), max(y[n - 1] - y[j] - blur, 0.0)
-            values[j] = min(values[j], ends[0] + price * left * left, ends[1] + price * right * right)
-        _make_chords(y, low, sag, price, blur, bend, values, table[:, column])
-
-
-@compile_loop()
-def _minimise(
-    y: FloatArray, low: FloatArray, sag: FloatArray, price: float, blur: float, values: FloatArray, best: IntArray
-) -> None:
-    """The least of piece + price * distance^2 at each knot. The best piece moves with the knot: halve and conquer."""
-    n = y.size
-    stride = 1
-    while stride < n:
-        stride *= 2
-    while stride >= 1:
-        for j in range(stride - 1, n, 2 * stride):
-            first = best[j - stride] if j - stride >= 0 else 0
-            last = best[j + stride] if j + stride < n else n - 2
-            least, at = np.inf, first
-            for k in range(first, last + 1):
-                value = _evaluate_piece(y[j], y[k], y[k + 1], low[k], low[k + 1], price, blur) - sag[k]
-                if value < least:
-                    least, at = value, k
-            values[j], best[j] = least, at
-        stride //= 2
-
-
-@compile_loop(inline="always")
-def _evaluate_piece(x: float, start: float, stop: float, left: float, right: float, price: float, blur: float) -> float:
-    """The least of a linear piece + price * distance^2 over the piece."""
-    if stop <= start:  # knots that only their distance to the first one makes equal
-        left, slope = min(left, right), 0.0
-    else:
-        slope = (right - left) / (stop - start)
-    z = min(max(x - 0.5 * slope / price, start), stop)
-    distance = max(abs(x - z) - blur, 0.0)
-    return left + slope * (z - start) - 2.0 * blur * abs(slope) + price * distance * distance
-
-
-@compile_loop()
-def _make_chords(
-    y: FloatArray,
-    low: FloatArray,
-    sag: FloatArray,
-    price: float,
-    blur: float,
-    bend: float,
-    values: FloatArray,
-    column: FloatArray,
-) -> None:
-    """Entries whose chord lies below the envelope on every interval.
-
-    There the envelope lies above the chord of its ends less `curvature width^2 / 8`, and above the least of both ends
-    and the curve; whichever is more.
-    """
-    n = y.size
-    curvature = 2.0 * price if np.isinf(bend) else 2.0 * price * bend / (2.0 * price + bend)
-    column[:] = values
-    for j in range(n - 1):
-        width = y[j + 1] - y[j] + blur
-        drop = 0.125 * curvature * width * width * (1.0 + 16.0 * EPSILON)
-        flat = min(values[j], values[j + 1], low[j] - sag[j], low[j + 1] - sag[j])
-        if not flat <= 0.5 * (values[j] + values[j + 1]) - drop:  # also where the drop is not a number
-            column[j], column[j + 1] = min(column[j], flat), min(column[j + 1], flat)
-        else:
-            column[j] = min(column[j], values[j] - drop)
-            column[j + 1] = min(column[j + 1], values[j + 1] - drop)
+def _fill_square_tables(curves: Curves, prices: FloatArray, spans: IntArray, tables: FloatTable) -> None:
+    for k in range(curves.starts.size - 1):
+        if spans[k, 0] > spans[k, 1]:
+            continue
+        span = spans[k, 0] - curves.starts[k], spans[k, 1] - curves.starts[k]
+        first, last = curves.starts[k], curves.starts[k + 1]
+        knots, low, sag = curves.knots[first:last], curves.low[first:last], curves.sag[first:last]
+        inverse = 1.0 / curves.units[k] * (1.0 - 4.0 * EPSILON)
+        error = TABLE_ERROR * (knots.size + 64) / 64 * curves.ranges[k]
+        bend, table = curves.bends[k], tables[first:last]
+        fill_square(knots, low, sag, curves.ends[k], inverse, bend, prices, error, span, table)

@@ -44,8 +44,7 @@ def tabulate_minima(curves: Curves) -> Minima:
     """The least values of all curves over all runs of intervals."""
     longest = int(np.diff(curves.starts).max(initial=2))
     levels = np.full((max(1, math.ceil(math.log2(longest))), curves.knots.size), np.inf)
-    lowest = np.empty(curves.starts.size - 1)
-    for k in range(lowest.size):
+    for k in range(curves.starts.size - 1):
         part = slice(curves.starts[k], curves.starts[k + 1])
         low = curves.low[part]
         least = np.minimum(low[:-1], low[1:]) - curves.sag[part][:-1]
@@ -55,8 +54,14 @@ def tabulate_minima(curves: Curves) -> Minima:
             above, now = levels[level - 1, part], levels[level, part]
             now[:] = above
             now[:-half] = np.minimum(above[:-half], above[half:])
-        lowest[k] = min(float(least.min()), float(curves.ends[k].min()))
-    return Minima(levels, lowest)
+    return Minima(levels, find_least(curves))
+
+
+def find_least(curves: Curves) -> FloatArray:
+    """The least value of each curve, (n_curves,)."""
+    least = np.minimum(curves.low[:-1], curves.low[1:]) - curves.sag[:-1]
+    least[curves.starts[1:-1] - 1] = np.inf  # from one curve to the next
+    return np.asarray(np.minimum(np.minimum.reduceat(least, curves.starts[:-1]), curves.ends.min(axis=1)))
 
 
 def place_box(low: FloatArray, high: FloatArray, places: Places) -> Box:

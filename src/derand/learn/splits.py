@@ -9,9 +9,9 @@ which the noise sums up itself; columns with the same levels share that matrix.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,8 +67,7 @@ class Splits:
     ----------
     columns : which columns these are
     thresholds : split points in raw units; a row goes right where its value is at least that
-    left, right : shares of class 1 among the rows expected on each side, the MLE values; of more than two classes those
-        of all, (n_columns, n_classes)
+    left, right : shares of class 1 among the rows expected on each side, the MLE values
     entropy : impurity of the split in nats; of the whole column where it is constant
     spans : largest minus smallest value, in units; 0 where the column is constant
     steps : distance of the candidates, in units
@@ -128,12 +127,73 @@ def find_splits(
         In the order of `columns`. Exact but for rounding, with one exception: a column with more than
         `MAX_LEVELS` distinct values is searched on bins, BINS_PER_STEP of them per step and per scale of the noise.
     """
+    questions = [lambda histogram: (histogram, class_weight)]
+    data = (X, target, sample_weight, class_weight.size)
+    return _answer(questions, columns, data, noise, grid, search or search_grid, n_threads)[0]
+
+
+def find_class_splits(
+    X: FloatArray,
+    columns: IntArray,
+    target: NDArray[np.uint8],
+    noise: Noise,
+    grid: SplitGrid,
+    *,
+    class_weight: FloatArray,
+    rest_weight: FloatArray,
+    sample_weight: FloatArray | None = None,
+    search: Search | None = None,
+    n_threads: int = 1,
+) -> list[Splits]:
+    """For each of several classes the best split of each column into it and the rest.
+
+    Parameters
+    ----------
+    X, columns, target, noise, grid, class_weight, sample_weight, search, n_threads
+        As for `find_splits`.
+    rest_weight : array of shape (n_classes, 2)
+        What the rest and the class count in the class's own splits.
+
+    Returns
+    -------
+    list of Splits, one per class
+    """
+
+    def oppose(code: int) -> _Question:
+        def ask(histogram: Histogram) -> tuple[Histogram, FloatArray]:
+            rows = histogram.counts * class_weight[:, None]
+            rest = np.delete(rows, code, axis=1).sum(axis=1)
+            return replace(histogram, counts=np.stack([rest, rows[:, code]], axis=1)), rest_weight[code]
+
+        return ask
+
+    questions = [oppose(code) for code in range(class_weight.size)]
+    data = (X, target, sample_weight, class_weight.size)
+    return _answer(questions, columns, data, noise, grid, search or search_grid, n_threads)
+
+
+_Question = Callable[[Histogram], "tuple[Histogram, FloatArray]"]
+"""Rows of two classes made of a histogram, and what each of them counts."""
+_Data = tuple[FloatArray, "NDArray[np.uint8]", "FloatArray | None", int]
+
+
+def _answer(
+    questions: Sequence[_Question],
+    columns: IntArray,
+    data: _Data,
+    noise: Noise,
+    grid: SplitGrid,
+    search: Search,
+    n_threads: int,
+) -> list[Splits]:
+    """The best splits for each question, from one histogram of each block of columns."""
+    X, target, sample_weight, n_classes = data
     resolution = min(grid.step, noise.magnitude) / BINS_PER_STEP
     units = noise.units_of(np.arange(X.shape[1]))
 
-    def work(block: IntArray) -> list[Splits]:
-        histograms = tabulate(X, block, target, sample_weight, units[block], resolution, n_classes=class_weight.size)
-        return [_split(histogram, class_weight, grid, noise, search or search_grid) for histogram in histograms]
+    def work(block: IntArray) -> list[list[Splits]]:
+        histograms = tabulate(X, block, target, sample_weight, units[block], resolution, n_classes=n_classes)
+        return [[_split(*ask(one), grid, noise, search) for one in histograms] for ask in questions]
 
     blocks = cut_into_blocks(columns, X.shape[0])
     if n_threads == 1 or len(blocks) <= 1:
@@ -141,14 +201,13 @@ def find_splits(
     else:
         with ThreadPoolExecutor(n_threads) as pool:
             results = list(pool.map(work, blocks))
-    return _in_order(columns, [split for result in results for split in result], class_weight.size)
+    parts = [[split for result in results for split in result[at]] for at in range(len(questions))]
+    return [_in_order(columns, part) for part in parts]
 
 
-def _in_order(columns: IntArray, parts: list[Splits], n_classes: int) -> Splits:
+def _in_order(columns: IntArray, parts: list[Splits]) -> Splits:
     if not parts:
-        nothing = np.empty(0)
-        leaves = np.empty((0, n_classes)) if n_classes > 2 else nothing
-        return Splits(columns.copy(), nothing, leaves, leaves, *[nothing] * 3)
+        return Splits(columns.copy(), *[np.empty(0)] * 6)
     joined = {field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Splits)}
     place = np.argsort(joined["columns"])[np.argsort(np.argsort(columns))]
     return Splits(**{name: values[place] for name, values in joined.items()})
@@ -176,11 +235,9 @@ def _split(histogram: Histogram, class_weight: FloatArray, grid: SplitGrid, nois
 
 
 def _share_classes(rows: FloatArray) -> FloatArray:
-    """The share of class 1 of two, (n_columns,), or of each of more classes; equal ones where there are no rows."""
+    """The share of class 1, (n_columns,); one half where there are no rows."""
     total = rows.sum(axis=1)
-    if rows.shape[1] == 2:
-        return np.where(total > 0, rows[:, 1] / np.where(total > 0, total, 1.0), 0.5)
-    return np.where(total[:, None] > 0, rows / np.where(total > 0, total, 1.0)[:, None], 1 / rows.shape[1])
+    return np.where(total > 0, rows[:, 1] / np.where(total > 0, total, 1.0), 0.5)
 
 
 def search_grid(

@@ -13,7 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from derand._arrays import BoolArray, FloatArray, IntArray, freeze
-from derand.learn.splits import MAX_CANDIDATES, Search, SplitGrid, Splits, find_splits, search_grid, search_minimum
+from derand.learn.splits import (
+    MAX_CANDIDATES,
+    Search,
+    SplitGrid,
+    Splits,
+    find_class_splits,
+    find_splits,
+    search_grid,
+    search_minimum,
+)
 from derand.learn.table import TrainingTable
 from derand.model import AdditiveEnsemble, Argmax, CategoryTable, StepFunction
 from derand.noise import Noise
@@ -192,9 +201,9 @@ def train_stumps(
     table : TrainingTable
     noise : Noise
     levels, split_step, max_entropy, categorical_leaf
-        As for `derand.StumpClassifier`. Of more than two classes every leaf holds the share of each, `max_entropy`
-        counts as a share of log(2) of the largest entropy, log(n_classes), and `categorical_leaf` is what the most
-        frequent class of a category gets beyond an equal share, taken evenly from the others.
+        As for `derand.StumpClassifier`. Of more than two classes every one gets a stump of its own against the rest,
+        `max_entropy` is that of such a stump, and `categorical_leaf` is what the most frequent class of a category gets
+        beyond an equal share, taken evenly from the others.
     n_threads : int
         The result does not depend on it.
 
@@ -239,33 +248,21 @@ def find_stumps(
 
     `gaps` are the columns in which values may be missing; None for those in which some of the table are.
     """
-    known = [column for column in table.numerical.tolist() if not np.isnan(table.X[:, column]).all()]
-    splits = find_splits(
-        table.X,
-        np.array(known, dtype=np.int64),
-        table.target,
-        noise,
-        grid,
-        class_weight=table.class_weight,
-        sample_weight=table.sample_weight,
-        search=search,
-        n_threads=n_threads,
-    )
-    most_entropy = max_entropy * float(np.log2(table.n_classes))  # of two classes it is what it says
-    kept = (splits.entropy < most_entropy) & (splits.spans > 0)
+    known = np.array([at for at in table.numerical.tolist() if not np.isnan(table.X[:, at]).all()], dtype=np.int64)
+    splits, found = _search_columns(table, known, noise, grid, search, max_entropy, n_threads)
     even: Any = 0.5 if table.n_classes == 2 else np.full(table.n_classes, 1 / table.n_classes)
     tables = tuple(
         CategoryLeaves(column, np.arange(size), _find_leaves(table, column, size, categorical_leaf), even)
         for column, size in table.n_categories.items()
         if size > 1
     )
-    left, right = (np.rint(leaves[kept] * levels) / levels for leaves in (splits.left, splits.right))
-    missing = find_gap_leaves(
-        table, splits.columns[kept], table.find_gaps() if gaps is None else gaps, categorical_leaf
-    )
+    left, right = (np.rint(leaves * levels) / levels for leaves in (found.left, found.right))
+    missing = find_gap_leaves(table, found.columns, table.find_gaps() if gaps is None else gaps, categorical_leaf)
+    if found.classes is not None:  # a stump of one class says nothing of others
+        missing = np.where(np.isnan(missing), np.nan, missing * np.eye(table.n_classes)[found.classes])
     stumps = Stumps(
-        splits.columns[kept],
-        splits.thresholds[kept],
+        found.columns,
+        found.thresholds,
         left,
         right,
         tables,
@@ -276,8 +273,71 @@ def find_stumps(
     )
     entropy = np.full(table.n_features, np.nan)
     entropy[splits.columns] = splits.entropy
-    ignored = _explain_ignored(table, splits, kept, most_entropy)
+    ignored = _explain_ignored(table, splits, np.isin(splits.columns, found.columns), max_entropy)
     return StumpTraining(stumps, freeze(entropy), ignored, _list_step_warnings(table, splits, grid.step))
+
+
+class _Found(NamedTuple):
+    """Stumps that are kept, with their leaves before rounding."""
+
+    columns: IntArray
+    thresholds: FloatArray
+    left: FloatArray
+    right: FloatArray
+    classes: IntArray | None
+    """Of more than two classes the one that each tells from the rest; leaves are then (n_stumps, n_classes)."""
+
+
+def _search_columns(
+    table: TrainingTable,
+    columns: IntArray,
+    noise: Noise,
+    grid: SplitGrid,
+    search: Search,
+    max_entropy: float,
+    n_threads: int,
+) -> tuple[Splits, _Found]:
+    """The best split of each column, of several classes that of the class which it tells best, and what is kept."""
+    data = (table.X, columns, table.target, noise, grid)
+    how: dict[str, Any] = {"search": search, "n_threads": n_threads, "sample_weight": table.sample_weight}
+    if table.n_classes == 2:
+        splits = find_splits(*data, class_weight=table.class_weight, **how)
+        kept = (splits.entropy < max_entropy) & (splits.spans > 0)
+        leaves = splits.left[kept], splits.right[kept]
+        return splits, _Found(splits.columns[kept], splits.thresholds[kept], *leaves, None)
+    totals = np.bincount(table.target, weights=table.row_weight, minlength=table.n_classes)
+    shares = np.stack([totals.sum() - totals, totals], axis=1) / totals.sum()
+    rest_weight = 1 / np.sqrt(shares)
+    by_class = find_class_splits(*data, class_weight=table.class_weight, rest_weight=rest_weight, **how)
+    entropy = np.stack([one.entropy for one in by_class])
+    weighed = shares * rest_weight
+    found = _join_classes(
+        by_class, (entropy < max_entropy) & (by_class[0].spans > 0), weighed[:, 1] / weighed.sum(axis=1)
+    )
+    return replace(by_class[0], entropy=entropy.min(axis=0)), found
+
+
+def _join_classes(by_class: Sequence[Splits], kept: BoolArray, even: FloatArray) -> _Found:
+    """The stumps of all classes, with leaves of each class.
+
+    Parameters
+    ----------
+    by_class : sequence of Splits
+    kept : array of shape (n_classes, n_columns)
+    even : array of shape (n_classes,)
+        The leaf of a class without any split: what it gets where a column tells others, but not this one.
+    """
+    n_classes = len(by_class)
+    classes, places = np.nonzero(kept)
+    is_first = classes == kept.argmax(axis=0)[places]  # of a column, which also holds what others get there
+    rest = np.where(is_first[:, None] & ~kept.T[places], even, 0.0)
+
+    def gather(values: Sequence[FloatArray]) -> FloatArray:
+        return np.asarray(np.stack(values)[classes, places])
+
+    own = np.eye(n_classes)[classes]
+    left, right = (own * gather([getattr(one, side) for one in by_class])[:, None] + rest for side in ("left", "right"))
+    return _Found(by_class[0].columns[places], gather([one.thresholds for one in by_class]), left, right, classes)
 
 
 def find_majority(tables: Iterable[TrainingTable]) -> int:

@@ -7,11 +7,11 @@ Must not know noise, kernels or training. Other rooms ask a model or a term for 
 
 from derand.model._additive import AdditiveEnsemble
 from derand.model._base import Contrast, Model, as_model, is_model
-from derand.model._coarsen import coarsen
+from derand.model._coarsen import coarsen, find_coarse_step
 from derand.model._decision import DECISIONS, Argmax, Decision, Threshold, Value
 from derand.model._grid import MAX_CELLS, GridTerm, join_terms
 from derand.model._lines import LinearTerm
-from derand.model._quantize import CategoryShape, GridShape, Line, Shape
+from derand.model._quantize import CategoryShape, GridShape, Line, Shape, Shapes, read_shapes
 from derand.model._terms import MAX_SCORE, TERMS, Axis, CategoryTable, Score, Slope, StepFunction, Term
 from derand.model._vote import WeightedVote
 
@@ -34,6 +34,7 @@ __all__ = [
     "Model",
     "Score",
     "Shape",
+    "Shapes",
     "Slope",
     "StepFunction",
     "Term",
@@ -42,6 +43,8 @@ __all__ = [
     "WeightedVote",
     "as_model",
     "coarsen",
+    "find_coarse_step",
     "is_model",
     "join_terms",
+    "read_shapes",
 ]

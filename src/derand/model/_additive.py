@@ -394,6 +394,25 @@ class AdditiveEnsemble(Model):
         """Its lines, where it is linear; else none."""
         return tuple(term.slope for term in self.terms if term.slope is not None)
 
+    def bound_rounding(self, rows: FloatArray) -> FloatArray:
+        """How far the `score` that is computed may lie from the exact sum in each row, in grid units; 0 of whole ones.
+
+        Parameters
+        ----------
+        rows : array of shape (n_rows, n_features)
+
+        Returns
+        -------
+        array of shape (n_rows, n_outputs)
+        """
+        fixed = np.zeros((rows.shape[0], self.n_outputs))
+        if not self.is_linear:
+            return fixed
+        for term in self.terms:
+            if term.slope is None:
+                fixed += np.abs(term.score_rows(rows)).reshape(fixed.shape)
+        return (len(self.terms) + 4) * EPSILON * (bound_products(rows, self.slopes) + fixed)
+
     def bound_errors(self, rows: FloatArray) -> FloatArray:
         """How far, in grid units, the score of the model that is meant may lie from `score` in each row.
 
@@ -408,13 +427,8 @@ class AdditiveEnsemble(Model):
         shape = rows.shape[0] if self.n_outputs == 1 else (rows.shape[0], self.n_outputs)
         if not self.is_linear:
             return np.full(shape, self.score_error)
-        slopes, fixed = self.slopes, np.zeros((rows.shape[0], self.n_outputs))
-        for term in self.terms:
-            if term.slope is None:
-                fixed += np.abs(term.score_rows(rows)).reshape(fixed.shape)
-        rounding = (len(self.terms) + 2) * EPSILON * (bound_products(rows, slopes) + fixed)
-        total = (self.score_error + bound_deviations(rows, slopes) + rounding) * (1 + 8 * EPSILON)
-        return total.reshape(shape)
+        total = self.score_error + bound_deviations(rows, self.slopes) + self.bound_rounding(rows)
+        return np.asarray(total * (1 + 8 * EPSILON)).reshape(shape)
 
     def score(self, X: ArrayLike) -> NDArray[Any]:
         """Score of each row, without noise.

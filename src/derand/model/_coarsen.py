@@ -1,6 +1,6 @@
 """A model on a coarser grid: quicker to ask, with other answers near ties. Must not know noise or certificates.
 
-Nothing is proven of such a twin: it leads searches, whose finds are checked by the model itself.
+Nothing is proven of such a twin: it leads searches, whose finds are checked by the model itself, and shows pictures.
 """
 
 from __future__ import annotations
@@ -41,9 +41,21 @@ def coarsen(model: Model, levels: int) -> Model:
     return members[0] if model.weights is None else WeightedVote(tuple(members), model.weights)
 
 
-def _coarsen_sum(member: AdditiveEnsemble, levels: int) -> AdditiveEnsemble:
+def find_coarse_step(member: AdditiveEnsemble, levels: int) -> int:
+    """How many grid units of a sum are one of its twin on a grid of so many levels; 0 or 1 where it is its own twin.
+
+    Parameters
+    ----------
+    member : AdditiveEnsemble
+        Of one output.
+    levels : int
+    """
     span = sum(int(np.ptp(term.cell_scores)) for term in member.terms if term.axes)
-    grid = -(-span // levels)
+    return -(-span // levels)
+
+
+def _coarsen_sum(member: AdditiveEnsemble, levels: int) -> AdditiveEnsemble:
+    grid = find_coarse_step(member, levels)
     if grid < 2 or member.threshold is None:
         return member
     threshold = math.floor(member.threshold / grid)

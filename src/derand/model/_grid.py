@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._arrays import BoolArray, FloatArray, IntArray
+from derand._arrays import FloatArray, IntArray
 from derand.model._terms import (
     TERMS,
     Axis,
@@ -101,8 +101,9 @@ class GridTerm(Term):
         """Cells of each axis, that of missing values included."""
         return tuple(part.size + 1 + gap for part, gap in zip(self.edges, self.missing, strict=True))
 
-    def expect(self, sides: Sequence[FloatArray], gaps: BoolArray) -> FloatArray:
+    def expect(self, rows: FloatArray, sides: Sequence[FloatArray]) -> FloatArray:
         """Expected scores of rows: those of the boxes by the products of their sides' probabilities."""
+        gaps = np.isnan(rows[:, list(self.features)])
         joint = np.ones((gaps.shape[0], 1))
         for at, (side, takes) in enumerate(zip(sides, self.missing, strict=True)):
             here = np.where(gaps[:, [at]], 0.0, side)

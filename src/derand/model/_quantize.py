@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -218,6 +218,58 @@ def round_class_shapes(
         missing = _round_one(table.missing, levels, n_classes, table.feature)
         terms.append(CategoryTable(table.feature, table.categories, scores, tuple(other.tolist()), missing))  # type: ignore[arg-type]
     return tuple(terms), tuple(offsets.tolist())
+
+
+class Shapes(NamedTuple):
+    """Functions of real values, by their kinds."""
+
+    shapes: tuple[Shape, ...]
+    grids: tuple[GridShape, ...]
+    tables: tuple[CategoryShape, ...]
+    lines: tuple[Line, ...]
+
+
+def read_shapes(terms: Sequence[Term], levels: int) -> Shapes:
+    """Terms as the functions of real values that they stand for: scores divided by `levels`, each rounded once.
+
+    Parameters
+    ----------
+    terms : sequence of Term
+    levels : int
+
+    Returns
+    -------
+    Shapes
+        Of several outputs values have one number per output.
+    """
+    shapes: list[Shape] = []
+    grids: list[GridShape] = []
+    tables: list[CategoryShape] = []
+    lines: list[Line] = []
+
+    def divide(scores: ArrayLike | None, n_outputs: int) -> Any:
+        if scores is None:
+            return None
+        values = np.asarray(scores, dtype=np.float64) / levels
+        return values[..., 0] if n_outputs == 1 and values.ndim and values.shape[-1] == 1 else values
+
+    for term in terms:
+        count = term.n_outputs
+        if isinstance(term, StepFunction):
+            shapes.append(Shape(term.feature, term.edges, divide(term.scores, count), divide(term.missing, count)))
+        elif isinstance(term, CategoryTable):
+            other, missing = divide(term.other, count), divide(term.missing, count)
+            codes = term.categories.astype(np.int64)
+            tables.append(CategoryShape(term.feature, codes, divide(term.scores, count), other, missing))
+        elif isinstance(term, GridTerm):
+            scores = term.scores.reshape(*term.shape, count)
+            grids.append(GridShape(term.features, term.edges, divide(scores, count), term.missing))
+        elif term.slope is not None:
+            own = term.slope
+            lines.append(Line(own.feature, divide(own.values, count), divide(own.errors, count)))
+        else:
+            raise TypeError(f"A {type(term).__name__} is not known as a function of real values.")
+    return Shapes(tuple(shapes), tuple(grids), tuple(tables), tuple(lines))
 
 
 def _round_rows(values: ArrayLike, levels: int, n_classes: int, feature: int) -> IntArray:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import BoolArray, FloatArray, Frozen, IntArray, freeze
+from derand._arrays import FloatArray, Frozen, IntArray, freeze
 
 MAX_SCORE = 2**53
 """Largest absolute score: beyond it a double no longer holds every integer."""
@@ -113,15 +113,14 @@ class Term(Frozen, ABC):
         """Lowest and highest score of any output that a change can reach; `unseen` admits codes of no category."""
 
     @abstractmethod
-    def expect(self, sides: Sequence[FloatArray], gaps: BoolArray) -> FloatArray:
+    def expect(self, rows: FloatArray, sides: Sequence[FloatArray]) -> FloatArray:
         """Expected scores of rows, (n_rows, n_outputs), to nearest.
 
         Parameters
         ----------
+        rows : array of shape (n_rows, n_features)
         sides : sequence of arrays of shape (n_rows, n_cells)
             Probabilities of the cells of each axis, that of missing values left out.
-        gaps : array of booleans, shape (n_rows, n_axes)
-            Which numbers are missing.
         """
 
     @abstractmethod
@@ -282,10 +281,10 @@ class StepFunction(Term):
         reachable = [int(self.scores.min()), int(self.scores.max()), *_list_scores(self.missing)]
         return min(reachable), max(reachable)
 
-    def expect(self, sides: Sequence[FloatArray], gaps: BoolArray) -> FloatArray:
+    def expect(self, rows: FloatArray, sides: Sequence[FloatArray]) -> FloatArray:
         """Expected scores of rows."""
         missing = np.zeros(self.n_outputs) if self.missing is None else np.array(_list_scores(self.missing))
-        return np.where(gaps, missing, sides[0] @ self.scores)
+        return np.where(np.isnan(rows[:, [self.feature]]), missing, sides[0] @ self.scores)
 
     def subtract(self, plus: int, minus: int) -> StepFunction:
         """The difference of two outputs; edges at which it does not change are left out."""
@@ -383,9 +382,9 @@ class CategoryTable(Term):
         reachable = [*self.scores.ravel().tolist(), *outside]
         return min(reachable), max(reachable)
 
-    def expect(self, sides: Sequence[FloatArray], gaps: BoolArray) -> FloatArray:
-        """No noise acts on it."""
-        raise NotImplementedError("A category is not randomised.")
+    def expect(self, rows: FloatArray, sides: Sequence[FloatArray]) -> FloatArray:
+        """Scores of rows: no noise acts on it."""
+        return np.asarray(self.score_rows(rows), dtype=np.float64).reshape(rows.shape[0], -1)
 
     def subtract(self, plus: int, minus: int) -> CategoryTable:
         """The difference of two outputs."""

@@ -253,10 +253,12 @@ def draw_shape(shape: Shape, span: tuple[float, float]) -> Markup:
     levels = choose_ticks(*span, 4)
     body.append(frame.grid((level, format_short(level)) for level in levels))
     body.append(frame.rule(frame.y(0), "zero"))
+    is_line = not shape["edges"] and len(shape["pushes"]) == 2
     steps = [f"M{frame.x(shape['low'])},{frame.y(shape['pushes'][0])}"]
-    for edge, push in zip(shape["edges"], shape["pushes"][1:], strict=True):
+    for edge, push in () if is_line else zip(shape["edges"], shape["pushes"][1:], strict=True):
         steps.append(f"H{frame.x(edge)}V{frame.y(push)}")
-    steps.append(f"H{frame.x(shape['high'])}")
+    end = frame.x(shape["high"])
+    steps.append(f"L{end},{frame.y(shape['pushes'][1])}" if is_line else f"H{end}")
     body.append(f'<path class="line-step" d="{"".join(steps)}"/>')
     if shape["smooth"]:
         last, width = len(shape["smooth"]) - 1, shape["high"] - shape["low"]
@@ -270,7 +272,9 @@ def draw_shape(shape: Shape, span: tuple[float, float]) -> Markup:
         body.append(f'<text class="tick" x="{frame.left + 4}" y="{frame.y(missing["push"]) - 3}">{text}</text>')
     body.append(_short_ticks(frame, shape))
     edges, pushes = (", ".join(format_short(value) for value in some[:6]) for some in (shape["edges"], shape["pushes"]))
-    told = f"Steps at {edges}; pushes {pushes}" + ("" if missing is None else f"; {text}")
+    told = (f"A line; pushes {pushes}" if is_line else f"Steps at {edges}; pushes {pushes}") + (
+        "" if missing is None else f"; {text}"
+    )
     return wrap_svg(frame, "".join(body), f"Shape of {shape['name']}", told)
 
 

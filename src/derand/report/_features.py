@@ -27,11 +27,15 @@ class Pushes:
     """Scores measured from a neutral point: above 0 pushes towards class 1, and all pushes add up to score - threshold.
 
     The neutral point divides every term's range at the same share, so that all terms at their neutral points sit
-    exactly on the threshold. It needs no data. `points` is how many whole scores count as 1.
+    exactly on the threshold. It needs no data. Of a linear model, whose terms have no range, it is the mean over some
+    rows, and what these are off the threshold is shared. `points` is how many whole scores count as 1.
     """
 
-    def __init__(self, model: AdditiveEnsemble, points: float = 1.0) -> None:
+    def __init__(self, model: AdditiveEnsemble, points: float = 1.0, rows: FloatArray | None = None) -> None:
         self._points = points
+        if model.is_linear:
+            self.neutral = _find_neutral(model, rows)
+            return
         ranges = {term.features: term.score_range() for term in model.terms}
         lowest = sum(low for low, _ in ranges.values())
         span = sum(high - low for low, high in ranges.values())
@@ -46,7 +50,7 @@ class Pushes:
     def under_noise(self, term: Term, x: FloatArray, noise: Noise | None) -> FloatArray:
         """Mean push of values of the term's column under noise, if there is any; it acts neither on categories nor on
         missing values. Of several columns x has one more axis."""
-        if not term.axes or noise is None:
+        if not term.axes or noise is None or term.slope is not None:  # symmetric noise moves no mean of a line
             return self.of_scores(term, term.evaluate(x))
         if len(term.axes) > 1:
             return self.of_scores(term, _multiply_cells(term, x, noise) @ term.cell_scores)
@@ -54,6 +58,14 @@ class Pushes:
         gaps = np.isnan(x)
         cells = noise.cell_probabilities(np.where(gaps, 0.0, x), axis.edges, axis.feature)
         return self.of_scores(term, np.where(gaps, float(term.missing_score or 0), cells @ term.cell_scores))
+
+
+def _find_neutral(model: AdditiveEnsemble, rows: FloatArray | None) -> dict[tuple[int, ...], float]:
+    """Neutral points of a linear model: mean scores of terms, moved alike so that they sit on the threshold."""
+    table = np.zeros((1, model.n_features)) if rows is None or not len(rows) else rows
+    means = {term.features: float(term.score_rows(table).mean()) for term in model.terms}
+    shared = ((model.threshold or 0) - math.fsum(means.values())) / len(means)
+    return {features: mean + shared for features, mean in means.items()}
 
 
 def _multiply_cells(term: Term, x: FloatArray, noise: Noise) -> FloatArray:
@@ -73,7 +85,7 @@ def rank_terms(inputs: Inputs, model: AdditiveEnsemble) -> list[tuple[float, Ter
     some = inputs.matrix[:: max(1, inputs.n_rows // _IMPORTANCE_ROWS)]
     ranked = []
     for term in model.terms:
-        low, high = term.score_range()
+        low, high = (0, 0) if term.slope is not None else term.score_range()
         ranked.append((float(term.score_rows(some).std()), high - low, term))
     ranked.sort(key=lambda entry: entry[:2], reverse=True)
     return [(spread, term) for spread, _, term in ranked]
@@ -84,7 +96,7 @@ def summarize_shapes(inputs: Inputs, limit: int) -> list[Shape]:
     model = inputs.subject.additive
     if model is None:
         return []
-    pushes = Pushes(model, inputs.subject.points)
+    pushes = Pushes(model, inputs.subject.points, inputs.matrix)
     return [
         (_describe_steps if term.axes else _describe_table)(inputs, term, pushes, importance)
         for importance, term in [one for one in rank_terms(inputs, model) if len(one[1].features) == 1][:limit]
@@ -108,7 +120,8 @@ def _describe_steps(inputs: Inputs, term: Term, pushes: Pushes, importance: floa
     x = np.linspace(low, high, SHAPE_POINTS)
     inside = (edges > low) & (edges < high)
     first = int(np.searchsorted(edges, low, side="right"))
-    cells = term.cell_scores[first : first + int(inside.sum()) + 1]
+    is_line = term.slope is not None
+    cells = term.evaluate(x[[0, -1]]) if is_line else term.cell_scores[first : first + int(inside.sum()) + 1]
     bins = np.histogram_bin_edges(column, SHAPE_BINS, range=(low, high))
     return {
         "feature": feature,
@@ -119,7 +132,7 @@ def _describe_steps(inputs: Inputs, term: Term, pushes: Pushes, importance: floa
         "high": high,
         "edges": edges[inside].tolist(),
         "pushes": pushes.of_scores(term, cells).tolist(),
-        "smooth": [] if noise is None else pushes.under_noise(term, x, noise).tolist(),
+        "smooth": [] if noise is None or is_line else pushes.under_noise(term, x, noise).tolist(),
         "counts": np.histogram(column, bins)[0].tolist(),
         "noise_scale": None if noise is None else noise_scale,
         "missing": None

@@ -156,7 +156,7 @@ def _say_proof(inputs: Inputs) -> str:
     elif inputs.subject.classes.size > 2:
         law = "the law of the difference to every rival under noise"
     exact = f"{law} is computed exactly, and rounding errs on the safe side"
-    if inputs.plain.rule == "mean":
+    if inputs.plain.rule == "mean" or inputs.subject.model.is_linear:
         exact = "the bound covers every change that is allowed, and rounding errs on the safe side"
     if inputs.threat.norm is None:
         return f"What holds is proven and not tested: nothing is sampled, {exact}. What flips was tried on the model."

@@ -69,13 +69,13 @@ def _round_down(value: float) -> str:
 
 
 def _list_widths(summary: IntervalSummary) -> list[list[str]]:
-    """Lines of the table of widths: radius, half of the rows, nine in ten; every fourth point of a long curve."""
+    """Lines of the table of widths: radius, half of the rows, nine in ten; some four points of a long curve."""
     curve = summary["curve"]
     if curve is None:
         widths = summary["widths"]
         shown = [format_short_up(float(widths[key])) for key in ("half_of_rows", "nine_in_ten")]
         return [["within the limits" if summary["radius"] is None else format_exactly(summary["radius"]), *shown]]
-    step = 4 if len(curve["radii"]) > 8 else 1
+    step = len(curve["radii"]) // 4 if len(curve["radii"]) > 8 else 1
     return [_list_point(curve, at) for at in range(step, len(curve["radii"]), step)]
 
 

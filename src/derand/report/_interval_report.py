@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,16 +12,16 @@ from numpy.typing import ArrayLike
 
 from derand._arrays import FloatArray
 from derand.certificates import Intervals, certify_interval_checked
-from derand.files import PathLike, replace_when_done
 from derand.noise import Noise
 from derand.report import _interval_render
 from derand.report._inputs import Subject, name_features
 from derand.report._interval_summary import NumberInputs, summarize_intervals
 from derand.report._interval_types import IntervalSummary
+from derand.report._writing import WrittenReport
 from derand.threat import Threat
 
 
-class IntervalReport:
+class IntervalReport(WrittenReport):
     """What is proven about the answers of a regressor on some rows, for people to read.
 
     Parameters
@@ -32,7 +31,8 @@ class IntervalReport:
     y : array-like of shape (n_rows,), optional
         True numbers. Without them, what needs them is left out and the report says so.
     radius : float or None
-        Of the intervals; None where limits alone say what may change.
+        Of the intervals; None is what the regressor was trained for, and nothing where limits alone say what may
+        change.
     l0 : int, optional
         How many categorical features may change at the same time; not beside `threat`.
     threat : Threat, optional
@@ -66,7 +66,7 @@ class IntervalReport:
         X: Any,
         y: ArrayLike | None = None,
         *,
-        radius: float | None,
+        radius: float | None = None,
         l0: int | None = None,
         threat: Threat | None = None,
         rule: str | None = None,
@@ -116,23 +116,13 @@ class IntervalReport:
         """The table of widths, as LaTeX (needs the package booktabs)."""
         return _interval_render.to_latex(self._summary)
 
-    def write(self, path: PathLike) -> None:
-        """Write the report to a file, in the format that the end of its name says: .html, .md, .tex or .json.
-
-        Parameters
-        ----------
-        path : path-like
-        """
-        formats = {".html": self.to_html, ".md": self.to_markdown, ".tex": self.to_latex, ".json": self.to_json}
-        ending = Path(path).suffix.lower()
-        if ending not in formats:
-            raise ValueError(f"`path` must end with one of {', '.join(formats)}, got {str(path)!r}.")
-        content = formats[ending]()
-        with replace_when_done(path) as draft:
-            draft.write_text(content, encoding="utf-8")
+    @property
+    def title(self) -> str:
+        """What stands above it."""
+        return self._summary["title"]
 
     def __repr__(self) -> str:
-        return f"<IntervalReport: {self._inputs.n_rows} rows; write(path), to_dict()>"
+        return f"<IntervalReport: {self._inputs.n_rows} rows; write(path), open(), to_dict()>"
 
 
 def _certify_part(reg: Any, found: Intervals, proof: str, rows: FloatArray, radius: float) -> Intervals:

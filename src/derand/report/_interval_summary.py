@@ -34,8 +34,8 @@ from derand.text import as_plain_json, format_count, format_exactly, format_shor
 from derand.threat import Threat
 
 SCHEMA = "derand-intervals/1"
-_CURVE_ROWS = 2000
-_CURVE_POINTS = 16
+_CURVE_ROWS = 200  # every radius is a search of its own, by far the most of what a report costs
+_CURVE_POINTS = 8
 _WIDEST = 10
 _MOST_COLUMNS = 5
 

@@ -58,11 +58,10 @@ def to_html(summary: ReportSummary) -> str:
     )
 
 
-def to_notebook(summary: ReportSummary) -> str:
-    """The page in a frame of its own, so that neither it nor the notebook changes the other's styles."""
-    page = html.escape(to_html(summary), quote=True)
+def frame_page(page: str, title: str) -> str:
+    """A page in a frame of its own, so that neither it nor the notebook changes the other's styles."""
     return (
-        f'<iframe srcdoc="{page}" title="{html.escape(summary["title"])}" '
+        f'<iframe srcdoc="{html.escape(page, quote=True)}" title="{html.escape(title)}" '
         'style="width: 100%; height: 720px; border: 1px solid #8884; border-radius: 8px"></iframe>'
     )
 

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import math
-import tempfile
-import webbrowser
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from derand.files import PathLike, replace_when_done
 from derand.noise import Noise
 from derand.report import _render
 from derand.report._inputs import Groups, Request, Training, read_inputs, read_subject
 from derand.report._summarize import Options, summarize
 from derand.report._types import ReportSummary
+from derand.report._writing import WrittenReport
 from derand.threat import Threat
 
 
-class CertificateReport:
+class CertificateReport(WrittenReport):
     """What is proven about a model on some rows, for people to read.
 
     Parameters
@@ -137,48 +134,10 @@ class CertificateReport:
         """The table of certified accuracy, as LaTeX (needs the package booktabs)."""
         return _render.to_latex(self._summary)
 
-    def write_html(self, path: PathLike) -> None:
-        """Write the page to a file, whole or not at all.
-
-        Parameters
-        ----------
-        path : path-like
-        """
-        page = self.to_html()
-        with replace_when_done(path) as draft:
-            draft.write_text(page, encoding="utf-8")
-
-    def write(self, path: PathLike) -> None:
-        """Write the report to a file, in the format that the end of its name says: .html, .md, .tex or .json.
-
-        Parameters
-        ----------
-        path : path-like
-        """
-        formats = {".html": self.to_html, ".md": self.to_markdown, ".tex": self.to_latex, ".json": self.to_json}
-        ending = Path(path).suffix.lower()
-        if ending not in formats:
-            raise ValueError(f"`path` must end with one of {', '.join(formats)}, got {str(path)!r}.")
-        content = formats[ending]()
-        with replace_when_done(path) as draft:
-            draft.write_text(content, encoding="utf-8")
-
-    def open(self) -> Path:
-        """Write the page to a temporary file and show it in the browser.
-
-        Returns
-        -------
-        Path
-            Where the page lies; it is left there.
-        """
-        path = Path(tempfile.mkdtemp(prefix="derand-")) / "report.html"
-        self.write_html(path)
-        webbrowser.open(path.as_uri())
-        return path
-
-    def _repr_html_(self) -> str:
-        """The page in a frame, for notebooks: its styles stay inside."""
-        return _render.to_notebook(self._summary)
+    @property
+    def title(self) -> str:
+        """What stands above it."""
+        return self._summary["title"]
 
     def __repr__(self) -> str:
         inputs = self._inputs

@@ -12,7 +12,7 @@ import numpy as np
 
 from derand._arrays import FloatArray, IntArray
 from derand.certificates import Distribution, distribution
-from derand.model import AdditiveEnsemble
+from derand.model import AdditiveEnsemble, coarsen, find_coarse_step
 from derand.noise import Noise
 from derand.report._attack import summarize_attacks
 from derand.report._features import Pushes, rank_terms
@@ -23,6 +23,8 @@ from derand.text import format_short, format_short_down, format_short_up
 LAW_BINS = 110
 _LISTED_PUSHES = 9
 _FAINT = 1e-4  # of the highest bin: less is not visible
+_PICTURE_LEVELS, _COARSE_STEP = 2**15, 2**7
+"""Laws of models of more than 2**22 levels are drawn on a grid of 2**15, far finer than what can be seen."""
 _CHUNK_NUMBERS = 2**22
 _LAW_NUMBERS = 2**26
 """How many probabilities are computed for pictures: with very fine models the laws of fewer rows are shown."""
@@ -110,7 +112,7 @@ def _summarize_pushes(inputs: Inputs, rows: IntArray) -> list[RowPushes] | list[
     model = inputs.subject.additive
     if model is None:
         return [None] * rows.size
-    pushes = Pushes(model, inputs.subject.points)
+    pushes = Pushes(model, inputs.subject.points, inputs.matrix)
     terms = [term for _, term in rank_terms(inputs, model)]
     features = [term.features[0] if len(term.features) == 1 else None for term in terms]
     cells = inputs.matrix[rows]
@@ -146,11 +148,16 @@ def _summarize_laws(
 ) -> tuple[list[Law | None], LawAxis | None]:
     """The law of each row as bin heights on one axis, and that axis; None where the model has no law to show."""
     model, noise = inputs.subject.additive, inputs.subject.noise
-    if model is None or noise is None or not model.numerical_features:
+    if model is None or model.is_linear or noise is None or not model.numerical_features:
         return [None] * rows.size, None
+    step = max(find_coarse_step(model, _PICTURE_LEVELS), 1)
+    if step > _COARSE_STEP:  # far finer than any picture, as models of other libraries are
+        (model,) = coarsen(model, _PICTURE_LEVELS).members
+    else:
+        step = 1
     found = _compute_laws(inputs, model, noise, rows, at_least)
     failure_at = noise.failure_at(scale["radii"]).tolist() if inputs.has_percentile else []
-    axis = _choose_axis(found, int(model.threshold or 0), failure_at, inputs.subject.points)
+    axis = _choose_axis(found, int(model.threshold or 0), failure_at, inputs.subject.points / step)
     shown = inputs.plain.label[rows] == inputs.subject.classes[1]
     by_mean = inputs.plain.rule == "mean"
     laws = [_summarize_law(law, axis, bool(is_one), by_mean) for law, is_one in zip(found, shown, strict=False)]

@@ -183,6 +183,10 @@ def _list_shapeless(inputs: Inputs, shapes: list[Shape]) -> list[str]:
             "Functions of several columns together are not drawn, and their pushes are not listed: "
             f"{'; '.join(joined[:5])}{more}."
         ]
+    if model.is_linear:
+        return [
+            "The model is linear: its shapes are lines, pushes are told from the mean of these rows, no laws are shown."
+        ]
     if len(model.terms) > len(shapes):
         return [f"Shapes are shown for the {len(shapes)} most important of {len(model.terms)} columns."]
     return []

@@ -238,7 +238,8 @@ class OtherPush(TypedDict):
 
 class NumericalShape(_Shape):
     """Pushes of a number: the steps, their mean under noise (nothing without any), the data beneath, and the push of a
-    missing value with how many rows have none (null where such rows are refused)."""
+    missing value with how many rows have none (null where such rows are refused). Of a line, without edges, the pushes
+    at both ends."""
 
     kind: Literal["numerical"]
     low: float

@@ -22,13 +22,21 @@ from derand.storage._classifiers import build_classifier, describe_classifier, d
 from derand.storage._document import SCHEMA, check_size, open_document, parse_document, read_bytes, write_document
 from derand.storage._fields import Field
 from derand.storage._models import MODEL_BUILDERS, describe_model
-from derand.storage._records import CertificateRecord, find_record, load_record, mark_file, save_record
+from derand.storage._records import (
+    CertificateRecord,
+    NumbersRequest,
+    find_record,
+    load_record,
+    mark_file,
+    save_record,
+)
 from derand.storage._regressors import build_regressor, list_regressors
 
 __all__ = [
     "MAX_BYTES",
     "SCHEMA",
     "CertificateRecord",
+    "NumbersRequest",
     "find_record",
     "load",
     "load_record",
@@ -108,6 +116,8 @@ def _describe(model: Any) -> dict[str, Any]:
     """Kind and content of a model."""
     if is_model(model):
         return describe_model(model)
+    if hasattr(model, "for_storage"):
+        model = model.for_storage()
     if type(model) in list_estimators().values():
         return {"kind": "classifier", "model": describe_classifier(model)}
     if type(model) in list_regressors().values():

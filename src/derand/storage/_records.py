@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,22 @@ class FileMark:
 
 
 @dataclass(frozen=True, slots=True)
+class NumbersRequest:
+    """What was asked about answers that are numbers: intervals at a radius, or radii of a tolerance.
+
+    Attributes
+    ----------
+    radius : float or None
+        Of intervals; None within limits alone, and where a tolerance was given.
+    tolerance : float or None
+        Of radii; None for intervals.
+    """
+
+    radius: float | None
+    tolerance: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class CertificateRecord:
     """What certificates are about.
 
@@ -51,6 +68,8 @@ class CertificateRecord:
     noise : Noise or None
     threat : Threat
         Resolved: columns by number, categories by code.
+    numbers : NumbersRequest or None
+        None where answers are labels.
     """
 
     version: str
@@ -62,6 +81,7 @@ class CertificateRecord:
     proof: str
     noise: Noise | None
     threat: Threat
+    numbers: NumbersRequest | None = None
 
 
 def find_record(certified: PathLike) -> Path:
@@ -92,9 +112,15 @@ def save_record(record: CertificateRecord, path: PathLike) -> None:
         "proof": record.proof,
         "noise": None if record.noise is None else describe_noise(record.noise),
         "threat": describe_threat(record.threat, "threat"),
+        **({} if record.numbers is None else {"numbers": _describe_numbers(record.numbers)}),
     }
     with replace_when_done(path) as draft:
         draft.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="ascii")
+
+
+def _describe_numbers(asked: NumbersRequest) -> dict[str, float | str | None]:
+    """JSON has no infinity: a radius without end is a word."""
+    return {"radius": "inf" if asked.radius == math.inf else asked.radius, "tolerance": asked.tolerance}
 
 
 def _list_marks(record: CertificateRecord) -> dict[str, FileMark]:
@@ -119,9 +145,8 @@ def load_record(path: PathLike) -> CertificateRecord:
 
 
 def _build_record(document: Any) -> CertificateRecord:
-    fields = Field(document, "", RECORD_SCHEMA).members(
-        "schema", "derand", "model", "data", "certified", "rows", "rule", "proof", "noise", "threat"
-    )
+    names = ("schema", "derand", "model", "data", "certified", "rows", "rule", "proof", "noise", "threat")
+    fields = Field(document, "", RECORD_SCHEMA).members(*names, optional=("numbers",))
     fields["schema"].choice([RECORD_SCHEMA])
     return CertificateRecord(
         fields["derand"].text(),
@@ -133,7 +158,20 @@ def _build_record(document: Any) -> CertificateRecord:
         fields["proof"].choice(["best", "paper"]),
         fields["noise"].or_none(build_noise),
         build_threat(fields["threat"]),
+        _build_numbers(fields["numbers"]) if "numbers" in fields else None,
     )
+
+
+def _build_numbers(field: Field) -> NumbersRequest:
+    fields = field.members("radius", "tolerance")
+    radius, tolerance = fields["radius"].or_none(_build_radius), fields["tolerance"].or_none(Field.number)
+    if radius is not None and tolerance is not None:
+        fields["tolerance"].refuse("be null where there is a radius")
+    return NumbersRequest(radius, tolerance)
+
+
+def _build_radius(field: Field) -> float:
+    return math.inf if field.value == "inf" else field.number()
 
 
 def _build_mark(field: Field) -> FileMark:

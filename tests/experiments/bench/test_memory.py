@@ -7,6 +7,7 @@ import pytest
 from experiments.bench._memory import bench_memory
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_file() -> None:
     """Four times the rows, some 130 MB more in the file, take about the same memory (it used to be 100 MB more)."""
     results = bench_memory((300_000, 1_200_000))

@@ -1,0 +1,319 @@
+"""Linear models, proven again in exact fractions: doubles are fractions, and so are all that lines make of them.
+
+The least change that lets a sum fall by its margin is rational but for a square root, of which squares are compared;
+only failing masses take balls. Written from docs/theory.md, section 14, and from what a model's file says of its terms.
+Owns what can be proven of such models. Must not know tables or files, nor how certificates are found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from derand._arrays import FloatArray
+from derand.auditing._answers import Answer
+from derand.auditing._balls import Ball, as_ball, as_ball_noise, use_bits
+from derand.auditing._sides import find_worst_fall, read_table
+from derand.model import AdditiveEnsemble, Model
+from derand.noise import Noise
+from derand.threat import Threat
+
+_BITS = 256
+_FAR = 64
+"""Magnitudes of Laplace noise that errors of slopes are multiplied by, at most."""
+_ROUNDING = Fraction(1, 2**52)
+_VARIANCES = {"uniform": Fraction(1, 3), "laplace": Fraction(2)}
+
+
+@dataclass(frozen=True, slots=True)
+class Mover:
+    """A column of a row: by how much its move to the worse side lets a sum fall per unit, and how far it can go.
+
+    Attributes
+    ----------
+    price : Fraction
+    cap : Fraction or None
+        In units; None for any distance.
+    """
+
+    price: Fraction
+    cap: Fraction | None
+
+
+def clears(margin: Fraction, movers: Sequence[Mover], norm: float | None, radius: float, *, strictly: bool) -> bool:
+    """Whether a sum falls by less than its margin within an open ball; or by no more, where not `strictly`.
+
+    Examples
+    --------
+    >>> movers = [Mover(Fraction(3), None), Mover(Fraction(4), None)]
+    >>> clears(Fraction(10), movers, 2, 2.0, strictly=False), clears(Fraction(10), movers, 2, 2.0001, strictly=False)
+    (True, False)
+    """
+
+    def is_below(fall: Fraction) -> bool:
+        return fall < margin if strictly else fall <= margin
+
+    movers = [one for one in movers if one.price > 0 and one.cap != 0]
+    if not is_below(Fraction(0)):
+        return False
+    if all(one.cap is not None for one in movers) and is_below(sum((_fall(one) for one in movers), Fraction(0))):
+        return True
+    if norm is None or math.isinf(radius):
+        return False
+    if norm == 2:
+        least = _square_least(margin, movers)
+        return least > Fraction(radius) ** 2 if strictly else least >= Fraction(radius) ** 2
+    measure = _fall_by_count if norm == 0 else _fall_by_sum if norm == 1 else _fall_by_each
+    fall = measure(movers, Fraction(radius))
+    return fall is not None and is_below(fall)
+
+
+def _fall_by_count(movers: Sequence[Mover], left: Fraction) -> Fraction | None:
+    """The most that so many columns let a sum fall; None where nothing limits one of them."""
+    if left > 0 and any(one.cap is None for one in movers):
+        return None
+    falls = sorted((_fall(one) for one in movers if one.cap is not None), reverse=True)
+    return sum(falls[: math.ceil(left)], Fraction(0))
+
+
+def _fall_by_each(movers: Sequence[Mover], away: Fraction) -> Fraction:
+    """The most that a distance in the norm inf lets a sum fall."""
+    return sum((one.price * (away if one.cap is None else min(one.cap, away)) for one in movers), Fraction(0))
+
+
+def _fall(mover: Mover) -> Fraction:
+    assert mover.cap is not None
+    return mover.price * mover.cap
+
+
+def _fall_by_sum(movers: Sequence[Mover], left: Fraction) -> Fraction:
+    """The most that a distance in the norm 1 lets a sum fall: the highest prices first."""
+    total = Fraction(0)
+    for one in sorted(movers, key=lambda one: -one.price):
+        spent = left if one.cap is None else min(one.cap, left)
+        total, left = total + one.price * spent, left - spent
+    return total
+
+
+def _square_least(margin: Fraction, movers: Sequence[Mover]) -> Fraction:
+    """The square of the least distance in the norm 2 at which a sum falls by its margin, which some moves do."""
+    limited = sorted((one for one in movers if one.cap is not None), key=lambda one: (one.cap or 0) / one.price)
+    squares = sum((one.price**2 for one in movers), Fraction(0))
+    spent, left = Fraction(0), margin
+    for one in limited:
+        assert one.cap is not None
+        if left * one.price <= one.cap * squares:  # it is not at its cap
+            break
+        spent, left, squares = spent + one.cap**2, left - _fall(one), squares - one.price**2
+    return spent + left**2 / squares
+
+
+class _Pair:
+    """One sum of a linear model: two classes, or a number, in the row's own numbers; class 1 is above 0."""
+
+    def __init__(self, model: AdditiveEnsemble, plus: int, minus: int | None, row: FloatArray, threat: Threat) -> None:
+        self.row, self.threat, self._n_features = row, threat, row.size
+        self.error = Fraction(model.score_error) * (1 if minus is None else 2)
+        self.slopes: list[tuple[int, Fraction, Fraction]] = []
+        self.n_terms, self.total, self.size = len(model.terms), Fraction(0), Fraction(0)
+        self._options: list[tuple[int, list[int]]] = []
+        for term in model.terms:
+            told = term.describe()
+            if term.kind == "linear_term":
+                self._read_line(told, plus, minus)
+            elif term.kind == "category_table":
+                one = _subtract_table(told, plus, minus)
+                own, others = read_table(one, float(row[told["feature"]]), threat)
+                self.total, self.size = self.total + own, self.size + max(map(abs, (own, *others)))
+                if told["feature"] not in threat.frozen:
+                    self._options += [(told["feature"], [own - other for other in others])]
+            else:
+                raise ValueError(f"A term of kind {term.kind!r} beside lines cannot be audited.")
+
+    def _read_line(self, told: dict[str, Any], plus: int, minus: int | None) -> None:
+        slopes = told["slopes"]
+        errors = told.get("errors", [0.0] * len(slopes))
+        slope, error = Fraction(slopes[plus]), Fraction(errors[plus])
+        if minus is not None:
+            slope, error = slope - Fraction(slopes[minus]), error + Fraction(errors[minus])
+        self.slopes.append((told["feature"], slope, error))
+        product = slope * Fraction(float(self.row[told["feature"]]))
+        self.total, self.size = self.total + product, self.size + abs(product)
+
+    def find_deviation(self, rounding: Fraction) -> Fraction:
+        """How far the model that is meant, or what is computed of it, may be off in the row itself."""
+        shares = ((at, error + rounding * abs(slope)) for at, slope, error in self.slopes)
+        return self.error + sum((share * abs(Fraction(float(self.row[at]))) for at, share in shares), Fraction(0))
+
+    def find_category_fall(self, side: int) -> int:
+        """What changed categories take off at most."""
+        options = [falls if side else [-fall for fall in falls] for _, falls in self._options]
+        return find_worst_fall(options, self.threat.l0)
+
+    def list_movers(self, side: int, rounding: Fraction) -> list[Mover]:
+        """The columns, as they can be moved to the worse side of a class."""
+        columns = [at for at, _, _ in self.slopes]
+        low, high = self.threat.find_box(self.row[None], columns)
+        units = self.threat.units_of(self._n_features)
+        movers = []
+        for at, slope, inexact in self.slopes:
+            unit = Fraction(1) if self.threat.norm in (0, None) else Fraction(float(units[at]))
+            error = inexact + rounding * abs(slope)
+            x = Fraction(float(self.row[at]))
+            ends = [None if math.isinf(end) else abs(Fraction(float(end)) - x) for end in (low[0, at], high[0, at])]
+            if abs(slope) > error:
+                ends = [ends[0] if (slope > 0) == bool(side) else ends[1]]
+            far = None if None in ends else max(end for end in ends if end is not None)
+            movers.append(Mover((abs(slope) + error) * unit, None if far is None else far / unit))
+        return movers
+
+    def holds(self, side: int, radius: float, level: Fraction, rounding: Fraction, *, strictly: bool) -> bool:
+        """Whether the sum is proven to stay on the side of a level within a radius; 0 moves no number."""
+        away = self.total - level if side else level - self.total
+        margin = away - self.find_deviation(rounding) - rounding * self.size - self.find_category_fall(side)
+        movers = self.list_movers(side, rounding) if radius > 0 else []
+        return clears(margin, movers, self.threat.ball_norm, radius, strictly=strictly)
+
+
+def _subtract_table(told: dict[str, Any], plus: int, minus: int | None) -> dict[str, Any]:
+    """A table of one output, the difference of two of its outputs."""
+    if minus is None:
+        return told
+
+    def take(scores: Any) -> int:
+        return int(scores[plus]) - int(scores[minus])
+
+    rest: dict[str, Any] = {name: take(told[name]) for name in ("other", "missing") if name in told}
+    return {**told, "scores": [take(scores) for scores in told["scores"]], **rest}
+
+
+class LineSums:
+    """The sums that decide on the labels of a linear model.
+
+    Parameters
+    ----------
+    model : Model
+    noise : Noise or None
+    rule : str
+    threat : Threat
+        Resolved.
+    """
+
+    def __init__(self, model: Model, noise: Noise | None, rule: str, threat: Threat) -> None:
+        (self._model,) = model.members
+        self._noise, self._threat = noise if rule == "vote" else None, threat
+
+    def read(self, row: FloatArray) -> Answer:
+        """What can be proven about one row."""
+        return _LineAnswer(self._model, self._noise, self._threat, row)
+
+
+class _LineAnswer(Answer):
+    """The label of one row of a linear model."""
+
+    def __init__(self, model: AdditiveEnsemble, noise: Noise | None, threat: Threat, row: FloatArray) -> None:
+        super().__init__(model.n_classes)
+        self._model, self._noise = model, noise
+        several = bool(model.offsets)
+        self._pairs = {
+            (low, high): (
+                _Pair(model, high if several else 0, low if several else None, row, threat),
+                Fraction(model.offsets[low] - model.offsets[high] if several else model.threshold or 0),
+            )
+            for high in range(model.n_classes)
+            for low in range(high)
+        }
+
+    def _meet(self, label: int) -> list[tuple[_Pair, Fraction, int]]:
+        """Each duel of a class: the sum, its level, and the side of the class."""
+        rivals = [rival for rival in range(self.n_classes) if rival != label]
+        return [(*self._pairs[min(label, rival), max(label, rival)], int(label > rival)) for rival in rivals]
+
+    def holds(self, label: int, radius: float, proof: str, runner_up: int | None) -> bool:
+        zero = Fraction(0)
+        return all(pair.holds(side, radius, cut, zero, strictly=bool(side)) for pair, cut, side in self._meet(label))
+
+    def is_label(self, label: int) -> bool:
+        return all(pair.total > cut if side else pair.total <= cut for pair, cut, side in self._meet(label))
+
+    def proves_failure(self, label: int, failure: float) -> bool:
+        return all(self._bounds_mass(pair, cut, side, failure) for pair, cut, side in self._meet(label))
+
+    def _bounds_mass(self, pair: _Pair, cut: Fraction, side: int, failure: float) -> bool:
+        assert self._noise is not None  # only votes claim such a mass
+        away = pair.total - cut if side else cut - pair.total
+        margin = away - pair.find_deviation(Fraction(0)) - pair.find_category_fall(side)
+        if margin <= 0:
+            return failure >= 1
+        ball = as_ball_noise(self._noise)
+        square = sum((slope**2 * ball.scale_of(at) ** 2 for at, slope, _ in pair.slopes), Fraction(0))
+        reach = sum((abs(slope) * ball.scale_of(at) for at, slope, _ in pair.slopes), Fraction(0))
+        spare = sum((error * ball.scale_of(at) for at, _, error in pair.slopes), Fraction(0))
+        if not square:
+            return True
+        with use_bits(_BITS):
+            spread = as_ball(square).sqrt()
+            name = self._noise.name
+            far = Fraction({"gaussian": 10 + math.floor(float(margin) / float(spread)), "uniform": 1}.get(name, _FAR))
+            left = as_ball(margin - far * spare)
+            # copies in which some number is farther out, so that errors of slopes are multiplied by more than that
+            beyond = 2 * len(pair.slopes) * ball.share_below(-as_ball(far)) if spare else as_ball(0.0)
+            if not left > 0:
+                return failure >= 1
+            if name == "uniform" and left >= as_ball(reach):
+                return True
+            share = ball.share_below(-left / spread) if name == "gaussian" else _bound_tail(left / spread, name)
+            return bool(share + beyond <= failure)
+
+
+def _bound_tail(distance: Ball, name: str) -> Ball:
+    """Gauss's inequality: the share beyond a distance, in lengths of the slopes, of a symmetric law of one mode."""
+    z, root = distance / as_ball(_VARIANCES[name]).sqrt(), as_ball(3.0).sqrt()
+    return 2 / (9 * z * z) if z >= 2 / root else as_ball(0.5) - z / (2 * root)
+
+
+class LineNumbers:
+    """The sum that is the answer of a linear model; parameters are those of LineSums."""
+
+    def __init__(self, model: Model, noise: Noise | None, rule: str, threat: Threat) -> None:
+        (self._model,), self._threat = model.members, threat
+
+    def read(self, row: FloatArray) -> LineNumberAnswer:
+        """What can be proven about one row."""
+        return LineNumberAnswer(self._model, _Pair(self._model, 0, None, row, self._threat))
+
+
+class LineNumberAnswer:
+    """The number that answers one row of a linear model, and what can be proven about it."""
+
+    def __init__(self, model: AdditiveEnsemble, pair: _Pair) -> None:
+        assert model.offset is not None
+        self._pair, self._offset, self._levels = pair, model.offset, model.levels
+        self._rounding = (len(model.terms) + 4) * _ROUNDING
+
+    def is_value(self, value: float) -> bool:
+        """Whether the row's own answer is this, but for rounding."""
+        if not math.isfinite(value):
+            return False
+        off = abs(Fraction(value) * self._levels - self._offset - self._pair.total)
+        return off <= self._rounding * (self._pair.size + 2 * abs(self._offset))
+
+    def stays_beyond(self, label: int, end: float, radius: float) -> bool:
+        """Whether the answer is proven to stay at the end or above within the radius; for label 0, or below."""
+        if not math.isfinite(end):
+            return end == (-math.inf if label else math.inf)
+        level = Fraction(end) * self._levels - self._offset
+        return self._pair.holds(label, radius, level, self._rounding, strictly=False)
+
+    def stays_within(self, value: float, tolerance: float, radius: float) -> bool:
+        """Whether the answer is proven to differ from a value by the tolerance at most within the radius."""
+        if not (math.isfinite(value) and 0 <= tolerance < math.inf):
+            return False
+        room = Fraction(tolerance) * self._levels
+        zero = Fraction(0)  # what is compared is the score before it is rounded
+        return self._pair.holds(1, radius, self._pair.total - room, zero, strictly=False) and self._pair.holds(
+            0, radius, self._pair.total + room, zero, strictly=False
+        )

@@ -1,0 +1,261 @@
+"""Models of other libraries, trained on noisy copies of rows and then smoothed: SmoothedClassifier, SmoothedRegressor.
+
+Owns the noisy copies and the comparison with the model without noise. Must not know any library, nor how a model is
+read (`_imported`).
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.utils import check_random_state, get_tags
+
+from derand._arrays import FloatArray, IntArray
+from derand.estimators._base import CertifiedEstimator, Columns
+from derand.estimators._imported import ImportedClassifier, ImportedEstimator, ImportedRegressor, from_reading
+from derand.estimators._reading import keep_present, read_labels, read_weights
+from derand.estimators._regressor import read_targets
+from derand.frames import stack_copies, take_rows
+from derand.importers import read_model
+from derand.learn import TrainingTable
+from derand.noise import Noise
+
+_COMPARED_ROWS = 2_000
+_TWO_POINTS = 0.02
+_MOST_COPIES = 1_000
+
+
+class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
+    """What both share: noisy copies, training, reading what was trained."""
+
+    measure = ""
+    """What `score` is, in words."""
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        noise: Noise | str | None = "gaussian:0.25",
+        augment: int = 10,
+        rule: str = "vote",
+        scaling: str | None = None,
+        categorical_features: Columns = "from_dtype",
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.noise = noise
+        self.augment = augment
+        self.rule = rule
+        self.scaling = scaling
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def for_storage(self) -> Any:
+        """The model that was trained, as an ImportedClassifier or ImportedRegressor with its noise and rule."""
+        if not hasattr(self, "ensemble_"):
+            raise ValueError(f"`model` must be fitted, got a {type(self).__name__} that is not: call `fit` first.")
+        kind: Any = ImportedClassifier if hasattr(self, "classes_") else ImportedRegressor
+        parts = (self.classes_,) if hasattr(self, "classes_") else ()
+        found = {"link_": self.link_, "source_": self.source_, "units_": self.units_}
+        parameters = {"noise": self.noise_, "rule": self.rule, "n_jobs": self.n_jobs}
+        return kind.from_parts(self.ensemble_, self.noise_, *parts, self.encoding_, found, **parameters)
+
+    def _check_noise(self) -> None:
+        CertifiedEstimator._check_noise(self)
+
+    def _make_noise(self) -> Noise | None:
+        return CertifiedEstimator._make_noise(self)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        whole = isinstance(self.augment, numbers.Integral) and not isinstance(self.augment, bool)
+        if not whole or not 0 <= self.augment <= _MOST_COPIES:
+            raise ValueError(
+                f"`augment` must be a whole number from 0 to {_MOST_COPIES}, the noisy copies of each row to train on, "
+                f"got {self.augment!r}."
+            )
+        if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
+            raise TypeError(
+                f"`estimator` must be a model to be trained, such as LGBMClassifier(max_depth=1), got "
+                f"{self.estimator!r}."
+            )
+
+    def _train_inner(self, X: Any, target: NDArray[Any], weights: FloatArray | None) -> tuple[str, ...]:
+        """Train on noisy copies, read what was trained, and say where smoothing costs much."""
+        encoding, matrix = self._learn_encoding(X)
+        codes = {column: len(values) for column, values in encoding.categories.items()}
+        table = TrainingTable(matrix, np.zeros(len(matrix), dtype=np.uint8), np.ones(2), None, codes, encoding.names)
+        noise, _ = self._resolve_noise(table)
+        assert noise is not None  # `_check_noise`
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        rows, copies = X, 1
+        if self.augment:
+            copies = int(self.augment)
+            rows = stack_copies(X, encoding.numerical, noise.sample(matrix, copies, rng))
+        self.estimator_ = clone(self.estimator)
+        given = {} if weights is None else {_name_weights(self.estimator_): np.tile(weights, copies)}
+        self.estimator_.fit(rows, np.tile(target, copies), **given)
+        reading = read_model(self.estimator_)
+        self._require_numbers(reading.encoding.categories, encoding.numerical)
+        read = from_reading(reading, X, noise=noise, rule=self.rule, scaling=None, n_jobs=self.n_jobs)
+        for name, value in vars(read).items():
+            if name.endswith("_") and name not in ("n_features_in_", "feature_names_in_"):
+                setattr(self, name, value)
+        return self._compare(X, target, rng)
+
+    def _require_numbers(self, categories: Any, numerical: tuple[int, ...]) -> None:
+        """Refuse noise on columns that the inner model reads as categories."""
+        wrong = sorted(set(categories) & set(numerical)) if self.augment else []
+        if wrong:
+            names = [str(getattr(self, "feature_names_in_", range(wrong[-1] + 1))[column]) for column in wrong[:5]]
+            raise ValueError(
+                f"`estimator` reads columns as categories to which noise was added: {', '.join(names)}. Name them in "
+                "`categorical_features`, too."
+            )
+
+    def _compare(self, X: Any, target: NDArray[Any], rng: np.random.Generator) -> tuple[str, ...]:
+        """What to say where the smoothed model is worse than the same one without noise, on training rows."""
+        n_rows = len(target)
+        at: IntArray = np.sort(rng.choice(n_rows, min(n_rows, _COMPARED_ROWS), replace=False))
+        rows = take_rows(X, at)
+        smoothed = self._rate(self.predict(rows), target[at])
+        plain = self._rate(self._answer_plainly(rows), target[at])
+        if not math.isfinite(smoothed) or plain - smoothed <= _TWO_POINTS:
+            return ()
+        copies = f"{self.augment} noisy copies of each row" if self.augment else "rows without noise"
+        cure = "raise `augment`" if self.augment else "set `augment`, to 10 for instance"
+        return (
+            f"Smoothing costs {100 * (plain - smoothed):.1f} points of {self.measure} on training rows: "
+            f"{100 * smoothed:.1f} % under {self._make_noise()!r}, {100 * plain:.1f} % without noise. The model was "
+            f"trained on {copies}: {cure}, or take less noise.",
+        )
+
+    def _answer_plainly(self, rows: Any) -> NDArray[Any]:
+        """What the model answers without noise."""
+        plain = self.for_storage().set_params(noise="none", rule="mean")
+        plain.noise_ = None
+        return np.asarray(plain.predict(rows))
+
+    @abstractmethod
+    def _rate(self, answers: NDArray[Any], target: NDArray[Any]) -> float:
+        """How good answers are; 1 is best."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator) if hasattr(self.estimator, "__sklearn_tags__") else None
+        tags.input_tags.allow_nan = inner is None or inner.input_tags.allow_nan
+        return tags
+
+
+def _name_weights(model: Any) -> str:
+    """How the weights of rows are called in `fit`; of a pipeline, those of its last step."""
+    steps = getattr(model, "steps", None)
+    return f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"
+
+
+class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
+    """A classifier of another library, trained for smoothing: on noisy copies of each row, and then read.
+
+    Parameters
+    ----------
+    estimator : classifier that `from_model` can read
+        Such as LGBMClassifier(max_depth=1); it is cloned, not changed.
+    noise : Noise or str
+        The noise that smooths the model, and that is added to the numbers of training rows.
+    augment : int
+        Noisy copies of each row to train on, instead of the row itself; 0 trains on the rows as they are. Categories,
+        booleans and missing values are the same in all copies.
+    rule : {"vote", "mean"}
+        How `predict` answers: the label of most noisy copies, or that of the expected score.
+    scaling : {"standard", "range", "robust"} or None
+        What counts as a change of 1 of each column; None for 1 in its own units.
+    categorical_features : "from_dtype", None, or a list of names or of column numbers, or a mask
+        Columns to which no noise is added. "from_dtype" takes those of text, of booleans and of a category type.
+    random_state : int, RandomState or None
+        Of the noise. That of the model is its own.
+    n_jobs : int or None
+        Threads to predict and certify with.
+
+    Attributes
+    ----------
+    estimator_ : the fitted inner model
+    ensemble_ : AdditiveEnsemble
+        The same as a sum of functions.
+    classes_ : array of shape (n_classes,)
+    noise_ : Noise
+        With the units of `scaling`.
+    link_, source_ : str
+        As of ImportedClassifier.
+
+    Notes
+    -----
+    `fit` warns where the smoothed model gets more than two points of accuracy less than the same model without noise,
+    on at most 2,000 training rows. It is saved as the ImportedClassifier that it is; `load` gives that.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.ensemble import GradientBoostingClassifier
+    >>> from derand import SmoothedClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> inner = GradientBoostingClassifier(max_depth=1, n_estimators=30, random_state=0)
+    >>> clf = SmoothedClassifier(inner, scaling="standard", augment=3, random_state=0).fit(X, y)
+    >>> bool(clf.score(X, y) > 0.9), bool(clf.certify(X[:20]).radius.mean() > 0.1)
+    (True, True)
+    """
+
+    measure = "accuracy"
+
+    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
+        if y is None:
+            raise ValueError(f"requires y to be passed, but the target y is None: give {type(self).__name__} labels.")
+        self._check_parameters()
+        X = self._check_table(X, reset=True)
+        classes, target = read_labels(X, y, several=True)
+        X, target, weights = _keep_weighted(X, target, sample_weight)
+        classes, target = keep_present(classes, target)
+        return self._train_inner(X, classes[target], weights)
+
+    def _rate(self, answers: NDArray[Any], target: NDArray[Any]) -> float:
+        return float((answers == target).mean())
+
+
+class SmoothedRegressor(SmoothedEstimator, ImportedRegressor):
+    """A regressor of another library, trained for smoothing: on noisy copies of each row, and then read.
+
+    Parameters and attributes are those of SmoothedClassifier, without classes. `fit` warns where R^2 falls by more than
+    0.02 on training rows.
+    """
+
+    measure = "R^2"
+
+    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
+        if y is None:
+            raise ValueError(f"requires y to be passed, but the target y is None: give {type(self).__name__} numbers.")
+        self._check_parameters()
+        X = self._check_table(X, reset=True)
+        X, target, weights = _keep_weighted(X, read_targets(X, y), sample_weight)
+        return self._train_inner(X, target, weights)
+
+    def _rate(self, answers: NDArray[Any], target: NDArray[Any]) -> float:
+        spread = float(((target - target.mean()) ** 2).sum())
+        return 1 - float(((answers - target) ** 2).sum()) / spread if spread else math.nan
+
+
+def _keep_weighted(
+    X: Any, target: NDArray[Any], sample_weight: ArrayLike | None
+) -> tuple[Any, NDArray[Any], FloatArray | None]:
+    """The rows of positive weight."""
+    if sample_weight is None:
+        return X, target, None
+    weights = read_weights(sample_weight, target.size)
+    counted = np.flatnonzero(weights)
+    return take_rows(X, counted), target[counted], weights[counted]

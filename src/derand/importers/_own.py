@@ -1,0 +1,59 @@
+"""Fitted models of this package as last steps of pipelines. Must not know estimators: it reads what they keep."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from derand._arrays import EPSILON, FloatArray
+from derand.importers._reading import Reading
+from derand.model import AdditiveEnsemble, read_shapes
+
+
+def read(model: Any) -> Reading:
+    """A fitted estimator of this package that is not smoothed."""
+    name = type(model).__name__
+    if not hasattr(model, "ensemble_"):
+        raise ValueError(f"`model` must be fitted, got a {name} that is not: call `fit` first.")
+    if model.noise_ is not None or model.rule != "mean":
+        raise ValueError(
+            f"{name} is smoothed by noise in the units of its own columns, which the steps before it change: fit it "
+            "with noise='none' and rule='mean', or without a pipeline, since it needs neither scaler nor imputer."
+        )
+    if model.ensemble_.weights is not None:
+        raise TypeError(f"{name} is a vote of several sums, which is no sum of functions.")
+    ensemble: AdditiveEnsemble = model.ensemble_
+    functions = read_shapes(ensemble.terms, ensemble.levels)
+    shift = _read_shift(ensemble)
+
+    def raw_scores(rows: FloatArray) -> FloatArray:
+        return np.asarray((ensemble.score(rows) + shift) / ensemble.levels)
+
+    intercept = shift / ensemble.levels
+    ranges = [term.score_range() for term in ensemble.terms if term.slope is None]
+    sizes = [max(abs(low), abs(high)) / ensemble.levels for low, high in ranges]
+    return Reading(
+        model.encoding_,
+        functions.shapes,
+        functions.grids,
+        functions.tables,
+        intercept if intercept.ndim else float(intercept),
+        getattr(model, "classes_", None),
+        (ensemble.score_error / ensemble.levels + EPSILON * (float(np.abs(intercept).max()) + math.fsum(sizes)))
+        * (1 + 8 * EPSILON),
+        getattr(model, "link_", "none"),
+        raw_scores,
+        f"derand.{name}",
+        functions.lines,
+    )
+
+
+def _read_shift(ensemble: AdditiveEnsemble) -> FloatArray:
+    """What is added to whole scores; a threshold lies between two of them, so that no score meets it."""
+    if ensemble.offsets:
+        return np.array(ensemble.offsets, dtype=np.float64)
+    if ensemble.threshold is None:
+        return np.array(ensemble.offset, dtype=np.float64)
+    return np.array(-ensemble.threshold - (0.0 if ensemble.score_error else 0.5))

@@ -7,7 +7,11 @@ SOURCES := src experiments tests scripts docs/_build
 LOWEST := .venv-lowest
 LOWEST_PYTHON ?= $(shell command -v python3.11 || echo $(PYTHON))
 
-.PHONY: demo test test-long fuzz test-lowest test-nobody lint types bench reproduce screenshots docs clean
+OLDEST := .venv-importers-oldest
+NEWEST := .venv-importers-newest
+IMPORTED := xgboost lightgbm catboost interpret-core pandas pytest hypothesis mpmath python-flint
+
+.PHONY: demo test test-long fuzz test-lowest test-importers test-nobody lint types bench reproduce screenshots docs clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -46,6 +50,21 @@ $(LOWEST)/.installed: pyproject.toml constraints/lowest.txt
 		pytest pytest-xdist hypothesis mpmath pandas polars python-flint==0.7.0
 	touch $@
 
+# models of other libraries, of their oldest and of their newest releases that are read
+test-importers: $(OLDEST)/.installed $(NEWEST)/.installed
+	$(OLDEST)/bin/python -m pytest -q -m "not long" tests/importers
+	$(NEWEST)/bin/python -m pytest -q -m "not long" tests/importers
+
+$(OLDEST)/.installed: pyproject.toml constraints/importers-oldest.txt
+	$(LOWEST_PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --constraint constraints/importers-oldest.txt --editable . $(IMPORTED)
+	touch $@
+
+$(NEWEST)/.installed: pyproject.toml
+	$(PYTHON) -m venv --clear $(NEWEST)
+	$(NEWEST)/bin/python -m pip install --quiet --upgrade --editable . $(IMPORTED)
+	touch $@
+
 # as a user who owns nothing and has no home, in a read-only copy; needs root, to become that user
 test-nobody: $(VENV)/.installed
 	$(BIN)/python scripts/run_as_nobody.py
@@ -74,4 +93,4 @@ reproduce: $(VENV)/.installed
 	$(BIN)/python -m experiments reproduce --all
 
 clean:
-	rm -rf $(VENV) $(LOWEST) .pytest_cache .mypy_cache .ruff_cache dist build
+	rm -rf $(VENV) $(LOWEST) $(OLDEST) $(NEWEST) .pytest_cache .mypy_cache .ruff_cache dist build

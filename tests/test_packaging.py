@@ -94,6 +94,15 @@ def test_the_lowest_versions_are_those_that_are_declared() -> None:
     assert [line for line in lines if not line.startswith("#")] == [need.replace(">=", "==") for need in declared]
 
 
+def test_the_oldest_libraries_are_those_that_are_declared() -> None:
+    """`make test-importers` installs the libraries whose models are read in the oldest releases that extras allow."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    lines = (ROOT / "constraints" / "importers-oldest.txt").read_text(encoding="utf-8").splitlines()
+    needs = [need for name in ("xgboost", "lightgbm", "catboost", "interpret") for need in extras[name]]
+    assert {need.replace(">=", "==") for need in needs} <= set(lines)
+    assert set(needs) <= set(extras["test"])
+
+
 def test_importing_is_quick_and_light() -> None:
     """`import derand` takes under half a second (best of several: machines are busy) and loads nothing heavy."""
     code = f"""

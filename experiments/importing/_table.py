@@ -6,6 +6,7 @@ are read, certified or printed.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +23,9 @@ IMPORT_DATASETS = ("adult", "credit", "breast_cancer", "diabetes", "spambase")
 RADII = (0.1, 0.25, 0.5)
 """In standard deviations of each column."""
 NOISE = "gaussian:0.25"
-COPIES = 10
-PLAIN, AUGMENTED, OWN = "as it is", f"{COPIES} noisy copies", "by its own trainer"
+COPIES, MOST_ROWS = 10, 100_000
+"""Noisy copies of each training row, fewer where these would be more rows than that."""
+PLAIN, AUGMENTED, OWN = "as it is", "noisy copies", "by its own trainer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +72,10 @@ def _measure(data: Dataset, dataset: str, name: str, trained: str) -> Imported:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of smoothed models that fall far below the plain one: the table says so
         if trained == AUGMENTED:
-            model = SmoothedClassifier(inner, noise=NOISE, augment=COPIES, scaling="standard", random_state=0)
+            copies = min(COPIES, MOST_ROWS // len(rows))
+            model = SmoothedClassifier(inner, noise=NOISE, augment=copies, scaling="standard", random_state=0)
             model.fit(rows, truth)
+            trained = f"{copies} {AUGMENTED}"
         elif trained == PLAIN:
             model = from_model(inner.fit(rows, truth), rows, noise=NOISE, rule="vote", scaling="standard")
         else:
@@ -101,9 +105,14 @@ def _make_frame(data: Dataset) -> Any:
     """A frame with names; columns of categories have pandas' type for them, with all values of the table."""
     import pandas as pd
 
-    frame = pd.DataFrame(data.X, columns=list(data.feature_names))
+    frame = pd.DataFrame(data.X, columns=_name_columns(data))
     kinds = {name: "category" if at in data.categorical else float for at, name in enumerate(frame.columns)}
     return frame.astype(kinds)
+
+
+def _name_columns(data: Dataset) -> list[str]:
+    """Names without the characters that XGBoost or LightGBM refuse, which are written as numbers: "char_freq_[" is."""
+    return [re.sub(r'[]\[{}",:<]', lambda found: f"#{ord(found[0])}", name) for name in data.feature_names]
 
 
 def _make_ebm(data: Dataset) -> Any:
@@ -137,7 +146,7 @@ def _make_linear(data: Dataset) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-    names = list(data.feature_names)
+    names = _name_columns(data)
     columns = ColumnTransformer(
         [
             ("numbers", StandardScaler(), [names[at] for at in data.numerical]),

@@ -35,7 +35,7 @@ class Graph:
         """Give a value out under a name, as a vector or as a matrix."""
         from onnx import helper
 
-        shape = ["rows"] if n_columns is None else ["rows", n_columns]
+        shape: list[str | int | None] = ["rows"] if n_columns is None else ["rows", n_columns]
         self._nodes.append(helper.make_node("Identity", [value], [name]))
         self._outputs.append(helper.make_tensor_value_info(name, _find_type(like), shape))
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray, freeze
+from derand._arrays import EPSILON, FloatArray, IntArray, freeze
 from derand.model._terms import TERMS, Axis, Slope, Term, as_feature
 
 LARGEST_SLOPE = 1e150
@@ -120,9 +120,9 @@ class LinearTerm(Term):
         """A line has no lowest and no highest score."""
         raise TypeError(f"The line of feature {self.feature} has no range: this is not done for linear models.")
 
-    def expect(self, sides: Sequence[FloatArray], gaps: BoolArray) -> NoReturn:
-        """Noise leaves its expected score alone; there are no cells to add up."""
-        raise TypeError(f"The line of feature {self.feature} has no cells: its expected score is its score.")
+    def expect(self, rows: FloatArray, sides: Sequence[FloatArray]) -> FloatArray:
+        """Scores of rows: noise, which is symmetric, leaves the expected score of a line alone."""
+        return np.asarray(self.evaluate(rows[:, self.feature]), dtype=np.float64).reshape(rows.shape[0], -1)
 
     def subtract(self, plus: int, minus: int) -> LinearTerm:
         """The difference of two outputs; its error covers both of theirs, and the rounding of the difference."""

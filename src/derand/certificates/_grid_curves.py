@@ -16,6 +16,7 @@ from derand._arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.certificates._curves import FAR, LARGEST, place_knots
 from derand.certificates._problem import PackedTerms
 from derand.kernels.grids import Grids
+from derand.kernels.jumps import NO_JUMPS, JumpTable
 from derand.noise import Noise
 
 _MOST_KNOTS = {1: 2048, 2: 768}
@@ -99,7 +100,21 @@ def trace_grids(blocks: list[Block], noise: Noise, units: FloatArray) -> Grids:
         np.array([axis.beyond for axis in axes]).reshape(-1, 2),
         _count(one.size for one in firsts),
         _join(firsts),
+        *_find_jumps(blocks, noise),
     )
+
+
+def _find_jumps(blocks: list[Block], noise: Noise) -> tuple[FloatArray, FloatArray, JumpTable]:
+    """Edge and scale of every axis that has one edge alone, and the table that holds for them."""
+    axes = [(block, k) for block in blocks for k in range(len(block.features))]
+    is_jump = np.array([block.edges[k].size == 1 and block.shape[k] == 2 for block, k in axes], dtype=bool)
+    features = np.array([block.features[k] for block, k in axes], dtype=np.int64)
+    table = noise.jump_table() if is_jump.any() else None
+    if table is None:
+        return np.zeros(features.size), np.zeros(features.size), NO_JUMPS
+    edges = np.array([block.edges[k][0] if one else 0.0 for (block, k), one in zip(axes, is_jump, strict=True)])
+    scales = np.asarray(noise.scales(features), dtype=np.float64)
+    return edges, np.where(is_jump & (scales > TINY) & (scales < 1 / TINY), scales, 0.0), table
 
 
 def _count(sizes: Any) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 
 from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
+from derand.kernels.jumps import JumpTable, bound_jump
 
 GRID_ERROR = 64 * EPSILON
 """Taken off for every axis, relative to the largest value, and 2 EPSILON more per cell of the axis."""
@@ -53,6 +54,11 @@ class Grids(NamedTuple):
     """(n_functions + 1,): where `first` holds the first axis of each function, seen from its knots."""
     first: FloatArray
     """Lower bounds at the knots of the first axis, for each cell of the others; empty where that is too much."""
+    jump_edges: FloatArray
+    """(n_axes,): the edge of an axis of two cells."""
+    jump_scales: FloatArray
+    """(n_axes,): the scale of the noise along such an axis; 0 where `jumps` does not hold for it."""
+    jumps: JumpTable
 
 
 def bound_grids(
@@ -105,6 +111,8 @@ def _bound_grids(
                 x = rows[row, feature]
                 if x != x:  # noqa: PLR0124 - NaN
                     fewer[:rest] = values[size - rest : size]
+                elif _is_jump(axis, power, prices[row], low[row, feature], high[row, feature], grids):
+                    _take_jump(x, prices[row], axis, rest, grids, values, fewer)
                 else:
                     first = i if axis == grids.axis_starts[i] else -1
                     window = (low[row, feature], high[row, feature])
@@ -112,6 +120,27 @@ def _bound_grids(
                 values, fewer = fewer, values
                 size = rest
             bounds[row, i] = values[0]
+
+
+@compile_loop()
+def _is_jump(axis: int, power: int, price: float, low: float, high: float, grids: Grids) -> bool:
+    """Whether an axis has one edge, over which a number may go as far as it pays for by the square."""
+    return grids.jump_scales[axis] > 0.0 and power == 2 and price > 0.0 and low == -math.inf and high == math.inf
+
+
+@compile_loop()
+def _take_jump(
+    x: float, price: float, axis: int, rest: int, grids: Grids, values: FloatArray, fewer: FloatArray
+) -> None:
+    """The same as `_take_axis` for an axis of one edge: looked up."""
+    edge, scale = grids.jump_edges[axis], grids.jump_scales[axis]
+    away = scale / grids.units[axis]
+    worth = price * (away * away) * (1.0 - 16.0 * EPSILON)
+    for at in range(rest):
+        low, high = values[at], values[rest + at]
+        least, most = min(low, high), max(low, high)
+        found = bound_jump(x, edge, scale, worth, low, high, grids.jumps) if worth > 0.0 else least
+        fewer[at] = min(max(found - GRID_ERROR * most, least), most)
 
 
 @compile_loop()

@@ -203,7 +203,8 @@ class AdditiveEnsemble(Model):
         levels : int
             Values are rounded to the nearest multiple of 1 / levels (half to even).
         grids : sequence of GridShape
-            Functions of several numerical features each, which are in no other one.
+            Functions of several numerical features each, which are in no other one; of several classes the last axis
+            of their values is that of the classes.
 
         Returns
         -------
@@ -223,7 +224,7 @@ class AdditiveEnsemble(Model):
         ([[50, 0, 0], [0, 100, 25]], Argmax(offsets=(0, 0, 50)))
         """
         if np.ndim(intercept) == 1:
-            several, offsets = round_class_shapes(shapes, tables, intercept, levels)
+            several, offsets = round_class_shapes(shapes, tables, intercept, levels, grids)
             return cls(several, Argmax(offsets), n_features, levels)
         terms, level = round_shapes(shapes, tables, float(intercept), levels, grids)  # type: ignore[arg-type]
         return cls(terms, level, n_features, levels)
@@ -237,12 +238,13 @@ class AdditiveEnsemble(Model):
         intercept: float = 0.0,
         n_features: int,
         levels: int,
+        grids: Sequence[GridShape] = (),
     ) -> AdditiveEnsemble:
         """The same with a number as the answer: the sum of functions and the intercept, rounded to the grid.
 
         Parameters
         ----------
-        shapes, tables, intercept, n_features, levels
+        shapes, tables, intercept, n_features, levels, grids
             As for `from_shapes`.
 
         Returns
@@ -258,7 +260,7 @@ class AdditiveEnsemble(Model):
         >>> ((model.score([[0.0], [3.0]]) + model.offset) / model.levels).tolist()
         [9.5, 11.5]
         """
-        terms, offset = round_number_shapes(shapes, tables, intercept, levels)
+        terms, offset = round_number_shapes(shapes, tables, intercept, levels, grids)
         return cls(terms, Value(offset), n_features, levels)
 
     @property

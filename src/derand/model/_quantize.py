@@ -109,10 +109,8 @@ def _round_terms(
         edges = np.asarray(shape.edges, dtype=np.float64)[changes]
         terms.append(StepFunction(shape.feature, edges, np.concatenate([scores[:1], scores[changes + 1]]), missing))
     for grid in grids:
-        if not np.isfinite(grid.values).all():
-            raise ValueError(f"`values` of the shape of features {grid.features} must be finite, got nan or infinity.")
-        term = GridTerm(grid.features, grid.edges, _round_values(grid.values, levels)).drop_idle_edges()
-        if term.scores.size > 1:
+        term = _round_grid(grid, levels, 1)
+        if term.scores.shape[0] > 1:
             terms.append(term)
         else:
             constant += int(term.scores[0, 0])
@@ -133,7 +131,11 @@ def _check_finite(shapes: Sequence[Shape], tables: Sequence[CategoryShape], inte
 
 
 def round_class_shapes(
-    shapes: Sequence[Shape], tables: Sequence[CategoryShape], intercept: ArrayLike, levels: int
+    shapes: Sequence[Shape],
+    tables: Sequence[CategoryShape],
+    intercept: ArrayLike,
+    levels: int,
+    grids: Sequence[GridShape] = (),
 ) -> tuple[tuple[Term, ...], tuple[int, ...]]:
     """Terms of a sum of functions on the grid, one output per class, and what is added to the score of each class.
 
@@ -153,12 +155,32 @@ def round_class_shapes(
             continue
         edges = np.asarray(shape.edges, dtype=np.float64)[changes]
         terms.append(StepFunction(shape.feature, edges, np.concatenate([scores[:1], scores[changes + 1]]), missing))
+    for grid in grids:
+        term = _round_grid(grid, levels, n_classes)
+        if term.scores.shape[0] > 1:
+            terms.append(term)
+        else:
+            offsets = offsets + term.scores[0]
     for table in tables:
         scores = _round_rows(table.values, levels, n_classes, table.feature)
         other = _round_rows([np.broadcast_to(table.other, n_classes)], levels, n_classes, table.feature)[0]
         missing = _round_one(table.missing, levels, n_classes, table.feature)
         terms.append(CategoryTable(table.feature, table.categories, scores, tuple(other.tolist()), missing))  # type: ignore[arg-type]
     return tuple(terms), tuple(offsets.tolist())
+
+
+def _round_grid(grid: GridShape, levels: int, n_classes: int) -> GridTerm:
+    """A function of several columns on the grid, without edges at which no rounded score changes."""
+    values = np.asarray(grid.values, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(f"`values` of the shape of features {grid.features} must be finite, got nan or infinity.")
+    boxes = tuple(np.size(part) + 1 for part in grid.edges)
+    if values.shape != (boxes if n_classes == 1 else (*boxes, n_classes)):
+        raise ValueError(
+            f"`values` of the shape of features {grid.features} must have one number per box and class, "
+            f"{boxes if n_classes == 1 else (*boxes, n_classes)} in all, got an array of shape {values.shape}."
+        )
+    return GridTerm(grid.features, grid.edges, _round_values(values, levels)).drop_idle_edges()
 
 
 def _round_rows(values: ArrayLike, levels: int, n_classes: int, feature: int) -> IntArray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
-from derand.kernels.jumps import JumpTable, bound_jump
+from derand.kernels.jumps import JumpTable, average_jumps, bound_jumps
 
 GRID_ERROR = 64 * EPSILON
 """Taken off for every axis, relative to the largest value, and 2 EPSILON more per cell of the axis."""
@@ -111,8 +111,19 @@ def _bound_grids(
                 x = rows[row, feature]
                 if x != x:  # noqa: PLR0124 - NaN
                     fewer[:rest] = values[size - rest : size]
-                elif _is_jump(axis, power, prices[row], low[row, feature], high[row, feature], grids):
-                    _take_jump(x, prices[row], axis, rest, grids, values, fewer)
+                elif grids.jump_scales[axis] > 0.0 and _take_jump(
+                    x,
+                    (low[row, feature], high[row, feature]),
+                    prices[row],
+                    power,
+                    (grids.jump_edges[axis], grids.jump_scales[axis], grids.units[axis]),
+                    rest,
+                    grids.jumps.values,
+                    grids.jumps.arches,
+                    values,
+                    fewer,
+                ):
+                    pass
                 else:
                     first = i if axis == grids.axis_starts[i] else -1
                     window = (low[row, feature], high[row, feature])
@@ -123,24 +134,39 @@ def _bound_grids(
 
 
 @compile_loop()
-def _is_jump(axis: int, power: int, price: float, low: float, high: float, grids: Grids) -> bool:
-    """Whether an axis has one edge, over which a number may go as far as it pays for by the square."""
-    return grids.jump_scales[axis] > 0.0 and power == 2 and price > 0.0 and low == -math.inf and high == math.inf
-
-
-@compile_loop()
 def _take_jump(
-    x: float, price: float, axis: int, rest: int, grids: Grids, values: FloatArray, fewer: FloatArray
-) -> None:
-    """The same as `_take_axis` for an axis of one edge: looked up."""
-    edge, scale = grids.jump_edges[axis], grids.jump_scales[axis]
-    away = scale / grids.units[axis]
+    x: float,
+    window: tuple[float, float],
+    price: float,
+    power: int,
+    place: tuple[float, float, float],
+    rest: int,
+    table: FloatArray,
+    arches: FloatArray,
+    values: FloatArray,
+    fewer: FloatArray,
+) -> bool:
+    """The same as `_take_axis` for an axis of one edge, where that is known without walking; else false.
+
+    `place` holds the edge, the scale of the noise, and what counts as distance 1.
+    """
+    is_open = window[0] == -math.inf and window[1] == math.inf
+    stays = window[0] == x and window[1] == x
+    if not stays and not (is_open and (price == 0.0 or power == 2)):
+        return False
+    edge, scale, unit = place
+    u, away = (x - edge) / scale, scale / unit
     worth = price * (away * away) * (1.0 - 16.0 * EPSILON)
+    if stays:
+        average_jumps(u, rest, values, fewer)
+    elif worth > 0.0:
+        bound_jumps(u, worth, rest, values, table, arches, fewer)
     for at in range(rest):
         low, high = values[at], values[rest + at]
         least, most = min(low, high), max(low, high)
-        found = bound_jump(x, edge, scale, worth, low, high, grids.jumps) if worth > 0.0 else least
+        found = fewer[at] if stays or worth > 0.0 else least
         fewer[at] = min(max(found - GRID_ERROR * most, least), most)
+    return True
 
 
 @compile_loop()

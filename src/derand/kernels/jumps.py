@@ -15,16 +15,26 @@ import numpy as np
 
 from derand._arrays import FloatArray, freeze
 from derand.kernels.compiling import compile_loop
-from derand.kernels.normal import upper_tail
+from derand.kernels.normal import find_tail, upper_tail
 
 _PER_UNIT = 64  # nodes of u per scale of the noise
-_END = 6.0
+END = 6.0
+"""Beyond so many scales on either side, the table is not asked."""
 _PER_OCTAVE = 8  # nodes of k between powers of 2
 _LEAST, _MOST = -13, 8  # powers of 2 between which k has nodes
 _FINE = 8  # steps of w between nodes of u
 _BOTTOM = 9.0  # left of minus this, only the square counts
 _STEEPEST = 0.24198  # the largest slope of the density, 1 / sqrt(2 pi e), rounded up
 _ROUNDING = 2.0**-40
+HUGE = 2.0**60
+"""Of jumps: what stands for larger ones."""
+# a double's bits: those of its octave begin at 52, and the first three digits after it tell eight nodes apart
+_SHIFT = 52 - 3
+_FIRST_NODE = (1023 + _LEAST) << 3
+_MASK = (1 << _SHIFT) - 1
+_SHARE = 2.0**-_SHIFT
+_ONE_LEAST, _LARGEST = 2.0**-_LEAST, 2.0**_MOST
+_FARTHEST = 38.0
 
 
 class JumpTable(NamedTuple):
@@ -32,7 +42,7 @@ class JumpTable(NamedTuple):
 
     Attributes
     ----------
-    values : array of shape (n_k, n_u)
+    values : array of shape (n_u, n_k)
     arches : array of shape (n_k,)
         By how much, at most, E lies below its chord between two nodes of u: this times (u - left) * (right - u).
     """
@@ -51,10 +61,10 @@ def tabulate_jumps() -> JumpTable:
     octaves, parts = np.divmod(np.arange(_PER_OCTAVE * (_MOST - _LEAST) + 1), _PER_OCTAVE)
     sizes = np.ldexp(1.0 + parts / _PER_OCTAVE, octaves + _LEAST)
     step = 1.0 / (_PER_UNIT * _FINE)
-    places = np.arange(-int(_BOTTOM / step), int(_END / step) + 1) * step
+    places = np.arange(-int(_BOTTOM / step), int(END / step) + 1) * step
     tails = upper_tail(np.abs(places))
     below = np.where(places < 0, tails * (1 - _ROUNDING), 1 - tails * (1 + _ROUNDING))
-    values = np.empty((sizes.size, 2 * int(_END) * _PER_UNIT + 1))
+    values = np.empty((2 * int(END) * _PER_UNIT + 1, sizes.size))
     _fill_table(sizes, places, below, values)
     bends = _STEEPEST * sizes
     return JumpTable(freeze(values), freeze(bends / (2 + bends) * (1 + _ROUNDING)))
@@ -64,11 +74,11 @@ def tabulate_jumps() -> JumpTable:
 def _fill_table(sizes: FloatArray, places: FloatArray, below: FloatArray, values: FloatArray) -> None:
     """E at all nodes: interval after interval of w, left of u, chords less what a curve can lie below them."""
     step = places[1] - places[0]
-    first = places.size - 1 - (values.shape[1] - 1) * _FINE
+    first = places.size - 1 - (values.shape[0] - 1) * _FINE
     for i in range(sizes.size):
         size = sizes[i]
         sag = size * _STEEPEST * step * step / 8.0
-        for k in range(values.shape[1]):
+        for k in range(values.shape[0]):
             at = first + k * _FINE
             u = places[at]
             best = (u + _BOTTOM) * (u + _BOTTOM)
@@ -80,52 +90,85 @@ def _fill_table(sizes: FloatArray, places: FloatArray, below: FloatArray, values
                 move = min(max(0.5 * slope, away), away + step)  # of the least point of chord and square
                 best = min(best, size * below[at] - slope * (move - away) + move * move)
                 at -= 1
-            values[i, k] = max(best * (1.0 - _ROUNDING) - sag * (1.0 + _ROUNDING) - _ROUNDING * size, 0.0)
+            values[k, i] = max(best * (1.0 - _ROUNDING) - sag * (1.0 + _ROUNDING) - _ROUNDING * size, 0.0)
 
 
 @compile_loop(error_model="numpy")
 def lose_jump(u: float, size: float, table: JumpTable) -> float:
     """A lower bound of E(u, size), for a positive size."""
-    if not u > -_END:
-        return 0.0
-    place = (min(u, _END) + _END) * _PER_UNIT  # E rises with u and with the size
-    k = min(int(place), table.values.shape[1] - 2)
-    share = place - k
-    mantissa, exponent = math.frexp(size)
-    node = (2.0 * mantissa - 1.0) * _PER_OCTAVE
-    part = int(node)
-    i = (exponent - 1 - _LEAST) * _PER_OCTAVE + part
-    if i < 0:  # E is concave in the size, and 0 at 0
-        least = 2.0**_LEAST
-        return max(_between(table, 0, k, share) * (size / least) - _ROUNDING * size, 0.0)
-    if i >= table.arches.size - 1:
-        return max(_between(table, table.arches.size - 1, k, share) - _ROUNDING * 2.0**_MOST, 0.0)
-    rest = node - part
-    found = (1.0 - rest) * _between(table, i, k, share) + rest * _between(table, i + 1, k, share)
-    return max(found - _ROUNDING * size, 0.0)
+    k, share, arch = find_column(u, table.values.shape[0])
+    return look_up(size, share, arch, table.values[k], table.values[k + 1], table.arches) if u > -END else 0.0
 
 
 @compile_loop(error_model="numpy", inline="always")
-def _between(table: JumpTable, i: int, k: int, share: float) -> float:
-    chord = (1.0 - share) * table.values[i, k] + share * table.values[i, k + 1]
-    return chord - table.arches[i] * (share * (1.0 - share) / (_PER_UNIT * _PER_UNIT))
+def find_column(u: float, n_nodes: int) -> tuple[int, float, float]:
+    """Between which nodes of u: the left one, how far from it, and the height of an arch there. E rises with u."""
+    place = (min(max(u, -END), END) + END) * _PER_UNIT
+    k = min(int(place), n_nodes - 2)
+    share = place - k
+    return k, share, share * (1.0 - share) / (_PER_UNIT * _PER_UNIT)
+
+
+@compile_loop(error_model="numpy", inline="always")
+def look_up(size: float, share: float, arch: float, left: FloatArray, right: FloatArray, arches: FloatArray) -> float:
+    """E between two columns of the table; it rises with the size, is concave in it, and 0 at 0."""
+    bits = np.float64(size).view(np.int64)  # a size's octave and its first digits are its node
+    i = (bits >> _SHIFT) - _FIRST_NODE
+    rest = (bits & _MASK) * _SHARE
+    if i < 0:
+        i, rest = -1, size * _ONE_LEAST
+    elif i >= arches.size - 1:
+        i, rest, size = arches.size - 2, 1.0, _LARGEST
+    found = rest * ((1.0 - share) * left[i + 1] + share * right[i + 1] - arch * arches[i + 1])
+    if i >= 0:
+        found += (1.0 - rest) * ((1.0 - share) * left[i] + share * right[i] - arch * arches[i])
+    return max(found - _ROUNDING * size, 0.0)
 
 
 @compile_loop(error_model="numpy")
-def bound_jump(x: float, edge: float, scale: float, worth: float, low: float, high: float, table: JumpTable) -> float:
-    """A lower bound of the least, over all z, of low or high left and right of an edge, averaged at z, and the price.
+def bound_jumps(
+    u: float, worth: float, n_jumps: int, values: FloatArray, table: FloatArray, arches: FloatArray, out: FloatArray
+) -> None:
+    """Lower bounds of the least, over all moves, of functions of one jump under noise and the price of the move.
 
     Parameters
     ----------
-    x, edge, scale : float
-        Where the number stands, where the jump is, and the scale of the noise.
+    u : float
+        How far right of the jump the number stands, in scales of the noise.
     worth : float
         What a move by the scale costs, rounded down; positive.
-    low, high : float
-        Values left and right of the edge.
-    table : JumpTable
+    n_jumps : int
+    values : array
+        Left of the jump, of one function after the other, then right of it.
+    table, arches : arrays
+        Of the JumpTable.
+    out : array
+        Is given the bounds.
     """
-    u = (x - edge) / scale
-    if high >= low:
-        return low + worth * lose_jump(u, min((high - low) / worth, 2.0**60), table) if high > low else low
-    return high + worth * lose_jump(-u, min((low - high) / worth, 2.0**60), table)
+    k, share, arch = find_column(u, table.shape[0])
+    left, right = table[k], table[k + 1]
+    back, back_share, back_arch = find_column(-u, table.shape[0])
+    back_left, back_right = table[back], table[back + 1]
+    inverse = 1.0 / worth
+    for at in range(n_jumps):
+        low, high = values[at], values[n_jumps + at]
+        if high > low:
+            size = min((high - low) * inverse, HUGE)
+            out[at] = low + worth * (look_up(size, share, arch, left, right, arches) if u > -END else 0.0)
+        elif high < low:
+            size = min((low - high) * inverse, HUGE)
+            least = look_up(size, back_share, back_arch, back_left, back_right, arches) if u < END else 0.0
+            out[at] = high + worth * least
+        else:
+            out[at] = low
+
+
+@compile_loop(error_model="numpy")
+def average_jumps(u: float, n_jumps: int, values: FloatArray, out: FloatArray) -> None:
+    """Lower bounds of the same where the number stands."""
+    z = min(max(u, -_FARTHEST), _FARTHEST)
+    tail = find_tail(abs(z), math.exp(-0.5 * (z * z)))
+    beyond = tail if z < 0.0 else 1.0 - tail
+    for at in range(n_jumps):
+        jump = values[n_jumps + at] - values[at]
+        out[at] = values[at] + jump * beyond - _ROUNDING * abs(jump)

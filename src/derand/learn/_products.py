@@ -8,7 +8,7 @@ rows' losses or how weights are fitted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,8 @@ from derand.learn._building import Functions, read_functions, read_lead
 from derand.learn._design import Design, NumberColumn, design_model, look_at
 from derand.learn._product_loops import Blocks
 from derand.learn._softmax import DUAL_POWERS, measure_steepness
-from derand.learn.bins import BinnedTable, NumberBins
-from derand.model import GridShape
+from derand.learn.bins import MAX_BINS, BinnedTable, NumberBins
+from derand.model import GridShape, Shape
 from derand.noise import Noise
 from derand.threat import Threat
 
@@ -125,25 +125,30 @@ class ProductDesign:
 
     def list_functions(self, by_class: FloatArray) -> Functions:
         """The functions that weights stand for, with a value per class; `by_class` has shape (n_classes, n_weights)."""
-        starts = self.blocks.starts
-        grids = []
-        for at, group in enumerate(self.groups):
-            values = group.read_values(by_class[:, 1 + starts[at] : 1 + starts[at + 1]].T)
-            grids.append(GridShape(group.features, group.cuts, values))
-        others = by_class[:, 1 + starts[len(self.groups)] :]
+        others = by_class[:, 1 + self.blocks.starts[len(self.groups)] :]
         shapes, tables, _ = read_functions(self.rest, np.concatenate([by_class[:, :1], others], axis=1))
-        return shapes, tables, grids
+        own, grids = self._read_groups(by_class.T[1:], lambda values: values)
+        return shapes + own, tables, grids
 
     def read_lead(self, weights: FloatArray) -> Functions:
         """The functions that the weights of a lead stand for, one number for each value."""
-        starts = self.blocks.starts
-        grids = []
-        for at, group in enumerate(self.groups):
-            values = group.read_values(weights[1 + starts[at] : 1 + starts[at + 1], None])
-            grids.append(GridShape(group.features, group.cuts, values[..., 0]))
-        others = weights[1 + starts[len(self.groups)] :]
+        others = weights[1 + self.blocks.starts[len(self.groups)] :]
         shapes, tables, _ = read_lead(self.rest, np.concatenate([weights[:1], others]))
-        return shapes, tables, grids
+        own, grids = self._read_groups(weights[1:, None], lambda values: values[..., 0])
+        return shapes + own, tables, grids
+
+    def _read_groups(
+        self, weights: FloatArray, shorten: Callable[[FloatArray], FloatArray]
+    ) -> tuple[list[Shape], list[GridShape]]:
+        """The functions of groups, those of a single column that varies apart; weights have an axis of classes."""
+        shapes, grids = [], []
+        for group, start, stop in zip(self.groups, self.blocks.starts, self.blocks.starts[1:], strict=False):
+            values = shorten(group.read_values(weights[start:stop]))
+            if len(group.features) == 1:
+                shapes.append(Shape(group.features[0], group.cuts[0], values, None))
+            else:
+                grids.append(GridShape(group.features, group.cuts, values))
+        return shapes, grids
 
     def list_parts(self, by_class: FloatArray, codes: NDArray[Any]) -> Iterator[tuple[tuple[int, ...], FloatArray]]:
         """What each block adds to the scores of some rows, (n_rows, n_classes), with the columns that it reads."""
@@ -177,7 +182,7 @@ def design_products(
     binned : BinnedTable
         Of single columns.
     groups : sequence of sequences of feature numbers
-        Disjoint. Constant columns are left out; a group of which one column is left is no group.
+        Disjoint. Constant columns are left out.
     noise : Noise
     threat : Threat
         Resolved, of norm 1, 2 or inf.
@@ -192,8 +197,8 @@ def design_products(
         Columns of the rows.
     """
     known = {one.feature: at for at, one in enumerate(binned.numbers)}
+    sizes = [len(group) for group in groups]
     kept = [[known[at] for at in group if at in known] for group in groups]
-    kept = [group for group in kept if len(group) > 1]
     joined = {at for group in kept for at in group}
     n_numbers = len(binned.numbers)
     single = [at for at in range(n_numbers) if at not in joined]
@@ -209,16 +214,19 @@ def design_products(
     rest = design_model(
         left, noise, threat, 0.0, n_cuts=n_single_cuts, with_ramp=with_ramp, monotone={}, n_features=n_features
     )
-    found = tuple(_cut_group([binned.numbers[at] for at in group], tuple(group), noise, n_cuts) for group in kept)
+    found = tuple(
+        _cut_group([binned.numbers[at] for at in group], tuple(group), noise, min(_CUTS[size], n_cuts or MAX_BINS))
+        for group, size in zip(kept, sizes, strict=True)
+        if group
+    )
     units, norm = threat.units_of(n_features), float(threat.ball_norm or 2)
     scales = np.where(np.isin(np.arange(n_features), list(threat.frozen)), 0.0, units)
     blocks = _line_up(found, rest, rest_places, noise, scales)
     return ProductDesign(rest, rest_places, found, blocks, radius, DUAL_POWERS[norm])
 
 
-def _cut_group(parts: list[NumberBins], places: tuple[int, ...], noise: Noise, n_cuts: int | None) -> Group:
-    most = _CUTS[len(parts)] if n_cuts is None else min(_CUTS[len(parts)], n_cuts)
-    cuts = tuple(choose_smoothed_cuts(part, noise, most) for part in parts)
+def _cut_group(parts: list[NumberBins], places: tuple[int, ...], noise: Noise, n_cuts: int) -> Group:
+    cuts = tuple(choose_smoothed_cuts(part, noise, n_cuts) for part in parts)
     means = tuple(
         part.shares @ _see_jumps(part.centers, own, noise, part.feature) / part.shares.sum()
         for part, own in zip(parts, cuts, strict=True)

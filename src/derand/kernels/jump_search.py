@@ -154,13 +154,18 @@ def _search(
     price = margin / jumps.worths.max()  # at which the distance is at most a scale of the noise
     if not 1e-140 < price < 1e140:
         return 0.0
-    best, at = 0.0, price
-    for guess in range(3):
+    best, at, guesses = 0.0, price, 0
+    for _ in range(_MOST_STEPS):
         left = max(_bound(price, places, forth, back, jumps, values) - level, 0.0)
-        found = left / price
-        if found > best:
-            best, at = found, price
-        elif guess > 0:
+        if left == 0.0 and best == 0.0:  # too low: a high one always proves something
+            price *= 16.0
+            continue
+        if left / price > best:
+            best, at = left / price, price
+        elif guesses > 0:
+            break
+        guesses += 1
+        if guesses == 3:
             break
         price = max(2.0 * price * ((margin - left) / margin), price * 1e-3)
     for ratio in (_STEP, _FINE_STEP):

@@ -20,7 +20,7 @@ from derand.kernels.normal import find_tail
 
 JUMP_ERROR = 2.0**-38
 """Per axis, relative to a function's range: what roundings of a bound can come to."""
-_STEP, _FINE_STEP = 1.6, 1.15  # ratios of neighbouring prices
+_STEP = 1.3  # ratio of neighbouring prices
 _MOST_STEPS = 60
 _FARTHEST = 38.0
 
@@ -165,28 +165,40 @@ def _search(
         elif guesses > 0:
             break
         guesses += 1
-        if guesses == 3:
+        guess = max(2.0 * price * ((margin - left) / margin), price * 1e-3)
+        if guesses == 3 or price / _STEP < guess < price * _STEP:
             break
-        price = max(2.0 * price * ((margin - left) / margin), price * 1e-3)
-    for ratio in (_STEP, _FINE_STEP):
-        low = high = -1.0
-        for _ in range(_MOST_STEPS):
-            if high < 0.0:
-                high = max(_bound(at * ratio, places, forth, back, jumps, values) - level, 0.0) / (at * ratio)
-                if high > best:
-                    low, best, at, high = best, high, at * ratio, -1.0
-            elif low < 0.0:
-                low = max(_bound(at / ratio, places, forth, back, jumps, values) - level, 0.0) / (at / ratio)
-                if low > best:
-                    high, best, at, low = best, low, at / ratio, -1.0
-            else:
-                break
-        bend = low - 2.0 * best + high
-        if best > 0.0 and bend < 0.0 and ratio == _STEP:  # the top of the parabola through all three
-            price = at * math.exp(0.5 * (low - high) / bend * math.log(ratio))
-            found = max(_bound(price, places, forth, back, jumps, values) - level, 0.0) / price
-            if found > best:
-                best, at = found, price
-            if low > 0.9 * best and high > 0.9 * best:
-                break
+        price = guess
+    best = _climb(best, at, level, places, forth, back, jumps, values)
     return best * (1.0 - 8.0 * EPSILON)
+
+
+@compile_loop(error_model="numpy")
+def _climb(
+    best: float,
+    at: float,
+    level: float,
+    places: FloatArray,
+    forth: FloatArray,
+    back: FloatArray,
+    jumps: Jumps,
+    values: FloatArray,
+) -> float:
+    """From a price that proves `best` to its neighbours while they prove more, then to the top between them."""
+    low = high = -1.0
+    for _ in range(_MOST_STEPS):
+        if high < 0.0:
+            high = max(_bound(at * _STEP, places, forth, back, jumps, values) - level, 0.0) / (at * _STEP)
+            if high > best:
+                low, best, at, high = best, high, at * _STEP, -1.0
+        elif low < 0.0:
+            low = max(_bound(at / _STEP, places, forth, back, jumps, values) - level, 0.0) / (at / _STEP)
+            if low > best:
+                high, best, at, low = best, low, at / _STEP, -1.0
+        else:
+            break
+    bend = low - 2.0 * best + high
+    if best > 0.0 and bend < 0.0:  # the top of the parabola through all three
+        price = at * math.exp(0.5 * (low - high) / bend * math.log(_STEP))
+        best = max(best, (_bound(price, places, forth, back, jumps, values) - level) / price)
+    return best

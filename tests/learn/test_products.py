@@ -74,7 +74,7 @@ def test_many_groups_tell_what_single_columns_cannot(n_classes: int) -> None:
     clf = AdditiveClassifier(groups=groups, **options).fit(X[:1200], y[:1200])
     assert clf.groups_ == groups
     assert {term.features for term in clf.ensemble_.terms} == {tuple(group) for group in groups}
-    assert (clf.predict(X[1200:]) == y[1200:]).mean() > 0.75
+    assert (clf.predict(X[1200:]) == y[1200:]).mean() > (0.75 if n_classes == 2 else 0.65)  # by chance 0.5 and 0.36
     found = clf.certify(X[1200:1260])
     assert (found.radius > 0.02).mean() > 0.5
     assert (clf.attack(X[1200:1210]).distance >= found.radius[:10]).all()

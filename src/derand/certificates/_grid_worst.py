@@ -17,7 +17,7 @@ from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates._grid_curves import Block, line_up_jumps, trace_grids
 from derand.certificates._worst_base import DUAL, EXACT, WorstCase
 from derand.kernels.grid_steps import GridStairs, add_grid_scores, find_grid_distances, find_grid_floors
-from derand.kernels.grids import bound_grids
+from derand.kernels.grids import Grids, bound_grids
 from derand.kernels.jump_search import JUMP_ERROR, find_jump_squares
 from derand.kernels.steps import WHOLE, Reach
 from derand.noise import Noise
@@ -43,10 +43,10 @@ class SmoothedGridCase(WorstCase):
         self._norm, self._units = norm, units
         # where numbers may become anything and squares are paid for, many axes need no knots, which take long
         self._quick = trace_grids(blocks, noise, units, with_all_knots=norm != 2)
-        self._full = None if norm == 2 else self._quick
+        self._full: Grids | None = None if norm == 2 else self._quick
         self._jumps = line_up_jumps(blocks, self._quick) if norm == 2 and len(blocks) > _FEW_TERMS else None
         self._jump_error = JUMP_ERROR * float(sum(block.range * len(block.features) for block in blocks))
-        self._trace = lambda: trace_grids(blocks, noise, units)
+        self._trace: Callable[[], Grids] = lambda: trace_grids(blocks, noise, units)
         ranges = np.array([block.range for block in blocks])
         self._lowest = float(sum(float(block.scores.min()) for block in blocks))
         self._error = EPSILON * (len(blocks) + 16) * float(ranges.sum())

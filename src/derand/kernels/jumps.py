@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -112,7 +112,7 @@ def find_column(u: float, n_nodes: int) -> tuple[int, float, float]:
 @compile_loop(error_model="numpy", inline="always")
 def look_up(size: float, share: float, arch: float, left: FloatArray, right: FloatArray, arches: FloatArray) -> float:
     """E between two columns of the table; it rises with the size, is concave in it, and 0 at 0."""
-    bits = np.float64(size).view(np.int64)  # a size's octave and its first digits are its node
+    bits: Any = np.float64(size).view(np.int64)  # a size's octave and its first digits are its node
     i = (bits >> _SHIFT) - _FIRST_NODE
     rest = (bits & _MASK) * _SHARE
     if i < 0:

@@ -67,7 +67,7 @@ class Group:
         """Of jumps as those of single columns, of products more."""
         orders = self.orders
         sizes = np.array([cuts.size for cuts in self.cuts], dtype=np.float64).mean()
-        return np.where(orders > 1, _SHRINK, 1.0) * regularization * sizes
+        return np.asarray(np.where(orders > 1, _SHRINK, 1.0) * regularization * sizes, dtype=np.float64)
 
     def read_values(self, weights: FloatArray) -> FloatArray:
         """The functions that weights stand for, (n_boxes, n_classes), without noise."""

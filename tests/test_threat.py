@@ -59,7 +59,8 @@ def test_what_makes_no_sense_is_refused(arguments: dict[str, Any], message: str)
 def test_columns_are_found_by_name() -> None:
     """Names become numbers, values of categories their codes; a name that is not there has a suggestion."""
     threat = Threat(limits={"income": "5%", "*": 1.0}, frozen=["age"], may_become={"job": ["clerk", "pilot"]})
-    found = threat.name_columns(["age", "income", "job"], {2: ("clerk", "cook")})
+    with pytest.warns(UserWarning, match="names 'pilot' for column 'job', which no training row had"):
+        found = threat.name_columns(["age", "income", "job"], {2: ("clerk", "cook")})
     assert found.limits == {1: "5%", "*": 1.0}
     assert found.frozen == (0,)
     assert found.may_become[2][0] == 0.0

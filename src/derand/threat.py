@@ -7,6 +7,7 @@ Must not know models; a noise says in which norm its own certificates are.
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -129,6 +130,7 @@ class Threat:
             if column in found["may_become"]:
                 codes = {value: float(code) for code, value in enumerate(values)} | {None: np.nan}
                 chosen = found["may_become"][column]
+                _warn_of_strange(chosen, codes, column if names is None else names[column])
                 found["may_become"][column] = tuple(codes.get(value, -1.0) for value in chosen)  # -1: never seen
         return replace(self, frozen=tuple(_find_column(column, known, "frozen") for column in self.frozen), **found)
 
@@ -380,3 +382,16 @@ def as_threats(l0: int | Iterable[int] | None, unseen: bool | None, threat: Thre
         return [threat]
     budgets: list[Any] = [0] if l0 is None else [l0] if np.ndim(l0) == 0 else list(l0)  # type: ignore[arg-type]
     return [Threat(l0=as_budget(budget), unseen=True if unseen is None else unseen) for budget in budgets]
+
+
+def _warn_of_strange(chosen: Sequence[Any], codes: Mapping[Any, float], column: str | int) -> None:
+    """Say which values of `may_become` no training row had: they are allowed, and often misspelt."""
+    strange = [value for value in chosen if value not in codes]
+    if strange:
+        near = difflib.get_close_matches(str(strange[0]), [str(value) for value in codes], n=1)
+        guess = f" Did you mean {near[0]!r}?" if near else ""
+        warnings.warn(
+            f"`may_become` of Threat names {strange[0]!r} for column {column!r}, which no training row had: it counts "
+            f"as a category that was never seen.{guess}",
+            stacklevel=2,
+        )

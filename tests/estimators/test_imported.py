@@ -121,7 +121,7 @@ def test_a_reading_that_is_wrong_is_never_handed_out(tumours: Tumours) -> None:
 
 def test_bad_input_is_named(tumours: Tumours) -> None:
     X, y, theirs = tumours
-    with pytest.raises(TypeError, match="must be a fitted model of a library that can be read"):
+    with pytest.raises(TypeError, match="which is no sum of functions of few columns"):
         from_model(KNeighborsClassifier().fit(X, y))
     with pytest.raises(ValueError, match="must be fitted"):
         from_model(GradientBoostingClassifier())
@@ -140,3 +140,20 @@ def test_bad_input_is_named(tumours: Tumours) -> None:
         deep = GradientBoostingClassifier(max_depth=5, n_estimators=20, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match=r"join 6 columns .* joint cells; at most 4 columns"):
         from_model(deep)
+
+
+def test_labels_may_be_named_and_units_are_those_of_the_rows() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    boosted = GradientBoostingClassifier(max_depth=1, n_estimators=5, random_state=0).fit(X, y)
+    model = from_model(boosted, X, classes=["ill", "well"])
+    assert model.predict(X[:3]).tolist() == np.array(["ill", "well"])[boosted.predict(X[:3])].tolist()
+    assert np.allclose(model.units, X.std(axis=0))
+    assert from_model(boosted).units == (1.0,) * 30
+    assert from_model(boosted, X, scaling=None).units == (1.0,) * 30
+    for wrong in (["a"], ["a", "a"], ["a", "b", "c"]):
+        with pytest.raises(ValueError, match="`classes` must be 2 different labels"):
+            from_model(boosted, classes=wrong)
+    with pytest.raises(TypeError, match="got the class GradientBoostingClassifier"):
+        from_model(GradientBoostingClassifier)
+    with pytest.raises(TypeError, match=r"derand import model\.json"):
+        from_model("model.json")

@@ -87,7 +87,7 @@ def test_no_copies_train_on_the_rows_themselves(tumours: tuple[pd.DataFrame, np.
 
 
 def test_what_smoothing_costs_is_told() -> None:
-    """Stripes that noise blurs: without noisy copies the warning names `augment`; what copies teach stands noise."""
+    """Stripes that noise blurs: the warning names `augment`, then less noise, which costs nothing."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, size=(400, 2))
     y = (np.sin(8 * X[:, 0]) > 0) | (X[:, 1] > 0.5)
@@ -95,10 +95,22 @@ def test_what_smoothing_costs_is_told() -> None:
     loud = SmoothedClassifier(inner, noise="gaussian:0.5", augment=0, rule="mean", random_state=0)
     with pytest.warns(UserWarning, match=r"Smoothing costs .* points of accuracy .* set `augment`, to 10"):
         loud.fit(X, y)
+    with pytest.warns(UserWarning, match=r"trained without noise.* 8 noisy copies of each row.* take less noise"):
+        clone(loud).set_params(augment=8).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        quiet = clone(loud).set_params(augment=8).fit(X, y)
-    assert quiet.score(X, y) > loud.score(X, y) - 0.05
+        quiet = clone(loud).set_params(augment=8, noise="gaussian:0.01").fit(X, y)
+    assert quiet.score(X, y) > loud.score(X, y)
+
+
+def test_a_model_of_one_answer_is_told() -> None:
+    """Noise that drowns the columns: the larger class for every row."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = np.where(X[:, 0] > 0.8, "yes", "no")
+    inner = GradientBoostingClassifier(max_depth=1, n_estimators=10, random_state=0)
+    with pytest.warns(UserWarning, match="300 training rows gets the same answer, 'no'.*less noise"):
+        SmoothedClassifier(inner, noise="gaussian:20", augment=5, random_state=0).fit(X, y)
 
 
 @pytest.mark.parametrize("rule", ["vote", "mean"])
@@ -214,7 +226,7 @@ def test_bad_input_is_named(tumours: tuple[pd.DataFrame, np.ndarray]) -> None:
         SmoothedClassifier(GradientBoostingClassifier).fit(X, y)
     with pytest.raises(ValueError, match="`noise` of SmoothedClassifier must be a noise, got 'none'"):
         SmoothedClassifier(STUMPS, noise="none").fit(X, y)
-    with pytest.raises(TypeError, match="must be a fitted model of a library that can be read"):
+    with pytest.raises(TypeError, match="which is no sum of functions of few columns"):
         SmoothedClassifier(Coder()).fit(X, y)
     with pytest.raises(ValueError, match="`scaling` is 'standard' and the noise has `units` of its own"):
         SmoothedClassifier(STUMPS, noise=Gaussian(0.2, units=(1.0,) * 5), scaling="standard").fit(X, y)

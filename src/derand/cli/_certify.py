@@ -325,6 +325,8 @@ def describe_threat(threat: ThreatSummary) -> dict[str, str]:
     changes = f", and at most {l0} categorical {'change' if l0 == 1 else 'changes'}" if l0 else ""
     unseen = "" if threat["unseen"] or not l0 else ", to values that training saw"
     ball = "limits alone, no ball" if norm is None else f"l{norm:g} balls"
+    if norm is None and not (threat["limits"] or threat["domain"] or l0 or threat["missing"]):
+        ball = "NOTHING MAY CHANGE: there is no ball and no limit, so that every decision holds; give --limit"
     if norm == 0:
         ball = "any so many numerical columns, to anything (norm 0)"
     facts = {

@@ -147,7 +147,9 @@ def _print_summary(summary: ImportingSummary) -> None:
         "noise": f"{summary['noise']}, scaling {summary['scaling'] or 'none'}",
     }
     if "accuracy" in summary:
-        facts["accuracy on these rows"] = format_percent(summary["accuracy"])
+        lower = summary["accuracy"] < summary["majority"]
+        doubt = ": less than one answer for all rows would get. Are the classes in the right order?" if lower else ""
+        facts["accuracy on these rows"] = f"{format_percent(summary['accuracy'])}{doubt}"
     if "rmse" in summary:
         facts["root of the mean square error on these rows"] = format_short(summary["rmse"])
     facts |= {"model": summary["model"], "time": f"{summary['seconds']:.1f} s", "next": summary["next_command"]}

@@ -7,6 +7,7 @@ know any library (`derand.importers`).
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -156,7 +157,8 @@ def from_model(
     *,
     noise: Noise | str = "none",
     rule: str = "mean",
-    scaling: str | None = None,
+    scaling: str | None = "auto",
+    classes: ArrayLike | None = None,
     n_jobs: int | None = None,
 ) -> Any:
     """A fitted model of another library as an estimator of ours, which certifies it.
@@ -169,13 +171,16 @@ def from_model(
         each of them by itself. An estimator of this package is given back as it is.
     X : array or frame of shape (n_rows, n_features), or None
         Rows such as those it was trained on. They give names to columns where the library keeps none, tell text from
-        numbers where it keeps the text of categories alone (interpret), give units where `scaling` is given, and raw
-        scores are compared on them, too.
+        numbers where it keeps the text of categories alone (interpret), give the units in which radii and noise count
+        (`scaling`), and raw scores are compared on them, too.
     noise : Noise or str
         "none" for the model as deployed; `certify` takes another one.
     rule : {"mean", "vote"}
-    scaling : {"standard", "range", "robust"} or None
-        What counts as a change of 1 of each column, measured on X; None for 1 in its own units.
+    scaling : {"auto", "standard", "range", "robust"} or None
+        What counts as a change of 1 of each column, measured on X; None for 1 in its own units. "auto" is "standard",
+        standard deviations, where X is given, else None.
+    classes : array-like of shape (n_classes,), or None
+        Labels in the order of the classes, where the library knows 0, 1, ... alone.
     n_jobs : int or None
 
     Returns
@@ -197,18 +202,32 @@ def from_model(
     if isinstance(model, CertifiedEstimator):
         return _give_back(model, noise, rule, scaling)
     reading = read_model(model)
+    if classes is not None:
+        reading = _name_classes(reading, classes)
+    if scaling == "auto":
+        scaling = None if X is None else "standard"
     return from_reading(reading, X, noise=noise, rule=rule, scaling=scaling, n_jobs=n_jobs)
 
 
 def _give_back(model: CertifiedEstimator, noise: Any, rule: str, scaling: str | None) -> CertifiedEstimator:
     """An estimator of this package, fitted, as it is."""
     check_is_fitted(model)
-    if (noise, rule, scaling) != ("none", "mean", None):
+    if (noise, rule, scaling) != ("none", "mean", "auto"):
         raise ValueError(
             f"`model` is a {type(model).__name__} of this package, which keeps the noise, rule and scaling that it was "
             "fitted with: leave them out, and give others to `certify` or to a new fit."
         )
     return model
+
+
+def _name_classes(reading: Reading, classes: ArrayLike) -> Reading:
+    """The same model with other labels."""
+    labels = np.asarray(classes)
+    count = 0 if reading.classes is None else reading.classes.size
+    if labels.shape != (count,) or np.unique(labels).size != count:
+        what = f"{count} different labels, in the order of the classes" if count else "None for a regressor"
+        raise ValueError(f"`classes` must be {what}, got {classes!r}.")
+    return replace(reading, classes=labels)
 
 
 def from_reading(

@@ -25,6 +25,7 @@ from derand.frames import stack_copies, take_rows
 from derand.importers import read_model
 from derand.learn import TrainingTable
 from derand.noise import Noise
+from derand.text import quote_short
 
 _COMPARED_ROWS = 2_000
 _TWO_POINTS = 0.02
@@ -44,7 +45,7 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         noise: Noise | str | None = "gaussian:0.25",
         augment: int = 10,
         rule: str = "vote",
-        scaling: str | None = None,
+        scaling: str | None = "standard",
         categorical_features: Columns = "from_dtype",
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -109,7 +110,7 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         for name, value in vars(read).items():
             if name.endswith("_") and name not in ("n_features_in_", "feature_names_in_"):
                 setattr(self, name, value)
-        return self._compare(X, target, rng)
+        return self._compare(X, target, weights, rng)
 
     def _require_numbers(self, categories: Any, numerical: tuple[int, ...]) -> None:
         """Refuse noise on columns that the inner model reads as categories."""
@@ -121,28 +122,44 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
                 "`categorical_features`, too."
             )
 
-    def _compare(self, X: Any, target: NDArray[Any], rng: np.random.Generator) -> tuple[str, ...]:
-        """What to say where the smoothed model is worse than the same one without noise, on training rows."""
+    def _compare(
+        self, X: Any, target: NDArray[Any], weights: FloatArray | None, rng: np.random.Generator
+    ) -> tuple[str, ...]:
+        """What to say where the smoothed model is worse than a plain one, on training rows, or answers one label."""
         n_rows = len(target)
         at: IntArray = np.sort(rng.choice(n_rows, min(n_rows, _COMPARED_ROWS), replace=False))
         rows = take_rows(X, at)
-        smoothed = self._rate(self.predict(rows), target[at])
-        plain = self._rate(self._answer_plainly(rows), target[at])
+        answers = self.predict(rows)
+        told = self._warn_of_one_answer(answers, target[at])
+        smoothed = self._rate(answers, target[at])
+        plain = self._rate(np.ravel(self._train_plainly(X, target, weights).predict(rows)), target[at])
         if not math.isfinite(smoothed) or plain - smoothed <= _TWO_POINTS:
-            return ()
+            return told
         copies = f"{self.augment} noisy copies of each row" if self.augment else "rows without noise"
         cure = "raise `augment`" if self.augment else "set `augment`, to 10 for instance"
         return (
+            *told,
             f"Smoothing costs {100 * (plain - smoothed):.1f} points of {self.measure} on training rows: "
-            f"{100 * smoothed:.1f} % under {self._make_noise()!r}, {100 * plain:.1f} % without noise. The model was "
-            f"trained on {copies}: {cure}, or take less noise.",
+            f"{100 * smoothed:.1f} % under {self._make_noise()!r}, {100 * plain:.1f} % by a model that was trained "
+            f"without noise. This one was trained on {copies}: {cure}, or take less noise.",
         )
 
-    def _answer_plainly(self, rows: Any) -> NDArray[Any]:
-        """What the model answers without noise."""
-        plain = self.for_storage().set_params(noise="none", rule="mean")
-        plain.noise_ = None
-        return np.asarray(plain.predict(rows))
+    def _train_plainly(self, X: Any, target: NDArray[Any], weights: FloatArray | None) -> Any:
+        """The inner model, trained on the rows as they are."""
+        if not self.augment:
+            return self.estimator_
+        plain = clone(self.estimator)
+        return plain.fit(X, target, **({} if weights is None else {_name_weights(plain): weights}))
+
+    def _warn_of_one_answer(self, answers: NDArray[Any], target: NDArray[Any]) -> tuple[str, ...]:
+        """What to say where every row gets the same answer."""
+        if (answers != answers[0]).any() or (target == target[0]).all():
+            return ()
+        return (
+            f"Every one of {answers.size:,} training rows gets the same answer, {quote_short(answers.tolist()[0])}, "
+            f"under {self._make_noise()!r}: certificates of such a model say nothing. Take less noise, or give rare "
+            "classes more weight.",
+        )
 
     @abstractmethod
     def _rate(self, answers: NDArray[Any], target: NDArray[Any]) -> float:
@@ -197,8 +214,9 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
 
     Notes
     -----
-    `fit` warns where the smoothed model gets more than two points of accuracy less than the same model without noise,
-    on at most 2,000 training rows. It is saved as the ImportedClassifier that it is; `load` gives that.
+    `fit` warns where the smoothed model gets more than two points of accuracy less than the inner model trained without
+    noise, on at most 2,000 training rows, and where all of them get one label. It is saved as the ImportedClassifier
+    that it is; `load` gives that.
 
     Examples
     --------

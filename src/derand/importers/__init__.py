@@ -6,6 +6,7 @@ the command line and the parity tests then know it. Must not know estimators.
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import Any
 
@@ -122,9 +123,13 @@ def read_model(model: Any) -> Reading:
     if name is None:
         kind = type(model)
         known = ", ".join(sorted({key.partition(".")[0] for key in IMPORTERS}))
+        if isinstance(model, type):
+            raise TypeError(f"`model` must be a fitted model, got the class {model.__name__}: make one and fit it.")
+        if isinstance(model, str | os.PathLike):
+            raise TypeError(f"`model` must be a fitted model, got a path: files are read by `derand import {model}`.")
         raise TypeError(
-            f"`model` must be a fitted model of a library that can be read ({known}), got a {kind.__module__}."
-            f"{kind.__qualname__}. Its classes are listed in the docs under 'Certify the model you already have'."
+            f"`model` is a {kind.__module__}.{kind.__qualname__}, which is no sum of functions of few columns that can "
+            f"be read. Additive models, linear ones and shallow trees of {known} can: docs/import.md lists them."
         )
     reading: Reading = import_module(f"derand.importers.{IMPORTERS[name]}").read(model)
     return reading

@@ -77,6 +77,8 @@ class ImportingSummary(TypedDict):
     """Of the table; 0 without one."""
     accuracy: NotRequired[float]
     """On the rows, where they have a target."""
+    majority: NotRequired[float]
+    """Share of the largest class among them."""
     rmse: NotRequired[float]
     """Root of the mean square error, for numbers."""
     next_command: str
@@ -276,7 +278,8 @@ def _measure(estimator: Any, found: MatchedFile, table: pa.Table) -> dict[str, f
     answers = estimator.predict(table.select(list(found.names)))
     if found.classes is None:
         return {"rmse": float(np.sqrt(np.mean((answers - labels) ** 2)))}
-    return {"accuracy": float((answers == labels).mean())}
+    counts = np.unique(labels, return_counts=True)[1]
+    return {"accuracy": float((answers == labels).mean()), "majority": float(counts.max() / counts.sum())}
 
 
 def _compare(reading: Reading, estimator: Any, found: MatchedFile | None, table: pa.Table | None) -> float | None:

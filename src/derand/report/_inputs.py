@@ -162,6 +162,12 @@ def find_moving(model: Model, threat: Threat) -> list[int]:
     return [int(at) for at, free in zip(features, threat.find_free(features), strict=True) if free]
 
 
+def name_estimator(estimator: Any) -> str:
+    """The class of an estimator, and what it was read from where that is another library's model."""
+    source = getattr(estimator, "source_", None)
+    return type(estimator).__name__ + (f" of a {source}" if source else "")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
     """Everything that the summary is computed from."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from derand._arrays import FloatArray
 from derand.certificates import Intervals
-from derand.report._inputs import Subject, find_moving
+from derand.report._inputs import Subject, find_moving, name_estimator
 from derand.report._interval_types import (
     Errors,
     IntervalRow,
@@ -177,7 +177,7 @@ def _describe_model(subject: Subject) -> RegressorFacts:
     assert estimator is not None
     read = {feature for term in model.member_terms for feature in term.features}
     return {
-        "estimator": type(estimator).__name__,
+        "estimator": name_estimator(estimator),
         "parameters": {name: str(value) for name, value in estimator.get_params(deep=False).items()},
         "n_terms": len(model.member_terms),
         "n_numerical": len(model.numerical_features),

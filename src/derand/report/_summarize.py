@@ -23,7 +23,7 @@ from derand.report._confusion import summarize_confusion
 from derand.report._features import summarize_moves, summarize_shapes
 from derand.report._groups import summarize_groups
 from derand.report._guarantee import Words, write_guarantee
-from derand.report._inputs import Groups, Inputs, LabelArray, ThreatInputs, Training
+from derand.report._inputs import Groups, Inputs, LabelArray, ThreatInputs, Training, name_estimator
 from derand.report._rows import summarize_rows
 from derand.report._rule import describe_rule
 from derand.report._text import plural
@@ -109,7 +109,7 @@ def _describe_model(inputs: Inputs) -> ModelFacts:
     read = {feature for term in model.member_terms for feature in term.features}
     return {
         "kind": "weighted vote of ensembles" if is_vote else "additive ensemble",
-        "estimator": None if estimator is None else type(estimator).__name__,
+        "estimator": None if estimator is None else name_estimator(estimator),
         "parameters": {name: str(value) for name, value in parameters.items()},
         "n_terms": len(model.member_terms),
         "n_members": len(model.members) if is_vote else None,

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from derand.files import PathLike, replace_when_done
@@ -134,7 +135,9 @@ def _check_file(path: PathLike, read: Callable[[dict[str, Field]], Found]) -> Fo
         missing = f"The model file {os.fspath(path)} does not exist: check its name and folder."
         return read(open_document(parse_document(read_bytes(path, MAX_BYTES, missing))))
     except ValueError as error:
-        raise ValueError(f"{os.fspath(path)} is not a model file: {error}") from None
+        is_other = "`schema` is missing" in str(error) or Path(path).suffix.lower() not in ("", ".json")
+        hint = " A model file of another library is read by `derand import` first." if is_other else ""
+        raise ValueError(f"{os.fspath(path)} is not a model file: {error}{hint}") from None
 
 
 def _list_builders() -> dict[str, Callable[[Field], Any]]:

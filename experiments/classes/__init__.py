@@ -19,6 +19,7 @@ from derand.estimators import TRAINERS
 from derand.metrics import certified_accuracy
 from experiments.beyond import fit_quietly
 from experiments.datasets import load
+from experiments.interactions import cut_patches
 
 Parts = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 """Training rows, test rows, and the labels of both."""
@@ -44,6 +45,11 @@ class Table:
     certified: tuple[float, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def is_image(self) -> bool:
+        """Whether its columns are pixels of 28 x 28, of which neighbours may be grouped."""
+        return self.name in ("mnist", "fashion_mnist")
+
 
 TABLES = (
     Table("iris", 10, None, (0.1, 0.25, 0.5), 0.0, ()),
@@ -54,6 +60,11 @@ TABLES = (
 )
 WAYS: Mapping[str, Mapping[str, Any]] = {
     "additive, mean": {"trainer": "additive", "rule": "mean"},
+    "additive, mean, 2 x 2 patches": {
+        "trainer": "additive",
+        "rule": "mean",
+        "options": {"groups": (2, 2), "radius": 0.5, "regularization": 1.0},
+    },
     "additive, vote": {"trainer": "additive", "rule": "vote"},
     "stumps, vote": {"trainer": "stumps", "rule": "vote"},
 }
@@ -89,6 +100,8 @@ def measure_classes(
     """
     for table in TABLES:
         for way in ways if table.name in names else ():
+            if "groups" in WAYS[way].get("options", {}) and not table.is_image:
+                continue
             yield _measure_line(table, way, test_rows)
 
 
@@ -114,7 +127,9 @@ def _measure_line(table: Table, way: str, test_rows: int | None) -> Line:
 def _make_classifier(table: Table, way: Mapping[str, Any]) -> Any:
     options: dict[str, Any] = {"rule": way["rule"], "scaling": "standard" if table.unit is None else None}
     if way["trainer"] == "additive":
-        options |= {"radius": 0.25, "random_state": 0, **table.options}
+        options |= {"radius": 0.25, "random_state": 0, **table.options, **way.get("options", {})}
+        if "groups" in options:
+            options["groups"] = cut_patches(*options["groups"])
     else:
         options["noise"] = table.options.get("noise", f"gaussian:{table.radii[1]:g}")
     return TRAINERS[way["trainer"]](**options)

@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,9 @@ from scipy import special
 
 from derand._arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.kernels import TAIL_ERROR, TAIL_ERROR_GROWTH
+
+if TYPE_CHECKING:
+    from derand.kernels.jumps import JumpTable
 
 RADIUS_ERROR = 64 * EPSILON
 """Error of a computed radius, relative to the radius and to the noise scale (kernels/README.md, step 4)."""
@@ -150,6 +153,10 @@ class Noise(ABC):
     def scales(self, features: IntArray) -> FloatArray:
         """Scale of the noise on each of the given features, in raw units."""
         return self.magnitude * self.units_of(features)
+
+    def jump_table(self) -> JumpTable | None:
+        """The worst case of a single jump by the square of a move, tabulated; None where there is no such table."""
+        return None
 
     def sample(self, X: ArrayLike, size: int, rng: np.random.Generator | int | None = None) -> FloatArray:
         """Noisy copies of the rows of X.
@@ -355,6 +362,11 @@ class Gaussian(Noise):
 
     def failure_at(self, radius: ArrayLike) -> FloatArray:
         return np.asarray(special.ndtr(-np.asarray(radius, dtype=np.float64) / self.sigma))
+
+    def jump_table(self) -> JumpTable:
+        from derand.kernels.jumps import tabulate_jumps
+
+        return tabulate_jumps()
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
         return rng.standard_normal(shape)

@@ -71,7 +71,7 @@ def test_scores_too_fine_for_a_table_of_all_drops(norm: float) -> None:
     for seed in range(30):
         rng = np.random.default_rng(seed)
         by_function = [
-            [Drop(int(rng.integers(1, 2**45)), Fraction(int(rng.integers(1, 9)), 4)) for _ in range(3)]
+            [Drop(int(rng.integers(1, 2**45)), (Fraction(int(rng.integers(1, 2**20)), 2**19),)) for _ in range(3)]
             for _ in range(3)
         ]
         margin, radius = int(rng.integers(2**44, 2**46)), float(rng.integers(1, 9)) / 4

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from derand import AdditiveEnsemble, Gaussian, StepFunction, WeightedVote, certify
-from derand.certificates._problem import find_problems, pack_terms
+from derand.auditing._sides import coarsen
+from derand.certificates._problem import choose_support, find_problems, pack_terms
 from derand.kernels import _numba, load_backend
 
 
@@ -101,3 +102,27 @@ def test_each_backend_has_its_own_plan() -> None:
     fast, plain = load_backend("numba"), load_backend("numpy")
     assert packed.plan(fast) is packed.plan(fast)
     assert packed.plan(fast) is not packed.plan(plain)
+
+
+@pytest.mark.parametrize(
+    ("n_terms", "n_cells", "levels"),
+    [
+        (1, 3, 2**13),  # one term: as many as before
+        (14, 250, 14 * 2**13),  # each term adds the same share of the span
+        (200, 250, 2**29 // 50_000),  # more than that would take too long
+        (4, 20_000, 2**13),  # and fewer would tell too little
+    ],
+)
+def test_sums_that_are_too_fine_for_a_law_get_levels_by_their_terms(n_terms: int, n_cells: int, levels: int) -> None:
+    """The law has as many as asked for, and what rounding moves the sum is half a step for each term; audits agree."""
+    rng = np.random.default_rng(0)
+    terms = [
+        StepFunction(at, np.sort(rng.normal(size=n_cells - 1)), rng.integers(-(2**40), 2**40, n_cells))
+        for at in range(n_terms)
+    ]
+    assert choose_support(terms) == levels
+    problem = find_problems(AdditiveEnsemble(terms, 0, n_terms))[0]
+    assert 0.99 * levels < problem.law.largest <= levels + n_terms
+    assert 0.3 * n_terms < problem.law.error / problem.law.step <= 0.5 * n_terms
+    (contrast,) = AdditiveEnsemble(terms, 0, n_terms).contrasts()
+    assert coarsen(contrast)[1] == problem.law.error

@@ -124,6 +124,9 @@ REFUSED = {
         [*STUMPS, "--monotone", "mean area=increasing"],
         "--monotone belongs to the model additive;",
     ),
+    "groups": ([*STUMPS, "--groups", "mean area,mean texture"], "--groups belongs to the model additive;"),
+    "half a group": (["--groups", "mean area"], '--groups must be "auto" or groups of two columns or more'),
+    "no such group": (["--groups", "mean area,mean aria"], "'mean aria', which does not exist"),
     "regularization": (
         [*STUMPS, "--regularization", "1"],
         "--regularization belongs to the model additive;",

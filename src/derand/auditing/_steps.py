@@ -22,7 +22,7 @@ from derand.auditing._claim import Move
 from derand.auditing._sides import Function, to_double
 
 _UNIT = 2**61
-_MOST_STEPS, _MOST_COARSE_STEPS = 2**28, 2**26
+_MOST_STEPS, _MOST_COARSE_STEPS, _MOST_COARSE_DROPS = 2**28, 2**26, 2**19
 
 
 class Drop(NamedTuple):
@@ -154,7 +154,7 @@ def _holds_by_drops(priced: _Priced, margin: int, size: Fraction) -> bool:
     if margin * n_drops <= _MOST_STEPS * step:
         margin = -(-margin // step)
     else:
-        step = -(-margin * n_drops // _MOST_COARSE_STEPS)
+        step = max(-(-margin * n_drops // _MOST_COARSE_STEPS), -(-margin // _MOST_COARSE_DROPS))
         margin //= step
     least = np.full(margin + 1, _UNIT, dtype=np.int64)
     least[0] = 0

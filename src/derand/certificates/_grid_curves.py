@@ -16,6 +16,8 @@ from derand._arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.certificates._curves import FAR, LARGEST, place_knots
 from derand.certificates._problem import PackedTerms
 from derand.kernels.grids import Grids
+from derand.kernels.jump_search import Jumps
+from derand.kernels.jumps import NO_JUMPS, JumpTable
 from derand.noise import Noise
 
 _MOST_KNOTS = {1: 2048, 2: 768}
@@ -58,7 +60,15 @@ def orient_blocks(terms: PackedTerms, label: int, cap: float = math.inf) -> list
         feature = int(terms.edge_features[first])
         blocks.append(Block((feature,), (edges,), (scores.size,), _orient(scores, label, cap)))
     for grid in terms.grids:
-        blocks.append(Block(grid.features, grid.edges, grid.shape, _orient(grid.scores, label, cap)))
+        told = [k for k, size in enumerate(grid.shape) if size > 1]  # along other axes nothing changes
+        blocks.append(
+            Block(
+                tuple(grid.features[k] for k in told),
+                tuple(grid.edges[k] for k in told),
+                tuple(grid.shape[k] for k in told),
+                _orient(grid.scores, label, cap),
+            )
+        )
     return blocks
 
 
@@ -67,7 +77,7 @@ def _orient(scores: IntArray, label: int, cap: float) -> FloatArray:
     return np.minimum(oriented if label else oriented.max() - oriented, cap)
 
 
-def trace_grids(blocks: list[Block], noise: Noise, units: FloatArray) -> Grids:
+def trace_grids(blocks: list[Block], noise: Noise, units: FloatArray, *, with_all_knots: bool = True) -> Grids:
     """The functions of some terms under noise.
 
     Parameters
@@ -76,8 +86,14 @@ def trace_grids(blocks: list[Block], noise: Noise, units: FloatArray) -> Grids:
     noise : Noise
     units : array of shape (n_features,)
         In which distances count.
+    with_all_knots : bool
+        False leaves out those of axes with one edge that a table serves: enough where numbers may become anything, at
+        a price per square, or stay as they are.
     """
-    axes = [_trace_axis(block, k, noise, units) for block in blocks for k in range(len(block.features))]
+    edges, scales, table = _find_jumps(blocks, noise, units)
+    places = [(block, k) for block in blocks for k in range(len(block.features))]
+    needed = [with_all_knots or scale == 0 for scale in scales.tolist()]
+    axes = [_trace_axis(block, k, noise, units, need) for (block, k), need in zip(places, needed, strict=True)]
     axis_starts = _count(len(block.features) for block in blocks)
     firsts = [_look_from_first(block, axes[axis_starts[i]]) for i, block in enumerate(blocks)]
     if sum(one.size for one in firsts) > _FIRST_NUMBERS:
@@ -99,7 +115,42 @@ def trace_grids(blocks: list[Block], noise: Noise, units: FloatArray) -> Grids:
         np.array([axis.beyond for axis in axes]).reshape(-1, 2),
         _count(one.size for one in firsts),
         _join(firsts),
+        edges,
+        scales,
+        table,
     )
+
+
+def line_up_jumps(blocks: list[Block], grids: Grids) -> Jumps | None:
+    """The functions as those of single jumps; None where one of them has more than one edge along an axis."""
+    if not blocks or not (grids.jump_scales > 0).all():
+        return None
+    shares = grids.jump_scales / grids.units
+    return Jumps(
+        grids.axis_starts,
+        grids.features,
+        grids.jump_edges,
+        grids.jump_scales,
+        shares**2 * (1 - 16 * EPSILON),
+        grids.score_starts,
+        grids.scores,
+        grids.jumps,
+    )
+
+
+def _find_jumps(blocks: list[Block], noise: Noise, units: FloatArray) -> tuple[FloatArray, FloatArray, JumpTable]:
+    """Edge and scale of every axis that has one edge alone, and the table that holds for them."""
+    axes = [(block, k) for block in blocks for k in range(len(block.features))]
+    is_jump = np.array([block.edges[k].size == 1 and block.shape[k] == 2 for block, k in axes], dtype=bool)
+    features = np.array([block.features[k] for block, k in axes], dtype=np.int64)
+    table = noise.jump_table() if is_jump.any() else None
+    if table is None:
+        return np.zeros(features.size), np.zeros(features.size), NO_JUMPS
+    edges = np.array([block.edges[k][0] if one else 0.0 for (block, k), one in zip(axes, is_jump, strict=True)])
+    scales = np.asarray(noise.scales(features), dtype=np.float64)
+    shares = scales / units[features]
+    is_held = (shares > 1 / LARGEST) & (shares < LARGEST) & (scales < 1 / TINY / FAR)
+    return edges, np.where(is_jump & is_held, scales, 0.0), table
 
 
 def _count(sizes: Any) -> Any:
@@ -123,13 +174,13 @@ class _TracedAxis:
     has_gap: bool
 
 
-def _trace_axis(block: Block, k: int, noise: Noise, units: FloatArray) -> _TracedAxis:
+def _trace_axis(block: Block, k: int, noise: Noise, units: FloatArray, is_needed: bool) -> _TracedAxis:
     feature, edges = block.features[k], block.edges[k]
     unit, scale = float(units[feature]), float(noise.scales(np.array([feature]))[0])
     has_gap = block.shape[k] > edges.size + 1
     nothing = np.empty(0)
     is_held = 1 / LARGEST < scale / unit < LARGEST and scale < 1 / TINY / FAR
-    if not edges.size or not is_held or np.abs(edges).max() / FAR >= scale:
+    if not is_needed or not edges.size or not is_held or np.abs(edges).max() / FAR >= scale:
         return _TracedAxis(nothing, nothing, nothing, np.empty((0, edges.size + 1)), (1.0, 1.0), unit, has_gap)
     limit = _MOST_KNOTS.get(len(block.features), _FEWER)
     knots, _ = place_knots(edges, scale, noise, limit)
@@ -157,7 +208,7 @@ def _bound_sag(noise: Noise, knots: FloatArray, edges: FloatArray, scale: float)
 def _look_from_first(block: Block, axis: _TracedAxis) -> FloatArray:
     """Lower bounds of the first axis at its knots, (n_knots, cells of the others), as the kernel would find them."""
     n_cells = block.edges[0].size + 1
-    if axis.knots.size * (block.scores.size // block.shape[0]) > _FIRST_NUMBERS:
+    if not axis.knots.size or axis.knots.size * (block.scores.size // block.shape[0]) > _FIRST_NUMBERS:
         return np.empty(0)
     scores = block.scores.reshape(block.shape[0], -1)[:n_cells]
     most = scores.max(axis=0)

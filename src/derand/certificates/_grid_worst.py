@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
-from derand.certificates._grid_curves import Block, trace_grids
+from derand.certificates._grid_curves import Block, line_up_jumps, trace_grids
 from derand.certificates._worst_base import DUAL, EXACT, WorstCase
 from derand.kernels.grid_steps import GridStairs, add_grid_scores, find_grid_distances, find_grid_floors
-from derand.kernels.grids import bound_grids
+from derand.kernels.grids import Grids, bound_grids
+from derand.kernels.jump_search import JUMP_ERROR, find_jump_squares
 from derand.kernels.steps import WHOLE, Reach
 from derand.noise import Noise
 
@@ -40,7 +41,12 @@ class SmoothedGridCase(WorstCase):
 
     def __init__(self, blocks: list[Block], noise: Noise, norm: float | None, units: FloatArray) -> None:
         self._norm, self._units = norm, units
-        self._grids = trace_grids(blocks, noise, units)
+        # where numbers may become anything and squares are paid for, many axes need no knots, which take long
+        self._quick = trace_grids(blocks, noise, units, with_all_knots=norm != 2)
+        self._full: Grids | None = None if norm == 2 else self._quick
+        self._jumps = line_up_jumps(blocks, self._quick) if norm == 2 and len(blocks) > _FEW_TERMS else None
+        self._jump_error = JUMP_ERROR * float(sum(block.range * len(block.features) for block in blocks))
+        self._trace: Callable[[], Grids] = lambda: trace_grids(blocks, noise, units)
         ranges = np.array([block.range for block in blocks])
         self._lowest = float(sum(float(block.scores.min()) for block in blocks))
         self._error = EPSILON * (len(blocks) + 16) * float(ranges.sum())
@@ -62,6 +68,9 @@ class SmoothedGridCase(WorstCase):
 
     def _find_column(self, rows: FloatArray, thresholds: FloatArray, box: Reach) -> FloatArray:
         """One threshold per row."""
+        if self._jumps is not None and not (np.isfinite(box.low) | np.isfinite(box.high)).any():
+            squares = find_jump_squares(rows, thresholds, self._jumps, self._error + self._jump_error)
+            return np.where(-self._error > thresholds, np.inf, np.sqrt(squares) * (1 - 2 * EPSILON))
         floors = self.find_floors(rows, box)
         free = floors.sum(axis=1) - self._error > thresholds
         if self._norm == 0:
@@ -77,11 +86,8 @@ class SmoothedGridCase(WorstCase):
             return radii
         found = self._price(rows[at], thresholds[at], part, int(self._norm or 2))
         few = self._slopes.size <= _FEW_TERMS
-        again = np.arange(at.size) if few else np.flatnonzero(found == 0)
-        if again.size:
-            smaller = Reach(part.low[again], part.high[again], part.steps)
-            boxes = self._find_box(rows[at[again]], thresholds[at[again]], smaller)
-            found[again] = np.maximum(found[again], boxes)
+        if few:
+            found = np.maximum(found, self._find_box(rows[at], thresholds[at], part))
         if few and self._norm == 1:  # an l1 ball lies in the l2 ball of its radius
             found = np.maximum(found, self._price(rows[at], thresholds[at], part, 2))
         radii[at] = found
@@ -93,7 +99,16 @@ class SmoothedGridCase(WorstCase):
 
     def find_floors(self, rows: FloatArray, reach: Reach) -> FloatArray:
         """Lower bounds of the least value of each function within the reach; steps count as any change."""
-        return bound_grids(rows, self._grids, reach.low, reach.high, np.zeros(rows.shape[0]), 1)
+        return self._bound(rows, reach.low, reach.high, np.zeros(rows.shape[0]), 1)
+
+    def _bound(self, rows: FloatArray, low: FloatArray, high: FloatArray, prices: FloatArray, power: int) -> FloatArray:
+        """As `bound_grids`, with knots where there are windows that are neither open nor a point."""
+        if self._full is None:
+            bounded = (np.isfinite(low) | np.isfinite(high)) & ((low != rows) | (high != rows)) & ~np.isnan(rows)
+            if not bounded.any() and (power == 2 or not prices.any()):
+                return bound_grids(rows, self._quick, low, high, prices, power)
+            self._full = self._trace()
+        return bound_grids(rows, self._full, low, high, prices, power)
 
     def _find_box(self, rows: FloatArray, thresholds: FloatArray, box: Reach) -> FloatArray:
         """The largest distance seen such that no move of all numbers by so much each takes the sum to the threshold."""
@@ -107,35 +122,49 @@ class SmoothedGridCase(WorstCase):
         return _search_distances(holds, rows.shape[0], _FIRST / self._widest)
 
     def _price(self, rows: FloatArray, thresholds: FloatArray, box: Reach, power: int) -> FloatArray:
-        """The best of many prices for each row: coarse ones first, then between the neighbours of the best."""
+        """The best of many prices for each row."""
+        best = np.zeros(rows.shape[0])
+        if not 1 / _HUGE < self._widest < _HUGE:
+            return best
+
+        def prove(prices: FloatArray, at: IntArray) -> FloatArray:
+            bounds = self._bound(rows[at], box.low[at], box.high[at], prices, power)
+            margin = bounds.sum(axis=1) - self._error - thresholds[at]
+            return np.asarray(np.maximum(margin, 0.0) / prices * (1 - 4 * EPSILON))
+
+        at = np.flatnonzero(
+            self.find_lowest(rows, Reach(rows, rows, box.steps)) > thresholds
+        )  # else none proves a thing
+        if at.size:
+            best[at] = self._search_prices(prove, at, power)
+        return np.asarray(best if power == 1 else np.sqrt(best) * (1 - 2 * EPSILON))
+
+    def _search_prices(
+        self, prove: Callable[[FloatArray, IntArray], FloatArray], at: IntArray, power: int
+    ) -> FloatArray:
+        """What powers of distances the best price proves for some rows: coarse ones first, then between neighbours."""
         steepest = float(self._slopes.max())
         top = steepest if power == 1 else steepest * math.sqrt(float(((self._slopes / steepest) ** 2).sum()))
         top *= 1.0 if power == 1 else 16 * self._widest
         coarse = top * _RATIO[power] ** -np.arange(_COARSE - 1, -1, -1.0)
-        if not (coarse[0] > 1 / _HUGE and coarse[-1] < _HUGE and 1 / _HUGE < self._widest < _HUGE):
-            return np.zeros(rows.shape[0])
-
-        def prove(prices: FloatArray, at: IntArray) -> FloatArray:
-            bounds = bound_grids(rows[at], self._grids, box.low[at], box.high[at], prices, power)
-            margin = bounds.sum(axis=1) - self._error - thresholds[at]
-            return np.asarray(np.maximum(margin, 0.0) / prices * (1 - 4 * EPSILON))
-
-        best, place = np.zeros(rows.shape[0]), np.zeros(rows.shape[0], dtype=np.int64)
-        own = Reach(rows, rows, box.steps)
-        at = np.flatnonzero(self.find_lowest(rows, own) > thresholds)  # else no price proves anything
+        best, place = np.zeros(at.size), np.zeros(at.size, dtype=np.int64)
+        if not (coarse[0] > 1 / _HUGE and coarse[-1] < _HUGE):
+            return best
+        left = np.arange(at.size)
         for k in range(_COARSE - 1, -1, -1):  # what a price proves rises and falls but once; high ones are quick
-            powers = prove(np.full(at.size, coarse[k]), at)
-            better = powers > best[at]
-            best[at], place[at] = np.where(better, powers, best[at]), np.where(better, k, place[at])
-            at = at[better | (best[at] == 0)]
-            if not at.size:
+            powers = prove(np.full(left.size, coarse[k]), at[left])
+            better = powers > best[left]
+            best[left], place[left] = np.where(better, powers, best[left]), np.where(better, k, place[left])
+            left = left[better | (best[left] == 0)]
+            if not left.size:
                 break
-        at = np.flatnonzero(best > 0)
-        if at.size:
+        left = np.flatnonzero(best > 0)
+        if left.size:
             logs = np.log(coarse)
-            low, high = logs[np.maximum(place[at] - 1, 0)], logs[np.minimum(place[at] + 1, _COARSE - 1)]
-            best[at] = np.maximum(best[at], _refine(lambda one: prove(np.exp(one), at), low, high))
-        return np.asarray(best if power == 1 else np.sqrt(best) * (1 - 2 * EPSILON))
+            low, high = logs[np.maximum(place[left] - 1, 0)], logs[np.minimum(place[left] + 1, _COARSE - 1)]
+            found = _refine(lambda one: prove(np.exp(one), at[left]), low, high)
+            best[left] = np.maximum(best[left], found)
+        return best
 
 
 def _refine(prove: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray) -> FloatArray:

@@ -79,6 +79,14 @@ def train(
             show_default=False,
         ),
     ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|A,B;C,D",
+            help='Numbers that interact, two to four in a group: "auto" looks for pairs, "a,b;c,d" names them.',
+            show_default=False,
+        ),
+    ] = None,
     regularization: Annotated[
         float | None,
         typer.Option(help="How smooth the functions are: a number above 0.", show_default="by cross-validation"),
@@ -143,6 +151,7 @@ def train(
             "frozen": freeze,
             "threat": threat,
             "monotone": parse_pairs(monotone or (), "direction", "COLUMN=increasing", _read_direction),
+            "groups": None if groups is None else read_groups(groups),
             "regularization": regularization,
         }
         used: dict[str, Any] = {key: value for key, value in given.items() if value not in (None, [], {})}
@@ -179,6 +188,26 @@ def _spell(parameter: str) -> str:
 def read_scaling(text: str | None) -> str | None:
     """The scaling of an option: "auto", the model's own, where it is not given."""
     return "auto" if text is None else None if text == "none" else text
+
+
+def read_groups(text: str) -> str | list[list[str]]:
+    """Groups of columns as an option names them: groups apart by semicolons, columns by commas.
+
+    Examples
+    --------
+    >>> read_groups("age,income; height, weight")
+    [['age', 'income'], ['height', 'weight']]
+    """
+    if text.strip() == "auto":
+        return "auto"
+    found = [[name.strip() for name in group.split(",")] for group in text.split(";")]
+    for group in found:
+        if len(group) < 2 or not all(group):
+            raise ValueError(
+                f'--groups must be "auto" or groups of two columns or more such as "a,b;c,d", got {text!r}: columns of '
+                "a group are apart by commas, groups by semicolons."
+            )
+    return found
 
 
 def _read_direction(value: str, column: str) -> str:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from derand._arrays import BoolArray, FloatArray
 from derand.certificates import expect_margins, measure_margins
-from derand.estimators._base import CertifiedEstimator, Training
+from derand.estimators._base import CertifiedEstimator, Columns, Training
 from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._regressor import CertifiedRegressor
 from derand.frames import TableEncoding, as_rows, find_short_floats, take_rows
@@ -41,8 +41,8 @@ class ImportedEstimator(CertifiedEstimator):
     """What classifiers and regressors that `from_model` made share: they are not trained here."""
 
     ensemble_: Any
-    scaling = None
-    categorical_features = None
+    scaling: str | None = None
+    categorical_features: Columns = None
 
     def __init__(self, *, noise: Noise | str | None = "none", rule: str = "mean", n_jobs: int | None = None) -> None:
         self.noise = noise

@@ -123,7 +123,7 @@ def _put_numbers(X: Any, column: int, numbers: FloatArray) -> Any:
         return X.set_column(column, X.column_names[column], cells)
     import polars as pl
 
-    return X.with_columns(pl.from_arrow(cells).alias(X.columns[column]))
+    return X.with_columns(pl.Series(X.columns[column], cells))
 
 
 def open_table(X: object) -> Table:

@@ -108,7 +108,7 @@ def _read_category_texts(model: Any) -> dict[int, tuple[str, ...]]:
         levels = model.bins_[column]
         texts = [str(text) for text in levels[0]] if levels else []
         values = choose_values(texts)
-        found[column] = tuple(texts[at] for at in sorted(range(len(texts)), key=lambda at: values[at]))  # type: ignore[arg-type, return-value]
+        found[column] = tuple(texts[at] for at in sorted(range(len(texts)), key=lambda at: values[at]))
     return found
 
 

@@ -230,7 +230,7 @@ class _Model:
                         f"Column {name!r} is a category, and this version of XGBoost did not keep its values in the "
                         "model: train with xgboost 3.1 or later, or on an array of whole-number codes."
                     )
-                values = range(self._count_codes(column))
+                values = list(range(self._count_codes(column)))
             categories[column], codes[column] = order_categories(values, name)
         return TableEncoding(int(self._param["num_feature"]), self._names, categories), codes
 

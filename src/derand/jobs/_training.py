@@ -98,6 +98,7 @@ def train_file(
     l0: int | None = None,
     frozen: Sequence[str] = (),
     monotone: Mapping[str, str] | None = None,
+    groups: Sequence[Sequence[str]] | str | None = None,
     threat: Threat | PathLike | None = None,
     regularization: float | None = None,
     categorical: Collection[str] = (),
@@ -122,7 +123,7 @@ def train_file(
     model : str or None
         A trainer of `derand.estimators.TRAINERS`: "additive" (None), "stumps", "tree-boost" or "ada-boost"; for a
         number one of `REGRESSORS`: "additive" or "stumps".
-    noise, class_weight, rule, radius, norm, l0, frozen, monotone, regularization
+    noise, class_weight, rule, radius, norm, l0, frozen, monotone, groups, regularization
         As for the estimators; what is not given is the trainer's own, what it does not have is refused.
     scaling : str or None
         "auto" is the trainer's own, and "standard" for those that have none.
@@ -152,6 +153,7 @@ def train_file(
         "l0": l0,
         "frozen": tuple(frozen) or None,
         "monotone": monotone or None,
+        "groups": groups or None,
         "threat": threat,
         "regularization": regularization,
     }

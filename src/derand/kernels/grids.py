@@ -14,6 +14,7 @@ import numpy as np
 
 from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
+from derand.kernels.jumps import JumpTable, average_jumps, bound_jumps
 
 GRID_ERROR = 64 * EPSILON
 """Taken off for every axis, relative to the largest value, and 2 EPSILON more per cell of the axis."""
@@ -53,6 +54,11 @@ class Grids(NamedTuple):
     """(n_functions + 1,): where `first` holds the first axis of each function, seen from its knots."""
     first: FloatArray
     """Lower bounds at the knots of the first axis, for each cell of the others; empty where that is too much."""
+    jump_edges: FloatArray
+    """(n_axes,): the edge of an axis of two cells."""
+    jump_scales: FloatArray
+    """(n_axes,): the scale of the noise along such an axis; 0 where `jumps` does not hold for it."""
+    jumps: JumpTable
 
 
 def bound_grids(
@@ -105,6 +111,19 @@ def _bound_grids(
                 x = rows[row, feature]
                 if x != x:  # noqa: PLR0124 - NaN
                     fewer[:rest] = values[size - rest : size]
+                elif grids.jump_scales[axis] > 0.0 and _take_jump(
+                    x,
+                    (low[row, feature], high[row, feature]),
+                    prices[row],
+                    power,
+                    (grids.jump_edges[axis], grids.jump_scales[axis], grids.units[axis]),
+                    rest,
+                    grids.jumps.values,
+                    grids.jumps.arches,
+                    values,
+                    fewer,
+                ):
+                    pass
                 else:
                     first = i if axis == grids.axis_starts[i] else -1
                     window = (low[row, feature], high[row, feature])
@@ -112,6 +131,42 @@ def _bound_grids(
                 values, fewer = fewer, values
                 size = rest
             bounds[row, i] = values[0]
+
+
+@compile_loop()
+def _take_jump(
+    x: float,
+    window: tuple[float, float],
+    price: float,
+    power: int,
+    place: tuple[float, float, float],
+    rest: int,
+    table: FloatArray,
+    arches: FloatArray,
+    values: FloatArray,
+    fewer: FloatArray,
+) -> bool:
+    """The same as `_take_axis` for an axis of one edge, where that is known without walking; else false.
+
+    `place` holds the edge, the scale of the noise, and what counts as distance 1.
+    """
+    is_open = window[0] == -math.inf and window[1] == math.inf
+    stays = window[0] == x and window[1] == x
+    if not stays and not (is_open and (price == 0.0 or power == 2)):
+        return False
+    edge, scale, unit = place
+    u, away = (x - edge) / scale, scale / unit
+    worth = price * (away * away) * (1.0 - 16.0 * EPSILON)
+    if stays:
+        average_jumps(u, rest, values, fewer)
+    elif worth > 0.0:
+        bound_jumps(u, worth, rest, values, table, arches, fewer)
+    for at in range(rest):
+        low, high = values[at], values[rest + at]
+        least, most = min(low, high), max(low, high)
+        found = fewer[at] if stays or worth > 0.0 else least
+        fewer[at] = min(max(found - GRID_ERROR * most, least), most)
+    return True
 
 
 @compile_loop()

@@ -242,3 +242,7 @@ def _tail(z: float, decay: float) -> float:
     odd = ((((odd * s + _C[21]) * s + _C[19]) * s + _C[17]) * s + _C[15]) * s + _C[13]
     odd = (((((odd * s + _C[11]) * s + _C[9]) * s + _C[7]) * s + _C[5]) * s + _C[3]) * s + _C[1]
     return (even + t * odd) / (z + 1.0) * decay
+
+
+find_tail = _tail
+"""P(noise > z) for 0 <= z <= 40 from exp(-z**2 / 2), to nearest, for compiled loops of other files."""

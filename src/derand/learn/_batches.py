@@ -6,54 +6,76 @@ losses are computed.
 
 from __future__ import annotations
 
+from typing import NamedTuple, Protocol
+
 import numpy as np
 
 from derand._arrays import FloatArray, IntArray
 from derand.learn._margin import Change
-from derand.learn._softmax import SoftmaxLoss
 
-_BATCH = 3_000
-_STEPS = 400
-_RATE = 0.005
 _FIRST, _SECOND = 0.9, 0.99  # how much of the mean and of the mean square of slopes is kept
 
 
+class Schedule(NamedTuple):
+    """How a fit goes on: rows of a batch, steps, the first rate, and in which share of all steps the radius grows."""
+
+    batch: int = 3_000
+    steps: int = 400
+    rate: float = 0.005
+    growing: float = 0.5
+
+
+class BatchLoss(Protocol):
+    """A loss of which some rows may count, and a part of the radius."""
+
+    def take(self, chosen: IntArray | None, share_of_radius: float = 1.0) -> None: ...
+
+    def evaluate(self, weights: FloatArray, blur: float) -> tuple[float, FloatArray]: ...
+
+
+_USUAL = Schedule()
+
+
 def fit_by_batches(
-    loss: SoftmaxLoss,
+    loss: BatchLoss,
     penalties: FloatArray,
-    change: Change,
+    change: Change | None,
     start: FloatArray,
     order: IntArray,
     generator: np.random.Generator,
+    schedule: Schedule = _USUAL,
 ) -> FloatArray:
     """Weights of about least penalised loss.
 
     Parameters
     ----------
-    loss : SoftmaxLoss
+    loss : BatchLoss
         Of all rows.
     penalties : array of shape (n_weights,)
-    change : Change
+    change : Change or None
+        Of variables; None for the weights themselves.
     start : array of shape (n_weights,)
     order : array of shape (n_rows,)
         An order of the rows that does not depend on how they were given.
     generator : Generator
         Draws the batches.
+    schedule : Schedule
     """
-    point = change.to_point(start)
+    n_batch, n_steps = schedule.batch, schedule.steps
+    point = start if change is None else change.to_point(start)
     mean, square = np.zeros(point.size), np.zeros(point.size)
     waiting = np.empty(0, dtype=np.int64)
-    for step in range(_STEPS):
-        if waiting.size < min(_BATCH, order.size):
+    for step in range(n_steps):
+        if waiting.size < min(n_batch, order.size):
             waiting = order[generator.permutation(order.size)]
-        batch, waiting = waiting[:_BATCH], waiting[_BATCH:]
-        loss.take(np.sort(batch), share_of_radius=min(1.0, 2 * (step + 1) / _STEPS))
-        weights = change.to_weights(point)
-        _, slopes = loss.evaluate(weights, 0.0)
-        moved = change.to_slopes(slopes + penalties * weights)
+        batch, waiting = waiting[:n_batch], waiting[n_batch:]
+        loss.take(np.sort(batch), share_of_radius=min(1.0, (step + 1) / (schedule.growing * n_steps)))
+        weights = point if change is None else change.to_weights(point)
+        slopes = loss.evaluate(weights, 0.0)[1] + penalties * weights
+        moved = slopes if change is None else change.to_slopes(slopes)
         mean = _FIRST * mean + (1 - _FIRST) * moved
         square = _SECOND * square + (1 - _SECOND) * moved**2
         size = np.sqrt(square / (1 - _SECOND ** (step + 1))) + 1e-8
-        rate = _RATE * 0.5 * (1 + np.cos(np.pi * step / _STEPS))
+        rate = schedule.rate * 0.5 * (1 + np.cos(np.pi * step / n_steps))
         point = point - rate * mean / (1 - _FIRST ** (step + 1)) / size
-    return change.to_weights(point)
+    return point if change is None else change.to_weights(point)

@@ -17,8 +17,10 @@ from threadpoolctl import threadpool_limits
 
 from derand._arrays import FloatArray, IntArray
 from derand.learn._batches import fit_by_batches
+from derand.learn._building import build_class_model, read_functions
 from derand.learn._design import Design, design_model, leave_in_place
 from derand.learn._folds import share_codes, spread_rows
+from derand.learn._groups import group_columns
 from derand.learn._margin import Stage, WeightFit
 from derand.learn._softmax import ClassPrecondition, DuelLoss, SoftmaxLoss, Steepness
 from derand.learn.additive import (
@@ -28,11 +30,11 @@ from derand.learn.additive import (
     SelectionPath,
     Trainer,
     choose_bins,
+    find_groups,
     warn_of_idle_numbers,
 )
 from derand.learn.bins import BinnedTable, bin_table
 from derand.learn.table import TrainingTable
-from derand.model import AdditiveEnsemble, CategoryShape, Shape
 from derand.noise import Noise
 from derand.threat import Threat
 
@@ -44,7 +46,6 @@ _QUICK_REGULARIZATIONS, _MORE_REGULARIZATION = (1.0, 0.1, 0.01), 10.0
 _QUICK_ROWS = 6_000  # of large tables, on which the penalty is chosen
 _QUICK_STEPS = Stage(0.0, 40, 1e-4)
 _IMPORTANCE_ROWS = 20_000
-_SUPPORT = 2**13  # whole scores between the lowest and the highest sum of a duel: there are many laws to add up
 _LARGEST_SLOPE = 8.0
 _LEAST_SHARE = 1e-6
 
@@ -58,12 +59,17 @@ def train_classes(
             f"`monotone` must be empty for {table.n_classes} classes, got columns {sorted(options.monotone)}: a "
             "function per class has no one direction. Leave it out, or train two classes against each other."
         )
-    if options.groups is None or options.groups:
-        raise ValueError(
-            "`groups` must be left out for more than two classes: functions of several columns are trained for two "
-            "classes so far."
-        )
     binned = bin_table(table, n_bins=choose_bins(table, options), seed=options.seed, n_threads=options.n_threads)
+    groups = options.groups
+    if groups is None:
+        groups = find_groups(ClassTrainer(binned, table.n_features, noise, threat, options, table.n_classes), binned)
+    if groups:
+        from derand.learn._product_trainer import prefers_products, train_products
+
+        single = ClassTrainer(binned, table.n_features, noise, threat, options, table.n_classes)
+        if noise is not None and (single.goes_by_steepness or prefers_products(table, noise, threat, options, groups)):
+            return train_products(table, noise, threat, options, groups)
+        binned = group_columns(binned, groups, options.n_cuts)
     trainer = ClassTrainer(binned, table.n_features, noise, threat, options, table.n_classes)
     with threadpool_limits(1, user_api="blas"):  # its threads wait busily between calls this small
         chosen = trainer.choose()
@@ -75,12 +81,13 @@ def train_classes(
     by_class = by_class - by_class.mean(axis=0)  # what all classes share decides nothing
     importances = _measure_importances(design, by_class, binned, table.n_features)
     return AdditiveTraining(
-        _build_model(design, by_class, table.n_features),
+        build_class_model(read_functions(design, by_class), by_class[:, 0], table.n_features),
         chosen.regularization,
         chosen.path,
         importances,
         calibration,
         warnings or warn_of_idle_numbers(table, importances, options.radius),
+        groups,
     )
 
 
@@ -113,6 +120,11 @@ class ClassTrainer(Trainer):
         norm = threat.ball_norm
         most = _MANY_DUELS if norm is not None and np.isfinite(norm) else _MANY_WINDOWS
         return n_numbers >= _MANY_COLUMNS and work >= most
+
+    @property
+    def goes_by_steepness(self) -> bool:
+        """Whether leads are trained to first order."""
+        return self._by_steepness
 
     @property
     def scores_shape(self) -> tuple[int, ...]:
@@ -254,38 +266,6 @@ def _fit_softmax(scores: FloatArray, target: IntArray, weights: FloatArray, with
     return tuple(found.x.tolist())
 
 
-def _list_functions(design: Design, by_class: FloatArray) -> tuple[list[Shape], list[CategoryShape]]:
-    """The functions of all columns, with a value per class."""
-    starts = design.starts
-    shapes, tables = [], []
-    for at, column in enumerate(design.numbers):
-        parts = [column.read_shape(one[starts[at] : starts[at + 1]]) for one in by_class]
-        missing = None if parts[0].missing is None else np.array([part.missing for part in parts])
-        shapes.append(Shape(column.feature, parts[0].edges, np.stack([part.values for part in parts], axis=1), missing))
-    for at, table in enumerate(design.categories, len(shapes)):
-        own = [table.read_table(one[starts[at] : starts[at + 1]]) for one in by_class]
-        gap = None if own[0].missing is None else np.array([part.missing for part in own])
-        values = np.stack([part.values for part in own], axis=1)
-        tables.append(CategoryShape(table.feature, own[0].categories, values, np.zeros(len(own)), gap))
-    return shapes, tables
-
-
-def _build_model(design: Design, by_class: FloatArray, n_features: int) -> AdditiveEnsemble:
-    """The model on a grid on which the laws of its duels can be afforded."""
-    shapes, tables = _list_functions(design, by_class)
-    n_classes = by_class.shape[0]
-    ranges = np.zeros((n_classes, n_classes))
-    functions = [(one.values, one.missing) for one in shapes]
-    functions += [(np.concatenate([one.values, np.zeros((1, n_classes))]), one.missing) for one in tables]  # unseen
-    for known, missing in functions:
-        values = known if missing is None else np.concatenate([known, np.reshape(missing, (1, -1))])
-        for label in range(n_classes):
-            ranges[label] += np.ptp(values - values[:, label : label + 1], axis=0)
-    total = float(ranges.max())
-    levels = max(1, int(_SUPPORT / total)) if total > _SUPPORT / 2**40 else 1000
-    return AdditiveEnsemble.from_shapes(shapes, tables, intercept=by_class[:, 0], n_features=n_features, levels=levels)
-
-
 def _measure_importances(design: Design, by_class: FloatArray, rows: BinnedTable, n_features: int) -> FloatArray:
     """Mean size of what each column adds to the scores of a row, over all classes, as a share of all."""
     some = rows.take(spread_rows(rows, _IMPORTANCE_ROWS))
@@ -295,6 +275,7 @@ def _measure_importances(design: Design, by_class: FloatArray, rows: BinnedTable
     for at, column in enumerate(design.columns):
         own = values[offsets[at] : offsets[at + 1]]
         shares = np.bincount(some.codes[:, at], weights=some.weights, minlength=own.shape[0]) / some.weights.sum()
-        sizes[column.feature] = (shares @ np.abs(own - shares @ own)).mean()
+        size = (shares @ np.abs(own - shares @ own)).mean()
+        sizes[list(column.features)] = size / len(column.features)
     total = sizes.sum()
     return sizes / total if total > 0 else sizes

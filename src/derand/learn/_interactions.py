@@ -31,8 +31,8 @@ def find_pairs(rows: BinnedTable, residuals: FloatArray, curvature: FloatArray) 
     ----------
     rows : BinnedTable
         Of single columns.
-    residuals, curvature : arrays of shape (n_rows,)
-        Label less probability by an additive model, and the probability's own variance.
+    residuals, curvature : arrays of shape (n_rows, n_classes)
+        Label less probability by an additive model, and the probability's own variance; of two classes one column.
 
     Returns
     -------
@@ -84,17 +84,19 @@ def _measure_gain(
 ) -> tuple[float, float]:
     """How much a grid of both columns gains on the half that it was not fitted to, and in standard errors."""
     cells = one * _BINS + other
-    gains = np.empty(residuals.size)
+    gains = np.zeros(residuals.shape[0])
     for fold in (0, 1):
         inside, outside = half != fold, half == fold
-        slopes, bends = (
-            np.bincount(cells[inside], weights=(weights * part)[inside], minlength=_BINS**2)
-            for part in (residuals, curvature)
-        )
-        raw = np.asarray(slopes / (bends + _SHRINK * 0.25)).reshape(_BINS, _BINS)
-        steps = _center(raw, np.asarray(bends, dtype=np.float64).reshape(_BINS, _BINS))
-        step = steps.ravel()[cells[outside]]
-        gains[outside] = step * residuals[outside] - 0.5 * step**2 * curvature[outside]
+        for label in range(residuals.shape[1]):
+            left, bent = residuals[:, label], curvature[:, label]
+            slopes, bends = (
+                np.bincount(cells[inside], weights=(weights * part)[inside], minlength=_BINS**2)
+                for part in (left, bent)
+            )
+            raw = np.asarray(slopes / (bends + _SHRINK * 0.25)).reshape(_BINS, _BINS)
+            steps = _center(raw, np.asarray(bends, dtype=np.float64).reshape(_BINS, _BINS))
+            step = steps.ravel()[cells[outside]]
+            gains[outside] += step * left[outside] - 0.5 * step**2 * bent[outside]
     error = float(np.std(gains)) / np.sqrt(max(gains.size, 1))
     mean = float(np.average(gains, weights=weights))
     return mean, mean / error if error > 0 else 0.0

@@ -37,9 +37,9 @@ from derand.threads import run_blocks
 _FEW_ROWS = 2_000  # not worth threads
 _LANES = 8  # numbers that a machine adds at once
 _STEP = 0.05  # of the noise's scale, on either side of where steepness is measured
-_DUAL_POWERS = {1.0: 8.0, 2.0: 2.0, np.inf: 1.1}
+DUAL_POWERS = {1.0: 8.0, 2.0: 2.0, np.inf: 1.1}
 """The power of steepness that is added up, by the norm of a change: smooth stand-ins for the largest and the sum."""
-_LEAST_SLOPE = 1e-3
+LEAST_SLOPE = 1e-3
 """Steepness from which on it counts: the root of a sum has no slope at 0."""
 
 
@@ -72,16 +72,20 @@ class Steepness:
         units: FloatArray,
         frozen: Collection[int | str] = (),
     ) -> None:
-        self.radius, self.power = radius, _DUAL_POWERS[float(norm)]
+        self.radius, self.power = radius, DUAL_POWERS[float(norm)]
         self.basis: list[FloatArray] = []
         for one in design.numbers:
-            step = _STEP * noise.magnitude * float(noise.units_of(np.array([one.feature]))[0])
-            ends = [
-                look_at(one.bins.centers[:, None] + side * step, one.cuts, one.stairs, noise, one.feature)[:, 0]
-                for side in (-1, 1)
-            ]
-            scale = 0.0 if one.feature in frozen else units[one.feature] / (2 * step)
-            self.basis.append((ends[1] - ends[0]) * scale)
+            scale = 0.0 if one.feature in frozen else units[one.feature]
+            self.basis.append(measure_steepness(one.bins.centers, one.cuts, one.stairs, noise, one.feature) * scale)
+
+
+def measure_steepness(
+    places: FloatArray, cuts: FloatArray, stairs: FloatArray, noise: Noise, feature: int
+) -> FloatArray:
+    """How fast a jump at each cut, and the ramp, rise at each place under noise, (n_places, n_weights)."""
+    step = _STEP * noise.magnitude * float(noise.units_of(np.array([feature]))[0])
+    ends = [look_at(places[:, None] + side * step, cuts, stairs, noise, feature)[:, 0] for side in (-1, 1)]
+    return np.asarray((ends[1] - ends[0]) / (2 * step))
 
 
 class SoftmaxLoss:
@@ -216,7 +220,7 @@ class SoftmaxLoss:
         """Of each class: loss, margins, slopes by what duels start with, slopes by its tables of rivals."""
         starts = self._find_starts(weights.reshape(self._n_classes, -1))
         found: list[Any] = [None] * self._n_classes
-        least = _LEAST_SLOPE**self._power
+        least = LEAST_SLOPE**self._power
 
         def work(block: slice) -> None:
             label = block.start

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, softmax
 from threadpoolctl import threadpool_limits
 
 from derand._arrays import FloatArray, IntArray
@@ -157,7 +157,11 @@ def train_additive(
     binned = bin_table(table, n_bins=n_bins, seed=options.seed, n_threads=options.n_threads)
     groups = options.groups
     if groups is None:
-        groups = _find_groups(Trainer(binned, table.n_features, noise, threat, options), binned)
+        groups = find_groups(Trainer(binned, table.n_features, noise, threat, options), binned)
+    from derand.learn._product_trainer import prefers_products, train_products
+
+    if noise is not None and prefers_products(table, noise, threat, options, groups):
+        return train_products(table, noise, threat, options, groups)
     binned = group_columns(binned, groups, options.n_cuts)
     trainer = Trainer(binned, table.n_features, noise, threat, options)
     with threadpool_limits(1, user_api="blas"):  # its threads wait busily between calls this small
@@ -178,14 +182,18 @@ def train_additive(
     )
 
 
-def _find_groups(trainer: Trainer, binned: BinnedTable) -> tuple[tuple[int, ...], ...]:
+def find_groups(trainer: Trainer, binned: BinnedTable) -> tuple[tuple[int, ...], ...]:
     """Pairs of columns that say more together than each by itself, of what an additive model leaves unexplained."""
     rows = binned.take(spread_rows(binned, _CHOICE_ROWS))
     design = leave_in_place(trainer.design(False, 0.0))
     with threadpool_limits(1, user_api="blas"):
         weights = trainer.fit(design, rows, 0.1, None, _QUICK_PLAIN)
-    probability = expit(trainer.score(design, rows, weights))
-    return find_pairs(rows, rows.target - probability, probability * (1 - probability))
+    scores = trainer.score(design, rows, weights)
+    if scores.ndim == 1:
+        probability, target = expit(scores)[:, None], rows.target[:, None]
+    else:
+        probability, target = softmax(scores, axis=1), rows.target[:, None] == np.arange(scores.shape[1])
+    return find_pairs(rows, target - probability, probability * (1 - probability))
 
 
 def warn_of_idle_numbers(table: TrainingTable, importances: FloatArray, radius: float) -> tuple[str, ...]:

@@ -216,7 +216,8 @@ class AdditiveEnsemble(Model):
         levels : int
             Values are rounded to the nearest multiple of 1 / levels (half to even).
         grids : sequence of GridShape
-            Functions of several numerical features each, which are in no other one.
+            Functions of several numerical features each, which are in no other one; of several classes the last axis
+            of their values is that of the classes.
         lines : sequence of Line
             Slopes of numerical features, for a model without other functions of numbers; slopes are not rounded.
         arithmetic_error : float or None

@@ -7,7 +7,7 @@ grid: certificates speak of the rounded model, which predicts and is certified b
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,8 +125,9 @@ def _round_terms(
             continue
         edges = np.asarray(shape.edges, dtype=np.float64)[changes]
         terms.append(StepFunction(shape.feature, edges, np.concatenate([scores[:1], scores[changes + 1]]), missing))
-    for term in _round_grids(grids, levels):
-        if term.scores.size > 1:
+    for grid in grids:
+        term = _round_grid(grid, levels, 1)
+        if term.scores.shape[0] > 1:
             terms.append(term)
         else:
             constant += int(term.scores[0, 0])
@@ -135,13 +136,6 @@ def _round_terms(
         missing = None if table.missing is None else int(_round_values(table.missing, levels))
         terms.append(CategoryTable(table.feature, table.categories, scores[:-1], int(scores[-1]), missing))  # type: ignore[arg-type]
     return tuple(terms), constant
-
-
-def _round_grids(grids: Sequence[GridShape], levels: int) -> Iterator[GridTerm]:
-    for grid in grids:
-        if not np.isfinite(grid.values).all():
-            raise ValueError(f"`values` of the shape of features {grid.features} must be finite, got nan or infinity.")
-        yield GridTerm(grid.features, grid.edges, _round_values(grid.values, levels), grid.missing).drop_idle_edges()
 
 
 def _check_finite(shapes: Sequence[Shape], tables: Sequence[CategoryShape], intercept: float | ArrayLike) -> None:
@@ -207,7 +201,8 @@ def round_class_shapes(
             continue
         edges = np.asarray(shape.edges, dtype=np.float64)[changes]
         terms.append(StepFunction(shape.feature, edges, np.concatenate([scores[:1], scores[changes + 1]]), missing))
-    for term in _round_grids(grids, levels):
+    for grid in grids:
+        term = _round_grid(grid, levels, n_classes)
         if term.scores.shape[0] > 1:
             terms.append(term)
         else:
@@ -270,6 +265,21 @@ def read_shapes(terms: Sequence[Term], levels: int) -> Shapes:
         else:
             raise TypeError(f"A {type(term).__name__} is not known as a function of real values.")
     return Shapes(tuple(shapes), tuple(grids), tuple(tables), tuple(lines))
+
+
+def _round_grid(grid: GridShape, levels: int, n_classes: int) -> GridTerm:
+    """A function of several columns on the grid, without edges at which no rounded score changes."""
+    values = np.asarray(grid.values, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(f"`values` of the shape of features {grid.features} must be finite, got nan or infinity.")
+    gaps = grid.missing or (False,) * len(grid.edges)
+    boxes = tuple(np.size(part) + 1 + gap for part, gap in zip(grid.edges, gaps, strict=True))
+    if values.shape != (boxes if n_classes == 1 else (*boxes, n_classes)):
+        raise ValueError(
+            f"`values` of the shape of features {grid.features} must have one number per box and class, "
+            f"{boxes if n_classes == 1 else (*boxes, n_classes)} in all, got an array of shape {values.shape}."
+        )
+    return GridTerm(grid.features, grid.edges, _round_values(values, levels), grid.missing).drop_idle_edges()
 
 
 def _round_rows(values: ArrayLike, levels: int, n_classes: int, feature: int) -> IntArray:

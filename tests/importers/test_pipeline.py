@@ -475,3 +475,16 @@ def test_single_precision_is_taken_where_nothing_is_computed() -> None:
     table = rng.normal(size=(200, 2)).astype(np.float32)
     model = make_pipeline(VarianceThreshold(), STUMPS).fit(table, table[:, 0] > 0.3)
     np.testing.assert_array_equal(from_model(model, table).predict(table), model.predict(table))
+
+
+def test_lines_that_cancel_keep_their_errors() -> None:
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(200, 2))
+    both = FeatureUnion([("as it is", FunctionTransformer()), ("turned", FunctionTransformer(np.negative))])
+    model = make_pipeline(both, LogisticRegression()).fit(table, table[:, 0] > 0)
+    model[-1].coef_[:] = [[1e8, 2.0, 1e8, 3.0]]
+    far, imported = table * 1e3, from_model(model)
+    ensemble = imported.ensemble_
+    bound = ensemble.bound_errors(far) / ensemble.levels
+    assert (bound >= 2.0**-53 * 1e8 * np.abs(far[:, 0])).all()  # the digits that one product alone may lose
+    assert (np.abs(model.decision_function(far) - imported.decision_function(far)) <= bound).all()

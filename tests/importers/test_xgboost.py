@@ -176,4 +176,4 @@ def test_fractions_are_no_categories() -> None:
     imported = from_model(model)
     np.testing.assert_array_equal(imported.predict(table), model.predict(table))
     with pytest.raises(ValueError, match=r"must hold whole numbers.*cut it off"):
-        imported.predict(table + [0.5, 0.0])
+        imported.predict(table + np.array([0.5, 0.0]))

@@ -85,8 +85,8 @@ class ImportedEstimator(CertifiedEstimator):
         short = sorted(set(find_short_floats(table)) & set(precise)) if len(precise) else []
         if short:
             raise ValueError(
-                f"Column {self.encoding_.name(short[0])!r} of `X` must hold doubles, got floats of less precision, in "
-                "which the steps of the pipeline compute other numbers than in doubles, and than certificates speak "
+                f"Column {self.encoding_.name(int(short[0]))!r} of `X` must hold doubles, got floats of less precision, "
+                "in which the steps of the pipeline compute other numbers than in doubles, and than certificates speak "
                 "of: use X.astype('float64'), for the pipeline itself, too."
             )
 
@@ -176,7 +176,8 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities as the library makes them of raw scores, those expected under noise.
 
-        By the rule "vote" they are shares of noisy copies. Where the library has no probabilities, they say where the
+        By the rule "vote" they are shares of noisy copies. Where the library has no probabilities, or makes them in
+        another way than by a logistic function, a softmax or shares of trees (`link_` is "none"), they say where the
         score stands between its extremes; of several classes they are a softmax of raw scores.
 
         Parameters

@@ -214,7 +214,7 @@ def _fold_lines(reading: Reading, columns: Sequence[Column], encoding: TableEnco
     for source, own_lines in sorted(slopes.items()):
         total = sum(slope for slope, _ in own_lines)
         errors = sum(error + len(own_lines) * EPSILON * np.abs(slope) for slope, error in own_lines)
-        if not np.any(total):  # as where a penalty leaves a column out
+        if not (np.any(total) or np.any(errors)):  # as where a penalty leaves a column out
             continue
         lone = np.size(total) == 1
         folded.lines.append(

@@ -85,7 +85,7 @@ class ImportedEstimator(CertifiedEstimator):
         short = sorted(set(find_short_floats(table)) & set(precise)) if len(precise) else []
         if short:
             raise ValueError(
-                f"Column {self.encoding_.name(int(short[0]))!r} of `X` must hold doubles, got floats of less precision, "
+                f"Column {self.encoding_.name(int(short[0]))!r} of `X` must hold doubles, got floats of less precision "
                 "in which the steps of the pipeline compute other numbers than in doubles, and than certificates speak "
                 "of: use X.astype('float64'), for the pipeline itself, too."
             )

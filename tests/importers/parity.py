@@ -30,6 +30,8 @@ def require_parity(
     assert compare_scores(reading, ensemble, rows) <= error < largest_error
     imported = from_model(model)
     rows = rows[:1000]
+    for column, is_gap in reading.refused:
+        rows = rows[~(np.isnan(rows[:, column]) if is_gap else rows[:, column] < 0)]
     table = decode_rows(reading.encoding, rows)
     answers = imported.predict(table)
     save(imported, folder / "model.json")

@@ -172,3 +172,22 @@ def test_limits_and_files(tmp_path: Path) -> None:
 
 def test_draws_attacks_and_audits() -> None:
     require_example("LightGBM")
+
+
+def test_categories_of_a_column_that_cannot_have_them_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    sizes = pd.Categorical(rng.choice(["L", "M", "S"], 200), categories=["S", "M", "L"], ordered=True)
+    table = pd.DataFrame({"size": sizes, "code": rng.integers(10, 14, 200)})
+    options = {"n_estimators": 5, "max_depth": 1, "min_data_per_group": 2, "cat_smooth": 1, "verbose": -1}
+    model = lightgbm.LGBMClassifier(**options).fit(table, table["code"] % 2, categorical_feature=["code"])
+    with pytest.raises(ValueError, match="does not keep which are which"):
+        from_model(model)
+
+
+def test_fractions_are_no_categories() -> None:
+    rng = np.random.default_rng(0)
+    table = np.stack([rng.integers(0, 6, 200), rng.normal(size=200)], axis=1)
+    options = {"n_estimators": 5, "max_depth": 1, "min_data_per_group": 2, "cat_smooth": 1, "verbose": -1}
+    model = lightgbm.LGBMClassifier(**options).fit(table, table[:, 0] % 2 == 0, categorical_feature=[0])
+    with pytest.raises(ValueError, match=r"must hold whole numbers.*cut it off"):
+        from_model(model).predict(table + np.array([0.5, 0.0]))

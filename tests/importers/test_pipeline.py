@@ -44,6 +44,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from derand import AdditiveClassifier, AdditiveRegressor, Threat, from_model
 from derand.importers import is_explained, probe_rows, read_model
 from derand.importers._links import Ordered
+from derand.storage import load, save
 from tests.importers.parity import require_parity
 
 TWO = load_breast_cancer(return_X_y=True, as_frame=True)
@@ -408,3 +409,82 @@ def test_random_pipelines_score_as_the_library_does(seed: int) -> None:
     imported = from_model(model)
     reading = read_model(model)
     assert is_explained(reading, imported.ensemble_, probe_rows(reading, imported.ensemble_, 1_000, seed=seed))
+
+
+def test_whole_numbers_beyond_doubles_stay_apart() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"id": rng.choice(10**17 + np.arange(6), 200), "x": rng.normal(size=200)})
+    y = ((table["id"] % 2 == 0) ^ (table["x"] > 1)).to_numpy()
+    for encoder in (ONE_HOT, OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)):
+        model = make_pipeline(_join((encoder, ["id"]), ("passthrough", ["x"])), STUMPS).fit(table, y)
+        imported = from_model(model, table)
+        other = table.assign(id=10**17 + 77)
+        for rows in (table, other):
+            np.testing.assert_array_equal(imported.predict(rows), model.predict(rows))
+
+
+def test_an_unseen_number_is_none_of_large_ones() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"id": rng.choice([1e17, 2e17, 3e18], 200), "x": rng.normal(size=200)})
+    y = ((table["id"] == 3e18) ^ (table["x"] > 1)).to_numpy()
+    model = make_pipeline(_join((ONE_HOT, ["id"]), ("passthrough", ["x"])), STUMPS).fit(table, y)
+    other = table.assign(id=5.0)
+    np.testing.assert_array_equal(from_model(model).predict(other), model.predict(other))
+
+
+def test_encoders_whose_columns_are_all_dropped_refuse_what_they_refuse() -> None:
+    table, y = PEOPLE
+    steps = _join((OneHotEncoder(sparse_output=False), ["note", "plan"])), SelectKBest(k=1)
+    model = make_pipeline(*steps, STUMPS).fit(table, y)
+    imported = from_model(model, table)
+    np.testing.assert_array_equal(imported.predict(table), model.predict(table))
+    for odd in (table.assign(note="z"), table.assign(plan=8)):
+        with pytest.raises(ValueError, match="unknown categories"):
+            model.predict(odd)
+        with pytest.raises(ValueError, match="training did not see in 400 rows"):
+            imported.predict(odd)
+
+
+def test_missing_categories_that_an_encoder_refuses_are_refused(tmp_path: Path) -> None:
+    table, y = PEOPLE
+    full = table.assign(job=table["job"].fillna("cook"))
+    model = make_pipeline(_join((OneHotEncoder(), ["job"])), STUMPS).fit(full, y)
+    save(from_model(model), tmp_path / "model.json")
+    for imported in (from_model(model), load(tmp_path / "model.json")):
+        with pytest.raises(ValueError, match="'job' of `X` holds a missing category"):
+            imported.predict(table)
+        np.testing.assert_array_equal(imported.predict(full), model.predict(full))
+
+
+@pytest.mark.parametrize("step", [StandardScaler(), MinMaxScaler(clip=True), Binarizer(threshold=0.1)])
+def test_single_precision_is_refused_where_steps_compute(step: Any) -> None:
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(200, 2)).astype(np.float32)
+    model = make_pipeline(step, STUMPS).fit(table, table[:, 0] > 0.3)
+    with pytest.raises(ValueError, match="must hold doubles"):
+        from_model(model, table)
+    imported, frame = from_model(model), pd.DataFrame(table)
+    with pytest.raises(ValueError, match="must hold doubles"):
+        imported.certify(frame)
+    doubles = table.astype(np.float64)
+    np.testing.assert_array_equal(imported.predict(doubles), model.predict(doubles))
+
+
+def test_single_precision_is_taken_where_nothing_is_computed() -> None:
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(200, 2)).astype(np.float32)
+    model = make_pipeline(VarianceThreshold(), STUMPS).fit(table, table[:, 0] > 0.3)
+    np.testing.assert_array_equal(from_model(model, table).predict(table), model.predict(table))
+
+
+def test_lines_that_cancel_keep_their_errors() -> None:
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(200, 2))
+    both = FeatureUnion([("as it is", FunctionTransformer()), ("turned", FunctionTransformer(np.negative))])
+    model = make_pipeline(both, LogisticRegression()).fit(table, table[:, 0] > 0)
+    model[-1].coef_[:] = [[1e8, 2.0, 1e8, 3.0]]
+    far, imported = table * 1e3, from_model(model)
+    ensemble = imported.ensemble_
+    bound = ensemble.bound_errors(far) / ensemble.levels
+    assert (bound >= 2.0**-53 * 1e8 * np.abs(far[:, 0])).all()  # the digits that one product alone may lose
+    assert (np.abs(model.decision_function(far) - imported.decision_function(far)) <= bound).all()

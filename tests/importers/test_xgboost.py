@@ -167,3 +167,13 @@ def test_own_objective_has_raw_scores_alone() -> None:
 
 def test_draws_attacks_and_audits() -> None:
     require_example("XGBoost")
+
+
+def test_fractions_are_no_categories() -> None:
+    rng = np.random.default_rng(0)
+    table = np.stack([rng.integers(0, 6, 200), rng.normal(size=200)], axis=1)
+    model = _classify(table, table[:, 0] % 2 == 0, feature_types=["c", "q"], **CATEGORIES)
+    imported = from_model(model)
+    np.testing.assert_array_equal(imported.predict(table), model.predict(table))
+    with pytest.raises(ValueError, match=r"must hold whole numbers.*cut it off"):
+        imported.predict(table + np.array([0.5, 0.0]))

@@ -15,12 +15,21 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
-from derand._arrays import FloatArray
+from derand._arrays import BoolArray, FloatArray
 from derand.certificates import expect_margins, measure_margins
 from derand.estimators._base import CertifiedEstimator, Columns, Training
 from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._regressor import CertifiedRegressor
-from derand.importers import Reading, adopt_table, compare_scores, is_explained, probe_rows, read_model
+from derand.frames import TableEncoding, as_rows, find_short_floats, take_rows
+from derand.importers import (
+    Reading,
+    adopt_table,
+    compare_scores,
+    is_explained,
+    probe_rows,
+    read_model,
+    truncates_categories,
+)
 from derand.learn import SCALINGS, RegressionTable, RegressionTraining, TrainingTable, measure_units
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise, as_noise_or_none
@@ -60,6 +69,56 @@ class ImportedEstimator(CertifiedEstimator):
 
     def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
         self._refuse_training()
+
+    def encode_rows(self, X: Any) -> FloatArray:
+        """Rows to predict or certify as the model reads them; what the library refuses is refused."""
+        rows = super().encode_rows(X)
+        table = as_rows(X)
+        self._refuse_short_floats(table)
+        self._refuse_categories(rows)
+        if truncates_categories(getattr(self, "source_", "")):
+            self._refuse_fractions(table, rows)
+        return rows
+
+    def _refuse_short_floats(self, table: Any) -> None:
+        """Steps of a pipeline compute in single precision where a column comes in it: with other numbers than read."""
+        precise = getattr(self, "precise_columns_", ())
+        short = sorted(set(find_short_floats(table)) & set(precise)) if len(precise) else []
+        if short:
+            raise ValueError(
+                f"Column {self.encoding_.name(int(short[0]))!r} of `X` must hold doubles, got floats of less precision "
+                "in which the steps of the pipeline compute other numbers than in doubles, and than certificates speak "
+                "of: use X.astype('float64'), for the pipeline itself, too."
+            )
+
+    def _refuse_categories(self, rows: FloatArray) -> None:
+        """Missing and unseen categories, where a step of the pipeline has no answer to them."""
+        for column in getattr(self, "refuses_unseen_", ()):
+            self._refuse_cells(column, rows[:, column] < 0, "a category that training did not see")
+        for column in getattr(self, "refuses_gaps_", ()):
+            self._refuse_cells(column, np.isnan(rows[:, column]), "a missing category")
+
+    def _refuse_cells(self, column: int, is_odd: BoolArray, what: str) -> None:
+        if is_odd.any():
+            raise ValueError(
+                f"Column {self.encoding_.name(int(column))!r} of `X` holds {what} in {int(is_odd.sum())} rows, the "
+                f"first of them row {int(is_odd.argmax())}, which {self.source_} refuses: drop these rows, or train it "
+                "with an encoder that takes them, such as OneHotEncoder(handle_unknown='ignore')."
+            )
+
+    def _refuse_fractions(self, table: Any, rows: FloatArray) -> None:
+        """Numbers that the library cuts off to whole ones, which are other categories."""
+        for column, values in self.encoding_.categories.items():
+            odd = np.flatnonzero(rows[:, column] < 0)
+            if not odd.size or not all(type(value) is int for value in values):
+                continue
+            found = TableEncoding.learn(take_rows(table, odd), [column]).categories[column]
+            fractions = [value for value in found if isinstance(value, float) and not value.is_integer()]
+            if fractions:
+                raise ValueError(
+                    f"Column {self.encoding_.name(column)!r} of `X` must hold whole numbers, which are its categories, "
+                    f"got {fractions[0]!r}: {self.source_} would cut it off to {int(fractions[0])}."
+                )
 
 
 class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
@@ -118,7 +177,8 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities as the library makes them of raw scores, those expected under noise.
 
-        By the rule "vote" they are shares of noisy copies. Where the library has no probabilities, they say where the
+        By the rule "vote" they are shares of noisy copies. Where the library has no probabilities, or makes them in
+        another way than by a logistic function, a softmax or shares of trees (`link_` is "none"), they say where the
         score stands between its extremes; of several classes they are a softmax of raw scores.
 
         Parameters
@@ -239,7 +299,7 @@ def from_reading(
     ensemble, encoding = reading.build(), reading.encoding
     kind: Any = ImportedRegressor if reading.classes is None else ImportedClassifier
     parts = () if reading.classes is None else (reading.classes,)
-    training = {"link_": reading.link, "source_": reading.source}
+    training = {"link_": reading.link, "source_": reading.source, **_list_refusals(reading)}
     parameters = {"noise": noise, "rule": rule, "n_jobs": n_jobs}
     estimator: ImportedClassifier | ImportedRegressor = kind.from_parts(
         ensemble, None, *parts, encoding, training, **parameters
@@ -251,6 +311,16 @@ def from_reading(
     estimator.units_ = np.ones(encoding.n_features) if units is None else np.array(units)
     _require_parity(reading, ensemble, rows)
     return estimator
+
+
+def _list_refusals(reading: Reading) -> dict[str, Any]:
+    """What the library refuses in a table, where it refuses anything."""
+    found = {
+        "refuses_unseen_": [column for column, is_gap in reading.refused if not is_gap],
+        "refuses_gaps_": [column for column, is_gap in reading.refused if is_gap],
+        "precise_columns_": list(reading.precise),
+    }
+    return {name: np.array(columns) for name, columns in found.items() if columns}
 
 
 def _require_parity(reading: Reading, ensemble: AdditiveEnsemble, rows: FloatArray | None) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,7 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         self.estimator_.fit(rows, np.tile(target, copies), **given)
         reading = read_model(self.estimator_)
         self._require_numbers(reading.encoding.categories, encoding.numerical)
+        reading = replace(reading, precise=())  # what was read is the model itself, in any precision
         read = from_reading(reading, X, noise=noise, rule=self.rule, scaling=None, n_jobs=self.n_jobs)
         for name, value in vars(read).items():
             if name.endswith("_") and name not in ("n_features_in_", "feature_names_in_"):

@@ -11,7 +11,7 @@ from derand.frames._encoding import CategoricalFeatures, TableEncoding
 from derand.frames._files import TableFile, inspect_file, write_batches
 from derand.frames._kinds import Category, ColumnKind, kind_of_arrow_type, kind_of_values
 from derand.frames._matching import Labels, MatchedFile, make_unseen, match_file
-from derand.frames._tables import as_rows, is_frame, stack_copies, take_rows
+from derand.frames._tables import as_rows, find_short_floats, is_frame, stack_copies, take_rows
 
 __all__ = [
     "CategoricalFeatures",
@@ -25,6 +25,7 @@ __all__ = [
     "TableFile",
     "as_rows",
     "check_columns",
+    "find_short_floats",
     "inspect_file",
     "is_frame",
     "kind_of_arrow_type",

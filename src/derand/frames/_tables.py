@@ -51,6 +51,17 @@ def is_frame(X: object) -> bool:
     return _find_library(X) is not None
 
 
+_SHORT_FLOATS = frozenset({"float32", "float16", "float", "halffloat", "float[pyarrow]", "halffloat[pyarrow]"})
+
+
+def find_short_floats(X: Any) -> list[int]:
+    """Numbers of the columns of a frame or an array that hold floats of less than double precision."""
+    if isinstance(X, np.ndarray):
+        return list(range(X.shape[1])) if X.dtype.name in _SHORT_FLOATS else []
+    kinds = X.schema.types if hasattr(X, "column_names") else X.dtypes
+    return [at for at, kind in enumerate(kinds) if str(kind).lower() in _SHORT_FLOATS]
+
+
 def as_rows(X: Any) -> Any:
     """A frame or array as it is, lists as an array, in which text leaves the numbers beside it as they are."""
     if is_frame(X) or hasattr(X, "dtype"):

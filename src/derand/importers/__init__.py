@@ -95,6 +95,7 @@ __all__ = [
     "read_file",
     "read_model",
     "shorten",
+    "truncates_categories",
 ]
 
 
@@ -105,6 +106,11 @@ def find_importer(model: Any) -> str | None:
         if name in IMPORTERS:
             return name
     return None
+
+
+def truncates_categories(source: str) -> bool:
+    """Whether the library of a `Reading.source` takes 1.5 for the category 1 of a column of whole numbers."""
+    return source.startswith(("lightgbm.", "xgboost."))
 
 
 def read_model(model: Any) -> Reading:

@@ -198,9 +198,17 @@ def _decode_column(codes: FloatArray, categories: tuple[Any, ...] | None) -> NDA
     if categories is None:
         return np.asarray(codes, dtype=np.float64)
     words = any(isinstance(value, str | bool) for value in categories)
-    unseen = UNSEEN_TEXT if words or not categories else max(categories) + 1
+    unseen = UNSEEN_TEXT if words or not categories else _find_other(categories)
     values = np.empty(len(categories) + 2, dtype=object)
     values[:] = [*categories, unseen, np.nan]
     places = np.where(np.isnan(codes), len(categories) + 1, np.where(codes < 0, len(categories), codes))
     found = values[places.astype(np.int64)]
-    return found if words or not categories else found.astype(np.float64)
+    if words or not categories or any(float(value) != value for value in (*categories, unseen)):
+        return found  # doubles would make one of two whole numbers beyond 2**53
+    return found.astype(np.float64)
+
+
+def _find_other(categories: Sequence[Any]) -> Any:
+    """A number that is none of some; large doubles are their own successors."""
+    tried = (max(categories) + 1, 2 * max(categories), min(categories) - 1, 0.5)
+    return next(number for number in tried if number not in categories and math.isfinite(number))

@@ -107,7 +107,9 @@ def _sort(values: set[Any], name: Any) -> tuple[Any, ...]:
     return tuple(sorted(values))
 
 
-def fold(reading: Reading, columns: Sequence[Column], encoding: TableEncoding) -> Folded:
+def fold(
+    reading: Reading, columns: Sequence[Column], encoding: TableEncoding, dropped: Sequence[Column] = ()
+) -> Folded:
     """The functions of a last step as functions of the user's columns.
 
     Parameters
@@ -117,9 +119,15 @@ def fold(reading: Reading, columns: Sequence[Column], encoding: TableEncoding) -
         Its columns.
     encoding : TableEncoding
         Of the user's table.
+    dropped : sequence of Column
+        What steps made, and the last one is not given: what they refuse is refused.
     """
     n_outputs = int(np.size(reading.intercept))
     folded = Folded(CellFunctions(), np.array(reading.intercept, dtype=np.float64).reshape(-1))
+    for column in dropped:
+        if column.source in encoding.categories:
+            odd = ((UNSEEN, False), (math.nan, True))
+            folded.refused += [(column.source, gap) for cell, gap in odd if column.apply_cell(cell) is REFUSED]
     parts: list[_Part] = [*_list_parts(reading, n_outputs), *_fold_lines(reading, columns, encoding, folded)]
     used = {feature for part in parts for feature in part.features}
     cells = {
@@ -206,7 +214,7 @@ def _fold_lines(reading: Reading, columns: Sequence[Column], encoding: TableEnco
     for source, own_lines in sorted(slopes.items()):
         total = sum(slope for slope, _ in own_lines)
         errors = sum(error + len(own_lines) * EPSILON * np.abs(slope) for slope, error in own_lines)
-        if not np.any(total):  # as where a penalty leaves a column out
+        if not (np.any(total) or np.any(errors)):  # as where a penalty leaves a column out
             continue
         lone = np.size(total) == 1
         folded.lines.append(
@@ -250,8 +258,10 @@ def _make_cells(
         known = list(encoding.categories[source])
         odd = [UNSEEN, math.nan]
         for place, cell in enumerate(odd):
+            refused = (source, place == 1)
             if any(_is_refused(columns[at].apply_cell(cell), at, reading, parts, used) for at in inner):
-                folded.refused.append((source, place == 1))
+                folded.refused.append(refused)
+            if refused in folded.refused:
                 odd[place] = known[0]
         return _Cells(CellAxis(source, np.empty(0), len(known), True), [*known, *odd])
     edges = [np.empty(0)]

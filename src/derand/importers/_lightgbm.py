@@ -211,8 +211,9 @@ def _match_pandas(parts: _Text, infos: Sequence[str], listed: Mapping[int, Any])
     """Values of categories by column: LightGBM keeps them in the order of columns, without saying which."""
     kept = parts.pandas_categories
     for columns in (list(listed), sorted([*listed, *(i for i, info in enumerate(infos) if info == "none")])):
-        if len(columns) == len(kept):
-            return dict(zip(columns, kept, strict=True))
+        found = dict(zip(columns, kept, strict=False))
+        if len(columns) == len(kept) and all(max(listed.get(at, ()), default=0) < len(found[at]) for at in columns):
+            return found
     if not kept:
         return {}
     raise ValueError(

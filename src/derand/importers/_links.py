@@ -80,6 +80,8 @@ class Link:
     """Whether what is there stays what it is, so that it may be a category."""
     makes_steps: ClassVar[bool] = False
     """Whether there are few numbers behind it."""
+    computes: ClassVar[bool] = False
+    """Whether numbers behind it depend on the precision of those before it."""
 
     @property
     def affine(self) -> tuple[float, float] | None:
@@ -108,6 +110,7 @@ class Link:
 class Fill(Link):
     """Missing cells become a value."""
 
+    computes: ClassVar[bool] = True
     value: Any = 0.0
 
     def apply(self, x: FloatArray) -> FloatArray:
@@ -121,6 +124,7 @@ class Fill(Link):
 class NumberLink(Link):
     """A function of numbers."""
 
+    computes: ClassVar[bool] = True
     keeps_cells: ClassVar[bool] = False
     _known: dict[float, float] = field(default_factory=dict)
 

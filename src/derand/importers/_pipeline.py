@@ -19,7 +19,7 @@ from derand.importers._columns import decode_rows
 from derand.importers._folding import fold, read_categories
 from derand.importers._links import Column
 from derand.importers._reading import Reading
-from derand.importers._transformers import trace
+from derand.importers._transformers import Seen, trace
 
 
 def read(model: Any) -> Reading:
@@ -33,7 +33,7 @@ def read(model: Any) -> Reading:
     real = [step for _, step in model.steps if step is not None and not isinstance(step, str)]
     names, n_features = _read_columns(real[0])
     columns = [Column(at) for at in range(n_features)]
-    seen: dict[int, set[Any]] = {}
+    seen = Seen()
     for name, step in steps:
         columns = trace(step, name, columns, seen)
     if len(columns) != reading.encoding.n_features:
@@ -42,12 +42,12 @@ def read(model: Any) -> Reading:
             f"given {len(columns)}: fit the pipeline again."
         )
     plain = TableEncoding(n_features, names, {})
-    categories = read_categories(reading, columns, seen, plain.name)
+    categories = read_categories(reading, columns, seen.categories, plain.name)
     if names is not None:  # of what no step reads nothing is known: any cell is taken
-        read_by_some = {column.source for column in columns} | set(seen)
+        read_by_some = {column.source for column in columns} | set(seen.categories)
         categories |= {at: () for at in range(n_features) if at not in read_by_some}
     encoding = TableEncoding(n_features, names, categories)
-    folded = fold(reading, columns, encoding)
+    folded = fold(reading, columns, encoding, seen.dropped)
     lone = folded.intercept.size == 1 and np.ndim(reading.intercept) == 0
     source = " > ".join(type(step).__name__ for step in real[:-1])
     return replace(
@@ -60,6 +60,8 @@ def read(model: Any) -> Reading:
         intercept=float(folded.intercept[0]) if lone else folded.intercept,
         arithmetic_error=reading.arithmetic_error + folded.error,
         raw_scores=_make_raw_scores(model, reading, encoding, folded.refused),
+        refused=tuple(sorted(set(folded.refused))),
+        precise=tuple(sorted(_list_computed(columns) - set(categories))),
         source=f"{source} > {reading.source}" if source else reading.source,
     )
 
@@ -70,6 +72,10 @@ def _read_columns(step: Any) -> tuple[tuple[str, ...] | None, int]:
         raise ValueError(f"The pipeline must be fitted, got a {type(step).__name__} that is not: call `fit` first.")
     names = getattr(step, "feature_names_in_", None)
     return None if names is None else tuple(map(str, names)), int(step.n_features_in_)
+
+
+def _list_computed(columns: Sequence[Column]) -> set[int]:
+    return {column.source for column in columns if any(link.computes for link in column.links)}
 
 
 def _make_raw_scores(model: Any, reading: Reading, encoding: TableEncoding, refused: Sequence[tuple[int, bool]]) -> Any:

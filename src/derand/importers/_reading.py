@@ -52,6 +52,10 @@ class Reading:
         What was read, such as "xgboost.XGBClassifier", for messages and files.
     lines : sequence of Line
         Slopes of numerical columns, where all functions of numbers are lines: `shapes` and `grids` are empty then.
+    refused : sequence of pairs
+        Columns of categories, and whether a missing cell (True) or an unseen one is refused there by the library.
+    precise : sequence of int
+        Columns with which steps compute in the precision that they come in: what was read is true of doubles.
     """
 
     encoding: TableEncoding
@@ -65,6 +69,8 @@ class Reading:
     raw_scores: Callable[[FloatArray], FloatArray] | None = None
     source: str = ""
     lines: Sequence[Line] = ()
+    refused: Sequence[tuple[int, bool]] = ()
+    precise: Sequence[int] = ()
 
     def build(self) -> AdditiveEnsemble:
         """The model on the finest grid that whole scores allow; its `score_error` covers rounding and arithmetic."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,8 +21,22 @@ from derand.importers._edges import after
 from derand.importers._links import REFUSED, Bins, Column, Encoder, Fill, IsMissing, IsWhole, Link, Ordered
 
 Columns = Sequence[Column]
-Seen = dict[int, set[Any]]
-"""Columns of the user's table that some step reads, with the categories that encoders know of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What steps read of the user's table, whether or not the last one is given anything of it.
+
+    Attributes
+    ----------
+    categories : dict of column number to set
+        Columns that some step reads, with the categories that encoders know of them.
+    dropped : list of Column
+        Columns that a selector left out: the steps before it refuse what they refuse.
+    """
+
+    categories: dict[int, set[Any]] = field(default_factory=dict)
+    dropped: list[Column] = field(default_factory=list)
 
 
 def trace(step: Any, name: str, columns: Columns, seen: Seen) -> list[Column]:
@@ -34,8 +49,8 @@ def trace(step: Any, name: str, columns: Columns, seen: Seen) -> list[Column]:
         Of the step, as errors are to name it.
     columns : sequence of Column
         Those before it.
-    seen : dict of column numbers to sets
-        Takes note of the columns that the step reads, and of their categories where it encodes them.
+    seen : Seen
+        Takes note of the columns that the step reads, of their categories where it encodes them, and of what it drops.
 
     Returns
     -------
@@ -59,7 +74,7 @@ def trace(step: Any, name: str, columns: Columns, seen: Seen) -> list[Column]:
         raise ValueError(f"{called} was fitted on {width} columns and is given {len(columns)}: fit the pipeline again.")
     if kind.__name__ not in CONTAINERS:
         for column in columns:
-            seen.setdefault(column.source, set())
+            seen.categories.setdefault(column.source, set())
     return tracer(step, called, columns, seen)
 
 
@@ -102,7 +117,10 @@ def _trace_union(step: Any, called: str, columns: Columns, seen: Seen) -> list[C
 
 def _trace_selector(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
     takes_missing = bool(step.__sklearn_tags__().input_tags.allow_nan)
-    return [columns[at].then(Link(called, takes_missing)) for at in step.get_support(indices=True)]
+    found = [column.then(Link(called, takes_missing)) for column in columns]
+    is_kept = step.get_support()
+    seen.dropped.extend(column for column, kept in zip(found, is_kept, strict=True) if not kept)
+    return [column for column, kept in zip(found, is_kept, strict=True) if kept]
 
 
 def _slim(step: Any, at: int) -> Any:
@@ -179,7 +197,7 @@ def _trace_encoder(step: Any, called: str, columns: Columns, seen: Seen) -> list
         if not values:
             _refuse(called, f"it has seen no category of column {label(at)!r}")
         if column.encoder is None:
-            seen[column.source].update(values)
+            seen.categories[column.source].update(values)
         own = slice(int(ends[at]) - counts[at], int(ends[at]))
 
         def show(codes: Sequence[float], at: int = at, own: slice = own) -> Any:

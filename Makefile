@@ -15,6 +15,11 @@ IMPORTED := xgboost lightgbm catboost interpret-core pandas pytest hypothesis mp
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+# with what only the tests need, models of other libraries among it
+$(VENV)/.tested: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $@
 
@@ -24,14 +29,14 @@ demo: $(VENV)/.installed
 test: lint types
 	$(BIN)/python -m pytest -n 2 -q -m "not long"
 
-test-long: $(VENV)/.installed
+test-long: $(VENV)/.tested
 	$(BIN)/python -m pytest -m long
 
 # random input for minutes, each time other: `make fuzz SEED=...` repeats a run, FUZZ_EXAMPLES=30000 makes it longer
 ifndef SEED
 SEED := $(shell date +%s)
 endif
-fuzz: $(VENV)/.installed
+fuzz: $(VENV)/.tested
 	@echo "seed $(SEED): make fuzz SEED=$(SEED) repeats this run"
 	$(BIN)/python scripts/check_against_oracle.py --ensembles 10000 --seed $(SEED)
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -q tests/fuzz --hypothesis-seed=$(SEED)
@@ -66,17 +71,17 @@ $(NEWEST)/.installed: pyproject.toml
 	touch $@
 
 # as a user who owns nothing and has no home, in a read-only copy; needs root, to become that user
-test-nobody: $(VENV)/.installed
+test-nobody: $(VENV)/.tested
 	$(BIN)/python scripts/run_as_nobody.py
 
-lint: $(VENV)/.installed
+lint: $(VENV)/.tested
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 
-types: $(VENV)/.installed
+types: $(VENV)/.tested
 	$(BIN)/mypy
 
-screenshots: $(VENV)/.installed
+screenshots: $(VENV)/.tested
 	$(BIN)/python scripts/screenshots.py
 
 docs: $(VENV)/.installed-docs

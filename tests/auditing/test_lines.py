@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from derand import audit, certify, certify_interval, certify_radius
+from derand import AdditiveEnsemble, LinearTerm, Threat, audit, certify, certify_interval, certify_radius
 from tests.certificates.lines import NORMS, draw_model, draw_rows, draw_threat
 
 pytest.importorskip("flint")
@@ -75,3 +75,22 @@ def test_intervals_are_proven_and_narrower_ones_are_not(norm: float | None, gaps
             if norm:
                 larger = audit(model, rows, replace(back, radius=back.radius * (1 + 1e-6)))
                 assert (larger.claim[finite] == "radius").all()
+
+
+def test_errors_of_missing_numbers_and_of_slopes_alone_count() -> None:
+    """A radius that leaves out how far a gap's score may be off is not proven, nor a mass of 0 under errors alone."""
+    lines = [LinearTerm(0, [2.0], None, 9.0, [0.25]), LinearTerm(1, [4.0])]
+    model, rows = AdditiveEnsemble(lines, 0, 2), np.array([[np.nan, 1.0]])
+    found = certify(model, rows, None, rule="mean", threat=Threat(norm=2))
+    assert audit(model, rows, found).passed
+    forged = replace(found, radius=np.array([13 / 4]))
+    assert audit(model, rows, forged).claim.tolist() == ["radius"]
+    flat, row = AdditiveEnsemble([LinearTerm(0, [0.0], [1e-3])], -1, 1), np.array([[5.0]])
+    for noise in ("gaussian:2", "laplace:2", "uniform:2"):
+        vote = certify(flat, row, noise, rule="vote")
+        assert audit(flat, row, vote).passed
+        none = audit(flat, row, replace(vote, failure=np.zeros(1)))
+        assert none.claim.tolist() == ([""] if noise == "uniform:2" else ["failure"])
+    goes = replace(found, threat=replace(found.threat, missing=1))
+    with pytest.raises(ValueError, match="`missing` of Threat must be 'fixed'"):
+        audit(model, rows, goes)

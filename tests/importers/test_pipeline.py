@@ -22,7 +22,7 @@ from sklearn.ensemble import (
 )
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import KNNImputer, SimpleImputer
-from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
@@ -471,6 +471,7 @@ def test_random_pipelines_score_as_the_library_does(seed: int) -> None:
     assert is_explained(reading, imported.ensemble_, probe_rows(reading, imported.ensemble_, 1_000, seed=seed))
 
 
+@pytest.mark.filterwarnings("ignore:lbfgs failed to converge")
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6))
 def test_random_pipelines_of_lines_score_as_the_library_does(seed: int) -> None:
@@ -491,7 +492,7 @@ def test_random_pipelines_of_lines_score_as_the_library_does(seed: int) -> None:
         chosen.insert(0 if rng.integers(2) else len(chosen), fill)
         return make_pipeline(*chosen)
 
-    lasts = [LogisticRegression(), RidgeClassifier(), LogisticRegression(l1_ratio=1, solver="liblinear", C=0.05)]
+    lasts = [LogisticRegression(), RidgeClassifier(), Lasso(alpha=0.05)]  # of which the last leaves columns out
     last = lasts[int(rng.integers(len(lasts)))]
     if isinstance(last, RidgeClassifier):
         y = np.where(y, 2, (people["plan"] == 7).to_numpy().astype(int))

@@ -22,8 +22,8 @@ from derand.noise import Noise
 from derand.threat import Threat
 
 _BITS = 256
-_FAR = 64
-"""Magnitudes of Laplace noise that errors of slopes are multiplied by, at most."""
+_FAR = 80
+"""Magnitudes of noise that errors of slopes are multiplied by: of Laplace noise, and where all slopes are 0."""
 _ROUNDING = Fraction(1, 2**52)
 _VARIANCES = {"uniform": Fraction(1, 3), "laplace": Fraction(2)}
 

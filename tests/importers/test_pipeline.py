@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from derand import AdditiveClassifier, AdditiveRegressor, Threat, from_model, load, save
 from derand.importers import is_explained, probe_rows, read_model
 from derand.importers._links import Ordered
+from derand.importers._sklearn_linear import bound_dot_error
 from tests.importers.parity import require_parity
 
 TWO = load_breast_cancer(return_X_y=True, as_frame=True)
@@ -254,6 +256,20 @@ def test_lines_refuse_gaps_that_no_step_fills() -> None:
     gap["income"] = np.nan
     with pytest.raises(ValueError, match="income"):
         imported.predict(gap)
+
+
+def test_what_a_gap_scores_is_off_by_no_more_than_it_says() -> None:
+    """In exact fractions: the slope times the scaled filling, and what the library's sum loses of that."""
+    X, y = TWO
+    fill = SimpleImputer(strategy="constant", fill_value=1e7)
+    model = make_pipeline(fill, StandardScaler(), LogisticRegression(max_iter=1000)).fit(X.iloc[:, :2], y)
+    lines, (_, scaler, last) = read_model(model).lines, model.named_steps.values()
+    filled = scaler.transform(np.full((1, 2), 1e7))[0].tolist()
+    for line, slope, number, mean, scale in zip(lines, last.coef_[0], filled, scaler.mean_, scaler.scale_, strict=True):
+        exact = Fraction(float(slope)) * (Fraction(number) + Fraction(float(mean)) / Fraction(float(scale)))
+        lost = Fraction(bound_dot_error(3, 2.0**-53)) * abs(Fraction(float(slope)) * Fraction(number))
+        rounded = abs(Fraction(float(line.missing)) - exact)  # type: ignore[arg-type]
+        assert lost + rounded <= Fraction(float(line.missing_error)) <= 10 * lost  # type: ignore[arg-type]
 
 
 def test_lines_that_cancel_keep_their_errors() -> None:

@@ -182,16 +182,19 @@ def _draw_steps(axes: Axes, term: Term, axis: Axis, noise: Noise | None, values:
         _draw_beneath(axes, values, (float(x[0]), float(x[-1])))
     if term.slope is not None:
         axes.plot(x, term.evaluate(x), color=ACCENT, linewidth=2, label="line")
-        axes.set_xlim(float(x[0]), float(x[-1]))
-        return
+    else:
+        _draw_cells(axes, term, axis, noise, x)
+    if term.missing_score is not None:
+        axes.axhline(term.missing_score, color=MUTED, linestyle="--", label="missing")
+    axes.set_xlim(float(x[0]), float(x[-1]))
+
+
+def _draw_cells(axes: Axes, term: Term, axis: Axis, noise: Noise | None, x: FloatArray) -> None:
     inside, heights = np.concatenate([[x[0]], axis.edges, [x[-1]]]), term.cell_scores
     axes.step(inside, [*heights.tolist(), int(heights[-1])], where="post", color=MUTED, label="steps")
     if noise is not None:
         cells = noise.cell_probabilities(x, axis.edges, axis.feature)
         axes.plot(x, cells @ heights, color=ACCENT, linewidth=2, label="mean under noise")
-    if term.missing_score is not None:
-        axes.axhline(term.missing_score, color=MUTED, linestyle="--", label="missing")
-    axes.set_xlim(float(x[0]), float(x[-1]))
 
 
 def _draw_beneath(axes: Axes, values: FloatArray, ends: tuple[float, float]) -> None:

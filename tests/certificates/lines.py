@@ -14,11 +14,20 @@ from derand.model import Argmax, Decision, Value
 NORMS = (0, 1, 2, np.inf, None)
 
 
-def draw_model(rng: np.random.Generator, n_outputs: int, *, error: float = 0.0, number: bool = False) -> Any:
-    """A linear model of one to four numbers and a category; slopes are off by a share of themselves."""
+def draw_model(
+    rng: np.random.Generator, n_outputs: int, *, error: float = 0.0, number: bool = False, gaps: bool = False
+) -> Any:
+    """A linear model of one to four numbers and a category; slopes are off by a share of themselves.
+
+    With `gaps` missing numbers have scores, off by the same share.
+    """
     n = int(rng.integers(1, 5))
     slopes = rng.normal(size=(n, n_outputs)) * 10.0 ** rng.uniform(-2, 2, size=(n, 1))
     terms: list[Any] = [LinearTerm(at, own, error * np.abs(own)) for at, own in enumerate(slopes)]
+    if gaps:
+        scores = rng.normal(size=slopes.shape) * 10.0 ** rng.uniform(-1, 2, size=(n, 1))
+        off = error * np.abs(scores)
+        terms = [LinearTerm(at, line.slopes, line.errors, scores[at], off[at]) for at, line in enumerate(terms)]
     other: Any = tuple(rng.integers(-50, 50, size=n_outputs).tolist())
     terms.append(
         CategoryTable(n, [0, 1, 2], rng.integers(-50, 50, size=(3, n_outputs)), other if n_outputs > 1 else other[0])
@@ -32,8 +41,11 @@ def draw_model(rng: np.random.Generator, n_outputs: int, *, error: float = 0.0, 
 
 
 def draw_rows(rng: np.random.Generator, model: AdditiveEnsemble, n_rows: int) -> np.ndarray:
-    """Numbers of a like size, and a category that may be new or missing."""
+    """Numbers of a like size, a third of them missing where the model takes that, and a category that may be new or
+    missing."""
     numbers = rng.normal(size=(n_rows, model.n_features - 1)) * 10.0 ** rng.uniform(-1, 2)
+    if model.missing_features:
+        numbers[rng.random(numbers.shape) < 1 / 3] = np.nan
     codes = rng.choice([-1.0, 0.0, 1.0, 2.0, np.nan], size=(n_rows, 1))
     return np.concatenate([numbers, codes], axis=1)
 
@@ -128,6 +140,9 @@ def find_exact(model: AdditiveEnsemble, row: np.ndarray, threat: Threat) -> tupl
             unit = Fraction(1) if threat.norm in (0, None) else Fraction((threat.units or ())[at])
             end = low[0, at] if slope > 0 else high[0, at]
             prices.append(abs(slope) * unit)
+            if np.isnan(row[at]):  # it stays missing
+                caps.append(Fraction(0))
+                continue
             caps.append(None if np.isinf(end) else abs(Fraction(float(end)) - Fraction(float(row[at]))) / unit)
         found = find_least(margin, prices, caps, threat.norm)  # type: ignore[arg-type]
         if found is not None and (least is None or found < least):
@@ -140,6 +155,8 @@ def _score_exactly(model: AdditiveEnsemble, row: np.ndarray) -> list[Fraction]:
     for term in model.terms:
         if term.slope is None:
             own = np.ravel(term.score_rows(row[None])).tolist()
+        elif np.isnan(row[term.features[0]]):
+            own = [Fraction(one) for one in np.ravel(np.array(term.missing)).tolist()]
         else:
             own = [Fraction(float(slope)) * Fraction(float(row[term.features[0]])) for slope in term.slope.values]
         totals = [total + one for total, one in zip(totals, own, strict=True)]

@@ -94,14 +94,16 @@ def test_falls_are_the_other_side_of_distances(columns: list[tuple[float, float]
         assert near <= Fraction(radius) ** power
 
 
+@pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize("norm", NORMS)
-def test_certificates_are_those_of_exact_fractions(n_outputs: int, norm: float | None) -> None:
-    """Labels are exact; radii never above the truth, and within rounding of it: limits, units, categories, classes."""
+def test_certificates_are_those_of_exact_fractions(n_outputs: int, norm: float | None, gaps: bool) -> None:
+    """Labels are exact; radii never above the truth, and within rounding of it: limits, units, categories, classes,
+    missing numbers."""
     rng = np.random.default_rng([7, n_outputs, NORMS.index(norm)])
     n_certified = 0
     for _ in range(12):
-        model = draw_model(rng, n_outputs)
+        model = draw_model(rng, n_outputs, gaps=gaps)
         rows = draw_rows(rng, model, 6)
         threat = draw_threat(rng, model, norm, l0=int(rng.integers(0, 2)), unseen=bool(rng.integers(0, 2)))
         found = certify(model, rows, None, rule="mean", threat=threat)
@@ -115,13 +117,17 @@ def test_certificates_are_those_of_exact_fractions(n_outputs: int, norm: float |
     assert n_certified > 10 or norm == 0
 
 
+@pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("norm", [1, 2, np.inf])
 @pytest.mark.parametrize("n_outputs", [1, 4])
-def test_attacks_flip_a_hair_beyond(n_outputs: int, norm: float) -> None:
-    """The worst change is explicit: every finite radius has a flip within a part in a thousand million, none inside."""
+def test_attacks_flip_a_hair_beyond(n_outputs: int, norm: float, gaps: bool) -> None:
+    """The worst change is explicit: every finite radius has a flip within a part in a thousand million, none inside.
+
+    What is missing stays missing.
+    """
     rng = np.random.default_rng([3, n_outputs])
     for _ in range(10):
-        model = draw_model(rng, n_outputs)
+        model = draw_model(rng, n_outputs, gaps=gaps)
         rows = draw_rows(rng, model, 10)
         threat = draw_threat(rng, model, norm, l0=int(rng.integers(0, 2)))
         found = certify(model, rows, None, rule="mean", threat=threat)
@@ -131,6 +137,8 @@ def test_attacks_flip_a_hair_beyond(n_outputs: int, norm: float) -> None:
         assert attacks.found[flips].all()
         assert (attacks.distance[flips] <= found.radius[flips] * (1 + 1e-9)).all()
         assert not attacks.found[np.isinf(found.radius)].any()
+        numbers = list(model.numerical_features)
+        assert (np.isnan(attacks.rows) == np.isnan(rows))[:, numbers].all()
         again = certify(model, attacks.rows, None, rule="mean", threat=Threat(norm=norm))
         assert (again.label == attacks.flipped).all()
 
@@ -139,7 +147,7 @@ def test_limits_alone_have_witnesses() -> None:
     """Without a ball every row holds, or has a change within its limits that flips it."""
     rng = np.random.default_rng(11)
     for _ in range(20):
-        model = draw_model(rng, int(rng.choice([1, 3])))
+        model = draw_model(rng, int(rng.choice([1, 3])), gaps=bool(rng.integers(2)))
         rows = draw_rows(rng, model, 10)
         threat = draw_threat(rng, model, None, l0=1)
         found = certify(model, rows, None, rule="mean", threat=threat)
@@ -150,7 +158,8 @@ def test_limits_alone_have_witnesses() -> None:
         assert (find_labels(model, moved, None, rule="mean") != found.label[found.flips]).all()
         low, high = threat.find_box(rows[found.flips], model.numerical_features)
         numbers = list(model.numerical_features)
-        assert ((low <= moved) & (moved <= high))[:, numbers].all()
+        missing = np.isnan(rows[found.flips])
+        assert (((low <= moved) & (moved <= high)) | (missing & np.isnan(moved)))[:, numbers].all()
 
 
 def test_noise_and_rule_change_neither_label_nor_radius() -> None:
@@ -193,12 +202,17 @@ def test_models_that_are_meant_are_covered() -> None:
     rng = np.random.default_rng(9)
     for _ in range(15):
         n_outputs = int(rng.choice([1, 3]))
-        model = draw_model(rng, n_outputs, error=0.01)
+        model = draw_model(rng, n_outputs, error=0.01, gaps=bool(rng.integers(2)))
         rows = draw_rows(rng, model, 10)
         threat = draw_threat(rng, model, float(rng.choice([1, 2, np.inf])))
         found = certify(model, rows, None, rule="mean", threat=threat)
         lines = [
-            LinearTerm(one.feature, one.values + one.errors * rng.choice([-1, 1], size=n_outputs))
+            LinearTerm(
+                one.feature,
+                one.values + one.errors * rng.choice([-1, 1], size=n_outputs),
+                None,
+                None if one.missing is None else one.missing + one.missing_errors * rng.choice([-1, 1], size=n_outputs),
+            )
             for one in model.slopes
         ]
         meant = AdditiveEnsemble([*lines, *model.category_tables], model.decision, model.n_features)
@@ -213,6 +227,37 @@ def test_errors_cost_what_they_are_worth() -> None:
     model = AdditiveEnsemble([LinearTerm(0, [2.0], [0.5])], 0, 1, score_error=1.0)
     found = certify(model, [[4.0], [0.5]], None, rule="mean", threat=Threat(norm=2))
     np.testing.assert_allclose(found.radius, [(8 - 2 - 1) / 2.5, 0.0])
+    gaps = AdditiveEnsemble([LinearTerm(0, [2.0], [0.5], 9.0, [0.25]), LinearTerm(1, [4.0])], 0, 2, score_error=1.0)
+    rows = [[np.nan, 1.0], [np.nan, -2.0], [4.0, 1.0]]
+    found = certify(gaps, rows, None, rule="mean", threat=Threat(norm=np.inf))
+    np.testing.assert_allclose(found.radius, [(9 - 0.25 + 4 - 1) / 4, 0.0, (8 - 2 + 4 - 1) / 6.5])
+
+
+@pytest.mark.parametrize("noise", ["gaussian:0.5", "uniform:1.5", "laplace:0.4"])
+def test_noise_leaves_missing_numbers_alone(noise: str) -> None:
+    """A failing mass, and the radius of the paper's proof, are those of a model without the column."""
+    lines = [LinearTerm(0, [3.0], [1e-14], 0.0), LinearTerm(1, [-4.0], [2e-14], 2.0), LinearTerm(2, [1.0], None, 0.0)]
+    whole, without = AdditiveEnsemble(lines, 1, 3), AdditiveEnsemble(lines[:1], -1, 1)
+    x = np.linspace(-1.0, 1.0, 7)
+    rows = np.stack([x, np.full(7, np.nan), np.full(7, np.nan)], axis=1)
+    for proof in ("best", "paper"):
+        found = certify(whole, rows, noise, rule="vote", proof=proof)
+        alone = certify(without, x[:, None], noise, rule="vote", proof=proof)
+        np.testing.assert_allclose(found.failure, alone.failure, rtol=1e-9)
+        np.testing.assert_allclose(found.radius, alone.radius, rtol=1e-9)
+    nothing = certify(whole, np.full((1, 3), np.nan), noise, rule="vote")
+    assert (nothing.label.tolist(), nothing.failure.tolist(), nothing.radius.tolist()) == ([1], [0.0], [math.inf])
+
+
+def test_errors_without_a_slope_can_fail_a_vote() -> None:
+    """A sum that errors alone can move fails in copies that are far out: not in no copy at all."""
+    model = AdditiveEnsemble([LinearTerm(0, [0.0], [1e-3])], -1, 1)
+    assert certify(model, [[5.0]], "uniform:2", rule="vote").failure.tolist() == [0.0]
+    for noise, far in (("gaussian:2", 500.0), ("laplace:2", 1000.0)):
+        found = certify(model, [[5.0]], noise, rule="vote")
+        assert 0 < found.failure[0] < 1e-30
+        share = math.exp(-far / 2) if noise.startswith("laplace") else 0.0
+        assert found.failure[0] >= share  # that of copies in which the error may exceed the margin
 
 
 def test_labels_are_exact_where_doubles_are_not() -> None:
@@ -257,14 +302,19 @@ def test_explanations_name_the_least_change_of_each_column() -> None:
     np.testing.assert_allclose([numbers[0].certified, numbers[0].attacked], 7 / 3)
     np.testing.assert_allclose([numbers[1].certified, numbers[1].attacked], 7 / 4)
     np.testing.assert_allclose([found.joint.certified, found.joint.attacked], 7 / 5)
+    lines = [LinearTerm(0, [3.0], None, 5.0), LinearTerm(1, [-4.0], None, 5.0)]
+    gaps = explain(AdditiveEnsemble(lines, 0, 2), [np.nan, 0.25], None, rule="mean")
+    assert [one.feature for one in gaps.columns] == [1]
+    for change in (*gaps.columns, gaps.joint):
+        np.testing.assert_allclose([change.certified, change.attacked], 1.0)
 
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_intervals_are_reached_and_never_left(norm: float | None) -> None:
     """Attacks reach both ends within rounding; the radius of a tolerance is that of its interval."""
     rng = np.random.default_rng([1, NORMS.index(norm)])
-    for _ in range(6):
-        model = draw_model(rng, 1, number=True)
+    for turn in range(6):
+        model = draw_model(rng, 1, number=True, gaps=turn % 2 == 1)
         rows = draw_rows(rng, model, 5)
         limits: Any = {at: float(10.0 ** rng.uniform(-1, 2)) for at in model.numerical_features}
         threat = Threat(norm=norm, limits=limits if norm in (0, None) or rng.random() < 0.5 else {}, l0=1)
@@ -278,7 +328,8 @@ def test_intervals_are_reached_and_never_left(norm: float | None) -> None:
             tolerance = float((found.high - found.value)[0])
             back = certify_radius(model, rows, None, tolerance, threat=threat, rule="mean")
             low = float((found.value - found.low)[0])
-            if low < tolerance * (1 - 1e-6):
+            wider = certify_interval(model, rows, None, 2 * (radius or 0), threat=threat, rule="mean")
+            if low < tolerance * (1 - 1e-6) and wider.high[0] > found.high[0]:  # limits alone give no distance
                 assert back.radius[0] >= (radius or 0) * (1 - 1e-6)
 
 
@@ -294,5 +345,17 @@ def test_what_needs_whole_scores_is_refused() -> None:
         certify_interval(number, [[0.0]], "gaussian:1", 0.1, proof="paper")
     with pytest.raises(ValueError, match="missing"):
         certify(model, [[np.nan]], None, rule="mean")
+    goes = Threat(missing=1)
     with pytest.raises(ValueError, match="`missing` of Threat"):
-        certify(model, [[0.0]], None, rule="mean", threat=Threat(missing=1))
+        certify(model, [[0.0]], None, rule="mean", threat=goes)
+    gaps = AdditiveEnsemble([LinearTerm(0, [1.0], None, 2.0)], 0, 1)
+    of_gaps = AdditiveEnsemble(gaps.terms, Value(0), 1)
+    for ask in (
+        lambda: certify(gaps, [[0.0]], None, rule="mean", threat=goes),
+        lambda: attack(gaps, [[0.0]], None, rule="mean", threat=goes),
+        lambda: certify_interval(of_gaps, [[0.0]], None, 0.1, rule="mean", threat=goes),
+        lambda: certify_radius(of_gaps, [[0.0]], None, 0.1, rule="mean", threat=goes),
+        lambda: attack_interval(of_gaps, [[0.0]], None, 0.1, rule="mean", threat=goes),
+    ):
+        with pytest.raises(ValueError, match="must be 'fixed' for a linear model"):
+            ask()

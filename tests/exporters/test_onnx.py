@@ -68,6 +68,14 @@ def make_lines_of_classes() -> AdditiveEnsemble:
     return AdditiveEnsemble([LinearTerm(0, [0.1, -0.2, 0.3])], Argmax((1, 2, 3)), 1)
 
 
+def make_lines_with_gaps() -> AdditiveEnsemble:
+    return AdditiveEnsemble([LinearTerm(0, [0.1], None, -1 / 3), LinearTerm(1, [0.7])], 0, 2, levels=7)
+
+
+def make_lines_of_classes_with_gaps() -> AdditiveEnsemble:
+    return AdditiveEnsemble([LinearTerm(0, [0.1, -0.2, 0.3], None, (1 / 3, 0.5, -2.0))], Argmax((1, 2, 3)), 1)
+
+
 MODELS: dict[str, Any] = {
     "mixed": make_ensemble,
     "gaps": make_with_gaps,
@@ -79,6 +87,8 @@ MODELS: dict[str, Any] = {
     "no decision": make_undecided,
     "lines": make_lines,
     "lines of classes": make_lines_of_classes,
+    "lines with gaps": make_lines_with_gaps,
+    "lines of classes with gaps": make_lines_of_classes_with_gaps,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from sklearn.ensemble import (
 )
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import KNNImputer, SimpleImputer
-from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
@@ -41,10 +42,10 @@ from sklearn.preprocessing import (
 )
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from derand import AdditiveClassifier, AdditiveRegressor, Threat, from_model
+from derand import AdditiveClassifier, AdditiveRegressor, Threat, from_model, load, save
 from derand.importers import is_explained, probe_rows, read_model
 from derand.importers._links import Ordered
-from derand.storage import load, save
+from derand.importers._sklearn_linear import bound_dot_error
 from tests.importers.parity import require_parity
 
 TWO = load_breast_cancer(return_X_y=True, as_frame=True)
@@ -205,6 +206,81 @@ def test_bins_and_lines_of_codes_beside_scaled_numbers_are_lines(tmp_path: Path)
     )
     with pytest.raises(ValueError, match=r"line of column 'age' to steps of column 'income'"):
         from_model(mixed.fit(people, y))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("indicator", [False, True])
+def test_lines_score_a_gap_as_its_filling(indicator: bool, classes: int, tmp_path: Path) -> None:
+    """The most common pipeline: imputer, scaler, one-hot, logistic regression; an indicator is a part of what a gap
+    scores."""
+    people, y = PEOPLE
+    people = people.copy()
+    people.loc[people.index[::7], "income"] = np.nan
+    if classes == 3:
+        y = np.where(y, 2, (people["plan"] == 7).to_numpy().astype(int))
+    numbers = make_pipeline(SimpleImputer(strategy="median", add_indicator=indicator), StandardScaler())
+    model = make_pipeline(_join((numbers, ["age", "income"]), (ONE_HOT, ["job", "plan"])), LogisticRegression())
+    model.fit(people, y)
+    imported = from_model(model, people)
+    reading = read_model(model)
+    rows = probe_rows(reading, imported.ensemble_, 5_000)
+    assert np.isnan(rows[:, [0, 2]]).any(axis=0).all()
+    assert is_explained(reading, imported.ensemble_, rows)
+    np.testing.assert_allclose(imported.decision_function(people), model.decision_function(people), atol=1e-12)
+    np.testing.assert_array_equal(imported.predict(people), model.predict(people))
+    save(imported, tmp_path / "model.json")
+    again = load(tmp_path / "model.json")
+    gapped = people[people[["age", "income"]].isna().any(axis=1)].iloc[:30]
+    found = again.certify(gapped, threat=Threat(norm=2))
+    assert (found.radius > 0).any()
+    assert again.audit(gapped, found).passed
+    attacks = again.attack(gapped, threat=Threat(norm=2))
+    attacks.require_outside(found)
+    flips = np.isfinite(found.radius) & (found.radius > 1e-6)
+    assert attacks.found[flips].all()
+    np.testing.assert_allclose(attacks.distance[flips], found.radius[flips], rtol=1e-6)
+    moved = attacks.rows[flips]
+    assert (moved[["age", "income"]].isna().to_numpy() == gapped[flips][["age", "income"]].isna().to_numpy()).all()
+    scores = np.asarray(model.decision_function(moved.astype({"plan": int})))
+    lead = np.abs(scores) if scores.ndim == 1 else np.diff(np.sort(scores, axis=1))[:, -1]
+    assert lead.max() < 1e-9  # the library's own boundary
+
+
+def test_lines_refuse_gaps_that_no_step_fills() -> None:
+    """As the last step does; columns that are filled take them."""
+    people, y = PEOPLE
+    parts = _join((make_pipeline(SimpleImputer(), StandardScaler()), ["age"]), (StandardScaler(), ["income"]))
+    imported = from_model(make_pipeline(parts, LogisticRegression()).fit(people, y))
+    assert (imported.ensemble_.missing_features, imported.ensemble_.refuses_missing) == ((2,), (0,))
+    gap = people.iloc[[0]].copy()
+    gap["income"] = np.nan
+    with pytest.raises(ValueError, match="income"):
+        imported.predict(gap)
+
+
+def test_what_a_gap_scores_is_off_by_no_more_than_it_says() -> None:
+    """In exact fractions: the slope times the scaled filling, and what the library's sum loses of that."""
+    X, y = TWO
+    fill = SimpleImputer(strategy="constant", fill_value=1e7)
+    model = make_pipeline(fill, StandardScaler(), LogisticRegression(max_iter=1000)).fit(X.iloc[:, :2], y)
+    lines, (_, scaler, last) = read_model(model).lines, model.named_steps.values()
+    filled = scaler.transform(np.full((1, 2), 1e7))[0].tolist()
+    for line, slope, number, mean, scale in zip(lines, last.coef_[0], filled, scaler.mean_, scaler.scale_, strict=True):
+        exact = Fraction(float(slope)) * (Fraction(number) + Fraction(float(mean)) / Fraction(float(scale)))
+        lost = Fraction(bound_dot_error(3, 2.0**-53)) * abs(Fraction(float(slope)) * Fraction(number))
+        rounded = abs(Fraction(float(line.missing)) - exact)  # type: ignore[arg-type]
+        assert lost + rounded <= Fraction(float(line.missing_error)) <= 10 * lost  # type: ignore[arg-type]
+
+
+def test_lines_that_cancel_keep_their_errors() -> None:
+    """A number that is added and taken away again is rounded twice by the library."""
+    X, y = TWO
+    twice = FeatureUnion([("a", FunctionTransformer()), ("b", FunctionTransformer())])
+    model = make_pipeline(twice, LogisticRegression()).fit(X.iloc[:, :1], y)
+    model[-1].coef_ = np.array([[0.1, -0.1]])
+    (line,) = read_model(model).lines
+    assert line.slope == 0.0
+    assert line.error > 0  # type: ignore[operator]
 
 
 def test_limits_and_explanations_speak_of_the_users_units() -> None:
@@ -488,3 +564,37 @@ def test_lines_that_cancel_keep_their_errors() -> None:
     bound = ensemble.bound_errors(far) / ensemble.levels
     assert (bound >= 2.0**-53 * 1e8 * np.abs(far[:, 0])).all()  # the digits that one product alone may lose
     assert (np.abs(model.decision_function(far) - imported.decision_function(far)) <= bound).all()
+
+
+@pytest.mark.filterwarnings("ignore:lbfgs failed to converge")
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6))
+def test_random_pipelines_of_lines_score_as_the_library_does(seed: int) -> None:
+    """Gaps are filled, told or both, before scalers and after them; a column may go several ways."""
+    rng = np.random.default_rng(seed)
+    people, y = make_people(150, seed % 7)
+
+    def draw() -> Any:
+        scalers = [StandardScaler(), MinMaxScaler(), RobustScaler(), MaxAbsScaler(), FunctionTransformer(np.negative)]
+        chosen = [scalers[at] for at in rng.choice(len(scalers), size=int(rng.integers(0, 3)), replace=False)]
+        value = float(rng.normal() * 50)
+        fills = [
+            SimpleImputer(),
+            SimpleImputer(strategy="median"),
+            SimpleImputer(strategy="constant", fill_value=value),
+        ]
+        fill = fills[int(rng.integers(3))].set_params(add_indicator=bool(rng.integers(2)))
+        chosen.insert(0 if rng.integers(2) else len(chosen), fill)
+        return make_pipeline(*chosen)
+
+    lasts = [LogisticRegression(), RidgeClassifier(), Lasso(alpha=0.05)]  # of which the last leaves columns out
+    last = lasts[int(rng.integers(len(lasts)))]
+    if isinstance(last, RidgeClassifier):
+        y = np.where(y, 2, (people["plan"] == 7).to_numpy().astype(int))
+    parts = _join((draw(), ["age", "income"]), (draw(), ["age"]), (ONE_HOT, ["job", "plan"]))
+    model = make_pipeline(parts, last).fit(people, y)
+    reading = read_model(model)
+    ensemble = reading.build()
+    assert not reading.shapes
+    assert not set(ensemble.refuses_missing) & {0, 2}
+    assert is_explained(reading, ensemble, probe_rows(reading, ensemble, 1_000, seed=seed))

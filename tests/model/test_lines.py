@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from derand import AdditiveEnsemble, CategoryTable, LinearTerm, StepFunction, WeightedVote, load, save
-from derand.model import Argmax, CategoryShape, Line, Value
+from derand.model import Argmax, CategoryShape, Line, Value, read_shapes
 
 TABLE = CategoryTable(1, [0, 1], [-3, 3], other=1)
 
@@ -46,12 +46,33 @@ def test_it_says_that_it_has_neither_cells_nor_a_range() -> None:
         ((0, [1e200]), "within"),
         ((0, [1.0], [-1.0]), "`errors` of LinearTerm"),
         ((0, [1.0], [0.0, 0.0]), "`errors` of LinearTerm"),
+        ((0, [1.0], None, [0.0, 1.0]), "`missing` of LinearTerm must hold 1 numbers"),
+        ((0, [1.0], None, np.nan), "`missing` of LinearTerm"),
+        ((0, [1.0], None, 1.0, -1.0), "`missing_errors` of LinearTerm"),
+        ((0, [1.0], None, None, 1.0), "`missing_errors` of LinearTerm must be None"),
     ],
 )
 def test_bad_lines_are_refused(arguments: tuple[object, ...], says: str) -> None:
     """By the name of what was wrong."""
     with pytest.raises(ValueError, match=says):
         LinearTerm(*arguments)  # type: ignore[arg-type]
+
+
+def test_a_missing_number_has_a_score_of_its_own() -> None:
+    """Where the line has one: subtracted like slopes are, with an error that counts in rows with that gap alone."""
+    line = LinearTerm(0, [2.0, -0.5, 0.1], None, (4.0, 0.1, -0.2), [0.0, 0.25, 0.5])
+    assert line.takes_missing
+    assert line.evaluate([np.nan, 1.0]).tolist() == [[4.0, 0.1, -0.2], [2.0, -0.5, 0.1]]
+    assert line.evaluate([]).shape == (0, 3)
+    duel = line.subtract(2, 1)
+    assert (duel.missing, duel.slopes.tolist()) == (-0.2 - 0.1, [0.6])
+    assert duel.missing_errors is not None
+    exact = Fraction(-0.2) - Fraction(0.1)
+    assert Fraction(float(duel.missing_errors[0])) >= Fraction(3, 4) + abs(exact - Fraction(-0.2 - 0.1))
+    model = AdditiveEnsemble([LinearTerm(0, [1.5], [0.5], -7.25, [0.125]), TABLE], 0, 2)
+    assert (model.refuses_missing, model.missing_features) == ((), (0,))
+    assert model.score([[np.nan, 1.0], [2.0, 1.0]]).tolist() == [-4.25, 6.0]
+    np.testing.assert_allclose(model.bound_errors(np.array([[np.nan, 1.0], [2.0, 1.0]])), [0.125, 1.0])
 
 
 def test_a_model_with_lines_is_linear_throughout() -> None:
@@ -79,6 +100,12 @@ def test_lines_come_through_the_one_door() -> None:
     assert meant.decision == Value(2)
     assert 4.0 <= float(meant.slopes[0].errors[0]) <= 4.0 + 1e-12
     assert 2.0 + 1.5 <= meant.score_error <= 3.5 + 1e-12
+    line = Line(0, 0.3, 0.5, -0.2, 0.25)
+    gaps = AdditiveEnsemble.from_shapes([], [], lines=[line], arithmetic_error=0.25, **asked)  # type: ignore[arg-type]
+    assert gaps.terms[0].missing == -0.2 * 8
+    assert 2.0 <= float(gaps.terms[0].describe()["missing_errors"][0]) <= 2.0 + 1e-12
+    (back,) = read_shapes(gaps.terms, 8).lines
+    assert (back.missing, back.feature) == (-0.2, 0)
     several = AdditiveEnsemble.from_shapes([], [], intercept=[0.0, 1.0], lines=[Line(0, np.array([1.0, 2.0]))], **asked)  # type: ignore[arg-type]
     assert several.decision == Argmax((0, 8))
     assert several.score([[1.0, 0.0]]).tolist() == [[8.0, 16.0]]
@@ -88,10 +115,12 @@ def test_lines_come_through_the_one_door() -> None:
 
 def test_it_comes_back_from_a_file(tmp_path: Path) -> None:
     """To the last bit, with its errors where it has some."""
-    model = AdditiveEnsemble([LinearTerm(0, [0.1], [1e-17]), LinearTerm(2, [-1e20]), TABLE], 0, 3)
+    lines = [LinearTerm(0, [0.1], [1e-17]), LinearTerm(2, [-1e20]), LinearTerm(3, [1.0], None, 1 / 3, [1e-18])]
+    model = AdditiveEnsemble([*lines, LinearTerm(4, [1.0], None, 0.0), TABLE], 0, 5)
     save(model, tmp_path / "model.json")
     again = load(tmp_path / "model.json")
     assert [term.describe() for term in again.terms] == [term.describe() for term in model.terms]
+    assert [term.missing for term in again.terms] == [None, None, 1 / 3, 0.0, None]
 
 
 @given(

@@ -22,8 +22,8 @@ from derand.noise import Noise
 from derand.threat import Threat
 
 _BITS = 256
-_FAR = 64
-"""Magnitudes of Laplace noise that errors of slopes are multiplied by, at most."""
+_FAR = 80
+"""Magnitudes of noise that errors of slopes are multiplied by: of Laplace noise, and where all slopes are 0."""
 _ROUNDING = Fraction(1, 2**52)
 _VARIANCES = {"uniform": Fraction(1, 3), "laplace": Fraction(2)}
 
@@ -115,6 +115,11 @@ class _Pair:
     """One sum of a linear model: two classes, or a number, in the row's own numbers; class 1 is above 0."""
 
     def __init__(self, model: AdditiveEnsemble, plus: int, minus: int | None, row: FloatArray, threat: Threat) -> None:
+        if threat.missing_budget:
+            raise ValueError(
+                f"`missing` of Threat must be 'fixed' for a linear model to be audited, got {threat.missing}: what a "
+                "number that appears adds to a line has no bound."
+            )
         self.row, self.threat, self._n_features = row, threat, row.size
         self.error = Fraction(model.score_error) * (1 if minus is None else 2)
         self.slopes: list[tuple[int, Fraction, Fraction]] = []
@@ -134,13 +139,14 @@ class _Pair:
                 raise ValueError(f"A term of kind {term.kind!r} beside lines cannot be audited.")
 
     def _read_line(self, told: dict[str, Any], plus: int, minus: int | None) -> None:
-        slopes = told["slopes"]
-        errors = told.get("errors", [0.0] * len(slopes))
-        slope, error = Fraction(slopes[plus]), Fraction(errors[plus])
-        if minus is not None:
-            slope, error = slope - Fraction(slopes[minus]), error + Fraction(errors[minus])
-        self.slopes.append((told["feature"], slope, error))
-        product = slope * Fraction(float(self.row[told["feature"]]))
+        number = float(self.row[told["feature"]])
+        if math.isnan(number):  # a constant, which nothing moves
+            product, error = _subtract_numbers(told, "missing", "missing_errors", plus, minus)
+            self.error += error
+        else:
+            slope, error = _subtract_numbers(told, "slopes", "errors", plus, minus)
+            self.slopes.append((told["feature"], slope, error))
+            product = slope * Fraction(number)
         self.total, self.size = self.total + product, self.size + abs(product)
 
     def find_deviation(self, rounding: Fraction) -> Fraction:
@@ -176,6 +182,19 @@ class _Pair:
         margin = away - self.find_deviation(rounding) - rounding * self.size - self.find_category_fall(side)
         movers = self.list_movers(side, rounding) if radius > 0 else []
         return clears(margin, movers, self.threat.ball_norm, radius, strictly=strictly)
+
+
+def _subtract_numbers(
+    told: dict[str, Any], name: str, of_errors: str, plus: int, minus: int | None
+) -> tuple[Fraction, Fraction]:
+    """One number of a line, or the difference of two, and how far it may be off."""
+    if name not in told:
+        raise ValueError(f"A row has no number for the line of column {told['feature']}, which refuses missing ones.")
+    values = told[name]
+    errors = told.get(of_errors, [0.0] * len(values))
+    if minus is None:
+        return Fraction(values[plus]), Fraction(errors[plus])
+    return Fraction(values[plus]) - Fraction(values[minus]), Fraction(errors[plus]) + Fraction(errors[minus])
 
 
 def _subtract_table(told: dict[str, Any], plus: int, minus: int | None) -> dict[str, Any]:
@@ -252,12 +271,14 @@ class _LineAnswer(Answer):
         square = sum((slope**2 * ball.scale_of(at) ** 2 for at, slope, _ in pair.slopes), Fraction(0))
         reach = sum((abs(slope) * ball.scale_of(at) for at, slope, _ in pair.slopes), Fraction(0))
         spare = sum((error * ball.scale_of(at) for at, _, error in pair.slopes), Fraction(0))
-        if not square:
+        if not square and not spare:
             return True
         with use_bits(_BITS):
             spread = as_ball(square).sqrt()
             name = self._noise.name
-            far = Fraction({"gaussian": 10 + math.floor(float(margin) / float(spread)), "uniform": 1}.get(name, _FAR))
+            far = Fraction(1 if name == "uniform" else _FAR)
+            if name == "gaussian" and square:
+                far = Fraction(10 + math.floor(float(margin) / float(spread)))
             left = as_ball(margin - far * spare)
             # copies in which some number is farther out, so that errors of slopes are multiplied by more than that
             beyond = 2 * len(pair.slopes) * ball.share_below(-as_ball(far)) if spare else as_ball(0.0)
@@ -265,6 +286,8 @@ class _LineAnswer(Answer):
                 return failure >= 1
             if name == "uniform" and left >= as_ball(reach):
                 return True
+            if not square:  # errors alone move the sum
+                return bool(beyond <= failure)
             share = ball.share_below(-left / spread) if name == "gaussian" else _bound_tail(left / spread, name)
             return bool(share + beyond <= failure)
 

@@ -21,7 +21,7 @@ from derand.certificates._attack_starts import are_same, lay_ground, list_starts
 from derand.certificates._duels import find_duel
 from derand.certificates._flips import Attacks
 from derand.certificates._labels import find_labels
-from derand.certificates._run import check_request, read_rows
+from derand.certificates._run import check_request, check_threat, read_rows
 from derand.certificates._witness import find_witnesses
 from derand.model import Model, as_model, coarsen
 from derand.noise import Noise, as_noise_or_none
@@ -109,9 +109,7 @@ def attack(
     noise = as_noise_or_none(noise)
     _, (asked,) = check_request(rule, "best", noise, [threat or Threat()])
     rows = np.array(read_rows(as_model(model), X, noise), dtype=np.float64)
-    asked.check_columns(model.n_features, model.categorical_features, model.numerical_features)
-    asked.check_missing(model.missing_features)
-    asked.check_rows(rows)
+    check_threat(asked, model, rows)
     seed = read_seed(random_state)
     return _attack_rows(model, rows, noise, rule, asked, seed, _read_others(model, others, noise), n_jobs)
 

@@ -23,7 +23,7 @@ from derand.certificates._attack_starts import lay_ground, list_starts
 from derand.certificates._intervals import check_radius, find_answers, require_number
 from derand.certificates._lines import Lines
 from derand.certificates._problem import Problem, find_sum
-from derand.certificates._run import check_request, read_rows
+from derand.certificates._run import check_request, check_threat, read_rows
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise_or_none
 from derand.threads import count_threads, run_blocks
@@ -107,9 +107,7 @@ def attack_interval(
     _, (asked,) = check_request(rule, "best", chosen, [threat or Threat()])
     rows = np.array(read_rows(as_model(model), X, chosen), dtype=np.float64)
     ensemble, size, seed = require_number(model), check_radius(radius, asked), read_seed(random_state)
-    asked.check_columns(ensemble.n_features, ensemble.categorical_features, ensemble.numerical_features)
-    asked.check_missing(ensemble.missing_features)
-    asked.check_rows(rows)
+    check_threat(asked, ensemble, rows)
     value = find_answers(ensemble, rows, chosen, rule=rule, n_jobs=n_jobs)
     answers, changed = np.stack([value, value]), np.stack([rows, rows])
     ball = None if asked.norm is None else size

@@ -75,7 +75,9 @@ def measure_numbers(model: AdditiveEnsemble, points: FloatArray, rows: FloatArra
     """Size of the changes of numbers, rounded up."""
     columns = list(model.numerical_features)
     units = threat.units_of(rows.shape[1])[columns]
-    return measure_changes(points[:, columns] - rows[:, columns], units, threat.ball_norm)
+    own = rows[:, columns]
+    changes = np.where(np.isnan(own), 0.0, points[:, columns] - own)  # what is missing stays so
+    return measure_changes(changes, units, threat.ball_norm)
 
 
 def move_least(
@@ -85,7 +87,8 @@ def move_least(
     with np.errstate(all="ignore"):
         score = lines.model.score(starts)
         margins = (score - lines.threshold) if side else (lines.threshold - score)
-        products = np.abs(rows[:, lines.features]) @ np.abs(lines.slopes)
+        own = rows[:, lines.features]
+        products = np.abs(np.where(np.isnan(own), lines.missing, own * lines.slopes)).sum(axis=1)
         margins = np.maximum(margins + hair * (products + np.abs(margins)), 0.0)
     caps = _find_exact_caps(lines, threat, rows, side)
     units = threat.units_of(rows.shape[1])[lines.features] if threat.norm else np.ones(lines.features.size)
@@ -108,7 +111,8 @@ def _find_exact_caps(lines: Lines, threat: Threat, rows: FloatArray, side: int) 
     own = rows[:, lines.features]
     with np.errstate(all="ignore"):
         falls = (lines.slopes > 0) == bool(side)
-        return np.asarray(np.where(falls, own - low[:, lines.features], high[:, lines.features] - own))
+        caps = np.where(falls, own - low[:, lines.features], high[:, lines.features] - own)
+        return np.where(np.isnan(own), 0.0, caps)
 
 
 def place_moves(

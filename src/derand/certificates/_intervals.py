@@ -23,7 +23,7 @@ from derand.certificates._number_by_mean import NumberByMean
 from derand.certificates._number_by_vote import NumberByVote
 from derand.certificates._problem import find_sum
 from derand.certificates._rule import Engine
-from derand.certificates._run import check_request, read_rows
+from derand.certificates._run import check_request, check_threat, read_rows
 from derand.kernels import load_backend, require_gradual_underflow
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise_or_none
@@ -220,9 +220,7 @@ class _Number:
         proof: str,
         n_jobs: int | None,
     ) -> None:
-        threat.check_columns(model.n_features, model.categorical_features, model.numerical_features)
-        threat.check_missing(model.missing_features)
-        threat.check_rows(rows)
+        check_threat(threat, model, rows)
         self._model, self._rows, self._n_threads = model, rows, count_threads(n_jobs)
         n_rows = rows.shape[0]
         engine = Engine(load_backend(None, n_rows * model.n_cells), self._n_threads, proof)

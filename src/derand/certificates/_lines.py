@@ -62,7 +62,7 @@ def _label_exactly(model: AdditiveEnsemble, row: FloatArray) -> int:
         if term.slope is None:
             own = np.asarray(term.score_rows(row[None])).reshape(-1).tolist()
         else:
-            own = [Fraction(float(slope)) * Fraction(float(row[term.slope.feature])) for slope in term.slope.values]
+            own = term.slope.multiply_exactly(float(row[term.slope.feature]))
         totals = [totals[k] + own[k] for k in range(n_outputs)]
     if not model.offsets:
         return int(totals[0] > 0)
@@ -80,6 +80,8 @@ class Lines:
     threshold : int
     features : array of shape (n_lines,)
     slopes, errors : arrays of shape (n_lines,)
+    missing : array of shape (n_lines,)
+        What a missing number adds; 0 where it is refused.
     tables : PackedTerms
         Of its categories.
     """
@@ -89,6 +91,7 @@ class Lines:
     features: IntArray
     slopes: FloatArray
     errors: FloatArray
+    missing: FloatArray
     tables: PackedTerms
 
     @classmethod
@@ -101,6 +104,7 @@ class Lines:
             np.array([one.feature for one in lines], dtype=np.int64),
             np.array([one.values[0] for one in lines]),
             np.array([one.errors[0] for one in lines]),
+            np.array([0.0 if one.missing is None else one.missing[0] for one in lines]),
             pack_terms([term for term in model.terms if term.slope is None]),
         )
 
@@ -119,7 +123,10 @@ class Lines:
             return np.asarray((np.abs(self.slopes) + self.errors) * units * _UP)
 
     def find_caps(self, threat: Threat, rows: FloatArray, side: int) -> FloatArray:
-        """Upper bounds of how far each column can be moved to its worse side, in units, (n_rows, n_lines)."""
+        """Upper bounds of how far each column can be moved to its worse side, in units, (n_rows, n_lines).
+
+        A missing number stays missing: its cap is 0.
+        """
         low, high = threat.find_box(rows, self.model.numerical_features)
         own = rows[:, self.features]
         with np.errstate(all="ignore"):
@@ -127,7 +134,7 @@ class Lines:
             worse = np.where((self.slopes > 0) == bool(side), down, up)
             moves = np.where(np.abs(self.slopes) > self.errors, worse, np.maximum(down, up))
             units = threat.units_of(rows.shape[1])[self.features] if threat.norm != 0 else 1.0
-            return np.asarray(np.where(moves > 0, moves / units * _UP, 0.0))
+            return np.asarray(np.where((moves > 0) & ~np.isnan(own), moves / units * _UP, 0.0))
 
     def shift_categories(self, rows: FloatArray, budgets: IntArray, threat: Threat, side: int) -> IntArray:
         """What changes of categories take off at most, (n_rows, n_budgets)."""
@@ -243,7 +250,7 @@ def _bound_duel(
     radius, failure, worst = (np.empty((budgets.size, rows.shape[0])) for _ in range(3))
     for k in range(budgets.size):
         radius[k] = bound_distances(margins[:, k], prices, caps, threat.ball_norm)
-        failure[k] = bound_failures(lines, margins[:, k], noise, rows.shape[1]) if noise is not None else np.nan
+        failure[k] = bound_failures(lines, margins[:, k], noise, rows) if noise is not None else np.nan
         if threat.norm is None:
             left = margins[:, k] - bound_falls(math.inf, prices, caps, None)
             left -= 2 * EPSILON * (np.abs(left) + abs(float(lines.threshold)))
@@ -263,34 +270,40 @@ def _bound_by_mass(
     return carry_over(own.T, noise, threat, moving, rows, reach).T
 
 
-def bound_failures(lines: Lines, margins: FloatArray, noise: Noise, n_features: int) -> FloatArray:
+def bound_failures(lines: Lines, margins: FloatArray, noise: Noise, rows: FloatArray) -> FloatArray:
     """Upper bounds of the logarithm of the share of noisy copies that fall below the threshold, (n_rows,).
 
     Under normal noise the share itself, but for rounding; else by Gauss's inequality for symmetric laws of one mode.
+    Noise does not act on missing numbers.
     """
-    scales = noise.scales(np.arange(n_features))[lines.features] * _UP
-    slack = (scales.size + 16) * EPSILON
+    count = lines.features.size
+    every = noise.scales(np.arange(rows.shape[1]))[lines.features] * _UP
+    gaps = np.isnan(rows[:, lines.features])
+    scales, is_off = np.where(gaps, 0.0, every), (~gaps & (lines.errors > 0)).any(axis=1)
+    slack = (count + 16) * EPSILON
     with np.errstate(all="ignore"):
         parts = np.abs(lines.slopes) * scales
-        top = float(parts.max(initial=0.0))
-        if top == 0:
-            return np.where(margins > 0, -np.inf, 0.0)
-        spread = top * float(np.sqrt(np.sum((parts / top) ** 2))) * (1 + slack)
-        far = min(_FAR, noise.support) if noise.norm != 2 else 10 + np.maximum(margins, 0.0) / spread
-        left = (margins - far * float(lines.errors @ scales) * (1 + slack)) * (1 - slack)
+        top = parts.max(axis=1, initial=0.0)
+        shares = np.where(top[:, None] > 0, parts / top[:, None], 0.0)
+        spread = top * np.sqrt(np.sum(shares**2, axis=1)) * (1 + slack)
+        spare = (scales @ lines.errors) * (1 + slack)
+        far = np.full(margins.shape, min(_FAR, noise.support))
+        if noise.norm == 2:
+            far = np.where(spread > 0, 10 + np.maximum(margins, 0.0) / spread, _FAR)
+        left = (margins - np.where(is_off, far * spare, 0.0)) * (1 - slack)
         if noise.norm == 2:
             log = special.log_ndtr(-left / spread)
-            beyond = special.log_ndtr(-far) + math.log(2 * scales.size)
-            log = np.where(lines.errors.any(), np.logaddexp(log, beyond), log)
+            beyond = special.log_ndtr(-far) + math.log(2 * count)
+            log = np.where(is_off, np.logaddexp(log, beyond), log)
         else:
             deviation = spread * math.sqrt(_VARIANCES[noise.name]) * (1 + 2 * EPSILON)
             z = left / deviation
             share = np.where(z >= 2 / math.sqrt(3), 2 / (9 * z * z), 0.5 - z / (2 * math.sqrt(3)))
             log = np.log(share * (1 + 16 * EPSILON))
-            if math.isinf(noise.support) and lines.errors.any():
-                log = np.logaddexp(log, math.log(scales.size) - _FAR)
-            reach = float(parts.sum()) * noise.support * (1 + slack)
+            reach = np.where(top > 0, parts.sum(axis=1) * noise.support * (1 + slack), 0.0)
             log = np.where(left > reach, -np.inf, log)
+            if math.isinf(noise.support):
+                log = np.where(is_off, np.logaddexp(log, math.log(count) - _FAR), log)
         log = log + 1e-13 * (1 + np.abs(log))
     log = np.where(np.isnan(log), np.where(left > 0, -np.inf, 0.0), log)
     return np.where(left > 0, np.minimum(log, math.log(0.5)), 0.0)
@@ -308,7 +321,7 @@ def weigh_lines(model: AdditiveEnsemble, rows: FloatArray, noise: Noise) -> Floa
     for low, high in model.pairs:
         lines = find_lines(model, low, high)
         score = lines.model.score(rows) - lines.threshold
-        log = bound_failures(lines, np.abs(score), noise, rows.shape[1])
+        log = bound_failures(lines, np.abs(score), noise, rows)
         with np.errstate(all="ignore"):
             odds = np.clip(np.log1p(-np.minimum(np.exp(log), 0.5)) - log, 0.0, LARGEST_ODDS)
         signed = np.where(score > 0, odds, -odds)

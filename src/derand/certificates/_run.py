@@ -157,9 +157,7 @@ def certify_checked(
     found, threats = check_request(rule, proof, noise, threats)
     engine = Engine(load_backend(backend, rows.shape[0] * model.n_cells), count_threads(n_jobs), proof)
     for one in threats:
-        one.check_columns(model.n_features, model.categorical_features, model.numerical_features)
-        one.check_missing(model.missing_features)
-        one.check_rows(rows)
+        check_threat(one, model, rows)
     if not threats:
         return []
     asked = [_name_codes(one, model) for one in threats]
@@ -218,6 +216,18 @@ def check_request(rule: str, proof: str, noise: Noise | None, threats: Sequence[
     for one in resolved:
         found.check(noise, one, proof)
     return found, resolved
+
+
+def check_threat(threat: Threat, model: Model, rows: NDArray[Any]) -> None:
+    """Refuse a threat that does not fit the model or the rows."""
+    threat.check_columns(model.n_features, model.categorical_features, model.numerical_features)
+    threat.check_missing(model.missing_features)
+    if threat.missing_budget and model.is_linear:
+        raise ValueError(
+            f"`missing` of Threat must be 'fixed' for a linear model, got {threat.missing}: a number that appears may "
+            "be anything, and what that adds to a line has no bound. Leave it out."
+        )
+    threat.check_rows(rows)
 
 
 def _name_bounds(bounds: Bounds, threat: Threat, rule: str, noise: Noise | None, n_classes: int) -> Certificates:

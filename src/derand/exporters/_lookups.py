@@ -72,7 +72,7 @@ def tabulate(term: Term, n_codes: int | None = None) -> Lookup:
     Returns
     -------
     Lookup
-        Of a line one cell of score 0, which refuses missing values: what it adds is its slope times the number.
+        Of a line one cell of score 0, and one more where it takes missing values: what it adds is no whole number.
     """
     if term.kind not in _KNOWN:
         raise ValueError(
@@ -80,8 +80,8 @@ def tabulate(term: Term, n_codes: int | None = None) -> Lookup:
             f"{term.kind!r} for column {term.features[0]}."
         )
     if term.slope is not None:
-        axis = Cells(term.features[0], np.empty(0), False, None)
-        return Lookup((axis,), np.zeros((1, term.n_outputs), dtype=np.int64))
+        axis = Cells(term.features[0], np.empty(0), False, 1 if term.takes_missing else None)
+        return Lookup((axis,), np.zeros((axis.size, term.n_outputs), dtype=np.int64))
     if not term.axes:
         codes = term.codes if n_codes is None else np.arange(n_codes, dtype=np.float64)
         unseen = max(codes.max(initial=0.0), term.codes.max(initial=0.0)) + 1

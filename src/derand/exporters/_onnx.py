@@ -25,7 +25,7 @@ from derand.exporters._lookups import Cells, Lookup, tabulate
 from derand.files import PathLike, replace_when_done
 from derand.frames import TableEncoding
 from derand.importers import Reading, probe_rows
-from derand.model import AdditiveEnsemble, Model, is_model
+from derand.model import AdditiveEnsemble, Model, Slope, is_model
 
 _FEWEST_PROBES, _MOST_PROBES = 2_000, 20_000
 _ABOUT = (
@@ -191,7 +191,7 @@ def _add_up(reader: _Reader, member: AdditiveEnsemble) -> str:
         return total
     total = graph.cast(total, np.float64)
     for slope in member.slopes:
-        total = graph.apply("Add", total, reader.multiply(slope.feature, slope.values))
+        total = graph.apply("Add", total, reader.multiply(slope))
     return graph.apply("Add", total, graph.hold(shift.astype(np.float64)))
 
 
@@ -268,11 +268,14 @@ class _Reader:
         scores = lookup.scores[:, 0] if lookup.scores.shape[1] == 1 else lookup.scores
         return graph.apply("Gather", graph.hold(scores), flat, axis=0)
 
-    def multiply(self, feature: int, slopes: FloatArray) -> str:
-        """A number times its slopes: of one output a vector, else a matrix."""
-        graph = self.graph
-        products = graph.apply("Mul", self._read(feature), graph.hold(slopes[None, :]))
-        return products if slopes.size > 1 else graph.apply("Reshape", products, graph.hold(np.array([-1])))
+    def multiply(self, slope: Slope) -> str:
+        """A number times its slopes, or what it adds where it is missing: of one output a vector, else a matrix."""
+        graph, number = self.graph, self._read(slope.feature)
+        products = graph.apply("Mul", number, graph.hold(slope.values[None, :]))
+        if slope.missing is not None:
+            gaps = graph.apply("IsNaN", number)
+            products = graph.apply("Where", gaps, graph.hold(slope.missing[None, :]), products)
+        return products if slope.values.size > 1 else graph.apply("Reshape", products, graph.hold(np.array([-1])))
 
     def _find_cell(self, axis: Cells, refused: int) -> str:
         """Number of the cell of a column's value; what is refused lies beyond all cells: an error of the runtime."""

@@ -16,7 +16,7 @@ import numpy as np
 from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.frames import TableEncoding
 from derand.importers._cells import CellAxis, CellFunctions
-from derand.importers._links import REFUSED, UNSEEN, Column, is_gap
+from derand.importers._links import REFUSED, UNSEEN, Affine, Column, is_gap
 from derand.importers._reading import Reading
 from derand.importers._sums import Total, connect, require_small
 from derand.model import Line
@@ -184,43 +184,80 @@ def _list_parts(reading: Reading, n_outputs: int) -> list[_Part]:
     return found
 
 
+class _OwnLine(NamedTuple):
+    """What a line of the last step adds per unit of the user's number, and where that is missing, with their errors.
+
+    `missing` is None where a step, or the last one, refuses what becomes of a missing number.
+    """
+
+    slope: FloatArray
+    error: FloatArray
+    missing: FloatArray | None
+    missing_error: FloatArray
+
+
 def _fold_lines(reading: Reading, columns: Sequence[Column], encoding: TableEncoding, folded: Folded) -> list[_Part]:
     """Lines of numbers that are lines themselves are folded here; those of categories and steps are given back."""
     left: list[_Part] = []
-    slopes: dict[int, list[tuple[FloatArray, FloatArray]]] = {}
+    own_lines: dict[int, list[_OwnLine]] = {}
+    sloped = [columns[line.feature] for line in reading.lines if np.any(line.slope)]
+    has_lines = any(not one.makes_steps and one.source not in encoding.categories for one in sloped)
     for line in reading.lines:
         column = columns[line.feature]
-        if column.source in encoding.categories or any(link.makes_steps for link in column.links):
+        # a step without edges tells missing numbers from all others: beside lines it is one of slope 0
+        is_line = not column.makes_steps or (has_lines and not column.fold_edges(np.empty(0)).size)
+        if column.source in encoding.categories or not is_line:
             slope = np.atleast_1d(np.asarray(line.slope, dtype=np.float64))
             left.append(_Part((line.feature,), (np.empty(0),), (False,), slope, slope, float(np.max(line.error))))
             continue
-        affine = column.affine
+        affine = Affine(0.0, float(column.apply(np.zeros(1))[0])) if column.makes_steps else column.affine
         if affine is None:
             step = next(link.step for link in column.links if link.affine is None)
             raise ValueError(
                 f"{step} bends column {encoding.name(column.source)!r} before a line of the last step: scale it "
                 "without clipping or other functions, or use bins."
             )
-        slope, error = np.atleast_1d(line.slope), np.broadcast_to(line.error, np.shape(np.atleast_1d(line.slope)))
-        weight = np.abs(slope)
-        folded.intercept = folded.intercept + slope * affine.shift
-        own = error * (abs(affine.slope) + affine.slope_error) + weight * (
-            affine.slope_error + EPSILON * abs(affine.slope)
-        )
-        slopes.setdefault(column.source, []).append((slope * affine.slope, own))
-        rest = error * (abs(affine.shift) + affine.shift_error) + weight * affine.shift_error
-        sizes = float(np.abs(folded.intercept).max()) + 2 * float((weight * abs(affine.shift)).max())
-        folded.error += float(rest.max()) + EPSILON * sizes
-    for source, own_lines in sorted(slopes.items()):
-        total = sum(slope for slope, _ in own_lines)
-        errors = sum(error + len(own_lines) * EPSILON * np.abs(slope) for slope, error in own_lines)
-        if not (np.any(total) or np.any(errors)):  # as where a penalty leaves a column out
-            continue
-        lone = np.size(total) == 1
-        folded.lines.append(
-            Line(source, float(total[0]) if lone else total, float(errors[0]) if lone else errors)  # type: ignore[index]
-        )
+        own_lines.setdefault(column.source, []).append(_fold_line(line, affine, column.apply_cell(math.nan), folded))
+    for source, own in sorted(own_lines.items()):
+        total = _add_lines(source, own)
+        if any(np.any(part) for part in total[1:] if part is not None):  # a penalty leaves columns out
+            folded.lines.append(total)
     return left
+
+
+def _fold_line(line: Line, affine: Affine, filling: Any, folded: Folded) -> _OwnLine:
+    """A line behind an affine map: what that shifts goes to the intercept, and is taken back where a number is missing.
+
+    `filling` is what becomes of a missing number, by the steps' own arithmetic.
+    """
+    slope = np.atleast_1d(np.asarray(line.slope, dtype=np.float64))
+    error, weight = np.broadcast_to(line.error, slope.shape), np.abs(slope)
+    folded.intercept = folded.intercept + slope * affine.shift
+    own = error * (abs(affine.slope) + affine.slope_error) + weight * (affine.slope_error + EPSILON * abs(affine.slope))
+    rest = error * (abs(affine.shift) + affine.shift_error) + weight * affine.shift_error
+    sizes = float(np.abs(folded.intercept).max()) + 2 * float((weight * abs(affine.shift)).max())
+    folded.error += float(rest.max()) + EPSILON * sizes
+    missing, missing_error = None, np.zeros(slope.shape)
+    if filling is not REFUSED and math.isfinite(filling):
+        missing = slope * filling - slope * affine.shift
+        missing_error = error * abs(filling) + 2 * EPSILON * weight * (abs(filling) + abs(affine.shift))
+    return _OwnLine(slope * affine.slope, own, missing, missing_error)
+
+
+def _add_lines(source: int, lines: Sequence[_OwnLine]) -> Line:
+    """The sum of lines of one column, with errors that cover its rounding."""
+
+    def add(values: Sequence[FloatArray], errors: Sequence[FloatArray]) -> tuple[Any, Any]:
+        rounding = len(values) * EPSILON
+        total = sum(values)
+        off = sum(error + rounding * np.abs(value) for value, error in zip(values, errors, strict=True))
+        return (float(total[0]), float(off[0])) if np.size(total) == 1 else (total, off)  # type: ignore[index]
+
+    slope = add([one.slope for one in lines], [one.error for one in lines])
+    missing = [one.missing for one in lines if one.missing is not None]
+    if len(missing) < len(lines):
+        return Line(source, *slope)
+    return Line(source, *slope, *add(missing, [one.missing_error for one in lines]))
 
 
 @dataclass(slots=True, eq=False)

@@ -278,6 +278,11 @@ class Column:
         return next((link for link in self.links if link.categories is not None), None)
 
     @property
+    def makes_steps(self) -> bool:
+        """Whether there are few numbers behind one of its steps."""
+        return any(link.makes_steps for link in self.links)
+
+    @property
     def affine(self) -> Affine | None:
         """The line that it is, where all steps are lines."""
         found = Affine(1.0, 0.0)

@@ -54,12 +54,15 @@ class GridShape(NamedTuple):
 class Line(NamedTuple):
     """A numerical column's line through 0: its value is the slope times the number, off by `error` per unit of it.
 
-    Of several classes both are rows of numbers, one per class; one number is the error of all. No missing values.
+    `missing` is the value of a missing number, off by `missing_error`; None where there is none. Of several classes all
+    are rows of numbers, one per class; one number is the error of all.
     """
 
     feature: int
     slope: float | FloatArray
     error: float | FloatArray = 0.0
+    missing: float | FloatArray | None = None
+    missing_error: float | FloatArray = 0.0
 
 
 class CategoryShape(NamedTuple):
@@ -148,22 +151,28 @@ def _check_finite(shapes: Sequence[Shape], tables: Sequence[CategoryShape], inte
 
 
 def scale_lines(lines: Sequence[Line], levels: int, n_outputs: int, *, is_defined: bool) -> tuple[Term, ...]:
-    """Terms of lines: slopes are not rounded to the grid, only multiplied by the levels.
+    """Terms of lines: slopes are not rounded to the grid, only multiplied by the levels, and so is what gaps score.
 
     A model that is defined on its grid (`is_defined`) has slopes without errors; else these cover that product, too.
     """
+
+    def scale(given: ArrayLike, error: ArrayLike, name: str, feature: int) -> tuple[FloatArray, FloatArray | None]:
+        values = np.asarray(given, dtype=np.float64).reshape(-1)
+        if values.size != n_outputs or not np.isfinite(values).all():
+            raise ValueError(
+                f"`{name}` of the line of feature {feature} must be a finite number per output, {n_outputs} in all, "
+                f"got {given!r}."
+            )
+        scaled = values * levels
+        errors = np.broadcast_to(np.asarray(error, dtype=np.float64), scaled.shape) * levels * (1 + 2 * EPSILON)
+        return scaled, None if is_defined else errors + EPSILON * np.abs(scaled)
+
     terms = []
     for line in lines:
-        given = np.asarray(line.slope, dtype=np.float64).reshape(-1)
-        if given.size != n_outputs or not np.isfinite(given).all():
-            raise ValueError(
-                f"`slope` of the line of feature {line.feature} must be a finite number per output, {n_outputs} in "
-                f"all, got {line.slope!r}."
-            )
-        slopes = given * levels
-        errors = np.broadcast_to(np.asarray(line.error, dtype=np.float64), slopes.shape) * levels * (1 + 2 * EPSILON)
-        errors = errors + EPSILON * np.abs(slopes)
-        terms.append(LinearTerm(line.feature, slopes, None if is_defined else errors))
+        own: list[Any] = [*scale(line.slope, line.error, "slope", line.feature)]
+        if line.missing is not None:
+            own += scale(line.missing, line.missing_error, "missing", line.feature)
+        terms.append(LinearTerm(line.feature, *own))
     return tuple(terms)
 
 
@@ -261,7 +270,8 @@ def read_shapes(terms: Sequence[Term], levels: int) -> Shapes:
             grids.append(GridShape(term.features, term.edges, divide(scores, count), term.missing))
         elif term.slope is not None:
             own = term.slope
-            lines.append(Line(own.feature, divide(own.values, count), divide(own.errors, count)))
+            gap = () if own.missing is None else (divide(own.missing, count), divide(own.missing_errors, count))
+            lines.append(Line(own.feature, divide(own.values, count), divide(own.errors, count), *gap))
         else:
             raise TypeError(f"A {type(term).__name__} is not known as a function of real values.")
     return Shapes(tuple(shapes), tuple(grids), tuple(tables), tuple(lines))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -33,11 +34,30 @@ class Axis(NamedTuple):
 
 
 class Slope(NamedTuple):
-    """A line: what it adds per unit of its number, and how far that may be off, both (n_outputs,), in grid units."""
+    """A line: what it adds per unit of its number, and how far that may be off, both (n_outputs,), in grid units.
+
+    `missing` is what it adds where the number is missing, and `missing_errors` how far that may be off; None where it
+    takes no missing one.
+    """
 
     feature: int
     values: FloatArray
     errors: FloatArray
+    missing: FloatArray | None = None
+    missing_errors: FloatArray | None = None
+
+    def multiply(self, rows: FloatArray) -> FloatArray:
+        """What it adds to the score of each row, (n_rows, n_outputs), to nearest."""
+        own = rows[:, [self.feature]]
+        products = own * self.values
+        return products if self.missing is None else np.where(np.isnan(own), self.missing, products)
+
+    def multiply_exactly(self, number: float) -> list[Fraction]:
+        """The same of one number, as fractions."""
+        if np.isnan(number):
+            assert self.missing is not None  # rows were checked
+            return [Fraction(one) for one in self.missing.tolist()]
+        return [Fraction(slope) * Fraction(number) for slope in self.values.tolist()]
 
 
 class Term(Frozen, ABC):

@@ -553,7 +553,7 @@ def test_single_precision_is_taken_where_nothing_is_computed() -> None:
     np.testing.assert_array_equal(from_model(model, table).predict(table), model.predict(table))
 
 
-def test_lines_that_cancel_keep_their_errors() -> None:
+def test_lines_that_cancel_are_read_with_their_errors() -> None:
     rng = np.random.default_rng(0)
     table = rng.normal(size=(200, 2))
     both = FeatureUnion([("as it is", FunctionTransformer()), ("turned", FunctionTransformer(np.negative))])

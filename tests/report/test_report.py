@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.ensemble import GradientBoostingClassifier
 
-from derand import StumpClassifier
+from derand import StumpClassifier, from_model
+from derand.estimators import TRAINERS
 from derand.report import CertificateReport
 from derand.storage._classifiers import list_estimators
 from tests.report.pages import check_page
 from tests.report.samples import make_mixed, make_rows, report_on_additive
 
 
-@pytest.mark.parametrize("name", list_estimators())
+@pytest.mark.parametrize("name", [kind.__name__ for kind in TRAINERS.values()])
 def test_every_trainer_has_a_report(name: str) -> None:
     """A report on each classifier that can be trained is whole, with a twin of the same kind as the baseline."""
     X, y = make_rows(60, 2)
@@ -26,6 +28,17 @@ def test_every_trainer_has_a_report(name: str) -> None:
     report = CertificateReport(clf, X, y, X_train=X, y_train=y, max_rows=20)
     check_page(report)
     assert name in report.to_dict()["accuracy"]["baselines"][1]["description"]
+
+
+@pytest.mark.parametrize("noise", ["none", "gaussian:0.5"])
+def test_a_report_on_a_model_of_another_library_names_it(noise: str) -> None:
+    """Of the model as deployed and smoothed; training rows give the most frequent label, and no twin is trained."""
+    X, y = make_rows(60, 2)
+    model = from_model(GradientBoostingClassifier(max_depth=1, n_estimators=5).fit(X, y), X, noise=noise)
+    report = CertificateReport(model, X, y, X_train=X, y_train=y, max_rows=20)
+    check_page(report)
+    assert "sklearn.GradientBoostingClassifier" in report.to_html()
+    assert len(report.to_dict()["accuracy"]["baselines"]) == 1
 
 
 def test_the_report_is_written_whole_and_opened(numbers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

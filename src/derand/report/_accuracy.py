@@ -170,7 +170,8 @@ def _compare(inputs: Inputs, labels: LabelArray, training: Training | None) -> l
         np.asarray(labels == frequent),
         np.full(inputs.n_rows, np.inf),
     )
-    return [constant] if training is None else [constant, _train_without_noise(inputs, labels, training)]
+    is_read = getattr(inputs.subject.estimator, "source_", None) is not None  # by another library: no twin of it
+    return [constant] if training is None or is_read else [constant, _train_without_noise(inputs, labels, training)]
 
 
 def _train_without_noise(inputs: Inputs, labels: LabelArray, training: Training) -> _Baseline:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -15,13 +15,11 @@ from derand._arrays import FloatArray
 from derand.certificates import DEDUCTION, measure_margins
 from derand.estimators._base import Columns, Training
 from derand.estimators._classifier import CertifiedClassifier
-from derand.estimators._grouping import find_groups, name_groups
+from derand.estimators._grouping import find_groups, name_groups, warn_of_gaps
 from derand.estimators._reading import ClassWeight
-from derand.frames import TableEncoding
 from derand.learn import AdditiveOptions, AdditiveTraining, TrainingTable, train_additive
-from derand.model import AdditiveEnsemble, Model
+from derand.model import AdditiveEnsemble
 from derand.noise import Gaussian, Noise, as_noise_or_none
-from derand.text import quote_short
 from derand.threads import count_threads
 from derand.threat import Column, Threat, as_budget, find_column
 
@@ -110,6 +108,7 @@ class AdditiveClassifier(CertifiedClassifier):
     ensemble_: AdditiveEnsemble
     score_is_log_odds = True
     takes_several_classes = True
+    _fitted_later: ClassVar[Mapping[str, Any]] = {"groups_": ()}
 
     def __init__(
         self,
@@ -147,18 +146,6 @@ class AdditiveClassifier(CertifiedClassifier):
         self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    @classmethod
-    def _assemble(
-        cls,
-        ensemble: Model,
-        noise: Noise | None,
-        encoding: TableEncoding,
-        training: Mapping[str, Any] | None,
-        parameters: Mapping[str, Any],
-    ) -> Self:
-        """As for all; older files do not say that there are no groups."""
-        return super()._assemble(ensemble, noise, encoding, {"groups_": (), **(training or {})}, parameters)
 
     @property
     def default_threat(self) -> Threat:
@@ -260,15 +247,7 @@ class AdditiveClassifier(CertifiedClassifier):
     def _warn_of_one_label(self, table: TrainingTable, totals: FloatArray, training: Training) -> tuple[str, ...]:
         """Nothing where training has named the collapse already; and which columns were not looked at for groups."""
         told = () if training.warnings else super()._warn_of_one_label(table, totals, training)
-        gaps = [quote_short(table.name(column)) for column in table.find_gaps()] if self.groups == "auto" else []
-        if not gaps:
-            return told
-        more = ", ..." if len(gaps) > 5 else ""
-        return (
-            *told,
-            f"groups='auto' looks at columns without missing values alone, and so not at {', '.join(gaps[:5])}{more}: "
-            "fill the gaps for these to be grouped.",
-        )
+        return (*told, *warn_of_gaps(self.groups, table))
 
     def decision_function(self, X: Any) -> FloatArray:
         """Logarithm of the odds of `classes_[1]` by which the label is decided; by the rule "vote" the signed radius.

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from derand.estimators._base import Columns
 from derand.estimators._checks import check_number, check_whole
+from derand.estimators._grouping import find_groups, name_groups, warn_of_gaps
 from derand.estimators._regressor import CertifiedRegressor
 from derand.estimators._stump_regressor import check_regularization
 from derand.learn import RegressionTable, RegressionTraining, train_additive_regressor
@@ -35,6 +37,9 @@ class AdditiveRegressor(CertifiedRegressor):
     regularization : float or "cv"
         How strongly changes of the functions are penalised; "cv" takes what loses least on rows left out, nothing
         moved.
+    groups : None, "auto" or list of lists of columns
+        Numerical columns that interact, two to four in a group, by name or number, none in two groups: each group gets
+        one function of all its columns. "auto" looks for pairs whose joint effect on training rows is real.
     threat : Threat or None
         What may change, instead of `norm`, `l0` and `frozen`.
 
@@ -50,7 +55,9 @@ class AdditiveRegressor(CertifiedRegressor):
         What was tried to choose it, as lists: "regularization", "loss" and "error" (root of the mean square on rows
         left out, in deviations of the target, and its standard error).
     feature_importances_ : array of shape (n_features,)
-        Mean size of what each column adds to the answer, as a share of all.
+        Mean size of what each column adds to the answer, as a share of all; columns of a group share alike.
+    groups_ : tuple of tuples
+        Columns that were trained together, by name or, where the table had no names, by number; empty without groups.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -65,6 +72,7 @@ class AdditiveRegressor(CertifiedRegressor):
     """
 
     ensemble_: AdditiveEnsemble
+    _fitted_later: ClassVar[Mapping[str, Any]] = {"groups_": ()}
 
     def __init__(
         self,
@@ -78,6 +86,7 @@ class AdditiveRegressor(CertifiedRegressor):
         regularization: float | str = "cv",
         l0: int = 0,
         frozen: Sequence[Column] = (),
+        groups: Sequence[Sequence[Column]] | str | None = None,
         threat: Threat | None = None,
         categorical_features: Columns = "from_dtype",
         n_jobs: int | None = None,
@@ -92,6 +101,7 @@ class AdditiveRegressor(CertifiedRegressor):
         self.regularization = regularization
         self.l0 = l0
         self.frozen = frozen
+        self.groups = groups
         self.threat = threat
         self.categorical_features = categorical_features
         self.n_jobs = n_jobs
@@ -143,7 +153,7 @@ class AdditiveRegressor(CertifiedRegressor):
     def _train(self, table: RegressionTable, noise: Noise | None) -> RegressionTraining:
         threat, rows = self._name_columns(self.default_threat), table.rows
         threat.check_columns(rows.n_features, rows.n_categories, rows.numerical.tolist())
-        return train_additive_regressor(
+        training = train_additive_regressor(
             table,
             noise,
             threat,
@@ -151,6 +161,9 @@ class AdditiveRegressor(CertifiedRegressor):
             n_cuts=None if isinstance(self.n_cuts, str) else int(self.n_cuts),
             regularization=None if isinstance(self.regularization, str) else float(self.regularization),
             rule=self.rule,
+            groups=find_groups(self.groups, rows, monotone=()),
             seed=0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31)),
             n_threads=count_threads(self.n_jobs),
         )
+        self.groups_ = name_groups(training.groups, rows)
+        return replace(training, warnings=(*training.warnings, *warn_of_gaps(self.groups, rows)))

@@ -11,7 +11,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,6 +56,8 @@ class CertifiedEstimator(BaseEstimator, ABC):
     categorical_features: Columns
     rule: str
     n_jobs: int | None
+    _fitted_later: ClassVar[Mapping[str, Any]] = {}
+    """What `fit` finds that older files do not hold, with the values that it had there."""
 
     @abstractmethod
     def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
@@ -144,7 +146,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         estimator.n_features_in_ = encoding.n_features
         if encoding.names is not None:
             estimator.feature_names_in_ = np.array(encoding.names, dtype=object)
-        for name, value in (training or {}).items():
+        for name, value in {**cls._fitted_later, **(training or {})}.items():
             setattr(estimator, name, value)
         return estimator
 

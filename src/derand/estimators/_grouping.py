@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from derand.learn import MOST_COLUMNS, TrainingTable
+from derand.text import quote_short
 from derand.threat import find_column
 
 _WORDS = "None, 'auto' or a list of lists of columns such as [['age', 'income'], [3, 4]]"
@@ -56,6 +57,19 @@ def find_groups(groups: Any, table: TrainingTable, monotone: Collection[int]) ->
 def name_groups(groups: Sequence[Sequence[int]], table: TrainingTable) -> tuple[tuple[str | int, ...], ...]:
     """Groups of columns by name, or by number where the table has no names."""
     return tuple(tuple(table.name(column) for column in group) for group in groups)
+
+
+def warn_of_gaps(groups: Any, table: TrainingTable) -> tuple[str, ...]:
+    """Say which columns were not looked at where groups are to be found."""
+    asked = isinstance(groups, str) and groups == "auto"
+    gaps = [quote_short(table.name(column)) for column in table.find_gaps()] if asked else []
+    if not gaps:
+        return ()
+    more = ", ..." if len(gaps) > 5 else ""
+    return (
+        f"groups='auto' looks at columns without missing values alone, and so not at {', '.join(gaps[:5])}{more}: "
+        "fill the gaps for these to be grouped.",
+    )
 
 
 def _check_column(column: Any, number: int, table: TrainingTable, monotone: Collection[int], size: int) -> None:

@@ -21,7 +21,7 @@ _MOST_PAIRS = 10
 _SURE = 4.5
 """Standard errors by which a gain on rows left out must differ from none: hundreds of pairs are looked at."""
 _SHRINK = 4.0
-"""Rows' worth of evidence that a cell's effect is zero."""
+"""Rows' worth of evidence that a cell's effect is zero, of rows as likely of a class as not; of numbers a quarter."""
 
 
 def find_pairs(rows: BinnedTable, residuals: FloatArray, curvature: FloatArray) -> tuple[tuple[int, int], ...]:
@@ -32,7 +32,8 @@ def find_pairs(rows: BinnedTable, residuals: FloatArray, curvature: FloatArray) 
     rows : BinnedTable
         Of single columns.
     residuals, curvature : arrays of shape (n_rows, n_classes)
-        Label less probability by an additive model, and the probability's own variance; of two classes one column.
+        Label less probability by an additive model, and the probability's own variance; of two classes one column. Of
+        numbers one column, too: what the model misses, and ones.
 
     Returns
     -------

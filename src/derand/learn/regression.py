@@ -1,7 +1,7 @@
 """Training for numbers: additive functions and sums of stumps, by least squares under noise.
 
-Owns the way from a table with numbers as targets to a model: bins, stumps of least squares, the choice of the penalty,
-the fit for narrow intervals. Must not know how certificates are made, or scikit-learn.
+Owns the way from a table with numbers as targets to a model: bins, groups, stumps of least squares, the choice of the
+penalty, the fit for narrow intervals. Must not know how certificates are made, or scikit-learn.
 """
 
 from __future__ import annotations
@@ -9,14 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from derand._arrays import FloatArray, IntArray
-from derand.learn._design import Design, NumberColumn, design_model
+from derand.learn._building import measure_spans, read_lead
+from derand.learn._design import Design, NumberColumn, design_model, leave_in_place
 from derand.learn._end_loss import EndLoss
+from derand.learn._groups import GroupBins, design_group, group_columns
+from derand.learn._interactions import find_pairs
 from derand.learn._margin import Precondition, Stage, WeightFit
 from derand.learn._squares import PenaltyPath, add_functions, choose_penalty, sum_squares, tabulate_functions
 from derand.learn.bins import MAX_BINS, BinnedTable, NumberBins, bin_table
@@ -29,6 +33,7 @@ _FEW_BINS = 96  # of columns that are moved
 _FEW_CUTS, _MANY_CUTS, _MANY_ROWS = 32, 128, 10_000
 _MOST_WEIGHTS = 3_000  # of all columns together: their products are solved at once
 _LEAST_SHARE = 1e-9
+_SEARCH_PENALTY = 1.0  # of the additive model whose errors pairs are to explain
 _DIGITS = 9  # that descent is given
 _MOST_ROWS = 20_000  # that intervals are narrowed on, and the penalty is chosen on
 _SUPPORT = {"mean": 2**16, "vote": 2**13}
@@ -109,6 +114,8 @@ class RegressionTraining:
     importances : array of shape (n_features,)
         Mean size of what each column adds, as a share of all.
     warnings : tuple of str
+    groups : tuple of tuples of int
+        Columns that were trained together.
     """
 
     model: AdditiveEnsemble
@@ -116,6 +123,7 @@ class RegressionTraining:
     path: PenaltyPath
     importances: FloatArray
     warnings: tuple[str, ...] = ()
+    groups: tuple[tuple[int, ...], ...] = ()
 
 
 def train_additive_regressor(
@@ -127,6 +135,7 @@ def train_additive_regressor(
     n_cuts: int | None = None,
     regularization: float | None = None,
     rule: str = "mean",
+    groups: tuple[tuple[int, ...], ...] | None = (),
     seed: int = 0,
     n_threads: int = 1,
 ) -> RegressionTraining:
@@ -147,6 +156,8 @@ def train_additive_regressor(
         How strongly changes of the functions are penalised; None takes what loses least on rows left out.
     rule : {"mean", "vote"}
         By which the model answers: a median needs a coarser grid.
+    groups : tuple of tuples of int, or None
+        Columns that interact, by number; None to find them.
     seed, n_threads : int
 
     Returns
@@ -163,17 +174,46 @@ def train_additive_regressor(
     n_bins = _FEW_BINS if radius > 0 else MAX_BINS
     binned = bin_table(table.rows, n_bins=n_bins, seed=seed, n_threads=n_threads)
     wanted = _MANY_CUTS if binned.count_distinct() > _MANY_ROWS else _FEW_CUTS
-    design = design_model(
+    most = n_cuts or max(4, min(wanted, _MOST_WEIGHTS // max(len(binned.numbers), 1)))
+    design = partial(
+        _design_columns, noise=noise, threat=threat, radius=radius, n_cuts=most, n_features=table.rows.n_features
+    )
+    if groups is None:
+        groups = _find_groups(leave_in_place(design(binned)), binned, table.standardise())
+    binned = group_columns(binned, groups, most)
+    return replace(_fit_design(table, binned, design(binned), regularization, rule), groups=groups)
+
+
+def _design_columns(
+    binned: BinnedTable, *, noise: Noise | None, threat: Threat, radius: float, n_cuts: int, n_features: int
+) -> Design:
+    """The functions of all columns and groups, and where the threat may take them."""
+
+    def join(bins: NumberBins) -> NumberColumn | None:
+        return design_group(bins, threat, radius, noise, n_cuts, n_features) if isinstance(bins, GroupBins) else None
+
+    return design_model(
         binned,
         noise,
         threat,
         radius,
-        n_cuts=n_cuts or max(4, min(wanted, _MOST_WEIGHTS // max(len(binned.numbers), 1))),
+        n_cuts=n_cuts,
         with_ramp=True,
         monotone={},
-        n_features=table.rows.n_features,
+        n_features=n_features,
+        join=join,
     )
-    return _fit_design(table, binned, design, regularization, rule)
+
+
+def _find_groups(design: Design, binned: BinnedTable, target: FloatArray) -> tuple[tuple[int, ...], ...]:
+    """Pairs of columns that say more together than each by itself, of what an additive model leaves unexplained."""
+    some = _spread(binned)
+    rows = binned.take(some)
+    with threadpool_limits(1, user_api="blas"):
+        penalties = design.list_penalties(_SEARCH_PENALTY) / rows.count_distinct()
+        weights = sum_squares(design, rows, target[some]).solve(penalties)
+    left = target[some] - add_functions(design, rows, weights)
+    return find_pairs(rows, left[:, None], np.ones((left.size, 1)))
 
 
 def train_stump_regressor(
@@ -341,31 +381,26 @@ def _measure_importances(design: Design, weights: FloatArray, rows: BinnedTable,
     for at, (column, functions) in enumerate(zip(design.columns, tabulate_functions(design), strict=True)):
         added = (functions @ weights[starts[at] : starts[at + 1]])[rows.codes[:, at]]
         middle = np.average(added, weights=rows.weights)
-        sizes[column.feature] = np.average(np.abs(added - middle), weights=rows.weights)
+        size = np.average(np.abs(added - middle), weights=rows.weights)
+        sizes[list(column.features)] = size / len(column.features)
     total = sizes.sum()
     return sizes / total if total > 0 else sizes
 
 
 def _build_model(design: Design, weights: FloatArray, table: RegressionTable, rule: str) -> AdditiveEnsemble:
     """The model in units of the target, on a grid on which its law can be afforded."""
-    starts, size = design.starts, table.deviation
-    parts = [weights[starts[at] : starts[at + 1]] * size for at in range(len(design.columns))]
-    shapes: list[Shape] = [one.read_shape(part) for one, part in zip(design.numbers, parts, strict=False)]
-    tables: list[CategoryShape] = [
-        one.read_table(part) for one, part in zip(design.categories, parts[len(shapes) :], strict=True)
-    ]
-    spans = [float(np.ptp([*one.values, *([] if one.missing is None else [one.missing])])) for one in shapes]
-    spans += [
-        float(np.ptp([*one.values, one.other, *([] if one.missing is None else [one.missing])])) for one in tables
-    ]
-    total, intercept = max(sum(spans), size * 2.0**-20), table.mean + size * float(weights[0])
+    size = table.deviation
+    shapes, tables, grids = functions = read_lead(design, weights * size)
+    total = max(sum(measure_spans(functions)), size * 2.0**-20)
+    intercept = table.mean + size * float(weights[0])
     levels = max(1, min(int(_SUPPORT[rule] / total), int(MAX_SCORE / 4 / max(abs(intercept), total))))
     coarse = max(1, math.ceil(total / _SUPPORT[rule]))  # large numbers: multiples of a whole number, not of a share
     if coarse > 1:
         shapes = [_round_shape(one, coarse) for one in shapes]
         tables = [_round_shape(one, coarse) for one in tables]
+        grids = [one._replace(values=_round_to(one.values, coarse)) for one in grids]
     return AdditiveEnsemble.from_number_shapes(
-        shapes, tables, intercept=intercept, n_features=table.rows.n_features, levels=levels
+        shapes, tables, intercept=intercept, n_features=table.rows.n_features, levels=levels, grids=grids
     )
 
 
@@ -375,4 +410,8 @@ AnyShape = TypeVar("AnyShape", Shape, CategoryShape)
 def _round_shape(shape: AnyShape, grid: int) -> AnyShape:
     """The same function with multiples of a whole number as values."""
     missing = None if shape.missing is None else grid * round(float(shape.missing) / grid)
-    return shape._replace(values=grid * np.rint(np.asarray(shape.values) / grid), missing=missing)
+    return shape._replace(values=_round_to(shape.values, grid), missing=missing)
+
+
+def _round_to(values: Any, grid: int) -> FloatArray:
+    return np.asarray(grid * np.rint(np.asarray(values) / grid))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,7 @@ _NOISE_WORDS = ("auto", "none")
 _STRANGE_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
-_LATER = ("groups",)
+LATER = ("groups",)
 """Parameters that came later and are left out of files where they are None, so that older readers know these."""
 
 
@@ -68,7 +68,7 @@ def describe_estimator(model: CertifiedEstimator) -> dict[str, Any]:
         "parameters": {
             name: _describe_value(value, name)
             for name, value in model.get_params(deep=False).items()
-            if name not in _LATER or value is not None
+            if name not in LATER or value is not None
         },
         "noise": None if model.noise_ is None else describe_noise(model.noise_),
         "feature_names": None if names is None else list(names),
@@ -87,7 +87,8 @@ def build_classifier(field: Field) -> CertifiedClassifier:
     )
     estimators = list_estimators()
     kind = estimators[fields["estimator"].choice(list(estimators))]
-    parameters = _ask_parameters(fields["parameters"], kind)
+    # files of releases that had no rules have none: they vote
+    parameters = ask_parameters(fields["parameters"], kind, ("rule", *LATER))
     ensemble = _build_ensemble(fields["ensemble"])
     classes = _build_classes(fields["classes"], ensemble.n_classes)
     build = partial(
@@ -102,9 +103,9 @@ def build_classifier(field: Field) -> CertifiedClassifier:
     return construct(build, fields["parameters"])  # all else is checked: what it may refuse are parameters
 
 
-def _ask_parameters(field: Field, kind: type[CertifiedEstimator]) -> dict[str, Field]:
-    """Those of a constructor; files of releases that had no rules have none: they vote."""
-    names, given, later = kind().get_params(deep=False), field.value, ("rule", *_LATER)
+def ask_parameters(field: Field, kind: type[CertifiedEstimator], later: Collection[str]) -> dict[str, Field]:
+    """Those of a constructor; older files need not have those that came later."""
+    names, given = kind().get_params(deep=False), field.value
     asked = [name for name in names if name not in later or not isinstance(given, dict) or name in given]
     return field.members(*asked)
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from derand.model import Model
 from derand.storage._classifiers import (
+    LATER,
+    ask_parameters,
     build_encoding,
     build_own_noise,
     build_parameters,
@@ -35,7 +37,7 @@ def build_regressor(field: Field) -> CertifiedRegressor:
     fields = field.members("estimator", "parameters", "noise", "feature_names", "categories", "ensemble", "training")
     regressors = list_regressors()
     kind = regressors[fields["estimator"].choice(list(regressors))]
-    parameters = fields["parameters"].members(*kind().get_params(deep=False))
+    parameters = ask_parameters(fields["parameters"], kind, LATER)
     ensemble = _build_ensemble(fields["ensemble"])
     build = partial(
         kind.from_parts,

@@ -7,6 +7,8 @@ import math
 import re
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from derand import Threat, learn, load
@@ -206,6 +208,22 @@ def test_a_number_as_the_target(prices: Path, tmp_path: Path) -> None:
         assert refused.exit_code == 2
         (line,) = refused.stderr.splitlines()
         assert message in line
+
+
+def test_numbers_with_groups_of_columns(tmp_path: Path) -> None:
+    """Named or found, they explain what single columns do not, and certifying takes the model."""
+    table, model, out = tmp_path / "areas.csv", tmp_path / "m.json", tmp_path / "out.csv"
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(-1, 1, size=(150, 3)), columns=["width", "age", "height"])
+    frame.assign(area=frame["width"] * frame["height"]).to_csv(table, index=False)
+    for groups in ("auto", "width,height"):
+        options = ("--groups", groups, "--regularization", "1", "--radius", "0.1", "--norm", "inf", "--json")
+        result = run("train", table, "--target", "area", "-o", model, *options)
+        assert result.exit_code == 0, result.output
+        assert json.loads(result.stdout)["training_rmse"] < 0.5 * float((frame["width"] * frame["height"]).std())
+        assert load(model).groups_ == (("width", "height"),)
+    assert run("certify", model, table, "-o", out).exit_code == 0
+    assert (pd.read_csv(out)["high"] > pd.read_csv(out)["low"]).all()
 
 
 def test_whole_numbers_are_classes_by_a_guess(tmp_path: Path) -> None:

@@ -10,7 +10,9 @@ from derand.certificates import find_answers
 from derand.learn import RegressionTable, bin_table, train_additive_regressor, train_stump_regressor
 from derand.learn._design import design_model
 from derand.learn._end_loss import EndLoss
+from derand.learn._groups import group_columns
 from derand.learn._squares import add_functions, choose_penalty, sum_squares, tabulate_functions
+from derand.learn.regression import _design_columns
 
 
 def draw_table(seed: int = 0, n_rows: int = 200, gaps: bool = False) -> RegressionTable:
@@ -59,17 +61,16 @@ def test_least_squares_are_those_of_numpy(gaps: bool) -> None:
     assert chosen == path.regularization[np.argmin(path.loss)]
 
 
+@pytest.mark.parametrize("groups", [(), ((0, 2),)])
 @pytest.mark.parametrize("size", [1, 2, np.inf])
-def test_slopes_of_the_loss_of_ends(size: float) -> None:
+def test_slopes_of_the_loss_of_ends(size: float, groups: tuple[tuple[int, ...], ...]) -> None:
     """They are those of differences; for rows that nothing moves the loss is half the mean square."""
     table, rng = draw_table(n_rows=40, gaps=True), np.random.default_rng(1)
-    binned, target = bin_table(table.rows, n_bins=20), table.standardise()
+    binned, target = group_columns(bin_table(table.rows, n_bins=20), groups, 4), table.standardise()
 
     def make(radius: float, l0: int) -> EndLoss:
         threat = Threat(norm=size, l0=l0)
-        design = design_model(
-            binned, Gaussian(0.2), threat, radius, n_cuts=4, with_ramp=True, monotone={}, n_features=4
-        )
+        design = _design_columns(binned, noise=Gaussian(0.2), threat=threat, radius=radius, n_cuts=4, n_features=4)
         return EndLoss(design, binned, target)
 
     loss = make(0.3, 1)
@@ -87,6 +88,41 @@ def test_slopes_of_the_loss_of_ends(size: float) -> None:
     left = target - add_functions(plain.design, binned, weights)
     assert plain.measure(weights) == pytest.approx(np.mean(left**2) / 2, rel=1e-5)
     assert loss.measure(weights) > plain.measure(weights)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e7])
+def test_the_function_of_a_group_is_that_of_least_squares(scale: float) -> None:
+    """Answers are those of jumps, and products of jumps, that NumPy fits at the same cuts with the same penalties."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(300, 2))
+    y = scale * (5 + 2 * X[:, 0] * X[:, 1] + X[:, 0] + 0.1 * rng.normal(size=300))
+    training = train_additive_regressor(
+        RegressionTable.of(X, y), None, Threat(norm=2), regularization=0.5, groups=((0, 1),), n_cuts=3
+    )
+    (pair,) = training.model.terms
+    assert training.groups == (pair.features,) == ((0, 1),)
+    left, right = (1.0 * (X[:, axis.feature, None] >= axis.edges) for axis in pair.axes)
+    left, right = left - left.mean(axis=0), right - right.mean(axis=0)
+    crossed = (left[:, :, None] * right[:, None, :]).reshape(300, 9)
+    functions = np.hstack([left, right, crossed - crossed.mean(axis=0)])
+    penalties = 0.5 * np.array([3.0] * 6 + [2 * 3.0] * 9)
+    weights = np.linalg.solve(functions.T @ functions + np.diag(penalties), functions.T @ (y - y.mean()))
+    answers = find_answers(training.model, X, None, rule="mean")
+    np.testing.assert_allclose(answers, y.mean() + functions @ weights, atol=3e-4 * scale)
+
+
+@pytest.mark.parametrize("groups", [None, ((0, 2),)])
+def test_pairs_that_say_something_together_are_found(groups: tuple[tuple[int, ...], ...] | None) -> None:
+    """A product of two columns, beside one that adds something by itself; nothing where nothing interacts."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(600, 5))
+    noisy = X[:, 1] + 0.5 * rng.normal(size=600)
+    table = RegressionTable.of(X, X[:, 0] * X[:, 2] + noisy)
+    training = train_additive_regressor(table, None, Threat(norm=2), groups=groups, regularization=1.0)
+    assert training.groups == ((0, 2),)
+    assert training.importances[0] == training.importances[2] > 2 * training.importances[3:].max()
+    apart = RegressionTable.of(X, X[:, 0] ** 2 + X[:, 2] + noisy)
+    assert train_additive_regressor(apart, None, Threat(norm=2), groups=None, regularization=1.0).groups == ()
 
 
 def test_training_for_a_radius_narrows_intervals() -> None:

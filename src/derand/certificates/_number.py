@@ -133,8 +133,7 @@ def find_least_sums(
     def holds(cuts: IntArray) -> BoolArray:
         return holds_at(case.find_radii(rows, np.asarray(cuts * unit, dtype=np.float64), reach)[0], radius)
 
-    # prices are added up once for all thresholds, distances between steps one by one
-    found = search_levels(holds, sure, doubtful, 1 if whole else 15)
+    found = search_levels(holds, sure, doubtful, case.together)
     return np.asarray(np.maximum((found + 1.0) if whole else found * unit, 0.0))
 
 

@@ -145,6 +145,8 @@ class Tables:
 class SmoothedCase(WorstCase):
     """The worst case of functions under noise."""
 
+    together = 15  # prices are added up once for all thresholds
+
     def __init__(self, tables: Tables, places: Places, norm: float | None) -> None:
         self._tables, self._places, self._norm = tables, places, norm
         total = float(tables.curves.ranges[places.curves].sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ DUAL, EXACT = range(2)
 
 class WorstCase(ABC):
     """How far rows can be moved before a sum of functions can fall to a threshold."""
+
+    together: ClassVar[int] = 1
+    """How many thresholds of a row are best asked for at a time: more than one where they cost little more."""
 
     def list_arrays(self) -> list[NDArray[Any]]:
         """The arrays that it keeps, which may be shared with others: what it takes of memory."""

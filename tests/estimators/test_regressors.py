@@ -22,6 +22,7 @@ from tests.storage.models import as_bytes, set_field, write_changed
 
 VARIANTS = [
     AdditiveRegressor(radius=0.0),
+    AdditiveRegressor(radius=0.1, groups="auto", regularization=1.0),
     AdditiveRegressor(radius=0.1, rule="vote", noise="laplace:0.2", norm=1, regularization=0.1),
     StumpRegressor(noise="uniform:0.5", rule="mean", scaling="range", n_rounds=1),
 ]

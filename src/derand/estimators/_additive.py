@@ -158,7 +158,9 @@ class AdditiveClassifier(CertifiedClassifier):
         parameters: Mapping[str, Any],
     ) -> Self:
         """As for all; older files do not say that there are no groups."""
-        return super()._assemble(ensemble, noise, encoding, {"groups_": (), **(training or {})}, parameters)
+        found = dict(training or {})
+        found.setdefault("groups_", ())  # the last where it was not there, so that files keep their order
+        return super()._assemble(ensemble, noise, encoding, found, parameters)
 
     @property
     def default_threat(self) -> Threat:

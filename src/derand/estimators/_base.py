@@ -146,7 +146,10 @@ class CertifiedEstimator(BaseEstimator, ABC):
         estimator.n_features_in_ = encoding.n_features
         if encoding.names is not None:
             estimator.feature_names_in_ = np.array(encoding.names, dtype=object)
-        for name, value in {**cls._fitted_later, **(training or {})}.items():
+        found = dict(training or {})
+        for name, value in cls._fitted_later.items():
+            found.setdefault(name, value)  # the last where it was not there, so that files keep their order
+        for name, value in found.items():
             setattr(estimator, name, value)
         return estimator
 

@@ -117,11 +117,12 @@ def test_a_class_seen_once_is_told(kind: type[Any]) -> None:
         kind().fit(np.arange(600.0)[:, None], np.repeat(np.arange(300), 2))
 
 
-def test_groups_and_directions_are_for_two_classes() -> None:
-    """Refused by name."""
+def test_directions_are_for_two_classes() -> None:
+    """Refused by name; groups are taken."""
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match=r"`groups`.*two classes"):
-        AdditiveClassifier(groups=[[0, 1]], **QUICK).fit(X, y)
+    grouped = AdditiveClassifier(groups=[[0, 1]], **QUICK).fit(X, y)
+    assert grouped.groups_ == ((0, 1),)
+    assert grouped.score(X, y) > 0.8
     with pytest.raises(ValueError, match=r"`monotone`.*3 classes"):
         AdditiveClassifier(monotone={0: 1}, **QUICK).fit(X, y)
 

@@ -44,6 +44,17 @@ def find_scores(term: dict[str, Any], value: float) -> list[int]:
     return [int(score) for score in found] if isinstance(found, list | tuple) else [int(found)]
 
 
+def find_grid_scores(term: dict[str, Any], row: list[float]) -> list[int]:
+    """Those of a term of several columns, which are told flat, box after box."""
+    place = 0
+    for at, feature in enumerate(term["features"]):
+        value, edges, takes = row[feature], term["edges"][at], term.get("missing", [0] * 9)[at]
+        cell = len(edges) + 1 if math.isnan(value) else sum(edge <= value for edge in edges)
+        place = place * (len(edges) + 1 + takes) + cell
+    found = term["scores"][place]
+    return [int(score) for score in found] if isinstance(found, list | tuple) else [int(found)]
+
+
 def require_same_scores(model: Model) -> None:
     """A model scores rows as its description says."""
     random = Random(0)
@@ -55,7 +66,7 @@ def require_same_scores(model: Model) -> None:
             row = [v if at in refuses or random.random() < 0.8 else math.nan for at, v in enumerate(row)]
             totals = np.zeros(member.n_outputs, dtype=np.int64)
             for term in described:
-                totals += find_scores(term, row[term["feature"]])
+                totals += find_grid_scores(term, row) if "features" in term else find_scores(term, row[term["feature"]])
             assert member.score(np.reshape(row, (1, -1))).ravel().tolist() == totals.tolist()
 
 

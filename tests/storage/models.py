@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from derand import AdditiveEnsemble, CategoryTable, StepFunction, WeightedVote, save
+from derand import AdditiveEnsemble, CategoryTable, GridTerm, StepFunction, WeightedVote, save
 from derand.estimators import StumpClassifier
 
 
@@ -71,6 +71,10 @@ def as_bytes(model: Any) -> Any:
         return model.weights.tobytes(), [as_bytes(member) for member in model.members]
     terms = []
     for term in model.terms:
+        if isinstance(term, GridTerm):
+            edges = [part.tobytes() for part in term.edges]
+            terms.append((GridTerm, term.features, edges, term.scores.tobytes(), term.scores.shape, term.missing))
+            continue
         positions = term.edges if isinstance(term, StepFunction) else term.categories
         other = None if isinstance(term, StepFunction) else term.other
         numbers = positions.tobytes(), term.scores.tobytes(), term.scores.shape

@@ -109,7 +109,9 @@ def find_spans(rows: FloatArray, places: Places, curves: Curves) -> IntArray:
     spans = np.tile(np.array([curves.knots.size, -1]), (curves.starts.size - 1, 1))
     if rows.shape[0]:
         ends = np.stack([rows.min(axis=0), rows.max(axis=0)])[:, places.features]
-        _find_spans((ends - places.anchors) * places.factors, places, curves, spans)
+        with np.errstate(over="ignore"):  # infinity lies beyond the last knot
+            moved = (ends - places.anchors) * places.factors
+        _find_spans(moved, places, curves, spans)
     return spans
 
 

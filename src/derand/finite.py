@@ -44,7 +44,10 @@ class MissingNumbersError(ValueError):
         found, cure = "infinity", "replace it by a finite number, or by NaN where it stands for a missing one."
         if not may_miss:
             found = "NaN or infinity"
-            cure = "drop those rows, or fill them with finite numbers. A model that was trained with missing values takes NaN."
+            cure = (
+                "drop those rows, or fill them with finite numbers. A model that was trained with missing values takes "
+                "NaN."
+            )
         super().__init__(
             f"`X` must hold finite numbers in its numerical columns, got {found} in "
             f"{', '.join(listed[:10])}{more}: {cure}"

@@ -29,7 +29,9 @@ def test_where_values_may_be_missing_only_infinity_is_refused() -> None:
     """NaN passes there, and an error does not speak of it; elsewhere it says how NaN would be taken."""
     rows = np.array([[np.nan, np.inf], [0.0, np.nan]])
     require_finite(rows[:, :1], [0], may_miss=[0])
-    with pytest.raises(MissingNumbersError, match=r"got infinity in column 1 \(1 rows\): drop .* first\.$"):
+    with pytest.raises(
+        MissingNumbersError, match=r"got infinity in column 1 \(1 rows\): replace it by .* missing one\.$"
+    ):
         require_finite(rows, [0, 1], may_miss=[0, 1])
     with pytest.raises(MissingNumbersError, match=r"got NaN or infinity in column 1 .* trained with missing values"):
         require_finite(rows, [0, 1], may_miss=[0])

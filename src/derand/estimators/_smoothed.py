@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state, get_tags
 from derand._arrays import FloatArray, IntArray
 from derand.estimators._base import CertifiedEstimator, Columns
 from derand.estimators._imported import ImportedClassifier, ImportedEstimator, ImportedRegressor, from_reading
-from derand.estimators._reading import keep_present, read_labels, read_weights
+from derand.estimators._reading import keep_present, read_labels
 from derand.estimators._regressor import read_targets
 from derand.frames import stack_copies, take_rows
 from derand.importers import read_model
@@ -240,7 +240,7 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
         self._check_parameters()
         X = self._check_table(X, reset=True)
         classes, target = read_labels(X, y, several=True)
-        X, target, weights = _keep_weighted(X, target, sample_weight)
+        X, target, weights = self._keep_weighted(X, target, sample_weight)
         classes, target = keep_present(classes, target)
         return self._train_inner(X, classes[target], weights)
 
@@ -262,20 +262,9 @@ class SmoothedRegressor(SmoothedEstimator, ImportedRegressor):
             raise ValueError(f"requires y to be passed, but the target y is None: give {type(self).__name__} numbers.")
         self._check_parameters()
         X = self._check_table(X, reset=True)
-        X, target, weights = _keep_weighted(X, read_targets(X, y), sample_weight)
+        X, target, weights = self._keep_weighted(X, read_targets(X, y), sample_weight)
         return self._train_inner(X, target, weights)
 
     def _rate(self, answers: NDArray[Any], target: NDArray[Any]) -> float:
         spread = float(((target - target.mean()) ** 2).sum())
         return 1 - float(((answers - target) ** 2).sum()) / spread if spread else math.nan
-
-
-def _keep_weighted(
-    X: Any, target: NDArray[Any], sample_weight: ArrayLike | None
-) -> tuple[Any, NDArray[Any], FloatArray | None]:
-    """The rows of positive weight."""
-    if sample_weight is None:
-        return X, target, None
-    weights = read_weights(sample_weight, target.size)
-    counted = np.flatnonzero(weights)
-    return take_rows(X, counted), target[counted], weights[counted]

@@ -6,16 +6,17 @@ Owns what these models mean. Must not know how sums become shapes (`_trees`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from derand._arrays import FloatArray
+from derand.frames import TableEncoding
 from derand.importers._columns import decode_rows, read_encoding
 from derand.importers._reading import Reading
 from derand.importers._sklearn_trees import CURE, grow
-from derand.importers._trees import bound_sum_error, find_largest_leaf, sum_trees
+from derand.importers._trees import Node, bound_sum_error, find_largest_leaf, sum_trees
 
 
 def read(model: Any) -> Reading:
@@ -36,9 +37,38 @@ def read(model: Any) -> Reading:
         for stage in model.estimators_
         for output, tree in enumerate(stage)
     ]
-    total = sum_trees(trees, encoding, n_outputs=n_outputs, cure=CURE)
+    link = "logit" if classes is not None and model.loss == "log_loss" else "none"
+    return add_up(model, encoding, trees, base, link=link, n_additions=2 * len(trees) + 2, cure=CURE)
+
+
+def add_up(
+    model: Any,
+    encoding: TableEncoding,
+    trees: Sequence[Node],
+    base: FloatArray,
+    *,
+    link: str,
+    n_additions: int,
+    cure: str,
+) -> Reading:
+    """A boosted model whose raw score is a start and the sum of trees, in doubles.
+
+    Parameters
+    ----------
+    model : fitted model
+        Its decision function, or what it predicts where it has no classes, is the raw score.
+    encoding : TableEncoding
+    trees : sequence of Split, or of leaves
+    base : array of shape (n_outputs,)
+        The scores that it starts from.
+    link, cure : str
+        As of Reading and of `sum_trees`.
+    n_additions : int
+        How many times the library rounds.
+    """
+    classes = getattr(model, "classes_", None)
+    total = sum_trees(trees, encoding, n_outputs=base.size, cure=cure)
     magnitude = float(np.abs(base).max()) + math.fsum(map(find_largest_leaf, trees))
-    start = base if n_outputs > 1 else float(base[0])
 
     def raw_scores(rows: FloatArray) -> FloatArray:
         table = decode_rows(encoding, rows)
@@ -49,10 +79,10 @@ def read(model: Any) -> Reading:
         total.shapes,
         total.grids,
         total.tables,
-        total.constant + start,
+        total.constant + (base if base.size > 1 else float(base[0])),
         classes,
-        total.error + bound_sum_error(2 * len(trees) + 2, magnitude, 2.0**-53),
-        "logit" if classes is not None and model.loss == "log_loss" else "none",
+        total.error + bound_sum_error(n_additions, magnitude, 2.0**-53),
+        link,
         raw_scores,
         f"sklearn.{type(model).__name__}",
     )

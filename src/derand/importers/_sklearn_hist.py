@@ -5,16 +5,16 @@ Owns what these models mean. Must not know how sums become shapes (`_trees`).
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from derand._arrays import FloatArray, IntArray
-from derand.importers._columns import clean_categories, decode_rows, read_encoding
+from derand._arrays import IntArray
+from derand.importers._columns import clean_categories, read_encoding
 from derand.importers._edges import after
 from derand.importers._reading import Reading
-from derand.importers._trees import Node, Split, bound_sum_error, find_largest_leaf, sum_trees
+from derand.importers._sklearn_boosting import add_up
+from derand.importers._trees import Node, Split
 
 CURE = 'train it with max_depth=1, or with interaction_cst="no_interactions" or small groups of columns'
 _LOSSES_WITH_A_LINK = ("poisson", "gamma")
@@ -37,26 +37,9 @@ def read(model: Any) -> Reading:
         for stage in model._predictors
         for output, predictor in enumerate(stage)
     ]
-    total = sum_trees(trees, encoding, n_outputs=n_outputs, cure=CURE)
     base = np.asarray(model._baseline_prediction, dtype=np.float64).reshape(-1)
-    magnitude = float(np.abs(base).max()) + math.fsum(map(find_largest_leaf, trees))
-
-    def raw_scores(rows: FloatArray) -> FloatArray:
-        table = decode_rows(encoding, rows)
-        return np.asarray(model.predict(table) if classes is None else model.decision_function(table))
-
-    return Reading(
-        encoding,
-        total.shapes,
-        total.grids,
-        total.tables,
-        total.constant + (base if n_outputs > 1 else float(base[0])),
-        classes,
-        total.error + bound_sum_error(len(trees) + 3, magnitude, 2.0**-53),
-        "none" if classes is None else "logit",
-        raw_scores,
-        f"sklearn.{type(model).__name__}",
-    )
+    link = "none" if classes is None else "logit"
+    return add_up(model, encoding, trees, base, link=link, n_additions=len(trees) + 3, cure=CURE)
 
 
 def _read_columns(model: Any) -> tuple[IntArray, dict[int, tuple[Any, ...]]]:

@@ -26,6 +26,7 @@ from derand.frames import TableEncoding, as_rows, is_frame, take_rows
 from derand.learn import SCALINGS, TrainingTable, measure_units
 from derand.model import Model
 from derand.noise import Gaussian, Noise, as_noise, as_noise_or_none
+from derand.origin import Origin
 from derand.threat import Threat, as_threats
 
 Columns = str | Sequence[str | int | bool] | NDArray[Any] | None
@@ -173,32 +174,23 @@ class CertifiedEstimator(BaseEstimator, ABC):
             for one in asked
         ]
 
-    def decode_rows(self, rows: FloatArray) -> Any:
+    def decode_rows(self, rows: FloatArray, like: Any = None) -> Any:
         """Rows as the model reads them, such as witnesses, back in the words of the table that it was trained on.
 
         Parameters
         ----------
         rows : array of shape (n_rows, n_features)
+        like : certificates, attacks or a table of as many rows, or None
+            Whose index is kept, and whose library makes the table (pandas, polars or pyarrow): the table that was
+            certified, or what came of it, such as `certificates` for `certificates.witness`.
 
         Returns
         -------
-        pandas DataFrame, or an array of objects where the table had no names
+        pandas DataFrame, or that of the library of `like`; an array of objects where the table had no names
             A category that training did not see, or a missing one, is None.
         """
         check_is_fitted(self)
-        cells = np.array(rows, dtype=object)
-        for column, values in self.encoding_.categories.items():
-            names = np.array([*values, None], dtype=object)
-            codes = np.asarray(rows, dtype=np.float64)[:, column]
-            known = (codes >= 0) & (codes < len(values))
-            cells[:, column] = names[np.where(known, codes, len(values)).astype(np.int64)]
-        if self.encoding_.names is None:
-            return cells
-        import pandas as pd
-
-        frame = pd.DataFrame(cells, columns=list(self.encoding_.names))
-        numbers = [frame.columns[at] for at in range(frame.shape[1]) if at not in self.encoding_.categories]
-        return frame.astype(dict.fromkeys(numbers, float))
+        return self.encoding_.decode(rows, None if like is None else Origin.find(like))
 
     def _choose_noise(self, noise: Noise | str | None) -> Noise | None:
         """The noise to certify under: the estimator's own for None, none at all for "none"."""

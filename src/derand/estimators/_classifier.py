@@ -290,6 +290,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         Returns
         -------
         Certificates with labels of `classes_`, or a list of them where `l0` is a sequence
+            Their `to_frame()` is a table of the library of `X`, with its index.
         """
         check_is_fitted(self)
         threats = self._ask_threats(l0, unseen, threat)
@@ -297,6 +298,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         found = self.certify_encoded(
             self.encode_rows(X), threats, rule=rule, proof=proof, noise=noise, backend=backend, n_jobs=n_jobs
         )
+        found = [one.with_origin(X) for one in found]
         return found[0] if l0 is None or np.ndim(l0) == 0 else found
 
     def certify_encoded(
@@ -378,12 +380,14 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         Returns
         -------
         Attacks
-            With labels of `classes_`, and `rows` that `predict` takes: an array, or a pandas frame where the table that
-            the classifier was trained on has names. A category that training did not see stands for all such.
+            With labels of `classes_`, and `rows` that `predict` takes: an array, or a frame of the library and with the
+            index of `X` where the table that the classifier was trained on has names. A category that training did not
+            see stands for all such.
         """
         rows = self.encode_rows(X)
         chosen, asked = self._choose_noise(noise), self._name_columns(threat or self.default_threat)
-        return name_rows(self, attack_encoded(self, rows, chosen, rule or self.rule, asked, random_state))
+        found = attack_encoded(self, rows, chosen, rule or self.rule, asked, random_state)
+        return name_rows(self, found.with_origin(X))
 
     def audit(self, X: Any, certificates: Certificates, *, rows: int | None = 200, random_state: int = 0) -> Audit:
         """Prove what `certify` claimed about these rows once more, by other code, in ball arithmetic.

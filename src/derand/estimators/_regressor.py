@@ -165,7 +165,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         """
         rows, chosen, asked = self._ask(X, l0, unseen, threat, rule, proof, noise)
         size, how = self.choose_radius(asked, radius), self._choose_way(rule, proof, n_jobs)
-        return certify_interval_checked(self.ensemble_, rows, chosen, asked, radius=size, **how)
+        return certify_interval_checked(self.ensemble_, rows, chosen, asked, radius=size, **how).with_origin(X)
 
     def certify_radius(
         self,
@@ -196,7 +196,8 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         """
         rows, chosen, asked = self._ask(X, l0, unseen, threat, rule, proof, noise)
         how = self._choose_way(rule, proof, n_jobs)
-        return certify_radius_checked(self.ensemble_, rows, chosen, asked, tolerance=tolerance, **how)
+        found = certify_radius_checked(self.ensemble_, rows, chosen, asked, tolerance=tolerance, **how)
+        return found.with_origin(X)
 
     def _choose_way(self, rule: str | None, proof: str, n_jobs: int | None) -> dict[str, Any]:
         """How is certified; what is not said is the estimator's own."""
@@ -251,8 +252,8 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         Returns
         -------
         IntervalAttacks
-            With changed rows that `predict` takes: arrays, or pandas frames where the table that the regressor was
-            trained on has names. A category that training did not see stands for all such.
+            With changed rows that `predict` takes: arrays, or frames of the library and with the index of `X` where the
+            table that the regressor was trained on has names. A category that training did not see stands for all such.
         """
         rows, chosen, asked = self._ask(X, None, None, threat, rule, "best", noise)
         found = attack_interval(
@@ -265,7 +266,8 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
             random_state=random_state,
             n_jobs=self.n_jobs,
         )
-        low, high = (name_changed(self, np.asarray(one)) for one in (found.low_rows, found.high_rows))
+        found = found.with_origin(X)
+        low, high = (name_changed(self, np.asarray(one), found.origin) for one in (found.low_rows, found.high_rows))
         return replace(found, low_rows=low, high_rows=high)
 
     def audit(

@@ -75,7 +75,8 @@ def certify(
     noise: Annotated[
         str | None,
         typer.Option(
-            help="Noise to certify under, such as gaussian:0.25; none: the model as deployed, with --rule mean.",
+            help="Noise to certify under, such as gaussian:0.25, or 0.25 alone; none: the model as deployed, with "
+            "--rule mean.",
             show_default="the model's own",
         ),
     ] = None,
@@ -107,6 +108,14 @@ def certify(
     freeze: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN", help="A column that does not change. Repeatable.", show_default=False),
+    ] = None,
+    unit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=NUMBER",
+            help="What counts as a change of 1; other columns keep the model's units. Repeatable.",
+            show_default=False,
+        ),
     ] = None,
     l0: Annotated[
         int | None,
@@ -155,7 +164,7 @@ def certify(
     """
     wanted = _parse_radii(_RADII if radii is None else radii)
     single = {"--norm": norm, "--limit": limit, "--domain": domain, "--step": step, "--freeze": freeze, "--l0": l0}
-    single |= {"--missing": missing}
+    single |= {"--unit": unit, "--missing": missing}
     beside = [option for option, value in single.items() if value is not None and value != []]
     if threat is not None and beside:
         raise ValueError(f"--threat says all of what may change: leave {', '.join(beside)} out, or put it in {threat}.")
@@ -184,6 +193,7 @@ def certify(
                 steps=step or (),
                 frozen=freeze or (),
                 missing=missing,
+                units=unit or (),
             ),
             "advance": advance,
         }

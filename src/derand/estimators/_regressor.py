@@ -135,7 +135,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         threat: Threat | None = None,
         rule: str | None = None,
         proof: str = "best",
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         n_jobs: int | None = None,
     ) -> Intervals:
         """The number that answers each row, and an interval that no change within the radius can take it out of.
@@ -177,7 +177,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         threat: Threat | None = None,
         rule: str | None = None,
         proof: str = "best",
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         n_jobs: int | None = None,
     ) -> ToleranceRadii:
         """The number that answers each row, and the radius within which it moves by the tolerance at most.
@@ -236,7 +236,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         *,
         threat: Threat | None = None,
         rule: str | None = None,
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         random_state: int = 0,
     ) -> IntervalAttacks:
         """The lowest and the highest answer that a change of each row within the radius was found to have.
@@ -297,14 +297,15 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         threat: Threat | None,
         rule: str | None,
         proof: str,
-        noise: Noise | str | None,
+        noise: Noise | str | float | None,
     ) -> tuple[FloatArray, Noise | None, Threat]:
         """Rows as the model reads them, the noise and the threat that are asked for; refused before rows are read."""
         check_is_fitted(self)
         if np.ndim(l0) != 0:  # type: ignore[arg-type]
             raise ValueError(f"`l0` must be one number of categorical features here, got {l0!r}.")
         (asked,) = self._ask_threats(l0, unseen, threat)
-        chosen, named = self._choose_noise(noise), self._name_columns(asked)
+        named = self._name_columns(asked)
+        chosen = self._choose_noise(noise, named)
         check_request(rule or self.rule, proof, chosen, [named])
         return self.encode_rows(X), chosen, named
 

@@ -62,7 +62,7 @@ def certify_file(
     l0: int | None = None,
     rule: str | None = None,
     proof: str = "best",
-    noise: Noise | str | None = None,
+    noise: Noise | str | float | None = None,
     threat: Threat | PathLike | None = None,
     changes: Mapping[str, Any] | None = None,
     witness: PathLike | None = None,

@@ -78,7 +78,7 @@ def certify_numbers_file(
     l0: int | None = None,
     rule: str | None = None,
     proof: str = "best",
-    noise: Noise | str | None = None,
+    noise: Noise | str | float | None = None,
     threat: Threat | PathLike | None = None,
     changes: Mapping[str, Any] | None = None,
     advance: Callable[[int], None] = lambda rows: None,

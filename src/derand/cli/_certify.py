@@ -153,6 +153,21 @@ def certify(
             help="For spreadsheets: put an apostrophe before text that begins with =, +, -, @, a tab or a return.",
         ),
     ] = False,
+    identity: Annotated[
+        str | None,
+        typer.Option(
+            "--id",
+            metavar="COLUMN",
+            help="A column that says which row is which: it is copied, and stands first. It need not be the model's.",
+            show_default=False,
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="Another column to copy into what is written. Repeatable.", show_default=False
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Certify every row of a table: its label, and the radius within which no change can flip it.
@@ -195,6 +210,9 @@ def certify(
                 missing=missing,
                 units=unit or (),
             ),
+            "safe_csv": safe_csv,
+            "identity": identity,
+            "keep": keep or [],
             "advance": advance,
         }
         summary: CertifyingSummary | CertifyingNumbersSummary
@@ -204,7 +222,12 @@ def certify(
             show: Callable[[Any], None] = print_numbers
         else:
             refuse_given({"--radius": radius, "--tolerance": tolerance}, f"numbers, and {model} tells classes apart")
-            summary = certify_file(model, data, output, radii=wanted, witness=witness, safe_csv=safe_csv, **asked)
+            if radii is not None and target is None:
+                raise ValueError(
+                    "--radii says where certified accuracy is measured, which needs the true labels: name their column "
+                    "by --target, or leave --radii out."
+                )
+            summary = certify_file(model, data, output, radii=wanted, witness=witness, **asked)
             show = _print_summary
     if as_json:
         print_json(summary)
@@ -221,6 +244,9 @@ class _Asked(TypedDict):
     noise: str | None
     threat: Path | None
     changes: dict[str, Any]
+    safe_csv: bool
+    identity: str | None
+    keep: list[str]
     advance: Callable[[int], None]
 
 

@@ -252,3 +252,29 @@ def test_options_of_the_other_kind_of_model_are_one_line(
         (line,) = result.stderr.splitlines()
         assert message in line
         assert not out.exists()
+
+
+def test_an_id_units_and_a_noise_as_a_number(data: Path, model: Path, tmp_path: Path) -> None:
+    """What people write first: the id stands in the file, and numbers need no words around them."""
+    frame = pd.read_csv(data).head(20)
+    frame.assign(patient=[f"P{row:04d}" for row in range(20)]).to_csv(tmp_path / "new.csv", index=False)
+    out = tmp_path / "out.csv"
+    options = ("--id", "patient", "--keep", "constant", "--noise", "0.25", "--unit", "mean radius=2", "--json")
+    result = run("certify", model, tmp_path / "new.csv", "-o", out, *options)
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    assert summary["noise"] == "gaussian:0.25"
+    assert summary["threat"]["units"]["mean radius"] == 2
+    written = pd.read_csv(out)
+    assert list(written.columns) == ["patient", "row", "label", "failure", "radius", "proof", "constant"]
+    assert written["patient"].tolist()[:2] == ["P0000", "P0001"]
+    for wrong, message in (
+        (("--unit", "radius=2"), "`units` of Threat names the column 'radius', which does not exist"),
+        (("--unit", "mean radius=0"), "The unit of 'mean radius' must be a positive number"),
+        (("--id", "patent"), "Did you mean 'patient'?"),
+        (("--keep", "label"), "'label' cannot be copied"),
+        (("--radii", "0.5"), "--radii says where certified accuracy is measured, which needs the true labels"),
+    ):
+        refused = run("certify", model, tmp_path / "new.csv", "-o", out, *wrong)
+        assert refused.exit_code == 2
+        assert message in " ".join(refused.output.split())

@@ -75,7 +75,8 @@ def certify(
     noise: Annotated[
         str | None,
         typer.Option(
-            help="Noise to certify under, such as gaussian:0.25; none: the model as deployed, with --rule mean.",
+            help="Noise to certify under, such as gaussian:0.25, or 0.25 alone; none: the model as deployed, with "
+            "--rule mean.",
             show_default="the model's own",
         ),
     ] = None,
@@ -107,6 +108,14 @@ def certify(
     freeze: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN", help="A column that does not change. Repeatable.", show_default=False),
+    ] = None,
+    unit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=NUMBER",
+            help="What counts as a change of 1; other columns keep the model's units. Repeatable.",
+            show_default=False,
+        ),
     ] = None,
     l0: Annotated[
         int | None,
@@ -144,6 +153,21 @@ def certify(
             help="For spreadsheets: put an apostrophe before text that begins with =, +, -, @, a tab or a return.",
         ),
     ] = False,
+    identity: Annotated[
+        str | None,
+        typer.Option(
+            "--id",
+            metavar="COLUMN",
+            help="A column that says which row is which: it is copied, and stands first. It need not be the model's.",
+            show_default=False,
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="Another column to copy into what is written. Repeatable.", show_default=False
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Certify every row of a table: its label, and the radius within which no change can flip it.
@@ -155,7 +179,7 @@ def certify(
     """
     wanted = _parse_radii(_RADII if radii is None else radii)
     single = {"--norm": norm, "--limit": limit, "--domain": domain, "--step": step, "--freeze": freeze, "--l0": l0}
-    single |= {"--missing": missing}
+    single |= {"--unit": unit, "--missing": missing}
     beside = [option for option, value in single.items() if value is not None and value != []]
     if threat is not None and beside:
         raise ValueError(f"--threat says all of what may change: leave {', '.join(beside)} out, or put it in {threat}.")
@@ -184,7 +208,11 @@ def certify(
                 steps=step or (),
                 frozen=freeze or (),
                 missing=missing,
+                units=unit or (),
             ),
+            "safe_csv": safe_csv,
+            "identity": identity,
+            "keep": keep or [],
             "advance": advance,
         }
         summary: CertifyingSummary | CertifyingNumbersSummary
@@ -194,7 +222,12 @@ def certify(
             show: Callable[[Any], None] = print_numbers
         else:
             refuse_given({"--radius": radius, "--tolerance": tolerance}, f"numbers, and {model} tells classes apart")
-            summary = certify_file(model, data, output, radii=wanted, witness=witness, safe_csv=safe_csv, **asked)
+            if radii is not None and target is None:
+                raise ValueError(
+                    "--radii says where certified accuracy is measured, which needs the true labels: name their column "
+                    "by --target, or leave --radii out."
+                )
+            summary = certify_file(model, data, output, radii=wanted, witness=witness, **asked)
             show = _print_summary
     if as_json:
         print_json(summary)
@@ -211,6 +244,9 @@ class _Asked(TypedDict):
     noise: str | None
     threat: Path | None
     changes: dict[str, Any]
+    safe_csv: bool
+    identity: str | None
+    keep: list[str]
     advance: Callable[[int], None]
 
 

@@ -116,7 +116,7 @@ class AdditiveClassifier(CertifiedClassifier):
         radius: float = 0.25,
         norm: float = 2,
         rule: str = "mean",
-        noise: Noise | str = "auto",
+        noise: Noise | str | float = "auto",
         scaling: str | None = "robust",
         n_cuts: int | str = "auto",
         regularization: float | str = "cv",
@@ -189,7 +189,7 @@ class AdditiveClassifier(CertifiedClassifier):
         """The noise that is asked for, without units."""
         if isinstance(self.noise, str) and self.noise == "auto":
             return Gaussian(self.radius / 2) if self.radius > 0 else None
-        return as_noise_or_none(self.noise)
+        return as_noise_or_none(self.noise, self.default_threat.norm)
 
     def _find_columns(self, table: TrainingTable) -> dict[int, int]:
         """The monotone columns by number, each with its direction."""

@@ -227,7 +227,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         threat: Threat | None = None,
         rule: str | None = None,
         proof: str = "best",
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> Certificates: ...
@@ -242,7 +242,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         threat: Threat | None = None,
         rule: str | None = None,
         proof: str = "best",
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> list[Certificates]: ...
@@ -256,7 +256,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         threat: Threat | None = None,
         rule: str | None = None,
         proof: str = "best",
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> Certificates | list[Certificates]:
@@ -280,23 +280,27 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
             None is the estimator's own, so that labels are those of `predict`.
         proof : {"best", "paper"}
             What may prove the radius of a vote.
-        noise : Noise, str or None
+        noise : Noise, str, float or None
             None is the estimator's own. "none" is no smoothing, the model as deployed: it needs the rule "mean", and
             its labels may differ from those of `predict`. Radii count in the estimator's units; so does another noise
-            that has no units itself.
+            that has no units itself. A number is a magnitude of the estimator's own kind of noise, in another norm of
+            the kind that this asks for (as for `derand.certify`).
         backend, n_jobs
             As for `derand.certify`; `n_jobs` is the estimator's where it is not given.
 
         Returns
         -------
         Certificates with labels of `classes_`, or a list of them where `l0` is a sequence
+            Their `to_frame()` is a table of the library of `X`, with its index.
         """
         check_is_fitted(self)
         threats = self._ask_threats(l0, unseen, threat)
-        check_request(rule or self.rule, proof, self._choose_noise(noise), [self._name_columns(one) for one in threats])
+        asked = [self._name_columns(one) for one in threats]
+        check_request(rule or self.rule, proof, self._choose_noise(noise, *asked[:1]), asked)
         found = self.certify_encoded(
             self.encode_rows(X), threats, rule=rule, proof=proof, noise=noise, backend=backend, n_jobs=n_jobs
         )
+        found = [one.with_origin(X) for one in found]
         return found[0] if l0 is None or np.ndim(l0) == 0 else found
 
     def certify_encoded(
@@ -306,16 +310,17 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         *,
         rule: str | None = None,
         proof: str = "best",
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> list[Certificates]:
         """`certify` for rows that `encode_rows` returned, for each of several threats that differ in `l0` alone."""
+        asked = [self._name_columns(one) for one in threats]
         found = certify_checked(
             self.ensemble_,
             rows,
-            self._choose_noise(noise),
-            [self._name_columns(one) for one in threats],
+            self._choose_noise(noise, *asked[:1]),
+            asked,
             rule=rule or self.rule,
             proof=proof,
             backend=backend,
@@ -324,7 +329,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         return [one.with_classes(self.classes_) for one in found]
 
     def explain(
-        self, X: Any, *, threat: Threat | None = None, rule: str | None = None, noise: Noise | str | None = None
+        self, X: Any, *, threat: Threat | None = None, rule: str | None = None, noise: Noise | str | float | None = None
     ) -> Explanation:
         """The least change of each column that flips the answer of one row alone, and the cheapest of all numbers.
 
@@ -347,12 +352,13 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         rows = self.encode_rows(X)
         if len(rows) != 1:
             raise ValueError(f"`X` must hold one row, got {len(rows)}: explain them one by one, such as X[:1].")
+        asked = self._name_columns(threat or self.default_threat)
         found = explain(
             self.ensemble_,
             rows[0],
-            self._choose_noise(noise),
+            self._choose_noise(noise, asked),
             rule=rule or self.rule,
-            threat=self._name_columns(threat or self.default_threat),
+            threat=asked,
         )
         return replace(found, label=self.classes_[found.label])
 
@@ -362,7 +368,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         *,
         threat: Threat | None = None,
         rule: str | None = None,
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         random_state: int = 0,
     ) -> Attacks:
         """The smallest change of each row that was found to flip its answer: an upper bound beside `certify`'s radius.
@@ -378,12 +384,15 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         Returns
         -------
         Attacks
-            With labels of `classes_`, and `rows` that `predict` takes: an array, or a pandas frame where the table that
-            the classifier was trained on has names. A category that training did not see stands for all such.
+            With labels of `classes_`, and `rows` that `predict` takes: an array, or a frame of the library and with the
+            index of `X` where the table that the classifier was trained on has names. A category that training did not
+            see stands for all such.
         """
         rows = self.encode_rows(X)
-        chosen, asked = self._choose_noise(noise), self._name_columns(threat or self.default_threat)
-        return name_rows(self, attack_encoded(self, rows, chosen, rule or self.rule, asked, random_state))
+        asked = self._name_columns(threat or self.default_threat)
+        chosen = self._choose_noise(noise, asked)
+        found = attack_encoded(self, rows, chosen, rule or self.rule, asked, random_state)
+        return name_rows(self, found.with_origin(X))
 
     def audit(self, X: Any, certificates: Certificates, *, rows: int | None = 200, random_state: int = 0) -> Audit:
         """Prove what `certify` claimed about these rows once more, by other code, in ball arithmetic.

@@ -45,7 +45,9 @@ class ImportedEstimator(CertifiedEstimator):
     scaling: str | None = None
     categorical_features: Columns = None
 
-    def __init__(self, *, noise: Noise | str | None = "none", rule: str = "mean", n_jobs: int | None = None) -> None:
+    def __init__(
+        self, *, noise: Noise | str | float | None = "none", rule: str = "mean", n_jobs: int | None = None
+    ) -> None:
         self.noise = noise
         self.rule = rule
         self.n_jobs = n_jobs
@@ -215,7 +217,7 @@ def from_model(
     model: Any,
     X: Any = None,
     *,
-    noise: Noise | str = "none",
+    noise: Noise | str | float = "none",
     rule: str = "mean",
     scaling: str | None = "auto",
     classes: ArrayLike | None = None,
@@ -291,7 +293,7 @@ def _name_classes(reading: Reading, classes: ArrayLike) -> Reading:
 
 
 def from_reading(
-    reading: Reading, X: Any, *, noise: Noise | str, rule: str, scaling: str | None, n_jobs: int | None
+    reading: Reading, X: Any, *, noise: Noise | str | float, rule: str, scaling: str | None, n_jobs: int | None
 ) -> ImportedClassifier | ImportedRegressor:
     """The estimator of what an importer read, compared with the library on the spot."""
     if X is not None:
@@ -307,7 +309,10 @@ def from_reading(
     rows = None if X is None else estimator.encode_rows(X)
     units = _choose_units(estimator, rows, scaling)
     own = estimator._make_noise()
-    estimator.noise_ = own if own is None or own.units is not None or units is None else own.with_units(units)
+    if own is not None:
+        given = own.units is not None or units is None
+        own = own.name_units(encoding.names, units) if given else own.with_units(units)
+    estimator.noise_ = own
     estimator.units_ = np.ones(encoding.n_features) if units is None else np.array(units)
     _require_parity(reading, ensemble, rows)
     return estimator

@@ -37,7 +37,7 @@ class Classifier(Protocol):
     def default_threat(self) -> Threat: ...
 
     def certify(
-        self, X: object, *, threat: Threat, rule: str | None, proof: str, noise: Noise | str | None
+        self, X: object, *, threat: Threat, rule: str | None, proof: str, noise: Noise | str | float | None
     ) -> Certificates: ...
 
     def encode_rows(self, X: object) -> FloatArray: ...
@@ -49,7 +49,7 @@ class Classifier(Protocol):
         *,
         rule: str | None,
         proof: str,
-        noise: Noise | str | None,
+        noise: Noise | str | float | None,
     ) -> list[Certificates]: ...
 
 

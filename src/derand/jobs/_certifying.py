@@ -141,7 +141,8 @@ def certify_file(
                 flips = _find_flips(certificates)
                 if flips.size or not tally.n_rows:  # a file without witnesses has a header line
                     write_flips(_list_flips(classifier, source, batch, certificates, flips, first_row))
-            tally.add(certificates, labels, source.count_unseen(batch), source.find_empty(batch))
+            grades = None if labels is None else classifier.grade_rows(rows, certificates)
+            tally.add(certificates, labels, grades, source.count_unseen(batch), source.find_empty(batch))
             advance(batch.num_rows)
         if not tally.n_rows:
             raise ValueError(f"{data} has a header line but no rows.")

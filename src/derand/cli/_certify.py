@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
 
+from derand.cli._answers import describe_answers, describe_radii, print_warnings, tabulate_confusion
 from derand.cli._app import (
     AsJson,
     add_command,
@@ -261,9 +262,10 @@ def _parse_radii(text: str) -> list[float]:
 
 
 def _print_summary(summary: CertifyingSummary) -> None:
-    from derand.text import format_down, format_percent
+    from derand.text import format_percent
 
     console = make_console()
+    print_warnings(console, summary["warnings"], summary["notes"])
     _print_columns(console, summary)
     facts = {
         "rule": _RULES_IN_WORDS.get(summary["rule"], summary["rule"]),
@@ -280,11 +282,17 @@ def _print_summary(summary: CertifyingSummary) -> None:
         )
     if summary.get("rows_of_infinite_radius"):
         facts["rows that no change of numbers can flip"] = f"{summary['rows_of_infinite_radius']:,}"
+    if "answers" in summary:
+        answers = summary["answers"]
+        table = tabulate_confusion(answers)
+        if table is not None:
+            console.print(table)
+        facts |= describe_answers(answers)
     if "certified_accuracy" in summary:
-        console.print(make_accuracy_table(summary["accuracy"], summary["certified_accuracy"]))
-        facts["average certified radius"] = format_down(summary["average_certified_radius"], 4)
+        constant = (answers["majority_label"], answers["majority_share"])
+        console.print(make_accuracy_table(summary["accuracy"], summary["certified_accuracy"], constant))
+        facts |= describe_radii(summary["certified_radii"])
     elif "proven_accuracy" in summary:
-        facts["correct without any change"] = format_percent(summary["accuracy"])
         facts["correct and proven to hold within the limits"] = format_percent(summary["proven_accuracy"])
     facts["written"] = summary["output"]
     if summary["witness"] is not None:

@@ -269,6 +269,11 @@ class AdditiveClassifier(CertifiedClassifier):
         rows = self.encode_rows(X)
         return measure_margins(self.ensemble_, rows, self.noise_)
 
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether `predict_proba` says how likely each class is: by the rule "mean"."""
+        return self.rule == "mean"
+
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes: the logistic function of the expected score, calibrated on rows left out.
 

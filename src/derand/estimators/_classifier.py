@@ -6,6 +6,7 @@ know how tables are read (`_base`) or how anything is trained.
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -29,11 +30,12 @@ from derand.certificates import (
     explain,
     find_labels,
     place_scores,
+    rank_rows,
     weigh_votes,
 )
 from derand.estimators._attacking import attack_encoded, name_rows
 from derand.estimators._base import CertifiedEstimator, Training
-from derand.estimators._one_label import warn_of_one_label, warn_of_unseen_classes
+from derand.estimators._one_label import warn_of_no_gain, warn_of_one_label, warn_of_unseen_classes
 from derand.estimators._reading import (
     ClassWeight,
     keep_present,
@@ -43,6 +45,7 @@ from derand.estimators._reading import (
 )
 from derand.frames import TableEncoding
 from derand.learn import TrainingTable
+from derand.metrics import RowGrades, judge_labels
 from derand.model import Model
 from derand.noise import Noise
 from derand.threat import Threat
@@ -50,6 +53,13 @@ from derand.threat import Threat
 INFINITE_RADIUS = 1e9
 """What `decision_function` gives, in magnitudes of the noise, where no change at all can flip the label: more than
 any finite radius (a term adds at most 750), yet finite, as scikit-learn's metrics demand."""
+
+_NO_CHANCES = {
+    "vote": "`predict_proba` of a vote is a share of votes (of noisy copies, or of members), not how likely a label is",
+    "mean": "`predict_proba` of this model is the place of its score between its extremes, not a probability",
+}
+_OTHER_RULE = "probabilities are those of the model's own rule and noise, and others were asked for"
+"""Why there is no log-loss."""
 
 
 class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
@@ -91,8 +101,12 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         return (*warn_of_lone_labels(classes, target), *told, *training.warnings)
 
     def _warn_of_one_label(self, table: TrainingTable, totals: FloatArray, training: Training) -> tuple[str, ...]:
-        """What to say where all rows get one label, or none some class; `totals` holds the weight of each class."""
-        return warn_of_one_label(self, table, totals) or warn_of_unseen_classes(self, table)
+        """What to say where rows get one label, or none some class, or no more right ones than by a constant answer.
+
+        `totals` holds the weight of each class.
+        """
+        told = warn_of_one_label(self, table, totals) or warn_of_unseen_classes(self, table)
+        return told or warn_of_no_gain(self, table, totals)
 
     @classmethod
     def from_parts(
@@ -292,6 +306,12 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         -------
         Certificates with labels of `classes_`, or a list of them where `l0` is a sequence
             Their `to_frame()` is a table of the library of `X`, with its index.
+
+        Warns
+        -----
+        UserWarning
+            Where 50 rows or more all get one label: their certificates say nothing about the model, unless all of them
+            are of that class indeed.
         """
         check_is_fitted(self)
         threats = self._ask_threats(l0, unseen, threat)
@@ -301,6 +321,9 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
             self.encode_rows(X), threats, rule=rule, proof=proof, noise=noise, backend=backend, n_jobs=n_jobs
         )
         found = [one.with_origin(X) for one in found]
+        remark = judge_labels(found[0].label) if found else None
+        if remark is not None:
+            warnings.warn(remark.text, stacklevel=2)
         return found[0] if l0 is None or np.ndim(l0) == 0 else found
 
     def certify_encoded(
@@ -327,6 +350,32 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
             n_jobs=self.n_jobs if n_jobs is None else n_jobs,
         )
         return [one.with_classes(self.classes_) for one in found]
+
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether `predict_proba` says how likely each class is, and not a share of noisy copies or a score's place."""
+        return False
+
+    def grade_rows(self, X: Any, certificates: Certificates) -> RowGrades:
+        """What the model says of certified rows besides their labels, for `measure_answers`.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+            The rows that were certified.
+        certificates : Certificates
+
+        Returns
+        -------
+        RowGrades
+            A score to rank rows by, and probabilities, or the reason why there are none.
+        """
+        is_own = certificates.rule == self.rule and certificates.noise == self.noise_
+        if self.gives_probabilities and is_own:
+            return RowGrades(None, self.predict_proba(X))
+        score = rank_rows(self.ensemble_, self.encode_rows(X), certificates, n_jobs=self.n_jobs)
+        why = _NO_CHANCES[certificates.rule] if is_own or not self.gives_probabilities else _OTHER_RULE
+        return RowGrades(score, None, f"Log-loss and calibration need probabilities: {why}.")
 
     def explain(
         self, X: Any, *, threat: Threat | None = None, rule: str | None = None, noise: Noise | str | float | None = None

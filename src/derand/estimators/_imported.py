@@ -156,6 +156,11 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
         """Whether raw scores are logarithms of odds: reports name their unit."""
         return bool(self.link_ == "logit")
 
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether `predict_proba` is what the library means by probabilities: by the rule "mean", with a known link."""
+        return self.rule == "mean" and self.link_ != "none"
+
     def _train(self, table: TrainingTable, noise: Any) -> Training:
         self._refuse_training()
 

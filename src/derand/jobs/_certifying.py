@@ -151,7 +151,8 @@ def certify_file(
                     flipped = batch.take(flips)
                     changed = source.decode(flipped, _take_witnesses(certificates, flips))
                     write_flips(copies.join_changed(flipped, found, changed))
-            tally.add(certificates, labels, source.count_unseen(batch), source.find_empty(batch))
+            grades = None if labels is None else classifier.grade_rows(rows, certificates)
+            tally.add(certificates, labels, grades, source.count_unseen(batch), source.find_empty(batch))
             advance(batch.num_rows)
         if not tally.n_rows:
             raise ValueError(f"{data} has a header line but no rows.")

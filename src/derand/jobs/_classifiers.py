@@ -15,6 +15,7 @@ from derand.estimators import TRAINERS, CertifiedRegressor
 from derand.files import PathLike
 from derand.frames import Labels, TableEncoding
 from derand.jobs._tasks import CLASSES, Spell, list_trainers, quote_parameter, require_parameters
+from derand.metrics import RowGrades
 from derand.model import Model
 from derand.noise import Noise
 from derand.storage import load
@@ -41,6 +42,8 @@ class Classifier(Protocol):
     ) -> Certificates: ...
 
     def encode_rows(self, X: object) -> FloatArray: ...
+
+    def grade_rows(self, X: object, certificates: Certificates) -> RowGrades: ...
 
     def certify_encoded(
         self,

@@ -126,7 +126,7 @@ class Request:
     def certify(self, rows: object, batch: pa.Table, first_row: int) -> Certificates:
         """The certificates of a batch."""
         require_domains(self._source, self.named, batch, first_row)
-        return self._classifier.certify(rows, threat=self.named, **self._asked)
+        return self._classifier.certify_encoded(self._classifier.encode_rows(rows), [self.named], **self._asked)[0]
 
     def summarize(self) -> ThreatSummary:
         """What may change, with columns by name."""

@@ -10,6 +10,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 
 import derand
 from derand import cli, plot
+from tests.jobs.tables import make_loans
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -97,6 +99,22 @@ def test_the_commands_of_the_page_on_numbers_run(tmp_path: Path, monkeypatch: py
         result = CliRunner().invoke(cli.app, shlex.split(line))
         assert result.exit_code == 0, result.output
     assert {path.name for path in tmp_path.iterdir()} >= {"certified.csv", "wider.csv", "radii.csv", "report.html"}
+
+
+def test_the_run_of_the_page_on_commands_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `derand init` writes for such a table says what the page shows, and all of its commands run."""
+    pytest.importorskip("flint", reason="the extra `audit` is not installed")
+    monkeypatch.chdir(tmp_path)
+    make_loans().to_csv("loans.csv", index=False)
+    page = (DOCS / "commands.md").read_text(encoding="utf-8").split("## derand import")[0]
+    (shown,) = re.findall(r"^```toml\n(.+?)^```", page, re.MULTILINE | re.DOTALL)
+    lines = re.findall(r"^derand (.+)$", page, re.MULTILINE)
+    assert [line.split()[0] for line in lines] == ["init", "run", "run"]
+    for line in lines:
+        result = CliRunner().invoke(cli.app, shlex.split(line))
+        assert result.exit_code == 0, result.output
+        assert tomllib.loads(Path("derand.toml").read_text(encoding="utf-8")) == tomllib.loads(shown)
+    assert Path("results/report.html").exists()
 
 
 @pytest.fixture

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,6 +27,27 @@ KEYS = ("norm", "units", "l0", "unseen", "frozen", "limits", "domain", "steps", 
 """What a file may say of a threat: the fields of Threat."""
 
 Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class ThreatSection:
+    """A threat that is a section of a larger TOML file: to be given wherever a file of a threat is.
+
+    Attributes
+    ----------
+    path : path-like
+        The file, which is also what this is a path of.
+    section : str
+    """
+
+    path: PathLike
+    section: str = "threat"
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.path)
+
+    def __str__(self) -> str:
+        return f"{os.fspath(self.path)}, [{self.section}]"
 
 
 def parse_changes(
@@ -98,6 +120,7 @@ def read_threat(path: PathLike, names: Sequence[str] | None = None, units: Seque
     Parameters
     ----------
     path : path-like
+        Of the file; a `ThreatSection` where the threat is only a part of it.
     names : sequence of str or None
         Names of the columns, for a file that gives units by name.
     units : sequence of float or None
@@ -116,7 +139,9 @@ def read_threat(path: PathLike, names: Sequence[str] | None = None, units: Seque
     ...     read_threat(file).limits
     {'income': '5%'}
     """
-    given = _read_toml(path)
+    given = read_toml(path)
+    if isinstance(path, ThreatSection):
+        given = dict(_require_table(given.get(path.section, {}), path.section))
     for key in given:
         if key not in KEYS:
             near = difflib.get_close_matches(key, KEYS, n=1)
@@ -216,7 +241,8 @@ def _read_pair(value: object, what: str) -> tuple[float, float]:
     return low, high
 
 
-def _read_toml(path: PathLike) -> dict[str, Any]:
+def read_toml(path: PathLike) -> dict[str, Any]:
+    """What a TOML file holds; where it cannot be read, one line says so."""
     try:
         with Path(path).open("rb") as stream:
             return tomllib.load(stream)

@@ -46,6 +46,7 @@ def report_file(
     rule: str | None = None,
     noise: str | None = None,
     threat: Threat | PathLike | None = None,
+    configuration: str | None = None,
 ) -> ReportSummary:
     """Certify the rows of a CSV or Parquet file and write a CertificateReport about them.
 
@@ -63,7 +64,7 @@ def report_file(
         The training table, with the target: a twin trained on it without noise becomes a baseline.
     groups : sequence of str
         Columns whose groups are compared; they need not be features.
-    radius, l0, title, rule, noise
+    radius, l0, title, rule, noise, configuration
         As for CertificateReport.
     threat : Threat, path-like or None
         What may change, or a TOML file that says so; instead of `l0`. None is the classifier's `default_threat`.
@@ -104,6 +105,7 @@ def report_file(
             rule=rule,
             noise=noise,
             threat=threat,
+            configuration=configuration,
         )
         report.write(output)
     return {
@@ -128,6 +130,7 @@ def report_numbers_file(
     rule: str | None = None,
     noise: str | None = None,
     threat: Threat | PathLike | None = None,
+    configuration: str | None = None,
 ) -> ReportSummary:
     """Certify the rows of a CSV or Parquet file by a regressor and write an IntervalReport about them.
 
@@ -135,7 +138,7 @@ def report_numbers_file(
     ----------
     model : path-like
         A saved regressor.
-    data, output, title, rule, noise, threat
+    data, output, title, rule, noise, threat, configuration
         As for `report_file`.
     target : str or None
         Column with the true numbers.
@@ -169,6 +172,7 @@ def report_numbers_file(
             noise=noise,
             title=title or f"Interval report: {Path(data).name}",
             feature_names=source.names,
+            configuration=configuration,
         )
         report.write(output)
     return {

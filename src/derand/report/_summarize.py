@@ -48,6 +48,7 @@ class Options:
     n_explained: int
     n_shapes: int
     seed: int
+    configuration: str | None
 
 
 def summarize(inputs: Inputs, options: Options) -> ReportSummary:
@@ -80,7 +81,7 @@ def summarize(inputs: Inputs, options: Options) -> ReportSummary:
         "rows": rows,
         "subgroups": summarize_groups(inputs, options.groups, scale["quoted"]),
         "left_out": _list_left_out(inputs, shapes, rows, options.groups),
-        "computed": describe_computation(inputs.certify_seconds, start),
+        "computed": describe_computation(inputs.certify_seconds, start, options.configuration),
     }
     return cast(ReportSummary, as_plain_json(summary))
 
@@ -232,7 +233,7 @@ def _list_left_out(inputs: Inputs, shapes: list[Shape], rows: Rows, groups: Grou
     return notes
 
 
-def describe_computation(certify_seconds: float, start: float) -> Computed:
+def describe_computation(certify_seconds: float, start: float, configuration: str | None) -> Computed:
     versions = {"derand": derand.__version__, "Python": platform.python_version()}
     for name in _PACKAGES:
         try:
@@ -242,6 +243,7 @@ def describe_computation(certify_seconds: float, start: float) -> Computed:
     fixed = _read_fixed_time()
     return {
         "when": (fixed or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
+        "configuration": configuration,
         "versions": versions,
         "certify_seconds": certify_seconds if fixed is None else None,
         "report_seconds": time.perf_counter() - start if fixed is None else None,

@@ -468,6 +468,8 @@ class Computed(TypedDict):
     """When, with what and how fast; without seconds where SOURCE_DATE_EPOCH fixes the time."""
 
     when: str
+    configuration: str | None
+    """The file that says how the report was made, with its checksum; None where there is none."""
     versions: dict[str, str]
     certify_seconds: float | None
     report_seconds: float | None

@@ -305,6 +305,8 @@ def from_reading(
         ensemble, None, *parts, encoding, training, **parameters
     )
     rows = None if X is None else estimator.encode_rows(X)
+    if rows is not None:
+        estimator.encoding_ = encoding.learn_whole(rows)
     units = _choose_units(estimator, rows, scaling)
     own = estimator._make_noise()
     estimator.noise_ = own if own is None or own.units is not None or units is None else own.with_units(units)

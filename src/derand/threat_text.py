@@ -21,7 +21,7 @@ from derand.threat import Limit, Threat
 
 NORMS: dict[str, float | str | None] = {"auto": "auto", "0": 0, "1": 1, "2": 2, "inf": math.inf, "none": None}
 """Norms as text."""
-KEYS = ("norm", "units", "l0", "unseen", "frozen", "limits", "domain", "steps", "may_become", "missing")
+KEYS = ("norm", "units", "l0", "unseen", "frozen", "limits", "domain", "steps", "whole", "may_become", "missing")
 """What a file may say of a threat: the fields of Threat."""
 
 Value = TypeVar("Value")
@@ -36,6 +36,7 @@ def parse_changes(
     steps: Iterable[str] = (),
     frozen: Iterable[str] = (),
     missing: int | None = None,
+    whole: bool = False,
 ) -> dict[str, Any]:
     """Fields of Threat from texts; what is not given is left out.
 
@@ -54,6 +55,8 @@ def parse_changes(
         Names of columns.
     missing : int or None
         How many numbers may go missing or appear; None is "fixed".
+    whole : bool
+        Whether columns that are known to hold whole numbers stay whole; False says nothing.
 
     Returns
     -------
@@ -73,6 +76,8 @@ def parse_changes(
     found = {name: value for name, value in given.items() if value}
     if norm is not None:
         found["norm"] = _parse_norm(norm)
+    if whole:
+        found["whole"] = True
     return found | {name: value for name, value in (("l0", l0), ("missing", missing)) if value is not None}
 
 

@@ -120,7 +120,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         encoding = TableEncoding.learn(X, self.categorical_features)
         matrix = encoding.encode_finite(X, may_miss=encoding.numerical)
         encoding.require_some(matrix)
-        return encoding, matrix
+        return encoding.learn_whole(matrix), matrix
 
     def _keep_table(self, table: TrainingTable, encoding: TableEncoding) -> Noise | None:
         """Keep how tables are read and the noise in units of this one; the noise."""
@@ -155,7 +155,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
 
     def _name_columns(self, threat: Threat) -> Threat:
         """The threat by numbers of columns and codes of categories, counting in the estimator's units."""
-        named = threat.name_columns(self.encoding_.names, self.encoding_.categories)
+        named = threat.name_columns(self.encoding_.names, self.encoding_.categories, self.encoding_.whole)
         norm = self.default_threat.norm if named.norm == "auto" else named.norm
         return replace(named, norm=norm, units=self.units if named.units is None else named.units)
 
@@ -183,7 +183,8 @@ class CertifiedEstimator(BaseEstimator, ABC):
         Returns
         -------
         pandas DataFrame, or an array of objects where the table had no names
-            A category that training did not see, or a missing one, is None.
+            A category that training did not see, or a missing one, is None. Columns that held whole numbers alone in
+            training, and do so here, are integers.
         """
         check_is_fitted(self)
         cells = np.array(rows, dtype=object)
@@ -192,13 +193,16 @@ class CertifiedEstimator(BaseEstimator, ABC):
             codes = np.asarray(rows, dtype=np.float64)[:, column]
             known = (codes >= 0) & (codes < len(values))
             cells[:, column] = names[np.where(known, codes, len(values)).astype(np.int64)]
+        integers = self.encoding_.find_integers(np.asarray(rows, dtype=np.float64))
+        for column in integers:
+            cells[:, column] = cells[:, column].astype(np.int64)
         if self.encoding_.names is None:
             return cells
         import pandas as pd
 
         frame = pd.DataFrame(cells, columns=list(self.encoding_.names))
-        numbers = [frame.columns[at] for at in range(frame.shape[1]) if at not in self.encoding_.categories]
-        return frame.astype(dict.fromkeys(numbers, float))
+        kinds = {frame.columns[at]: int if at in integers else float for at in self.encoding_.numerical}
+        return frame.astype(kinds)
 
     def _choose_noise(self, noise: Noise | str | None) -> Noise | None:
         """The noise to certify under: the estimator's own for None, none at all for "none"."""

@@ -20,7 +20,7 @@ from derand.jobs import _running, check_run, init_file, run_file, train_file
 from derand.jobs._run_config import SECTIONS, read_config
 from derand.jobs._splitting import choose_held_out, split_file
 from derand.storage import mark_file
-from tests.jobs.tables import make_loans, make_prices
+from tests.jobs.tables import make_applications, make_prices
 
 QUICK = """
 [data]
@@ -38,7 +38,7 @@ folder = "out"
 
 @pytest.fixture
 def loans(tmp_path: Path) -> Path:
-    make_loans().to_csv(tmp_path / "loans.csv", index=False)
+    make_applications().to_csv(tmp_path / "loans.csv", index=False)
     return tmp_path / "loans.csv"
 
 
@@ -145,7 +145,7 @@ def test_numbers_are_run_too(tmp_path: Path) -> None:
 def test_a_model_that_exists_is_certified(loans: Path, tmp_path: Path) -> None:
     """In place of training: new rows without a target, under a threat of the file."""
     train_file(loans, "outcome", tmp_path / "known.json", model="stumps")
-    make_loans(50, seed=1).drop(columns="outcome").to_csv(tmp_path / "new.csv", index=False)
+    make_applications(50, seed=1).drop(columns="outcome").to_csv(tmp_path / "new.csv", index=False)
     config = tmp_path / "derand.toml"
     config.write_text(
         '[data]\ntest = "new.csv"\ntarget = "outcome"\n[model]\nfile = "known.json"\n[threat]\nnorm = 2\nl0 = 1\n'
@@ -225,7 +225,7 @@ def test_the_same_configuration_may_run_again(quick: Path) -> None:
     assert run_file(quick)["changed"] == []
     quick.write_text("# a word\n" + QUICK)
     assert run_file(quick)["changed"] == []
-    make_loans(380).to_csv(quick.parent / "loans.csv", index=False)
+    make_applications(380).to_csv(quick.parent / "loans.csv", index=False)
     assert run_file(quick)["changed"] == ["loans.csv"]
 
 

@@ -50,6 +50,12 @@ def report(
             metavar="FILE.toml", help="What may change, in a file, instead of --l0.", show_default="the model's own"
         ),
     ] = None,
+    whole: Annotated[
+        bool,
+        typer.Option(
+            "--whole", help="Columns that held whole numbers alone in training stay whole, and 0/1 stays 0/1."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a report on a table that anyone can read: what is proven, with charts, in one file."""
@@ -65,6 +71,7 @@ def report(
             "rule": rule,
             "noise": noise,
             "threat": threat,
+            "whole": whole,
         }
         if read_kind(model) == "regressor":
             refuse_given({"--train": train, "--group": group or None}, f"classes, and {model} predicts a number")
@@ -89,3 +96,4 @@ class _Asked(TypedDict):
     rule: str | None
     noise: str | None
     threat: Path | None
+    whole: bool

@@ -368,6 +368,8 @@ class FoundFlip(TypedDict):
     distance: float | None
     distance_text: str
     label: str
+    whole: str
+    """What is said where columns of whole numbers would take fractions; the changes are then those in whole numbers."""
     n_changes: int
     changes: list[Change]
 

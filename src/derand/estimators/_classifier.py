@@ -45,6 +45,7 @@ from derand.frames import TableEncoding
 from derand.learn import TrainingTable
 from derand.model import Model
 from derand.noise import Noise
+from derand.progress import counting
 from derand.threat import Threat
 
 INFINITE_RADIUS = 1e9
@@ -294,9 +295,11 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         check_is_fitted(self)
         threats = self._ask_threats(l0, unseen, threat)
         check_request(rule or self.rule, proof, self._choose_noise(noise), [self._name_columns(one) for one in threats])
-        found = self.certify_encoded(
-            self.encode_rows(X), threats, rule=rule, proof=proof, noise=noise, backend=backend, n_jobs=n_jobs
-        )
+        rows = self.encode_rows(X)
+        with self._listen(), counting("certifying", len(rows)):
+            found = self.certify_encoded(
+                rows, threats, rule=rule, proof=proof, noise=noise, backend=backend, n_jobs=n_jobs
+            )
         return found[0] if l0 is None or np.ndim(l0) == 0 else found
 
     def certify_encoded(
@@ -383,7 +386,9 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         """
         rows = self.encode_rows(X)
         chosen, asked = self._choose_noise(noise), self._name_columns(threat or self.default_threat)
-        return name_rows(self, attack_encoded(self, rows, chosen, rule or self.rule, asked, random_state))
+        with self._listen(), counting("attacking", len(rows)):
+            found = attack_encoded(self, rows, chosen, rule or self.rule, asked, random_state)
+        return name_rows(self, found)
 
     def audit(self, X: Any, certificates: Certificates, *, rows: int | None = 200, random_state: int = 0) -> Audit:
         """Prove what `certify` claimed about these rows once more, by other code, in ball arithmetic.
@@ -400,7 +405,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         -------
         Audit
         """
-        return audit(self.ensemble_, self.encode_rows(X), certificates, rows=rows, random_state=random_state)
+        with self._listen():
+            return audit(self.ensemble_, self.encode_rows(X), certificates, rows=rows, random_state=random_state)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

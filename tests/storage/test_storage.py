@@ -270,8 +270,8 @@ CLASSIFIER_DAMAGE = {
     "an estimator from elsewhere": (set_field(M, "estimator", value="os.system"), r"`model\.estimator` must be one of"),
     "a function as estimator": (set_field(M, "estimator", value="make_certified_scorer"), r"`model\.estimator` must"),
     "an unknown parameter": (
-        set_field(M, "parameters", "verbose", value=1),
-        r"`model\.parameters\.verbose` is unknown",
+        set_field(M, "parameters", "loud", value=1),
+        r"`model\.parameters\.loud` is unknown",
     ),
     "a missing parameter": (drop_field(M, "parameters", "levels"), r"`model\.parameters\.levels` is missing"),
     "a wrong parameter": (set_field(M, "parameters", "scaling", value="log"), r"`model\.parameters`: `scaling` must"),

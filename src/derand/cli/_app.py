@@ -389,7 +389,7 @@ def show_progress(what: str, unit: str = "") -> Iterator[Callable[[int], None]]:
         To be told how many more are done.
     """
     with _show_bar(what, unit) as update:
-        yield lambda done: update(advance=done)
+        yield lambda done: update(advance=done, description=what)
 
 
 @contextmanager
@@ -447,7 +447,10 @@ def _show_bar(what: str, unit: str) -> Iterator[_Update]:
     timer = threading.Timer(PATIENCE, progress.start)
     timer.start()
     try:
-        yield lambda **changes: progress.update(task, **changes)
+        from derand.progress import listen
+
+        with listen(lambda text: progress.update(task, description=text)):
+            yield lambda **changes: progress.update(task, **changes)
     finally:
         timer.cancel()
         timer.join()

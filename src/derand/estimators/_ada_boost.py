@@ -12,11 +12,11 @@ from derand.certificates import find_labels, vote_share
 from derand.estimators._base import Columns
 from derand.estimators._checks import check_number, check_stump_parameters, check_whole
 from derand.estimators._classifier import CertifiedClassifier
-from derand.estimators._progress import count_rounds
 from derand.estimators._reading import ClassWeight
 from derand.learn import TrainingTable, VoteBoosting, boost_vote
 from derand.model import WeightedVote
 from derand.noise import Noise
+from derand.progress import count_rounds
 from derand.threads import count_threads
 
 DEFAULT_FAILURE = 0.25
@@ -47,7 +47,7 @@ class RobAdaBoostClassifier(CertifiedClassifier):
     categorical_features : "from_dtype", None, or a list of names or column numbers, or a mask
         "from_dtype" takes columns of text, of booleans, and of a category type.
     verbose : bool
-        Show a progress bar on standard error.
+        Say on standard error what is being done.
     rule : {"vote", "mean"}
         How a label is found: "vote" is the one that most noisy copies get, "mean" that of the expected score.
     n_jobs : int or None
@@ -172,7 +172,7 @@ class RobAdaBoostClassifier(CertifiedClassifier):
             split_step=self.split_step,
             max_entropy=self.max_entropy,
             categorical_leaf=self.categorical_leaf,
-            progress=partial(count_rounds, title="boosting", verbose=self.verbose),
+            progress=partial(count_rounds, what="boosting"),
             n_threads=count_threads(self.n_jobs),
         )
         self.radius_, self.member_errors_ = radius, boosting.member_errors

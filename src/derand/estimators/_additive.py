@@ -69,6 +69,8 @@ class AdditiveClassifier(CertifiedClassifier):
         "from_dtype" takes columns of text, of booleans, and of a category type.
     n_jobs : int or None
         Threads; None or -1 uses all cores. The model does not depend on it.
+    verbose : bool
+        Say on standard error what is being done.
     random_state : int, RandomState or None
         Of the folds that `regularization="cv"` draws; None is 0, so that a fit can be repeated.
 
@@ -128,6 +130,7 @@ class AdditiveClassifier(CertifiedClassifier):
         threat: Threat | None = None,
         categorical_features: Columns = "from_dtype",
         n_jobs: int | None = None,
+        verbose: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.radius = radius
@@ -145,6 +148,7 @@ class AdditiveClassifier(CertifiedClassifier):
         self.threat = threat
         self.categorical_features = categorical_features
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.random_state = random_state
 
     @property

@@ -30,7 +30,7 @@ class AdditiveRegressor(CertifiedRegressor):
 
     Parameters
     ----------
-    radius, norm, noise, scaling, n_cuts, l0, frozen, categorical_features, n_jobs, random_state
+    radius, norm, noise, scaling, n_cuts, l0, frozen, categorical_features, n_jobs, verbose, random_state
         As for `AdditiveClassifier`.
     rule : {"mean", "vote"}
         How a number is found: "mean" is the expected score under noise, "vote" the median of noisy copies.
@@ -90,6 +90,7 @@ class AdditiveRegressor(CertifiedRegressor):
         threat: Threat | None = None,
         categorical_features: Columns = "from_dtype",
         n_jobs: int | None = None,
+        verbose: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.radius = radius
@@ -105,6 +106,7 @@ class AdditiveRegressor(CertifiedRegressor):
         self.threat = threat
         self.categorical_features = categorical_features
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.random_state = random_state
 
     @property

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol, Self
 
@@ -27,6 +28,7 @@ from derand.learn import SCALINGS, TrainingTable, measure_units
 from derand.model import Model
 from derand.noise import Gaussian, Noise, as_noise, as_noise_or_none
 from derand.origin import Origin
+from derand.progress import listen, print_line, tell
 from derand.threat import Threat, as_threats
 from derand.units import NamedUnits
 
@@ -58,6 +60,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
     categorical_features: Columns
     rule: str
     n_jobs: int | None
+    verbose: bool = False
     _fitted_later: ClassVar[Mapping[str, Any]] = {}
     """What `fit` finds that older files do not hold, with the values that it had there."""
 
@@ -99,12 +102,18 @@ class CertifiedEstimator(BaseEstimator, ABC):
         """
         before = vars(self).copy()
         try:
-            for text in self._fit(X, y, sample_weight):
+            with self._listen():
+                told = self._fit(X, y, sample_weight)
+            for text in told:
                 warnings.warn(text, stacklevel=2)  # the one place that warns: it points at the call of `fit`
         except BaseException:  # an interrupted fit, too, leaves the estimator as it was
             self.__dict__ = before
             raise
         return self
+
+    def _listen(self) -> AbstractContextManager[None]:
+        """While a block runs, print what it tells of its progress, where that is asked for."""
+        return listen(print_line if self.verbose else None)
 
     @staticmethod
     def _keep_weighted(
@@ -122,6 +131,8 @@ class CertifiedEstimator(BaseEstimator, ABC):
         encoding = TableEncoding.learn(X, self.categorical_features)
         matrix = encoding.encode_finite(X, may_miss=encoding.numerical)
         encoding.require_some(matrix)
+        columns = f"{len(encoding.numerical):,} of numbers, {len(encoding.categories):,} of categories"
+        tell(f"read {matrix.shape[0]:,} rows; columns: {columns}")
         return encoding.learn_whole(matrix), matrix
 
     def _keep_table(self, table: TrainingTable, encoding: TableEncoding) -> Noise | None:
@@ -216,6 +227,8 @@ class CertifiedEstimator(BaseEstimator, ABC):
         if self.scaling is not None and self.scaling not in SCALINGS:
             known = ", ".join(map(repr, SCALINGS[:-1]))
             raise ValueError(f"`scaling` must be None, {known} or {SCALINGS[-1]!r}, got {self.scaling!r}.")
+        if not isinstance(self.verbose, bool | int):
+            raise ValueError(f"`verbose` must be True or False, got {self.verbose!r}.")
         find_rule(self.rule)
         self._check_noise()
 

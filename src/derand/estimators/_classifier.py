@@ -48,6 +48,7 @@ from derand.learn import TrainingTable
 from derand.metrics import RowGrades, judge_labels
 from derand.model import Model
 from derand.noise import Noise
+from derand.progress import counting
 from derand.threat import Threat
 
 INFINITE_RADIUS = 1e9
@@ -317,9 +318,11 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         threats = self._ask_threats(l0, unseen, threat)
         asked = [self._name_columns(one) for one in threats]
         check_request(rule or self.rule, proof, self._choose_noise(noise, *asked[:1]), asked)
-        found = self.certify_encoded(
-            self.encode_rows(X), threats, rule=rule, proof=proof, noise=noise, backend=backend, n_jobs=n_jobs
-        )
+        rows = self.encode_rows(X)
+        with self._listen(), counting("certifying", len(rows)):
+            found = self.certify_encoded(
+                rows, threats, rule=rule, proof=proof, noise=noise, backend=backend, n_jobs=n_jobs
+            )
         found = [one.with_origin(X) for one in found]
         remark = judge_labels(found[0].label) if found else None
         if remark is not None:
@@ -445,7 +448,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         rows = self.encode_rows(X)
         asked = self._name_columns(threat or self.default_threat)
         chosen = self._choose_noise(noise, asked)
-        found = attack_encoded(self, rows, chosen, rule or self.rule, asked, random_state)
+        with self._listen(), counting("attacking", len(rows)):
+            found = attack_encoded(self, rows, chosen, rule or self.rule, asked, random_state)
         return name_rows(self, found.with_origin(X))
 
     def audit(self, X: Any, certificates: Certificates, *, rows: int | None = 200, random_state: int = 0) -> Audit:
@@ -463,7 +467,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         -------
         Audit
         """
-        return audit(self.ensemble_, self.encode_rows(X), certificates, rows=rows, random_state=random_state)
+        with self._listen():
+            return audit(self.ensemble_, self.encode_rows(X), certificates, rows=rows, random_state=random_state)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

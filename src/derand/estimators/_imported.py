@@ -46,11 +46,17 @@ class ImportedEstimator(CertifiedEstimator):
     categorical_features: Columns = None
 
     def __init__(
-        self, *, noise: Noise | str | float | None = "none", rule: str = "mean", n_jobs: int | None = None
+        self,
+        *,
+        noise: Noise | str | float | None = "none",
+        rule: str = "mean",
+        n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.noise = noise
         self.rule = rule
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _check_noise(self) -> None:
         self._make_noise()
@@ -133,6 +139,8 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
     rule : {"mean", "vote"}
         How `predict` answers; without noise "mean" is the model's own answer.
     n_jobs : int or None
+    verbose : bool
+        Say on standard error what is being done.
 
     Attributes
     ----------

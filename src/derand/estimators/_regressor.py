@@ -35,6 +35,7 @@ from derand.frames import TableEncoding
 from derand.learn import RegressionTable, RegressionTraining
 from derand.model import Model
 from derand.noise import Noise
+from derand.progress import counting
 from derand.threat import Threat
 
 _LARGEST = 1e15
@@ -165,7 +166,9 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         """
         rows, chosen, asked = self._ask(X, l0, unseen, threat, rule, proof, noise)
         size, how = self.choose_radius(asked, radius), self._choose_way(rule, proof, n_jobs)
-        return certify_interval_checked(self.ensemble_, rows, chosen, asked, radius=size, **how).with_origin(X)
+        with self._listen(), counting("certifying", len(rows)):
+            found = certify_interval_checked(self.ensemble_, rows, chosen, asked, radius=size, **how)
+        return found.with_origin(X)
 
     def certify_radius(
         self,
@@ -196,7 +199,8 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         """
         rows, chosen, asked = self._ask(X, l0, unseen, threat, rule, proof, noise)
         how = self._choose_way(rule, proof, n_jobs)
-        found = certify_radius_checked(self.ensemble_, rows, chosen, asked, tolerance=tolerance, **how)
+        with self._listen(), counting("certifying", len(rows)):
+            found = certify_radius_checked(self.ensemble_, rows, chosen, asked, tolerance=tolerance, **how)
         return found.with_origin(X)
 
     def _choose_way(self, rule: str | None, proof: str, n_jobs: int | None) -> dict[str, Any]:
@@ -287,7 +291,8 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         -------
         Audit
         """
-        return audit(self.ensemble_, self.encode_rows(X), certificates, rows=rows, random_state=random_state)
+        with self._listen():
+            return audit(self.ensemble_, self.encode_rows(X), certificates, rows=rows, random_state=random_state)
 
     def _ask(
         self,

@@ -50,6 +50,7 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         categorical_features: Columns = "from_dtype",
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.estimator = estimator
         self.noise = noise
@@ -59,6 +60,7 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def for_storage(self) -> Any:
         """The model that was trained, as an ImportedClassifier or ImportedRegressor with its noise and rule."""
@@ -202,6 +204,8 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
         Of the noise. That of the model is its own.
     n_jobs : int or None
         Threads to predict and certify with.
+    verbose : bool
+        Say on standard error what is being done.
 
     Attributes
     ----------

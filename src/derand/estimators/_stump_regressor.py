@@ -33,6 +33,8 @@ class StumpRegressor(CertifiedRegressor):
         How a number is found: "vote" is the median of noisy copies, "mean" the expected score.
     n_jobs : int or None
         Threads; None or -1 uses all cores.
+    verbose : bool
+        Say on standard error what is being done.
 
     Attributes
     ----------
@@ -74,6 +76,7 @@ class StumpRegressor(CertifiedRegressor):
         categorical_features: Columns = "from_dtype",
         rule: str = "vote",
         n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.noise = noise
         self.n_rounds = n_rounds
@@ -82,6 +85,7 @@ class StumpRegressor(CertifiedRegressor):
         self.categorical_features = categorical_features
         self.rule = rule
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

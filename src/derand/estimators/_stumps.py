@@ -45,6 +45,8 @@ class StumpClassifier(CertifiedClassifier):
         How a label is found: "vote" is the one that most noisy copies get, "mean" that of the expected score.
     n_jobs : int or None
         Threads; None or -1 uses all cores. The model does not depend on it.
+    verbose : bool
+        Say on standard error what is being done.
 
     Attributes
     ----------
@@ -101,6 +103,7 @@ class StumpClassifier(CertifiedClassifier):
         categorical_leaf: float | None = 0.125,
         rule: str = "vote",
         n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.noise = noise
         self.class_weight = class_weight
@@ -112,6 +115,7 @@ class StumpClassifier(CertifiedClassifier):
         self.categorical_leaf = categorical_leaf
         self.rule = rule
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

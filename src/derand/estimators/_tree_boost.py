@@ -14,11 +14,11 @@ from derand.certificates import Certificates
 from derand.estimators._base import Columns
 from derand.estimators._checks import check_number, check_stump_parameters, check_whole
 from derand.estimators._classifier import CertifiedClassifier
-from derand.estimators._progress import count_rounds
 from derand.estimators._reading import ClassWeight
 from derand.learn import Stumps, TrainingTable, TreeBoosting, boost_stumps, join_tables
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
+from derand.progress import count_rounds
 from derand.threads import count_threads
 
 DEFAULT_QUANTILE = 0.75
@@ -73,7 +73,7 @@ class RobTreeBoostClassifier(CertifiedClassifier):
     random_state : int, RandomState or None
         Draws the rows set aside; nothing else is random.
     verbose : bool
-        Show a progress bar on standard error.
+        Say on standard error what is being done.
     rule : {"vote", "mean"}
         How a label is found: "vote" is the one that most noisy copies get, "mean" that of the expected score.
     n_jobs : int or None
@@ -257,7 +257,7 @@ class RobTreeBoostClassifier(CertifiedClassifier):
             max_entropy=self.max_entropy,
             categorical_leaf=self.categorical_leaf,
             n_iter_no_change=self.n_iter_no_change,
-            progress=partial(count_rounds, title="boosting", verbose=self.verbose),
+            progress=partial(count_rounds, what="boosting"),
             n_threads=count_threads(self.n_jobs),
         )
         stumps = boosting.stumps

@@ -38,8 +38,8 @@ _STRANGE_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 ENCODED_LATER = ("whole",)
 """What is remembered of a training table that older files do not hold, and that is left out where there is nothing."""
-LATER = ("groups",)
-"""Parameters that came later and are left out of files where they are None, so that older readers know these."""
+LATER = ("groups", "verbose")
+"""Parameters that came later, left out of files where they are None or False, so that older readers know these."""
 
 
 def list_estimators() -> dict[str, type[CertifiedClassifier]]:
@@ -71,7 +71,7 @@ def describe_estimator(model: CertifiedEstimator) -> dict[str, Any]:
         "parameters": {
             name: _describe_value(value, name)
             for name, value in model.get_params(deep=False).items()
-            if name not in LATER or value is not None
+            if name not in LATER or not (value is None or value is False)
         },
         "noise": None if model.noise_ is None else describe_noise(model.noise_),
         "feature_names": None if names is None else list(names),

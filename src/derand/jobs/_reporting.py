@@ -46,6 +46,7 @@ def report_file(
     rule: str | None = None,
     noise: str | None = None,
     threat: Threat | PathLike | None = None,
+    what_if: bool = True,
 ) -> ReportSummary:
     """Certify the rows of a CSV or Parquet file and write a CertificateReport about them.
 
@@ -67,6 +68,8 @@ def report_file(
         As for CertificateReport.
     threat : Threat, path-like or None
         What may change, or a TOML file that says so; instead of `l0`. None is the classifier's `default_threat`.
+    what_if : bool
+        As for CertificateReport.
 
     Returns
     -------
@@ -104,6 +107,7 @@ def report_file(
             rule=rule,
             noise=noise,
             threat=threat,
+            what_if=what_if,
         )
         report.write(output)
     return {

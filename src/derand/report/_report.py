@@ -57,6 +57,8 @@ class CertificateReport(WrittenReport):
         Of how many features the shapes are shown, the most important first.
     seed : int
         Of the sample.
+    what_if : bool
+        Whether the page has the part “What if”, which holds the model's tables; False keeps them out of the report.
 
     Examples
     --------
@@ -90,6 +92,7 @@ class CertificateReport(WrittenReport):
         n_explained: int = 5,
         n_shapes: int = 24,
         seed: int = 0,
+        what_if: bool = True,
     ) -> None:
         if (X_train is None) != (y_train is None):
             missing = "y_train" if y_train is None else "X_train"
@@ -108,6 +111,7 @@ class CertificateReport(WrittenReport):
             n_explained=min(n_explained, max_rows),
             n_shapes=n_shapes,
             seed=seed,
+            what_if=what_if,
         )
 
     @cached_property

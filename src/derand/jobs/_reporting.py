@@ -48,6 +48,7 @@ def report_file(
     threat: Threat | PathLike | None = None,
     configuration: str | None = None,
     whole: bool = False,
+    what_if: bool = True,
 ) -> ReportSummary:
     """Certify the rows of a CSV or Parquet file and write a CertificateReport about them.
 
@@ -71,6 +72,8 @@ def report_file(
         What may change, or a TOML file that says so; instead of `l0`. None is the classifier's `default_threat`.
     whole : bool
         Whether columns that held whole numbers alone in training stay whole; not beside `threat`, which says so itself.
+    what_if : bool
+        As for CertificateReport.
 
     Returns
     -------
@@ -111,6 +114,7 @@ def report_file(
             noise=noise,
             threat=threat,
             configuration=configuration,
+            what_if=what_if,
         )
         report.write(output)
     return {

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
+from derand.report._what_if_types import WhatIf
+
 Size = float | Literal["inf"]
 """A radius or a move that may have no limit: JSON has no number for that, so it is the text "inf" there. `float` reads
 both."""
@@ -498,6 +500,7 @@ class ReportSummary(TypedDict):
     moves: list[Move]
     shapes: list[Shape]
     rows: Rows
+    what_if: WhatIf | None
     subgroups: list[Subgroups]
     left_out: list[str]
     computed: Computed

@@ -16,7 +16,7 @@ PACKAGE = Path(derand.__file__).parent
 # From low to high: each room may import the rooms of earlier lines, and nothing of its own line but itself.
 ORDER = [
     {"_arrays", "progress"},
-    {"files", "threads", "text", "finite"},
+    {"files", "threads", "text", "finite", "origin", "units"},
     {"kernels"},
     {"noise"},
     {"threat"},

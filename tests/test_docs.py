@@ -19,13 +19,13 @@ from typer.testing import CliRunner
 
 import derand
 from derand import cli, plot
-from tests.jobs.tables import make_loans
+from tests.jobs.tables import make_credits
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 BUILD = DOCS / "_build"
 PAGES = sorted(DOCS.glob("*.md"))
-WITH_EXAMPLES = ("commands.md", "import.md", "quickstart.md", "regression.md", "threats.md", "trust.md")
+WITH_EXAMPLES = ("commands.md", "guide.md", "import.md", "quickstart.md", "regression.md", "threats.md", "trust.md")
 DIRECTIVE = re.compile(r"^::: (\S+)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 OUTSIDE = re.compile(r"""<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//""")
@@ -105,7 +105,7 @@ def test_the_run_of_the_page_on_commands_runs(tmp_path: Path, monkeypatch: pytes
     """What `derand init` writes for such a table says what the page shows, and all of its commands run."""
     pytest.importorskip("flint", reason="the extra `audit` is not installed")
     monkeypatch.chdir(tmp_path)
-    make_loans().to_csv("loans.csv", index=False)
+    make_credits().to_csv("loans.csv", index=False)
     page = (DOCS / "commands.md").read_text(encoding="utf-8").split("## derand import")[0]
     (shown,) = re.findall(r"^```toml\n(.+?)^```", page, re.MULTILINE | re.DOTALL)
     lines = re.findall(r"^derand (.+)$", page, re.MULTILINE)

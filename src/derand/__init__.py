@@ -40,6 +40,10 @@ _HOMES = {
     "Audit": "auditing",
     "certified_accuracy": "metrics",
     "average_certified_radius": "metrics",
+    "measure_answers": "metrics",
+    "AnswerMetrics": "metrics",
+    "summarize_radii": "metrics",
+    "RadiusSummary": "metrics",
     "AdditiveClassifier": "estimators",
     "StumpClassifier": "estimators",
     "RobTreeBoostClassifier": "estimators",
@@ -88,8 +92,12 @@ if TYPE_CHECKING:
     from derand.estimators import from_model as from_model
     from derand.estimators import make_certified_scorer as make_certified_scorer
     from derand.exporters import export_onnx as export_onnx
+    from derand.metrics import AnswerMetrics as AnswerMetrics
+    from derand.metrics import RadiusSummary as RadiusSummary
     from derand.metrics import average_certified_radius as average_certified_radius
     from derand.metrics import certified_accuracy as certified_accuracy
+    from derand.metrics import measure_answers as measure_answers
+    from derand.metrics import summarize_radii as summarize_radii
     from derand.model import AdditiveEnsemble as AdditiveEnsemble
     from derand.model import CategoryTable as CategoryTable
     from derand.model import GridTerm as GridTerm

@@ -119,7 +119,7 @@ def certified_curve(
 
 def shape(
     term: Term,
-    noise: Noise | str | None = None,
+    noise: Noise | str | float | None = None,
     column: ArrayLike | None = None,
     axes: Axes | None = None,
     *,

@@ -2,8 +2,8 @@
 
 Owns how numbers are written, for people and for JSON, and how much of a cell is quoted. Must not know what they mean.
 Two manners of writing: a fixed number of decimals, for columns of a table (`format_down`, `format_up`,
-`format_percent`), and few significant digits without idle zeros, for sentences and axes (`format_short_down`,
-`format_short_up`, `format_short`).
+`format_percent`; with intervals `format_interval`, `format_percent_interval`), and few significant digits without idle
+zeros, for sentences and axes (`format_short_down`, `format_short_up`, `format_short`).
 """
 
 from __future__ import annotations
@@ -77,6 +77,47 @@ def format_percent(share: float, *, space: str = " ") -> str:
     """
     exact = 100 * Decimal(repr(float(share)))  # 29 of 100 is 0.29, though no double is
     return f"{exact.quantize(Decimal('0.1'), rounding=ROUND_DOWN):f}{space}%"
+
+
+def format_percent_interval(value: float, low: float, high: float, *, space: str = " ") -> str:
+    """A share and the ends of its interval as per cent: cut, but for the upper end, which is rounded up.
+
+    Parameters
+    ----------
+    value, low, high : float
+    space : str
+        What stands before the sign.
+
+    Examples
+    --------
+    >>> format_percent_interval(0.8, 0.49016, 0.94333)
+    '80.0 % (49.0 to 94.4 %)'
+    """
+    start = format_percent(low, space="").removesuffix("%")
+    exact = 100 * Decimal(repr(float(high)))
+    end = f"{exact.quantize(Decimal('0.1'), rounding=ROUND_UP):f}{space}%"
+    return f"{format_percent(value, space=space)} ({start} to {end})"
+
+
+def format_interval(value: float, low: float, high: float, decimals: int = 3, *, up: bool = False) -> str:
+    """A figure and the ends of its interval, the upper one rounded up, the lower one cut.
+
+    Parameters
+    ----------
+    value, low, high : float
+        Of at least 0.
+    decimals : int
+    up : bool
+        Round the figure up, where less is better, instead of cutting it.
+
+    Examples
+    --------
+    >>> format_interval(0.87654, 0.84321, 0.90123), format_interval(0.31, 0.3, 0.32001, up=True)
+    ('0.876 (0.843 to 0.902)', '0.310 (0.300 to 0.321)')
+    """
+    last = Decimal(1).scaleb(-decimals)
+    rounded, end = (f"{Decimal(repr(one)).quantize(last, rounding=ROUND_UP):f}" for one in (value, high))
+    return f"{rounded if up else format_down(value, decimals)} ({format_down(low, decimals)} to {end})"
 
 
 def format_exactly(value: float) -> str:

@@ -15,7 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from derand._arrays import BoolArray, FloatArray
-from derand.noise import Noise, as_positive
+from derand.noise import Noise
+from derand.units import NamedUnits, as_positive, as_units, look_up, require_numbered
 
 Column = int | str
 """A column by its number or, in estimators, by its name."""
@@ -39,9 +40,9 @@ class Threat:
         How many categorical features may change at the same time; more than the model has counts as all of them.
     unseen : bool
         Whether a categorical feature may change to a value that is not in its table.
-    units : sequence of float or None
+    units : sequence of float, dict of column name to number, or None
         What counts as a change of 1 of each feature, one positive number per column; None takes the units of the
-        noise, and 1 without any.
+        noise, and 1 without any. In estimators also by name: columns that are not named keep the estimator's units.
     frozen : sequence of columns
         Columns that do not change, by number, or by name in estimators; numerical or categorical.
     limits : dict of column to limit
@@ -74,7 +75,7 @@ class Threat:
     norm: float | Literal["auto"] | None = "auto"
     l0: int = 0
     unseen: bool = True
-    units: tuple[float, ...] | None = None
+    units: Any = None  # a tuple from then on, or None
     frozen: tuple[Column, ...] = ()
     limits: Mapping[Column, Limit] = field(default_factory=dict)
     domain: Mapping[Column, tuple[float, float]] = field(default_factory=dict)
@@ -91,9 +92,7 @@ class Threat:
         if not isinstance(self.unseen, bool | np.bool_):
             raise TypeError(f"`unseen` of Threat must be True or False, got {self.unseen!r}.")
         if self.units is not None:
-            if isinstance(self.units, str | Mapping) or not isinstance(self.units, Iterable):
-                raise TypeError(f"`units` of Threat must be one positive number per column, got {self.units!r}.")
-            object.__setattr__(self, "units", tuple(as_positive(unit, "`units` of Threat") for unit in self.units))
+            object.__setattr__(self, "units", as_units(self.units, "`units` of Threat"))
         if isinstance(self.frozen, str) or not isinstance(self.frozen, Iterable):
             raise TypeError(f"`frozen` of Threat must be a list of columns, got {self.frozen!r}.")
         object.__setattr__(self, "frozen", tuple(_as_column(column, "frozen") for column in self.frozen))
@@ -118,9 +117,15 @@ class Threat:
         )
 
     def name_columns(
-        self, names: Sequence[str] | None, categories: Mapping[int, Sequence[Any]] | None = None
+        self,
+        names: Sequence[str] | None,
+        categories: Mapping[int, Sequence[Any]] | None = None,
+        units: Sequence[float] | None = None,
     ) -> Threat:
-        """The same with columns by number and categories by code, for a table with these names and categories."""
+        """The same with columns by number and categories by code, for a table with these names and categories.
+
+        `units` are those of columns that units by name leave out; None is 1.
+        """
         known = {name: at for at, name in enumerate(names or ())}
         found: dict[str, Any] = {
             name: {_find_column(column, known, name): value for column, value in getattr(self, name).items()}
@@ -132,10 +137,13 @@ class Threat:
                 chosen = found["may_become"][column]
                 _warn_of_strange(chosen, codes, column if names is None else names[column])
                 found["may_become"][column] = tuple(codes.get(value, -1.0) for value in chosen)  # -1: never seen
+        if isinstance(self.units, NamedUnits):
+            found["units"] = self.units.resolve(names, units, "`units` of Threat")
         return replace(self, frozen=tuple(_find_column(column, known, "frozen") for column in self.frozen), **found)
 
     def check_columns(self, n_features: int, categorical: Iterable[int], numerical: Iterable[int]) -> None:
         """Refuse columns that do not exist, limits of categories, and categories of numbers."""
+        require_numbered(self.units, "`units` of Threat")
         if self.units is not None and len(self.units) != n_features:
             raise ValueError(
                 f"`units` of Threat must have one entry per feature, {n_features} in all, categorical ones included, "
@@ -211,6 +219,7 @@ class Threat:
 
     def units_of(self, n_features: int) -> FloatArray:
         """Unit of each feature."""
+        require_numbered(self.units, "`units` of Threat")
         return np.ones(n_features) if self.units is None else np.asarray(self.units, dtype=np.float64)
 
     def find_free(self, columns: Sequence[int]) -> BoolArray:
@@ -274,15 +283,7 @@ def _as_column(column: Any, name: str) -> Column:
 def _find_column(column: Column, known: Mapping[str, int], name: str) -> Column:
     if not isinstance(column, str) or (column == EVERY and name == "limits"):
         return column
-    return _look_up(column, known, f"`{name}` of Threat")
-
-
-def _look_up(column: str, known: Mapping[str, int], what: str) -> int:
-    if column not in known:
-        near = difflib.get_close_matches(column, known, n=1)
-        meant = f"; did you mean {near[0]!r}?" if near else f": the columns are {', '.join(known) or 'numbers alone'}."
-        raise ValueError(f"{what} names the column {column!r}, which does not exist{meant}")
-    return known[column]
+    return look_up(column, known, f"`{name}` of Threat")
 
 
 def find_column(column: Any, names: Sequence[str] | None, n_features: int, what: str) -> int:
@@ -302,7 +303,7 @@ def find_column(column: Any, names: Sequence[str] | None, n_features: int, what:
     1
     """
     if isinstance(column, str):
-        return _look_up(column, {name: at for at, name in enumerate(names or ())}, what)
+        return look_up(column, {name: at for at, name in enumerate(names or ())}, what)
     if isinstance(column, bool) or not isinstance(column, int | np.integer) or not 0 <= column < n_features:
         raise ValueError(f"{what} must name columns, or number them from 0 to {n_features - 1}, got {column!r}.")
     return int(column)

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from derand.files import PathLike
 from derand.text import quote_short
 from derand.threat import Limit, Threat
+from derand.units import NamedUnits, as_units
 
 NORMS: dict[str, float | str | None] = {"auto": "auto", "0": 0, "1": 1, "2": 2, "inf": math.inf, "none": None}
 """Norms as text."""
@@ -58,6 +59,7 @@ def parse_changes(
     steps: Iterable[str] = (),
     frozen: Iterable[str] = (),
     missing: int | None = None,
+    units: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Fields of Threat from texts; what is not given is left out.
 
@@ -76,6 +78,8 @@ def parse_changes(
         Names of columns.
     missing : int or None
         How many numbers may go missing or appear; None is "fixed".
+    units : iterable of str
+        COLUMN=NUMBER: what counts as a change of 1.
 
     Returns
     -------
@@ -91,6 +95,7 @@ def parse_changes(
         "limits": parse_pairs(limits, "limit", "COLUMN=VALUE", _parse_limit),
         "domain": parse_pairs(domain, "domain", "COLUMN=LOW:HIGH", _parse_domain),
         "steps": parse_pairs(steps, "step", "COLUMN=NUMBER", _parse_step),
+        "units": parse_pairs(units, "unit", "COLUMN=NUMBER", partial(_parse_step, what="unit")),
     }
     found = {name: value for name, value in given.items() if value}
     if norm is not None:
@@ -172,9 +177,9 @@ def _parse_domain(value: object, column: str) -> tuple[float, float]:
     return _read_pair(value, f"The domain of {column!r} must be such as 0:1 (lowest:highest)")
 
 
-def _parse_step(value: object, column: str) -> float:
-    """A step from text or a number."""
-    what = f"The step of {column!r} must be a positive number"
+def _parse_step(value: object, column: str, what: str = "step") -> float:
+    """A step, or a unit, from text or a number."""
+    what = f"The {what} of {column!r} must be a positive number"
     step = _read_number(value, what)
     if not (step > 0 and math.isfinite(step)):
         raise ValueError(f"{what}, got {value!r}.")
@@ -259,16 +264,9 @@ def _read_units(given: object, names: Sequence[str] | None, units: Sequence[floa
     """One unit per column, from a list or a table by name."""
     if isinstance(given, list):
         return given
-    table = _require_table(given, "units")
-    if names is None:
-        raise ValueError("`units` by column name need a table with names: write a list with one number per column.")
-    for name in table:
-        if name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
-            meant = f"; did you mean {near[0]!r}?" if near else f": the columns are {', '.join(names)}."
-            raise ValueError(f"`units` names the column {quote_short(name)}, which does not exist{meant}")
-    own = [1.0] * len(names) if units is None else units
-    return [table.get(name, unit) for name, unit in zip(names, own, strict=True)]
+    named = as_units(_require_table(given, "units"), "`units`")
+    assert isinstance(named, NamedUnits)
+    return list(named.resolve(names, units, "`units`"))
 
 
 def _make_threat(make: Callable[..., Threat], given: Mapping[str, Any]) -> Threat:

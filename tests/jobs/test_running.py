@@ -20,7 +20,7 @@ from derand.jobs import _running, check_run, init_file, run_file, train_file
 from derand.jobs._run_config import SECTIONS, read_config
 from derand.jobs._splitting import choose_held_out, split_file
 from derand.storage import mark_file
-from tests.jobs.tables import make_loans, make_prices
+from tests.jobs.tables import make_credits, make_prices
 
 QUICK = """
 [data]
@@ -38,7 +38,7 @@ folder = "out"
 
 @pytest.fixture
 def loans(tmp_path: Path) -> Path:
-    make_loans().to_csv(tmp_path / "loans.csv", index=False)
+    make_credits().to_csv(tmp_path / "loans.csv", index=False)
     return tmp_path / "loans.csv"
 
 
@@ -88,7 +88,9 @@ def test_comments_say_what_was_found(loans: Path, tmp_path: Path) -> None:
     assert '# left out by itself: "id", text with 400 different values in 400 rows' in text
     assert "# 12.0 % of the rows are default" in text
     assert '# missing numbers, which are a value of their own: "income" (' in text
-    assert read_config(tmp_path / "derand.toml").section("data")["train"] == "loans.csv"
+    config = read_config(tmp_path / "derand.toml")
+    assert config.section("data")["train"] == "loans.csv"
+    assert config.section("certify")["id"] == "id"
 
 
 @pytest.mark.parametrize("name", ['a "b"', "caf\N{LATIN SMALL LETTER E WITH ACUTE}", "new\nline", "tab\t\x7f\\"])
@@ -145,7 +147,7 @@ def test_numbers_are_run_too(tmp_path: Path) -> None:
 def test_a_model_that_exists_is_certified(loans: Path, tmp_path: Path) -> None:
     """In place of training: new rows without a target, under a threat of the file."""
     train_file(loans, "outcome", tmp_path / "known.json", model="stumps")
-    make_loans(50, seed=1).drop(columns="outcome").to_csv(tmp_path / "new.csv", index=False)
+    make_credits(50, seed=1).drop(columns="outcome").to_csv(tmp_path / "new.csv", index=False)
     config = tmp_path / "derand.toml"
     config.write_text(
         '[data]\ntest = "new.csv"\ntarget = "outcome"\n[model]\nfile = "known.json"\n[threat]\nnorm = 2\nl0 = 1\n'
@@ -158,6 +160,18 @@ def test_a_model_that_exists_is_certified(loans: Path, tmp_path: Path) -> None:
     assert "accuracy" not in done["steps"]["certify"]
     assert [one["file"] for one in done["inputs"]] == ["new.csv", "known.json"]
     assert list_names(tmp_path / "results") == {"certified.csv", "certified.csv.json", "report.md", "run.json"}
+
+
+def test_columns_are_copied_beside_results(quick: Path) -> None:
+    """Which row is which, and what else is asked for; a column that does not exist is named beforehand."""
+    quick.write_text(QUICK.replace("[certify]\n", '[certify]\nid = "id"\nkeep = ["job"]\n'))
+    run_file(quick)
+    certified = pd.read_csv(quick.parent / "out" / "certified.csv")
+    assert [certified.columns[0], certified.columns[-1]] == ["id", "job"]
+    assert certified["id"].tolist() == pd.read_csv(quick.parent / "out" / "held_out.csv")["id"].tolist()
+    quick.write_text(QUICK.replace("[certify]\n", '[certify]\nid = "idd"\n'))
+    with pytest.raises(ValueError, match="has no column 'idd'"):
+        check_run(quick, force=True)
 
 
 def test_limits_and_witnesses(quick: Path) -> None:
@@ -225,7 +239,7 @@ def test_the_same_configuration_may_run_again(quick: Path) -> None:
     assert run_file(quick)["changed"] == []
     quick.write_text("# a word\n" + QUICK)
     assert run_file(quick)["changed"] == []
-    make_loans(380).to_csv(quick.parent / "loans.csv", index=False)
+    make_credits(380).to_csv(quick.parent / "loans.csv", index=False)
     assert run_file(quick)["changed"] == ["loans.csv"]
 
 

@@ -324,9 +324,9 @@ CLASSIFIER_DAMAGE = {
         set_field(M, "parameters", "noise", value={"float": "nan"}),
         r"`model\.parameters\.noise` must hold finite numbers",
     ),
-    "a number as noise": (
-        set_field(M, "parameters", "noise", value=0.5),
-        r"`model\.parameters\.noise`: .*must be a noise such as",
+    "a number that is no noise": (
+        set_field(M, "parameters", "noise", value=-0.5),
+        r"`model\.parameters\.noise`: .*must be positive and finite",
     ),
     "text that is no noise": (
         set_field(M, "parameters", "noise", value="pink:1"),

@@ -71,7 +71,7 @@ class Explanation:
 def explain(
     model: Model,
     row: ArrayLike,
-    noise: Noise | str | None,
+    noise: Noise | str | float | None,
     *,
     rule: str = "vote",
     threat: Threat | None = None,
@@ -102,7 +102,7 @@ def explain(
     >>> [(change.feature, round(change.certified, 3), round(change.attacked, 3)) for change in found.columns]
     [(0, 1.5, 1.5), (1, inf, inf)]
     """
-    smoothing = as_noise_or_none(noise)
+    smoothing = as_noise_or_none(noise, (threat or Threat()).norm)
     start = np.array(row, dtype=np.float64)
     if start.shape != (as_model(model).n_features,):
         raise ValueError(f"`row` must hold the {model.n_features} numbers of one row, got shape {start.shape}.")

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from derand._arrays import FloatArray, Frozen, freeze
 from derand.certificates._rule import PROOFS
 from derand.noise import Noise
+from derand.origin import Origin, Tabular
 from derand.threat import Threat
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Intervals(Frozen):
+class Intervals(Tabular, Frozen):
     """What is proven about the number that answers each row: no change within the threat takes it out of its interval.
 
     Attributes
@@ -35,6 +36,8 @@ class Intervals(Frozen):
     noise : Noise or None
     width : array of shape (n_rows,)
         `high - low`.
+    origin : Origin or None
+        The table that the rows came from, as for `Certificates`.
 
     All arrays are read-only.
     """
@@ -46,6 +49,7 @@ class Intervals(Frozen):
     threat: Threat
     rule: str = "vote"
     noise: Noise | None = None
+    origin: Origin | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("value", "low", "high"):
@@ -60,23 +64,21 @@ class Intervals(Frozen):
         return int(self.value.size)
 
     def __getitem__(self, rows: Any) -> Intervals:
-        at = np.atleast_1d(np.arange(len(self))[rows])
-        return replace(self, value=self.value[at], low=self.low[at], high=self.high[at])
+        at, origin = self.locate(rows)
+        return replace(self, value=self.value[at], low=self.low[at], high=self.high[at], origin=origin)
 
     def __repr__(self) -> str:
         where = _name_ball(self.threat) if self.radius is None else f"{_name_ball(self.threat)} of radius {self.radius}"
         mean = f", mean width {float(self.width.mean()):.4g}" if len(self) else ""
         return f"<Intervals: {len(self)} rows{mean}, {where}, {_name_way(self.threat, self.rule, self.noise)}>"
 
-    def to_pandas(self) -> Any:
-        """A pandas frame with the columns value, low, high and width."""
-        import pandas as pd
-
-        return pd.DataFrame({name: getattr(self, name) for name in ("value", "low", "high", "width")})
+    def list_columns(self) -> dict[str, NDArray[Any]]:
+        """What tables hold: value, low, high and width."""
+        return {name: getattr(self, name) for name in ("value", "low", "high", "width")}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ToleranceRadii(Frozen):
+class ToleranceRadii(Tabular, Frozen):
     """What is proven about the number that answers each row: closer than the radius it moves by the tolerance at most.
 
     Attributes
@@ -92,6 +94,8 @@ class ToleranceRadii(Frozen):
     noise : Noise or None
     proof : array of shape (n_rows,)
         What proves each radius, as for `Certificates`.
+    origin : Origin or None
+        The table that the rows came from, as for `Certificates`.
 
     All arrays are read-only.
     """
@@ -103,6 +107,7 @@ class ToleranceRadii(Frozen):
     rule: str = "vote"
     noise: Noise | None = None
     _proof: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, dtype=np.uint8), repr=False)
+    origin: Origin | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("value", "radius", "_proof"):
@@ -117,8 +122,8 @@ class ToleranceRadii(Frozen):
         return int(self.value.size)
 
     def __getitem__(self, rows: Any) -> ToleranceRadii:
-        at = np.atleast_1d(np.arange(len(self))[rows])
-        return replace(self, value=self.value[at], radius=self.radius[at], _proof=self._proof[at])
+        at, origin = self.locate(rows)
+        return replace(self, value=self.value[at], radius=self.radius[at], _proof=self._proof[at], origin=origin)
 
     def __repr__(self) -> str:
         certified = int((self.radius > 0).sum())
@@ -128,11 +133,9 @@ class ToleranceRadii(Frozen):
             f"{_name_ball(self.threat)}, {how}>"
         )
 
-    def to_pandas(self) -> Any:
-        """A pandas frame with the columns value, radius and proof."""
-        import pandas as pd
-
-        return pd.DataFrame({name: getattr(self, name) for name in ("value", "radius", "proof")})
+    def list_columns(self) -> dict[str, NDArray[Any]]:
+        """What tables hold: value, radius and proof."""
+        return {name: getattr(self, name) for name in ("value", "radius", "proof")}
 
 
 def _name_ball(threat: Threat) -> str:

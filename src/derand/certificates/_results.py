@@ -12,6 +12,7 @@ from derand._arrays import BoolArray, FloatArray, Frozen, IntArray, freeze
 from derand.certificates._rule import NO_PROOF, PAPER, PROOFS
 from derand.kernels import PATHS
 from derand.noise import Noise
+from derand.origin import Origin, Tabular
 from derand.threat import Threat
 
 _ARRAYS = ("label", "failure", "log_failure", "radius")
@@ -19,7 +20,7 @@ _OPTIONAL = ("runner_up", "flips", "witness", "worst")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Certificates(Frozen):
+class Certificates(Tabular, Frozen):
     """What is proven about each row: no change within the threat and within the radius flips the label.
 
     Attributes
@@ -65,6 +66,8 @@ class Certificates(Frozen):
     path : array of shape (n_rows,) or None
         How each failure mass was computed: "law", "tilted" or "inverted" (kernels/README.md); None for a vote of
         ensembles, whose members each have their own.
+    origin : Origin or None
+        The table that the rows came from, where an estimator certified them: `to_pandas` and `to_frame` keep its index.
 
     All arrays are read-only.
     """
@@ -83,6 +86,7 @@ class Certificates(Frozen):
     runner_up: NDArray[Any] | None = None
     _proof: NDArray[np.uint8] | None = field(default=None, repr=False)
     _path: NDArray[np.uint8] | None = field(default=None, repr=False)
+    origin: Origin | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.threat.norm == "auto":
@@ -122,11 +126,11 @@ class Certificates(Frozen):
         return int(self.radius.size)
 
     def __getitem__(self, rows: Any) -> Certificates:
-        at = np.atleast_1d(np.arange(len(self))[rows])
+        at, origin = self.locate(rows)
         arrays = {name: getattr(self, name)[at] for name in _ARRAYS}
         for name in ("_proof", "_path", *_OPTIONAL):
             arrays[name] = None if getattr(self, name) is None else getattr(self, name)[at]
-        return replace(self, **arrays)
+        return replace(self, **arrays, origin=origin)
 
     def __repr__(self) -> str:
         certified = int((self.radius > 0).sum())
@@ -140,17 +144,15 @@ class Certificates(Frozen):
         runner_up = None if self.runner_up is None else classes[self.runner_up]
         return replace(self, label=classes[self.label], runner_up=runner_up, classes=classes)
 
-    def to_pandas(self) -> Any:
-        """A pandas frame with the columns label, failure, log_failure, radius and proof.
+    def list_columns(self) -> dict[str, NDArray[Any]]:
+        """What tables hold: label, failure, log_failure, radius and proof.
 
         For more than two classes also runner_up, and verdict where there is one.
         """
-        import pandas as pd
-
         columns = {name: getattr(self, name) for name in _ARRAYS} | {"proof": self.proof}
         if self.classes.size > 2:
             columns["runner_up"] = self.runner_up
-        return pd.DataFrame(columns if self.verdict is None else columns | {"verdict": self.verdict})
+        return columns if self.verdict is None else columns | {"verdict": self.verdict}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

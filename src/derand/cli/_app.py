@@ -323,7 +323,9 @@ def make_table(
     return table
 
 
-def make_accuracy_table(accuracy: float, shares: Sequence[ShareAtRadius]) -> Table:
+def make_accuracy_table(
+    accuracy: float, shares: Sequence[ShareAtRadius], constant: tuple[str, float] | None = None
+) -> Table:
     """Accuracy and certified accuracy; radii exactly as they were asked for, shares cut.
 
     Parameters
@@ -331,12 +333,18 @@ def make_accuracy_table(accuracy: float, shares: Sequence[ShareAtRadius]) -> Tab
     accuracy : float
         Without any change.
     shares : sequence of ShareAtRadius
+    constant : tuple of str and float, or None
+        The most frequent label and its share, which stands beside every other: what a constant answer gets.
     """
     from derand.text import format_exactly, format_percent
 
     rows = [["no change", format_percent(accuracy)]]
     rows += [[format_exactly(entry["radius"]), format_percent(entry["share"])] for entry in shares]
-    return make_table("Certified accuracy", ["radius", "share"], rows)
+    columns = ["radius", "share"]
+    if constant is not None:
+        columns.append(f"always {constant[0]}")
+        rows = [[*row, format_percent(constant[1])] for row in rows]
+    return make_table("Certified accuracy", columns, rows, right=columns)
 
 
 def print_facts(console: Console, facts: Mapping[str, str]) -> None:

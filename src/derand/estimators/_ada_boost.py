@@ -99,7 +99,7 @@ class RobAdaBoostClassifier(CertifiedClassifier):
     def __init__(
         self,
         *,
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         radius: float | None = None,
         n_estimators: int = 20,
         class_weight: ClassWeight = None,

@@ -118,7 +118,7 @@ class AdditiveClassifier(CertifiedClassifier):
         radius: float = 0.25,
         norm: float = 2,
         rule: str = "mean",
-        noise: Noise | str = "auto",
+        noise: Noise | str | float = "auto",
         scaling: str | None = "robust",
         n_cuts: int | str = "auto",
         regularization: float | str = "cv",
@@ -193,7 +193,7 @@ class AdditiveClassifier(CertifiedClassifier):
         """The noise that is asked for, without units."""
         if isinstance(self.noise, str) and self.noise == "auto":
             return Gaussian(self.radius / 2) if self.radius > 0 else None
-        return as_noise_or_none(self.noise)
+        return as_noise_or_none(self.noise, self.default_threat.norm)
 
     def _find_columns(self, table: TrainingTable) -> dict[int, int]:
         """The monotone columns by number, each with its direction."""
@@ -272,6 +272,11 @@ class AdditiveClassifier(CertifiedClassifier):
             return super().decision_function(X)
         rows = self.encode_rows(X)
         return measure_margins(self.ensemble_, rows, self.noise_)
+
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether `predict_proba` says how likely each class is: by the rule "mean"."""
+        return self.rule == "mean"
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes: the logistic function of the expected score, calibrated on rows left out.

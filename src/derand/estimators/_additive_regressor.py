@@ -80,7 +80,7 @@ class AdditiveRegressor(CertifiedRegressor):
         radius: float = 0.25,
         norm: float = 2,
         rule: str = "mean",
-        noise: Noise | str = "auto",
+        noise: Noise | str | float = "auto",
         scaling: str | None = "robust",
         n_cuts: int | str = "auto",
         regularization: float | str = "cv",
@@ -150,7 +150,7 @@ class AdditiveRegressor(CertifiedRegressor):
         """The noise that is asked for, without units."""
         if isinstance(self.noise, str) and self.noise == "auto":
             return Gaussian(self.radius / 2) if self.radius > 0 else None
-        return as_noise_or_none(self.noise)
+        return as_noise_or_none(self.noise, self.default_threat.norm)
 
     def _train(self, table: RegressionTable, noise: Noise | None) -> RegressionTraining:
         threat, rows = self._name_columns(self.default_threat), table.rows

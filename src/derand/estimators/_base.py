@@ -27,8 +27,10 @@ from derand.frames import TableEncoding, as_rows, is_frame, take_rows
 from derand.learn import SCALINGS, TrainingTable, measure_units
 from derand.model import Model
 from derand.noise import Gaussian, Noise, as_noise, as_noise_or_none
+from derand.origin import Origin
 from derand.progress import listen, print_line, tell
 from derand.threat import Threat, as_threats
+from derand.units import NamedUnits
 
 Columns = str | Sequence[str | int | bool] | NDArray[Any] | None
 """Which columns are categorical: "from_dtype", None, names, numbers or a mask."""
@@ -166,7 +168,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
 
     def _name_columns(self, threat: Threat) -> Threat:
         """The threat by numbers of columns and codes of categories, counting in the estimator's units."""
-        named = threat.name_columns(self.encoding_.names, self.encoding_.categories)
+        named = threat.name_columns(self.encoding_.names, self.encoding_.categories, self.units)
         norm = self.default_threat.norm if named.norm == "auto" else named.norm
         return replace(named, norm=norm, units=self.units if named.units is None else named.units)
 
@@ -184,40 +186,31 @@ class CertifiedEstimator(BaseEstimator, ABC):
             for one in asked
         ]
 
-    def decode_rows(self, rows: FloatArray) -> Any:
+    def decode_rows(self, rows: FloatArray, like: Any = None) -> Any:
         """Rows as the model reads them, such as witnesses, back in the words of the table that it was trained on.
 
         Parameters
         ----------
         rows : array of shape (n_rows, n_features)
+        like : certificates, attacks or a table of as many rows, or None
+            Whose index is kept, and whose library makes the table (pandas, polars or pyarrow): the table that was
+            certified, or what came of it, such as `certificates` for `certificates.witness`.
 
         Returns
         -------
-        pandas DataFrame, or an array of objects where the table had no names
+        pandas DataFrame, or that of the library of `like`; an array of objects where the table had no names
             A category that training did not see, or a missing one, is None.
         """
         check_is_fitted(self)
-        cells = np.array(rows, dtype=object)
-        for column, values in self.encoding_.categories.items():
-            names = np.array([*values, None], dtype=object)
-            codes = np.asarray(rows, dtype=np.float64)[:, column]
-            known = (codes >= 0) & (codes < len(values))
-            cells[:, column] = names[np.where(known, codes, len(values)).astype(np.int64)]
-        if self.encoding_.names is None:
-            return cells
-        import pandas as pd
+        return self.encoding_.decode(rows, None if like is None else Origin.find(like))
 
-        frame = pd.DataFrame(cells, columns=list(self.encoding_.names))
-        numbers = [frame.columns[at] for at in range(frame.shape[1]) if at not in self.encoding_.categories]
-        return frame.astype(dict.fromkeys(numbers, float))
-
-    def _choose_noise(self, noise: Noise | str | None) -> Noise | None:
-        """The noise to certify under: the estimator's own for None, none at all for "none"."""
+    def _choose_noise(self, noise: Noise | str | float | None, threat: Threat = Threat()) -> Noise | None:  # noqa: B008
+        """The noise to certify under, in the norm of a threat: the estimator's own for None, none at all for "none"."""
         if noise is None:
             return self.noise_
-        other = as_noise_or_none(noise)
+        other = as_noise_or_none(noise, threat.norm, self.noise_)
         if other is None or other.units is not None:
-            return other
+            return None if other is None else other.name_units(self.encoding_.names, self.units)
         return other.with_units(self.units)
 
     def encode_rows(self, X: Any) -> FloatArray:
@@ -264,6 +257,10 @@ class CertifiedEstimator(BaseEstimator, ABC):
         """The noise with the units that `scaling` asks for, and these units."""
         noise = self._make_noise()
         own = None if noise is None else noise.units
+        if noise is not None and isinstance(own, NamedUnits):
+            measured = None if self.scaling is None else measure_units(table, self.scaling).tolist()
+            noise = noise.name_units(table.names, measured)
+            return noise, noise.units
         if self.scaling is None:
             if own is not None and len(own) != table.n_features:
                 raise ValueError(

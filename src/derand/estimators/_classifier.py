@@ -6,6 +6,7 @@ know how tables are read (`_base`) or how anything is trained.
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -29,11 +30,12 @@ from derand.certificates import (
     explain,
     find_labels,
     place_scores,
+    rank_rows,
     weigh_votes,
 )
 from derand.estimators._attacking import attack_encoded, name_rows
 from derand.estimators._base import CertifiedEstimator, Training
-from derand.estimators._one_label import warn_of_one_label, warn_of_unseen_classes
+from derand.estimators._one_label import warn_of_no_gain, warn_of_one_label, warn_of_unseen_classes
 from derand.estimators._reading import (
     ClassWeight,
     keep_present,
@@ -43,6 +45,7 @@ from derand.estimators._reading import (
 )
 from derand.frames import TableEncoding
 from derand.learn import TrainingTable
+from derand.metrics import RowGrades, judge_labels
 from derand.model import Model
 from derand.noise import Noise
 from derand.progress import counting
@@ -51,6 +54,13 @@ from derand.threat import Threat
 INFINITE_RADIUS = 1e9
 """What `decision_function` gives, in magnitudes of the noise, where no change at all can flip the label: more than
 any finite radius (a term adds at most 750), yet finite, as scikit-learn's metrics demand."""
+
+_NO_CHANCES = {
+    "vote": "`predict_proba` of a vote is a share of votes (of noisy copies, or of members), not how likely a label is",
+    "mean": "`predict_proba` of this model is the place of its score between its extremes, not a probability",
+}
+_OTHER_RULE = "probabilities are those of the model's own rule and noise, and others were asked for"
+"""Why there is no log-loss."""
 
 
 class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
@@ -92,8 +102,12 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         return (*warn_of_lone_labels(classes, target), *told, *training.warnings)
 
     def _warn_of_one_label(self, table: TrainingTable, totals: FloatArray, training: Training) -> tuple[str, ...]:
-        """What to say where all rows get one label, or none some class; `totals` holds the weight of each class."""
-        return warn_of_one_label(self, table, totals) or warn_of_unseen_classes(self, table)
+        """What to say where rows get one label, or none some class, or no more right ones than by a constant answer.
+
+        `totals` holds the weight of each class.
+        """
+        told = warn_of_one_label(self, table, totals) or warn_of_unseen_classes(self, table)
+        return told or warn_of_no_gain(self, table, totals)
 
     @classmethod
     def from_parts(
@@ -228,7 +242,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         threat: Threat | None = None,
         rule: str | None = None,
         proof: str = "best",
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> Certificates: ...
@@ -243,7 +257,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         threat: Threat | None = None,
         rule: str | None = None,
         proof: str = "best",
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> list[Certificates]: ...
@@ -257,7 +271,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         threat: Threat | None = None,
         rule: str | None = None,
         proof: str = "best",
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> Certificates | list[Certificates]:
@@ -281,25 +295,38 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
             None is the estimator's own, so that labels are those of `predict`.
         proof : {"best", "paper"}
             What may prove the radius of a vote.
-        noise : Noise, str or None
+        noise : Noise, str, float or None
             None is the estimator's own. "none" is no smoothing, the model as deployed: it needs the rule "mean", and
             its labels may differ from those of `predict`. Radii count in the estimator's units; so does another noise
-            that has no units itself.
+            that has no units itself. A number is a magnitude of the estimator's own kind of noise, in another norm of
+            the kind that this asks for (as for `derand.certify`).
         backend, n_jobs
             As for `derand.certify`; `n_jobs` is the estimator's where it is not given.
 
         Returns
         -------
         Certificates with labels of `classes_`, or a list of them where `l0` is a sequence
+            Their `to_frame()` is a table of the library of `X`, with its index.
+
+        Warns
+        -----
+        UserWarning
+            Where 50 rows or more all get one label: their certificates say nothing about the model, unless all of them
+            are of that class indeed.
         """
         check_is_fitted(self)
         threats = self._ask_threats(l0, unseen, threat)
-        check_request(rule or self.rule, proof, self._choose_noise(noise), [self._name_columns(one) for one in threats])
+        asked = [self._name_columns(one) for one in threats]
+        check_request(rule or self.rule, proof, self._choose_noise(noise, *asked[:1]), asked)
         rows = self.encode_rows(X)
         with self._listen(), counting("certifying", len(rows)):
             found = self.certify_encoded(
                 rows, threats, rule=rule, proof=proof, noise=noise, backend=backend, n_jobs=n_jobs
             )
+        found = [one.with_origin(X) for one in found]
+        remark = judge_labels(found[0].label) if found else None
+        if remark is not None:
+            warnings.warn(remark.text, stacklevel=2)
         return found[0] if l0 is None or np.ndim(l0) == 0 else found
 
     def certify_encoded(
@@ -309,16 +336,17 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         *,
         rule: str | None = None,
         proof: str = "best",
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> list[Certificates]:
         """`certify` for rows that `encode_rows` returned, for each of several threats that differ in `l0` alone."""
+        asked = [self._name_columns(one) for one in threats]
         found = certify_checked(
             self.ensemble_,
             rows,
-            self._choose_noise(noise),
-            [self._name_columns(one) for one in threats],
+            self._choose_noise(noise, *asked[:1]),
+            asked,
             rule=rule or self.rule,
             proof=proof,
             backend=backend,
@@ -326,8 +354,34 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         )
         return [one.with_classes(self.classes_) for one in found]
 
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether `predict_proba` says how likely each class is, and not a share of noisy copies or a score's place."""
+        return False
+
+    def grade_rows(self, X: Any, certificates: Certificates) -> RowGrades:
+        """What the model says of certified rows besides their labels, for `measure_answers`.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+            The rows that were certified.
+        certificates : Certificates
+
+        Returns
+        -------
+        RowGrades
+            A score to rank rows by, and probabilities, or the reason why there are none.
+        """
+        is_own = certificates.rule == self.rule and certificates.noise == self.noise_
+        if self.gives_probabilities and is_own:
+            return RowGrades(None, self.predict_proba(X))
+        score = rank_rows(self.ensemble_, self.encode_rows(X), certificates, n_jobs=self.n_jobs)
+        why = _NO_CHANCES[certificates.rule] if is_own or not self.gives_probabilities else _OTHER_RULE
+        return RowGrades(score, None, f"Log-loss and calibration need probabilities: {why}.")
+
     def explain(
-        self, X: Any, *, threat: Threat | None = None, rule: str | None = None, noise: Noise | str | None = None
+        self, X: Any, *, threat: Threat | None = None, rule: str | None = None, noise: Noise | str | float | None = None
     ) -> Explanation:
         """The least change of each column that flips the answer of one row alone, and the cheapest of all numbers.
 
@@ -350,12 +404,13 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         rows = self.encode_rows(X)
         if len(rows) != 1:
             raise ValueError(f"`X` must hold one row, got {len(rows)}: explain them one by one, such as X[:1].")
+        asked = self._name_columns(threat or self.default_threat)
         found = explain(
             self.ensemble_,
             rows[0],
-            self._choose_noise(noise),
+            self._choose_noise(noise, asked),
             rule=rule or self.rule,
-            threat=self._name_columns(threat or self.default_threat),
+            threat=asked,
         )
         return replace(found, label=self.classes_[found.label])
 
@@ -365,7 +420,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         *,
         threat: Threat | None = None,
         rule: str | None = None,
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         random_state: int = 0,
     ) -> Attacks:
         """The smallest change of each row that was found to flip its answer: an upper bound beside `certify`'s radius.
@@ -381,14 +436,16 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         Returns
         -------
         Attacks
-            With labels of `classes_`, and `rows` that `predict` takes: an array, or a pandas frame where the table that
-            the classifier was trained on has names. A category that training did not see stands for all such.
+            With labels of `classes_`, and `rows` that `predict` takes: an array, or a frame of the library and with the
+            index of `X` where the table that the classifier was trained on has names. A category that training did not
+            see stands for all such.
         """
         rows = self.encode_rows(X)
-        chosen, asked = self._choose_noise(noise), self._name_columns(threat or self.default_threat)
+        asked = self._name_columns(threat or self.default_threat)
+        chosen = self._choose_noise(noise, asked)
         with self._listen(), counting("attacking", len(rows)):
             found = attack_encoded(self, rows, chosen, rule or self.rule, asked, random_state)
-        return name_rows(self, found)
+        return name_rows(self, found.with_origin(X))
 
     def audit(self, X: Any, certificates: Certificates, *, rows: int | None = 200, random_state: int = 0) -> Audit:
         """Prove what `certify` claimed about these rows once more, by other code, in ball arithmetic.

@@ -48,7 +48,7 @@ class ImportedEstimator(CertifiedEstimator):
     def __init__(
         self,
         *,
-        noise: Noise | str | None = "none",
+        noise: Noise | str | float | None = "none",
         rule: str = "mean",
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -164,6 +164,11 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
         """Whether raw scores are logarithms of odds: reports name their unit."""
         return bool(self.link_ == "logit")
 
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether `predict_proba` is what the library means by probabilities: by the rule "mean", with a known link."""
+        return self.rule == "mean" and self.link_ != "none"
+
     def _train(self, table: TrainingTable, noise: Any) -> Training:
         self._refuse_training()
 
@@ -225,7 +230,7 @@ def from_model(
     model: Any,
     X: Any = None,
     *,
-    noise: Noise | str = "none",
+    noise: Noise | str | float = "none",
     rule: str = "mean",
     scaling: str | None = "auto",
     classes: ArrayLike | None = None,
@@ -301,7 +306,7 @@ def _name_classes(reading: Reading, classes: ArrayLike) -> Reading:
 
 
 def from_reading(
-    reading: Reading, X: Any, *, noise: Noise | str, rule: str, scaling: str | None, n_jobs: int | None
+    reading: Reading, X: Any, *, noise: Noise | str | float, rule: str, scaling: str | None, n_jobs: int | None
 ) -> ImportedClassifier | ImportedRegressor:
     """The estimator of what an importer read, compared with the library on the spot."""
     if X is not None:
@@ -317,7 +322,10 @@ def from_reading(
     rows = None if X is None else estimator.encode_rows(X)
     units = _choose_units(estimator, rows, scaling)
     own = estimator._make_noise()
-    estimator.noise_ = own if own is None or own.units is not None or units is None else own.with_units(units)
+    if own is not None:
+        given = own.units is not None or units is None
+        own = own.name_units(encoding.names, units) if given else own.with_units(units)
+    estimator.noise_ = own
     estimator.units_ = np.ones(encoding.n_features) if units is None else np.array(units)
     _require_parity(reading, ensemble, rows)
     return estimator

@@ -136,7 +136,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         threat: Threat | None = None,
         rule: str | None = None,
         proof: str = "best",
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         n_jobs: int | None = None,
     ) -> Intervals:
         """The number that answers each row, and an interval that no change within the radius can take it out of.
@@ -167,7 +167,8 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         rows, chosen, asked = self._ask(X, l0, unseen, threat, rule, proof, noise)
         size, how = self.choose_radius(asked, radius), self._choose_way(rule, proof, n_jobs)
         with self._listen(), counting("certifying", len(rows)):
-            return certify_interval_checked(self.ensemble_, rows, chosen, asked, radius=size, **how)
+            found = certify_interval_checked(self.ensemble_, rows, chosen, asked, radius=size, **how)
+        return found.with_origin(X)
 
     def certify_radius(
         self,
@@ -179,7 +180,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         threat: Threat | None = None,
         rule: str | None = None,
         proof: str = "best",
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         n_jobs: int | None = None,
     ) -> ToleranceRadii:
         """The number that answers each row, and the radius within which it moves by the tolerance at most.
@@ -199,7 +200,8 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         rows, chosen, asked = self._ask(X, l0, unseen, threat, rule, proof, noise)
         how = self._choose_way(rule, proof, n_jobs)
         with self._listen(), counting("certifying", len(rows)):
-            return certify_radius_checked(self.ensemble_, rows, chosen, asked, tolerance=tolerance, **how)
+            found = certify_radius_checked(self.ensemble_, rows, chosen, asked, tolerance=tolerance, **how)
+        return found.with_origin(X)
 
     def _choose_way(self, rule: str | None, proof: str, n_jobs: int | None) -> dict[str, Any]:
         """How is certified; what is not said is the estimator's own."""
@@ -238,7 +240,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         *,
         threat: Threat | None = None,
         rule: str | None = None,
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         random_state: int = 0,
     ) -> IntervalAttacks:
         """The lowest and the highest answer that a change of each row within the radius was found to have.
@@ -254,8 +256,8 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         Returns
         -------
         IntervalAttacks
-            With changed rows that `predict` takes: arrays, or pandas frames where the table that the regressor was
-            trained on has names. A category that training did not see stands for all such.
+            With changed rows that `predict` takes: arrays, or frames of the library and with the index of `X` where the
+            table that the regressor was trained on has names. A category that training did not see stands for all such.
         """
         rows, chosen, asked = self._ask(X, None, None, threat, rule, "best", noise)
         found = attack_interval(
@@ -268,7 +270,8 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
             random_state=random_state,
             n_jobs=self.n_jobs,
         )
-        low, high = (name_changed(self, np.asarray(one)) for one in (found.low_rows, found.high_rows))
+        found = found.with_origin(X)
+        low, high = (name_changed(self, np.asarray(one), found.origin) for one in (found.low_rows, found.high_rows))
         return replace(found, low_rows=low, high_rows=high)
 
     def audit(
@@ -299,14 +302,15 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         threat: Threat | None,
         rule: str | None,
         proof: str,
-        noise: Noise | str | None,
+        noise: Noise | str | float | None,
     ) -> tuple[FloatArray, Noise | None, Threat]:
         """Rows as the model reads them, the noise and the threat that are asked for; refused before rows are read."""
         check_is_fitted(self)
         if np.ndim(l0) != 0:  # type: ignore[arg-type]
             raise ValueError(f"`l0` must be one number of categorical features here, got {l0!r}.")
         (asked,) = self._ask_threats(l0, unseen, threat)
-        chosen, named = self._choose_noise(noise), self._name_columns(asked)
+        named = self._name_columns(asked)
+        chosen = self._choose_noise(noise, named)
         check_request(rule or self.rule, proof, chosen, [named])
         return self.encode_rows(X), chosen, named
 

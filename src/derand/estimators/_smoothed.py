@@ -43,7 +43,7 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         self,
         estimator: Any,
         *,
-        noise: Noise | str | None = "gaussian:0.25",
+        noise: Noise | str | float | None = "gaussian:0.25",
         augment: int = 10,
         rule: str = "vote",
         scaling: str | None = "standard",

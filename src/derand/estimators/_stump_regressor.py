@@ -69,7 +69,7 @@ class StumpRegressor(CertifiedRegressor):
     def __init__(
         self,
         *,
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         n_rounds: int = 3,
         regularization: float | str = "cv",
         scaling: str | None = "standard",

@@ -93,7 +93,7 @@ class StumpClassifier(CertifiedClassifier):
     def __init__(
         self,
         *,
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         class_weight: ClassWeight = None,
         levels: int = 100,
         split_step: float | None = 0.01,

@@ -130,7 +130,7 @@ class RobTreeBoostClassifier(CertifiedClassifier):
     def __init__(
         self,
         *,
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         quantile: float | None = None,
         radius: float | None = None,
         n_estimators: int = 40,

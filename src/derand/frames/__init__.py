@@ -11,7 +11,8 @@ from derand.frames._encoding import CategoricalFeatures, TableEncoding
 from derand.frames._files import TableFile, inspect_file, write_batches
 from derand.frames._kinds import Category, ColumnKind, kind_of_arrow_type, kind_of_values
 from derand.frames._matching import Labels, MatchedFile, make_unseen, match_file
-from derand.frames._tables import as_rows, find_short_floats, is_frame, stack_copies, take_rows
+from derand.frames._tables import as_rows, find_short_floats, is_frame, stack_copies
+from derand.origin import take_rows
 
 __all__ = [
     "CategoricalFeatures",

@@ -7,7 +7,7 @@ between the kinds of tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from derand._arrays import FloatArray
 from derand.finite import cast_exactly, name_gaps, require_finite
 from derand.frames._kinds import Category, ColumnKind, is_missing, kind_of_values
 from derand.frames._tables import Table, judge_cell, name_column, open_table
+from derand.origin import Origin
 
 UNSEEN = -1.0
 """Code of a category that training did not see; that of a missing one is NaN."""
@@ -92,6 +93,41 @@ class TableEncoding:
                 _refuse_text(table, column)
                 matrix[:, column] = table.read_numbers(column)
         return matrix
+
+    def decode(
+        self,
+        rows: FloatArray,
+        origin: Origin | None = None,
+        unseen: Callable[[tuple[Category, ...]], object] = lambda categories: None,
+    ) -> Any:
+        """Rows as the model reads them, in the words of the table.
+
+        Parameters
+        ----------
+        rows : array of shape (n_rows, n_features)
+        origin : Origin or None
+            Of the rows: which index and which kind of table they get; None is pandas.
+        unseen : callable
+            What stands for a category that training did not see, told those that it saw; None by default.
+
+        Returns
+        -------
+        table, or an array of objects where the training table had no names
+            A missing category is None.
+        """
+        matrix, cells = np.asarray(rows, dtype=np.float64), np.array(rows, dtype=object)
+        for column, values in self.categories.items():
+            names = np.array([*values, unseen(values), None], dtype=object)
+            codes = matrix[:, column]
+            known = (codes >= 0) & (codes < len(values))
+            others = np.where(np.isnan(codes), len(values) + 1, len(values))
+            cells[:, column] = names[np.where(known, codes, others).astype(np.int64)]
+        if self.names is None:
+            return cells
+        columns = {
+            name: cells[:, at] if at in self.categories else matrix[:, at].copy() for at, name in enumerate(self.names)
+        }
+        return (origin or Origin()).make_table(columns)
 
     @property
     def categorical(self) -> tuple[int, ...]:

@@ -95,7 +95,7 @@ def import_file(
     data: PathLike | None = None,
     target: str | None = None,
     scaling: str | None = None,
-    noise: Noise | str | None = None,
+    noise: Noise | str | float | None = None,
     rule: str | None = None,
     spell: Spell = quote_parameter,
 ) -> ImportingSummary:

@@ -85,7 +85,7 @@ def read_named(
     """The threat that is asked for, as it was given and with columns by number; refused where it names what is not."""
     given = read_request(estimator, source.names, l0, threat, changes)
     _refuse_categories(given, source)
-    named = given.name_columns(source.names)
+    named = given.name_columns(source.names, units=estimator.units)
     _refuse_unseen(named, source)
     return given, named
 
@@ -110,7 +110,7 @@ class Request:
         *,
         rule: str | None,
         proof: str,
-        noise: Noise | str | None,
+        noise: Noise | str | float | None,
     ) -> None:
         self._classifier, self._source = classifier, source
         self._asked: _Asked = {"rule": rule, "proof": proof, "noise": noise}
@@ -126,7 +126,7 @@ class Request:
     def certify(self, rows: object, batch: pa.Table, first_row: int) -> Certificates:
         """The certificates of a batch."""
         require_domains(self._source, self.named, batch, first_row)
-        return self._classifier.certify(rows, threat=self.named, **self._asked)
+        return self._classifier.certify_encoded(self._classifier.encode_rows(rows), [self.named], **self._asked)[0]
 
     def summarize(self) -> ThreatSummary:
         """What may change, with columns by name."""
@@ -170,7 +170,7 @@ def summarize_threat(given: Threat, named: Threat, resolved: Threat, source: Mat
 class _Asked(TypedDict):
     rule: str | None
     proof: str
-    noise: Noise | str | None
+    noise: Noise | str | float | None
 
 
 def _refuse_categories(threat: Threat, source: MatchedFile) -> None:

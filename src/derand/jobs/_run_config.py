@@ -204,6 +204,11 @@ def _read_number(value: Any, key: str) -> float:
     return float(value)
 
 
+def _read_noise(value: Any, key: str) -> str | float:
+    """Text such as "gaussian:0.25", or a number: then the kind follows from the norm."""
+    return _read_text(value, key) if isinstance(value, str) else _read_number(value, key)
+
+
 def _read_share(value: Any, key: str) -> float:
     share = _read_number(value, key)
     if not 0 < share < 1:
@@ -275,7 +280,7 @@ SECTIONS: dict[str, dict[str, Reader]] = {
         "monotone": _read_directions,
         "groups": _read_groups,
         "rule": _read_text,
-        "noise": _read_text,
+        "noise": _read_noise,
         "scaling": _read_text,
     },
     "threat": dict.fromkeys(THREAT_KEYS, _keep),
@@ -286,7 +291,9 @@ SECTIONS: dict[str, dict[str, Reader]] = {
         "tolerance": _read_number,
         "rule": _read_text,
         "proof": _read_text,
-        "noise": _read_text,
+        "noise": _read_noise,
+        "id": _read_text,
+        "keep": _read_texts,
         "witness": _read_name,
         "safe_csv": _read_truth,
     },

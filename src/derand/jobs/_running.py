@@ -191,7 +191,9 @@ def _check(config: RunConfig, force: bool) -> CheckSummary:
     rows = config.find_input("data", "test") or config.find_input("data", "train")
     assert rows is not None  # `read_config` saw to that
     table = inspect_file(rows)
-    table.require_columns(config.section("report").get("groups", ()))
+    certify = config.section("certify")
+    copied = [*([certify["id"]] if "id" in certify else []), *certify.get("keep", ())]
+    table.require_columns([*copied, *config.section("report").get("groups", ())])
     require_folder(config.folder)
     if not force:
         _refuse_others(config)
@@ -419,6 +421,7 @@ class _Run:
         }
         outputs = {step: self._draft / name for step, name in self._config.outputs.items()}
         asked |= {"target": self._target, "threat": self._config.threat, "advance": advance}
+        asked["identity"] = asked.pop("id", None)
         if self._task == NUMBER:
             return certify_numbers_file(self._model, self._test, outputs["certify"], **asked)
         return certify_file(self._model, self._test, outputs["certify"], witness=outputs.get("witness"), **asked)

@@ -89,7 +89,7 @@ def train_file(
     *,
     task: str | None = None,
     model: str | None = None,
-    noise: Noise | str | None = None,
+    noise: Noise | str | float | None = None,
     scaling: str | None = OWN,
     class_weight: str | None = None,
     rule: str | None = None,

@@ -77,7 +77,7 @@ class Classifier(Protocol):
         *,
         rule: str | None = None,
         proof: str = "best",
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
     ) -> list[Certificates]:
         """Certificates of such rows, one list entry per threat."""
 
@@ -218,7 +218,7 @@ class Inputs:
         return None if self.labels is None else np.asarray(self.labels == self.plain.label)
 
 
-def read_subject(clf: Any, noise: Noise | str | None, feature_names: Sequence[str] | None) -> Subject:
+def read_subject(clf: Any, noise: Noise | str | float | None, feature_names: Sequence[str] | None) -> Subject:
     """The model, its noise and its names, from a fitted classifier or a bare model."""
     if is_model(clf):
         if noise is None:
@@ -236,7 +236,7 @@ def read_subject(clf: Any, noise: Noise | str | None, feature_names: Sequence[st
     return Subject(model, own, np.asarray(fitted.classes_), names, categories, fitted)
 
 
-def _check_classifier(clf: Any, noise: Noise | str | None) -> Classifier:
+def _check_classifier(clf: Any, noise: Noise | str | float | None) -> Classifier:
     if not hasattr(clf, "certify") or not hasattr(clf, "get_params"):
         raise TypeError(
             "`clf` must be a fitted classifier of derand, an AdditiveEnsemble or a WeightedVote, "
@@ -306,17 +306,20 @@ def _list_threats(subject: Subject, asked: Request) -> tuple[list[Threat], bool]
     if asked.threat is not None:
         if not isinstance(asked.threat, Threat):
             raise TypeError(f"`threat` must be a Threat, got {type(asked.threat).__name__}.")
-        return [one.name_columns(subject.names) for one in as_threats(asked.l0, None, asked.threat)], True
-    own, names = Threat(), subject.names
+        units = None if subject.estimator is None else subject.estimator.units
+        asked_for = as_threats(asked.l0, None, asked.threat)
+        return [one.name_columns(subject.names, units=units) for one in asked_for], True
+    own, names, units = Threat(), subject.names, None
     if subject.estimator is not None:
         own, names = subject.estimator.default_threat, subject.estimator.encoding_.names or names
+        units = subject.estimator.units
     plain = replace(own, norm="auto", l0=0) == Threat()
     if plain and (asked.l0 is not None or not own.l0):
         most = DEFAULT_L0 if asked.l0 is None else as_budget(asked.l0)
         budgets = range(min(len(subject.model.categorical_features), most) + 1)
         return [replace(own, l0=budget) for budget in budgets], False
     own = own if asked.l0 is None else replace(own, l0=as_budget(asked.l0))
-    return [own.name_columns(names)], True
+    return [own.name_columns(names, units=units)], True
 
 
 def _certify_bare(subject: Subject, X: Any, threats: list[Threat], asked: Request) -> list[Certificates]:

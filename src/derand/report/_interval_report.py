@@ -72,7 +72,7 @@ class IntervalReport(WrittenReport):
         l0: int | None = None,
         threat: Threat | None = None,
         rule: str | None = None,
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         proof: str = "best",
         title: str | None = None,
         feature_names: Sequence[str] | None = None,

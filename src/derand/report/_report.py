@@ -83,7 +83,7 @@ class CertificateReport(WrittenReport):
         radius: float | None = None,
         l0: int | None = None,
         title: str | None = None,
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         rule: str | None = None,
         proof: str = "best",
         threat: Threat | None = None,

@@ -23,6 +23,7 @@ from derand.noise import Noise, as_noise
 from derand.storage._fields import Field, construct, shorten
 from derand.storage._models import build_model, build_noise, describe_model, describe_noise
 from derand.threat import Threat
+from derand.units import NamedUnits
 
 if TYPE_CHECKING:
     from derand.estimators import CertifiedClassifier, CertifiedEstimator
@@ -113,7 +114,8 @@ def ask_parameters(field: Field, kind: type[CertifiedEstimator], later: Collecti
 def build_own_noise(field: Field, ensemble: Model) -> Noise | None:
     """The noise of an estimator, of as many units as its model has features."""
     noise = field.or_none(build_noise)
-    if noise is not None and noise.units is not None and len(noise.units) != ensemble.n_features:
+    units = None if noise is None else noise.units
+    if units is not None and (isinstance(units, NamedUnits) or len(units) != ensemble.n_features):
         field.refuse(f"have `units` of {ensemble.n_features} entries, one per feature")
     return noise
 
@@ -351,6 +353,7 @@ _BUILDERS: Mapping[str, Callable[[Field], Any]] = {
 
 _DESCRIBERS: Mapping[type, tuple[str, Callable[[Any, str], Any]]] = {
     float: ("float", lambda value, _: str(value)),
+    NamedUnits: ("dict", lambda value, name: _describe_dict(value.by_name, name)),  # before tuple, which it is
     tuple: ("tuple", lambda value, name: [_describe_value(item, name) for item in value]),
     dict: ("dict", _describe_dict),
     np.ndarray: ("array", _describe_array),

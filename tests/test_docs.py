@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import derand
 from derand import cli, plot
-from tests.jobs.tables import make_credits
+from tests.jobs.tables import make_applications
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -105,7 +105,7 @@ def test_the_run_of_the_page_on_commands_runs(tmp_path: Path, monkeypatch: pytes
     """What `derand init` writes for such a table says what the page shows, and all of its commands run."""
     pytest.importorskip("flint", reason="the extra `audit` is not installed")
     monkeypatch.chdir(tmp_path)
-    make_credits().to_csv("loans.csv", index=False)
+    make_applications().to_csv("loans.csv", index=False)
     page = (DOCS / "commands.md").read_text(encoding="utf-8").split("## derand import")[0]
     (shown,) = re.findall(r"^```toml\n(.+?)^```", page, re.MULTILINE | re.DOTALL)
     lines = re.findall(r"^derand (.+)$", page, re.MULTILINE)

@@ -54,6 +54,10 @@ class Threat:
         Numbers that change by multiples of a step alone, such as 1 for whole numbers. Without noise, and where limits
         alone say what may change, they count exactly; for a ball under noise they are left out of account, which is
         sound.
+    whole : bool
+        Whether columns that held whole numbers alone in training stay whole: they get steps of 1 where they have no
+        step of their own, and those of 0 and 1 alone the domain (0, 1). Estimators know which ones these are; for bare
+        models use `steps`.
     may_become : dict of column to list of values
         To what a category may change; columns that are not named to anything. By code in the core.
     missing : "fixed" or int
@@ -82,6 +86,7 @@ class Threat:
     steps: Mapping[Column, float] = field(default_factory=dict)
     may_become: Mapping[Column, tuple[Any, ...]] = field(default_factory=dict)
     missing: int | Literal["fixed"] = "fixed"
+    whole: bool = False
 
     def __post_init__(self) -> None:
         if self.missing != "fixed":
@@ -91,6 +96,11 @@ class Threat:
         object.__setattr__(self, "l0", as_budget(self.l0))
         if not isinstance(self.unseen, bool | np.bool_):
             raise TypeError(f"`unseen` of Threat must be True or False, got {self.unseen!r}.")
+        if not isinstance(self.whole, bool | np.bool_):
+            raise TypeError(
+                f"`whole` of Threat must be True or False, got {self.whole!r}: it holds for all columns that are known "
+                "to hold whole numbers; `steps` is for columns by name."
+            )
         if self.units is not None:
             object.__setattr__(self, "units", as_units(self.units, "`units` of Threat"))
         if isinstance(self.frozen, str) or not isinstance(self.frozen, Iterable):
@@ -106,7 +116,7 @@ class Threat:
                 raise ValueError(f"`frozen` of Threat must not name {column!r}, which has limits or the like as well.")
 
     def __hash__(self) -> int:  # dicts have none; what is equal has the same
-        return hash((self.norm, self.l0, self.unseen, self.units, self.frozen, self.missing))
+        return hash((self.norm, self.l0, self.unseen, self.units, self.frozen, self.missing, self.whole))
 
     def resolve(self, noise: Noise | None) -> Threat:
         """The same with the noise's norm for "auto", and with the noise's units where it has none of its own."""
@@ -121,10 +131,12 @@ class Threat:
         names: Sequence[str] | None,
         categories: Mapping[int, Sequence[Any]] | None = None,
         units: Sequence[float] | None = None,
+        whole: Mapping[int, tuple[int, int]] | None = None,
     ) -> Threat:
         """The same with columns by number and categories by code, for a table with these names and categories.
 
-        `units` are those of columns that units by name leave out; None is 1.
+        `units` are those of columns that units by name leave out; None is 1. `whole` holds the table's columns of whole
+        numbers, with the least and the largest of each; None where that is not asked yet.
         """
         known = {name: at for at, name in enumerate(names or ())}
         found: dict[str, Any] = {
@@ -139,7 +151,42 @@ class Threat:
                 found["may_become"][column] = tuple(codes.get(value, -1.0) for value in chosen)  # -1: never seen
         if isinstance(self.units, NamedUnits):
             found["units"] = self.units.resolve(names, units, "`units` of Threat")
-        return replace(self, frozen=tuple(_find_column(column, known, "frozen") for column in self.frozen), **found)
+        named = replace(self, frozen=tuple(_find_column(column, known, "frozen") for column in self.frozen), **found)
+        if not self.whole or whole is None:
+            return named
+        if not whole:
+            warnings.warn(
+                "`whole` of Threat changes nothing: no column is known to hold whole numbers alone. Name them in "
+                "`steps`, such as steps={'children': 1}, or train again if the model was saved before that was kept.",
+                stacklevel=2,
+            )
+        return named.with_whole(whole)
+
+    def with_whole(self, columns: Mapping[int, tuple[int, int]]) -> Threat:
+        """The same where some columns stay whole numbers: `whole` spelt out in steps and domains.
+
+        Parameters
+        ----------
+        columns : mapping of column number to (least, largest)
+            Those of (0, 1) stay 0 or 1. Columns that do not change, or have a step of their own, are left alone.
+
+        Examples
+        --------
+        >>> threat = Threat(norm=None, limits={"*": 2}, frozen=[1]).with_whole({0: (0, 9), 1: (0, 5), 2: (0, 1)})
+        >>> threat.steps, threat.domain
+        ({0: 1.0, 2: 1.0}, {2: (0.0, 1.0)})
+        """
+        free = self.find_free(list(columns))
+        chosen = [at for at, can_move in zip(columns, free, strict=True) if can_move and at not in self.steps]
+        yes_or_no: dict[Column, tuple[float, float]] = {
+            at: (0.0, 1.0) for at in chosen if columns[at] == (0, 1) and at not in self.domain
+        }
+        return replace(
+            self,
+            whole=False,
+            steps={**self.steps, **dict.fromkeys(chosen, 1.0)},
+            domain={**self.domain, **yes_or_no},
+        )
 
     def check_columns(self, n_features: int, categorical: Iterable[int], numerical: Iterable[int]) -> None:
         """Refuse columns that do not exist, limits of categories, and categories of numbers."""
@@ -148,6 +195,11 @@ class Threat:
             raise ValueError(
                 f"`units` of Threat must have one entry per feature, {n_features} in all, categorical ones included, "
                 f"got {len(self.units)}."
+            )
+        if self.whole:
+            raise ValueError(
+                "`whole` of Threat must be False for a bare model, which does not know which columns hold whole "
+                "numbers: give `steps`, such as steps={0: 1}, or certify a fitted estimator."
             )
         codes, numbers = set(categorical), set(numerical)
         for name in ("frozen", *_READERS):
@@ -190,7 +242,7 @@ class Threat:
             if outside.size:
                 raise ValueError(
                     f"`domain` of Threat must hold the rows' own values, got [{least}, {most}] for column {column} and "
-                    f"{own[outside[0]]} in row {outside[0]}."
+                    f"{own[outside[0]]} in row {outside[0]}{_explain_domain(self, column)}."
                 )
 
     @property
@@ -233,8 +285,8 @@ class Threat:
     def find_box(self, rows: Any, columns: Sequence[int]) -> tuple[FloatArray, FloatArray]:
         """The least and the largest value that each number of some rows may take, both (n_rows, n_features).
 
-        These ends are what is meant, to the last bit: closed intervals. Columns that are not among the numerical ones
-        keep their values.
+        These ends are what is meant, to the last bit: closed intervals. Of a column that changes by steps they are the
+        outermost steps. Columns that are not among the numerical ones keep their values.
         """
         values = np.array(rows, dtype=np.float64)
         low, high = values.copy(), values.copy()
@@ -251,7 +303,36 @@ class Threat:
                 least, most = self.domain[column]
                 low[:, column] = np.maximum(low[:, column], least)
                 high[:, column] = np.minimum(high[:, column], most)
+            if column in self.steps:
+                low[:, column] = _find_last_step(own, low[:, column], -self.steps[column])
+                high[:, column] = _find_last_step(own, high[:, column], self.steps[column])
         return low, high
+
+
+def _find_last_step(own: FloatArray, ends: FloatArray, step: float) -> FloatArray:
+    """The farthest own + k * step that is not beyond each end; a negative step goes down.
+
+    Whoever takes steps computes them like this. A quotient below 2**50 is off by less than one, so that no count beyond
+    the next two can lie inside unless it is rounded to the end, as one of these is. Ends farther away stay.
+    """
+    with np.errstate(all="ignore"):
+        counts = np.floor((ends - own) / step)
+        found = np.where(np.isnan(own) | ~(counts < _MOST_STEPS), ends, own)
+        for more in (-1, 0, 1, 2):
+            places = own + np.maximum(counts + more, 0.0) * step
+            inside = (counts < _MOST_STEPS) & ((places <= ends) if step > 0 else (places >= ends))
+            found = np.where(inside, places, found)
+    return found
+
+
+_MOST_STEPS = 2.0**50
+
+
+def _explain_domain(threat: Threat, column: Column) -> str:
+    """Where a domain may come from that nobody wrote."""
+    if threat.domain[column] != (0.0, 1.0) or threat.steps.get(column) != 1.0:
+        return ""
+    return ": by `whole`, a column of 0 and 1 alone stays so; give it a `domain` of its own to allow more"
 
 
 def _as_norm(norm: Any) -> float:

@@ -23,7 +23,7 @@ from derand.units import NamedUnits, as_units
 
 NORMS: dict[str, float | str | None] = {"auto": "auto", "0": 0, "1": 1, "2": 2, "inf": math.inf, "none": None}
 """Norms as text."""
-KEYS = ("norm", "units", "l0", "unseen", "frozen", "limits", "domain", "steps", "may_become", "missing")
+KEYS = ("norm", "units", "l0", "unseen", "frozen", "limits", "domain", "steps", "whole", "may_become", "missing")
 """What a file may say of a threat: the fields of Threat."""
 
 Value = TypeVar("Value")
@@ -60,6 +60,7 @@ def parse_changes(
     frozen: Iterable[str] = (),
     missing: int | None = None,
     units: Iterable[str] = (),
+    whole: bool = False,
 ) -> dict[str, Any]:
     """Fields of Threat from texts; what is not given is left out.
 
@@ -80,6 +81,8 @@ def parse_changes(
         How many numbers may go missing or appear; None is "fixed".
     units : iterable of str
         COLUMN=NUMBER: what counts as a change of 1.
+    whole : bool
+        Whether columns that are known to hold whole numbers stay whole; False says nothing.
 
     Returns
     -------
@@ -100,6 +103,8 @@ def parse_changes(
     found = {name: value for name, value in given.items() if value}
     if norm is not None:
         found["norm"] = _parse_norm(norm)
+    if whole:
+        found["whole"] = True
     return found | {name: value for name, value in (("l0", l0), ("missing", missing)) if value is not None}
 
 

@@ -32,9 +32,20 @@ def set_radius(page: Any, at: int) -> None:
 def test_the_page_loads_alone(visit: Visit, mixed_report: CertificateReport) -> None:
     """No console message, no request beyond the file (held by `visit`), and all sections are there."""
     page = visit(mixed_report)
-    for name in ("guarantee", "accuracy", "radii", "units", "shapes", "weakest", "rows", "subgroups", "computed"):
+    for name in (
+        "guarantee",
+        "accuracy",
+        "radii",
+        "units",
+        "shapes",
+        "weakest",
+        "rows",
+        "whatif",
+        "subgroups",
+        "computed",
+    ):
         assert page.locator(f"section#{name} h2").is_visible()
-    assert page.locator("nav a").count() == 9
+    assert page.locator("nav a").count() == 10
 
 
 def test_the_slider_shows_the_library_s_numbers(visit: Visit, mixed_report: CertificateReport) -> None:

@@ -333,3 +333,34 @@ def test_an_id_units_and_a_noise_as_a_number(data: Path, model: Path, tmp_path: 
         refused = run("certify", model, tmp_path / "new.csv", "-o", out, *wrong)
         assert refused.exit_code == 2
         assert message in " ".join(refused.output.split())
+
+
+def test_whole_numbers_stay_whole(tmp_path: Path) -> None:
+    """With --whole fewer decisions flip, witnesses hold whole numbers, and what stays whole is told."""
+    lines = [f"{n % 42 + 6},{n % 2},{n * 37.5 + 900},{'late' if n % 42 > 20 else 'paid'}" for n in range(120)]
+    table, model, flips = tmp_path / "loans.csv", tmp_path / "m.json", tmp_path / "flips.csv"
+    table.write_text("\n".join(["months,phone,income,outcome", *lines]))
+    trained = run("train", table, "--target", "outcome", "-o", model, "--model", "stumps", "--rule", "mean")
+    assert trained.exit_code == 0, trained.output
+    asked = ["certify", model, table, "-o", tmp_path / "out.csv", "--norm", "none", "--limit", "*=8%"]
+    plain = json.loads(run(*asked, "--json").stdout)
+    result = run(*asked, "--whole", "--witness", flips)
+    assert result.exit_code == 0, result.output
+    assert "whole numbers: months, phone: counts stay whole numbers" in result.output
+    whole = json.loads(run(*asked, "--whole", "--json").stdout)
+    assert whole["threat"]["whole"] == ["months", "phone"]
+    assert whole["threat"]["domain"] == {"phone": [0.0, 1.0]}
+    assert 0 < whole["verdicts"]["flips"] < plain["verdicts"]["flips"]
+    changed = pd.read_csv(flips, dtype=str)
+    assert changed.months.str.fullmatch(r"\d+").all()
+    assert set(changed.phone) <= {"0", "1"}
+    assert run("audit", model, table, tmp_path / "out.csv").exit_code == 0
+    (tmp_path / "threat.toml").write_text('norm = "none"\nwhole = true\n[limits]\n"*" = "8%"\n')
+    told = run("certify", model, table, "-o", tmp_path / "two.csv", "--threat", tmp_path / "threat.toml")
+    assert told.exit_code == 0, told.output
+    assert (tmp_path / "two.csv").read_bytes() == (tmp_path / "out.csv").read_bytes()
+    both = run("certify", model, table, "-o", tmp_path / "two.csv", "--threat", tmp_path / "threat.toml", "--whole")
+    assert "leave --whole out" in " ".join(both.output.split())
+    page = tmp_path / "report.md"
+    assert run("report", model, table, "-o", page, "--whole", "--target", "outcome").exit_code == 0
+    assert "Counts stay whole numbers" in page.read_text()

@@ -47,7 +47,7 @@ def make_prices(n_rows: int = 200, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame({"x": x, "job": job, "same": 3, "price": price})
 
 
-def make_credits(n_rows: int = 400, seed: int = 0) -> pd.DataFrame:
+def make_applications(n_rows: int = 400, seed: int = 0) -> pd.DataFrame:
     """A mixed table with 12 per cent of defaults, missing numbers, an identifier and a date."""
     rng = np.random.default_rng(seed)
     age, job = rng.integers(20, 75, n_rows).astype(float), rng.choice(["cook", "clerk", "nurse"], n_rows)

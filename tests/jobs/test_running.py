@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
@@ -16,11 +17,21 @@ import pandas as pd
 import pytest
 
 from derand.files import fill_when_done
-from derand.jobs import _running, check_run, init_file, run_file, train_file
+from derand.jobs import (
+    _running,
+    certify_file,
+    certify_numbers_file,
+    check_run,
+    init_file,
+    report_file,
+    report_numbers_file,
+    run_file,
+    train_file,
+)
 from derand.jobs._run_config import SECTIONS, read_config
 from derand.jobs._splitting import choose_held_out, split_file
 from derand.storage import mark_file
-from tests.jobs.tables import make_credits, make_prices
+from tests.jobs.tables import make_applications, make_prices
 
 QUICK = """
 [data]
@@ -38,7 +49,7 @@ folder = "out"
 
 @pytest.fixture
 def loans(tmp_path: Path) -> Path:
-    make_credits().to_csv(tmp_path / "loans.csv", index=False)
+    make_applications().to_csv(tmp_path / "loans.csv", index=False)
     return tmp_path / "loans.csv"
 
 
@@ -116,6 +127,21 @@ def test_every_key_that_is_written_is_known(loans: Path, tmp_path: Path) -> None
             assert set(keys) <= set(SECTIONS[section])
 
 
+def test_every_parameter_of_the_jobs_has_its_key() -> None:
+    """What a step can be asked for can be written down; what [threat] and the run itself say has no key of its own."""
+    elsewhere = {"data", "target", "output", "task", "model", "threat", "norm", "l0", "frozen", "changes", "spell"}
+    elsewhere |= {"whole", "advance", "train", "configuration", "identity", "witness"}
+    for job, sections in (
+        (train_file, ("data", "model")),
+        (certify_file, ("certify",)),
+        (certify_numbers_file, ("certify",)),
+        (report_file, ("report", "certify")),
+        (report_numbers_file, ("report", "certify")),
+    ):
+        keys = {key for section in sections for key in SECTIONS[section]}
+        assert set(inspect.signature(job).parameters) - elsewhere <= keys, job.__name__
+
+
 def test_without_a_target_the_columns_are_listed(loans: Path, tmp_path: Path) -> None:
     """The error says what to do, with a column that may be the one."""
     with pytest.raises(ValueError, match=r"such as --target 'outcome'.*of two values: 'outcome'"):
@@ -147,7 +173,7 @@ def test_numbers_are_run_too(tmp_path: Path) -> None:
 def test_a_model_that_exists_is_certified(loans: Path, tmp_path: Path) -> None:
     """In place of training: new rows without a target, under a threat of the file."""
     train_file(loans, "outcome", tmp_path / "known.json", model="stumps")
-    make_credits(50, seed=1).drop(columns="outcome").to_csv(tmp_path / "new.csv", index=False)
+    make_applications(50, seed=1).drop(columns="outcome").to_csv(tmp_path / "new.csv", index=False)
     config = tmp_path / "derand.toml"
     config.write_text(
         '[data]\ntest = "new.csv"\ntarget = "outcome"\n[model]\nfile = "known.json"\n[threat]\nnorm = 2\nl0 = 1\n'
@@ -239,7 +265,7 @@ def test_the_same_configuration_may_run_again(quick: Path) -> None:
     assert run_file(quick)["changed"] == []
     quick.write_text("# a word\n" + QUICK)
     assert run_file(quick)["changed"] == []
-    make_credits(380).to_csv(quick.parent / "loans.csv", index=False)
+    make_applications(380).to_csv(quick.parent / "loans.csv", index=False)
     assert run_file(quick)["changed"] == ["loans.csv"]
 
 

@@ -386,6 +386,18 @@ CLASSIFIER_DAMAGE = {
         set_field(M, "training", "a_", value={"array": {"type": "<U9999", "values": ["a", 1]}}),
         r"`model\.training\.a_\.array\.values` must be of the type <U9999",
     ),
+    "whole numbers of a category": (
+        set_field(M, "whole", value=[{"feature": 1, "least": 0, "largest": 1}]),
+        r"`model\.whole\[0\]\.feature` must be a numerical feature, each only once, got 1",
+    ),
+    "whole numbers without an order": (
+        set_field(M, "whole", value=[{"feature": 0, "least": 3, "largest": 3}]),
+        r"`model\.whole\[0\]\.largest` must be above `least`",
+    ),
+    "whole numbers that are fractions": (
+        set_field(M, "whole", value=[{"feature": 0, "least": 0.5, "largest": 3}]),
+        r"`model\.whole\[0\]\.least` must be a whole number",
+    ),
     "a nested array": (
         set_field(M, "training", "a_", value={"array": {"type": "<f8", "values": [[1.0]]}}),
         r"`model\.training\.a_\.array\.values` must hold plain values",

@@ -106,6 +106,12 @@ def certify(
         list[str] | None,
         typer.Option(metavar="COLUMN=NUMBER", help="In which steps a number moves. Repeatable.", show_default=False),
     ] = None,
+    whole: Annotated[
+        bool,
+        typer.Option(
+            "--whole", help="Columns that held whole numbers alone in training stay whole, and 0/1 stays 0/1."
+        ),
+    ] = False,
     freeze: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN", help="A column that does not change. Repeatable.", show_default=False),
@@ -180,7 +186,7 @@ def certify(
     """
     wanted = _parse_radii(_RADII if radii is None else radii)
     single = {"--norm": norm, "--limit": limit, "--domain": domain, "--step": step, "--freeze": freeze, "--l0": l0}
-    single |= {"--unit": unit, "--missing": missing}
+    single |= {"--unit": unit, "--missing": missing, "--whole": whole or None}
     beside = [option for option, value in single.items() if value is not None and value != []]
     if threat is not None and beside:
         raise ValueError(f"--threat says all of what may change: leave {', '.join(beside)} out, or put it in {threat}.")
@@ -210,6 +216,7 @@ def certify(
                 frozen=freeze or (),
                 missing=missing,
                 units=unit or (),
+                whole=whole,
             ),
             "safe_csv": safe_csv,
             "identity": identity,
@@ -381,6 +388,7 @@ def describe_threat(threat: ThreatSummary) -> dict[str, str]:
             f"{_name(column)} from {_write(low)} to {_write(high)}" for column, (low, high) in threat["domain"].items()
         ),
         "steps": "; ".join(f"{column} in steps of {_write(step)}" for column, step in threat["steps"].items()),
+        "whole numbers": f"{', '.join(threat['whole'])}: counts stay whole numbers" if threat["whole"] else "",
         "may become": "; ".join(
             f"{column} {', '.join(map(str, values))}" for column, values in threat["may_become"].items()
         ),

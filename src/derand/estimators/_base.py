@@ -133,7 +133,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         encoding.require_some(matrix)
         columns = f"{len(encoding.numerical):,} of numbers, {len(encoding.categories):,} of categories"
         tell(f"read {matrix.shape[0]:,} rows; columns: {columns}")
-        return encoding, matrix
+        return encoding.learn_whole(matrix), matrix
 
     def _keep_table(self, table: TrainingTable, encoding: TableEncoding) -> Noise | None:
         """Keep how tables are read and the noise in units of this one; the noise."""
@@ -168,7 +168,8 @@ class CertifiedEstimator(BaseEstimator, ABC):
 
     def _name_columns(self, threat: Threat) -> Threat:
         """The threat by numbers of columns and codes of categories, counting in the estimator's units."""
-        named = threat.name_columns(self.encoding_.names, self.encoding_.categories, self.units)
+        encoding = self.encoding_
+        named = threat.name_columns(encoding.names, encoding.categories, self.units, encoding.whole)
         norm = self.default_threat.norm if named.norm == "auto" else named.norm
         return replace(named, norm=norm, units=self.units if named.units is None else named.units)
 
@@ -199,7 +200,8 @@ class CertifiedEstimator(BaseEstimator, ABC):
         Returns
         -------
         pandas DataFrame, or that of the library of `like`; an array of objects where the table had no names
-            A category that training did not see, or a missing one, is None.
+            A category that training did not see, or a missing one, is None. Columns that held whole numbers alone in
+            training, and do so here, are integers.
         """
         check_is_fitted(self)
         return self.encoding_.decode(rows, None if like is None else Origin.find(like))

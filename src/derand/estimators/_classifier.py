@@ -381,7 +381,13 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         return RowGrades(score, None, f"Log-loss and calibration need probabilities: {why}.")
 
     def explain(
-        self, X: Any, *, threat: Threat | None = None, rule: str | None = None, noise: Noise | str | float | None = None
+        self,
+        X: Any,
+        *,
+        threat: Threat | None = None,
+        rule: str | None = None,
+        noise: Noise | str | float | None = None,
+        whole: bool = True,
     ) -> Explanation:
         """The least change of each column that flips the answer of one row alone, and the cheapest of all numbers.
 
@@ -393,6 +399,9 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
             Its norm and units measure changes, and within its limits they stay; frozen columns are left out.
         rule, noise
             As for `certify`.
+        whole : bool
+            Whether columns that held whole numbers alone in training change to whole numbers here, and those of 0 and 1
+            between these, where the row's own number is one of them; False for any number.
 
         Returns
         -------
@@ -405,13 +414,9 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         if len(rows) != 1:
             raise ValueError(f"`X` must hold one row, got {len(rows)}: explain them one by one, such as X[:1].")
         asked = self._name_columns(threat or self.default_threat)
-        found = explain(
-            self.ensemble_,
-            rows[0],
-            self._choose_noise(noise, asked),
-            rule=rule or self.rule,
-            threat=asked,
-        )
+        if whole:
+            asked = asked.with_whole(self.encoding_.find_whole(rows))
+        found = explain(self.ensemble_, rows[0], self._choose_noise(noise, asked), rule=rule or self.rule, threat=asked)
         return replace(found, label=self.classes_[found.label])
 
     def attack(

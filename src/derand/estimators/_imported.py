@@ -320,6 +320,8 @@ def from_reading(
         ensemble, None, *parts, encoding, training, **parameters
     )
     rows = None if X is None else estimator.encode_rows(X)
+    if rows is not None:
+        estimator.encoding_ = encoding.learn_whole(rows)
     units = _choose_units(estimator, rows, scaling)
     own = estimator._make_noise()
     if own is not None:

@@ -7,7 +7,7 @@ theirs is read.
 from __future__ import annotations
 
 from derand.frames._columns import ColumnCheck, ColumnUse, check_columns
-from derand.frames._encoding import CategoricalFeatures, TableEncoding
+from derand.frames._encoding import CategoricalFeatures, TableEncoding, is_whole
 from derand.frames._files import TableFile, inspect_file, write_batches
 from derand.frames._kinds import Category, ColumnKind, kind_of_arrow_type, kind_of_values
 from derand.frames._matching import Labels, MatchedFile, make_unseen, match_file
@@ -29,6 +29,7 @@ __all__ = [
     "find_short_floats",
     "inspect_file",
     "is_frame",
+    "is_whole",
     "kind_of_arrow_type",
     "kind_of_values",
     "make_unseen",

@@ -15,7 +15,7 @@ from typing import TypedDict
 from derand.files import PathLike, require_writable
 from derand.frames import match_file
 from derand.jobs._classifiers import load_classifier, load_regressor
-from derand.jobs._request import read_named, require_domains
+from derand.jobs._request import read_named, read_request, require_domains
 from derand.report import CertificateReport, IntervalReport
 from derand.threat import Threat
 from derand.threat_text import read_threat
@@ -47,6 +47,8 @@ def report_file(
     noise: str | None = None,
     threat: Threat | PathLike | None = None,
     configuration: str | None = None,
+    whole: bool = False,
+    what_if: bool = True,
 ) -> ReportSummary:
     """Certify the rows of a CSV or Parquet file and write a CertificateReport about them.
 
@@ -68,6 +70,10 @@ def report_file(
         As for CertificateReport.
     threat : Threat, path-like or None
         What may change, or a TOML file that says so; instead of `l0`. None is the classifier's `default_threat`.
+    whole : bool
+        Whether columns that held whole numbers alone in training stay whole; not beside `threat`, which says so itself.
+    what_if : bool
+        As for CertificateReport.
 
     Returns
     -------
@@ -88,6 +94,8 @@ def report_file(
         training = known.read_all()
         known.require_finite(training)
         X_train, y_train = known.split(training, first_row=1)
+    if whole:
+        threat, l0 = read_request(classifier, source.names, l0, threat, {"whole": True}), None
     if threat is not None and not isinstance(threat, Threat):
         threat = read_threat(threat, source.names, classifier.units)
     with source.name_gaps(table, first_row=1):
@@ -106,6 +114,7 @@ def report_file(
             noise=noise,
             threat=threat,
             configuration=configuration,
+            what_if=what_if,
         )
         report.write(output)
     return {
@@ -131,6 +140,7 @@ def report_numbers_file(
     noise: str | None = None,
     threat: Threat | PathLike | None = None,
     configuration: str | None = None,
+    whole: bool = False,
 ) -> ReportSummary:
     """Certify the rows of a CSV or Parquet file by a regressor and write an IntervalReport about them.
 
@@ -138,7 +148,7 @@ def report_numbers_file(
     ----------
     model : path-like
         A saved regressor.
-    data, output, title, rule, noise, threat, configuration
+    data, output, title, rule, noise, threat, configuration, whole
         As for `report_file`.
     target : str or None
         Column with the true numbers.
@@ -156,7 +166,7 @@ def report_numbers_file(
     require_writable(output, model, data)
     regressor = load_regressor(model)
     source = match_file(data, regressor.encoding_, target=target, classes=None)
-    _, named = read_named(regressor, source, l0, threat, {})
+    _, named = read_named(regressor, source, l0, threat, {"whole": True} if whole else {})
     size = regressor.choose_radius(named, radius)
     table = source.read_all()
     rows, numbers = source.split(table, first_row=1)

@@ -26,6 +26,9 @@ RECORD = "run.json"
 MODEL = "model.json"
 FOLDER = "results"
 
+COLUMN_KEYS = ("ignored", "categorical")
+"""Keys of [data] that `train_file` takes by the same names."""
+
 Reader = Callable[[Any, str], Any]
 """Takes a value of the file and how its key is named in errors; gives the value that is worked with."""
 
@@ -63,6 +66,11 @@ class RunConfig:
         """A file that is read; paths count from the folder of the configuration."""
         name = self.section(section).get(key)
         return None if name is None else self.path.parent / name
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What is said of columns of the training table, as `train_file` takes it."""
+        return {key: value for key, value in self.section("data").items() if key in COLUMN_KEYS}
 
     @property
     def folder(self) -> Path:
@@ -268,8 +276,7 @@ SECTIONS: dict[str, dict[str, Reader]] = {
         "holdout": _read_share,
         "seed": _read_whole,
         "task": _read_text,
-        "ignored": _read_texts,
-        "categorical": _read_texts,
+        **dict.fromkeys(COLUMN_KEYS, _read_texts),
     },
     "model": {
         "file": _read_text,
@@ -304,6 +311,7 @@ SECTIONS: dict[str, dict[str, Reader]] = {
         "groups": _read_texts,
         "radius": _read_number,
         "compare": _read_truth,
+        "what_if": _read_truth,
     },
     "output": {"folder": _read_text},
 }

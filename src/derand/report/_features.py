@@ -184,6 +184,9 @@ def summarize_moves(inputs: Inputs, radii: Radii) -> list[Move]:
         if norm == 0:  # one column may become anything, or none
             sizes = [math.inf if size >= 1 else 0.0 for size in sizes]
         half, most = (move_alone(size, unit) for size in sizes)
+        ends = inputs.whole.get(feature)
+        if ends is not None:
+            half, most = (_cut_to_whole(move, ends) for move in (half, most))
         limit = limit_of(inputs, feature)
         moves.append(
             {
@@ -195,7 +198,7 @@ def summarize_moves(inputs: Inputs, radii: Radii) -> list[Move]:
                 "low": low,
                 "high": high,
                 "limit": limit,
-                "sentence": _say_move(shorten(subject.names[feature]), half, norm, limit),
+                "sentence": _say_move(shorten(subject.names[feature]), half, norm, limit, ends),
             }
         )
     return moves
@@ -214,9 +217,23 @@ def move_alone(radius: float, unit: float) -> float:
     return math.nextafter(multiply_down(radius, unit), 0.0) if math.isfinite(radius) else radius
 
 
-def _say_move(name: str, move: float, norm: float | str | None, limit: str) -> str:
+def _cut_to_whole(move: float, ends: tuple[int, int]) -> float:
+    """The whole numbers within a move; 1 at most where a column holds 0 and 1 alone.
+
+    Examples
+    --------
+    >>> _cut_to_whole(2.7, (0, 48)), _cut_to_whole(0.7, (0, 48)), _cut_to_whole(2.7, (0, 1))
+    (2.0, 0.0, 1.0)
+    """
+    if not math.isfinite(move):
+        return move
+    return float(min(math.floor(move), 1 if ends == (0, 1) else math.inf))
+
+
+def _say_move(name: str, move: float, norm: float | str | None, limit: str, ends: tuple[int, int] | None = None) -> str:
     if move == 0:
-        return f"{name}: no move is certified for half of the rows"
+        step = "move" if ends is None else "change between 0 and 1" if ends == (0, 1) else "move by 1"
+        return f"{name}: no {step} is certified for half of the rows"
     within = f" ({limit})" if limit else ""
     if not math.isfinite(move):
         return f"{name} can move by any amount{within}"

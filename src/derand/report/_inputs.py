@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -38,6 +38,10 @@ class Encoding(Protocol):
 
     names: tuple[str, ...] | None
     categories: Mapping[int, tuple[Any, ...]]
+    whole: Mapping[int, tuple[int, int]]
+
+    def find_whole(self, rows: FloatArray) -> dict[int, tuple[int, int]]:
+        """Columns of whole numbers, with their ends, in which these rows hold such numbers."""
 
 
 class Classifier(Protocol):
@@ -110,6 +114,8 @@ class Subject:
     categories: Mapping[int, tuple[Any, ...]]
     estimator: Classifier | None
     """The fitted classifier; None where a bare model was given."""
+    whole: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """Columns that held whole numbers alone in training, with the least and the largest of them."""
 
     @property
     def additive(self) -> AdditiveEnsemble | None:
@@ -181,6 +187,8 @@ class Inputs:
     certify_seconds: float
     proof: str = "best"
     has_threat: bool = False
+    whole: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """Columns of whole numbers, in training and in these rows."""
 
     @property
     def plain(self) -> Certificates:
@@ -233,7 +241,7 @@ def read_subject(clf: Any, noise: Noise | str | float | None, feature_names: Seq
     names = name_features(model, encoding.names if feature_names is None else feature_names)
     categories = encoding.categories or _list_codes(model)
     own = fitted.noise_ if noise is None else None
-    return Subject(model, own, np.asarray(fitted.classes_), names, categories, fitted)
+    return Subject(model, own, np.asarray(fitted.classes_), names, categories, fitted, encoding.whole)
 
 
 def _check_classifier(clf: Any, noise: Noise | str | float | None) -> Classifier:
@@ -295,7 +303,8 @@ def read_inputs(
     if not len(matrix):
         raise ValueError("`X` must hold at least one row, got none.")
     labels = _read_labels(y, certificates[0])
-    return Inputs(subject, matrix, labels, tuple(certificates), seconds, asked.proof, has_threat)
+    whole = {} if subject.estimator is None else subject.estimator.encoding_.find_whole(matrix)
+    return Inputs(subject, matrix, labels, tuple(certificates), seconds, asked.proof, has_threat, whole)
 
 
 def _list_threats(subject: Subject, asked: Request) -> tuple[list[Threat], bool]:

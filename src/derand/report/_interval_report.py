@@ -90,7 +90,9 @@ class IntervalReport(WrittenReport):
         if not len(found):
             raise ValueError("`X` must hold at least one row, got none.")
         names = name_features(reg.ensemble_, reg.encoding_.names if feature_names is None else feature_names)
-        subject = Subject(reg.ensemble_, found.noise, np.empty(0), names, reg.encoding_.categories, reg)
+        subject = Subject(
+            reg.ensemble_, found.noise, np.empty(0), names, reg.encoding_.categories, reg, reg.encoding_.whole
+        )
         part = partial(_certify_part, reg, found, proof)
         self._inputs = NumberInputs(subject, reg.encode_rows(X), _read_targets(y, found), found, part, seconds)
         self._title, self._max_rows, self._seed, self._configuration = title, max_rows, seed, configuration

@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Literal
@@ -52,10 +53,27 @@ def to_html(summary: ReportSummary) -> str:
             style=Markup(read_static("report.css")),
             script=Markup(read_static("report.js")),
             data=_embed(_page_data(summary)),
+            what_if=_list_what_if(summary),
             facts=list_facts(summary),
             quoted_at=summary["scale"]["radii"].index(summary["scale"]["quoted"]),
         )
     )
+
+
+def _list_what_if(summary: ReportSummary) -> dict[str, Markup | str]:
+    """Style, script, data and the name of the score of the part "What if"; nothing where the page has none."""
+    what_if = summary["what_if"]
+    if what_if is None:
+        return {}
+    unit = " (log-odds)" if summary["model"]["score_unit"] == "log-odds" else ""
+    names = {"vote": "Share of noisy copies", "mean": f"Expected score{unit}", "none": "Score without noise"}
+    score = names.get(what_if["decides"], f"Score{unit}")
+    return {
+        "style": Markup(read_static("whatif.css")),
+        "script": Markup(read_static("whatif.js")),
+        "data": _embed(what_if),
+        "score": score if what_if["weights"] is None else "Weight of the members",
+    }
 
 
 def frame_page(page: str, title: str) -> str:
@@ -97,7 +115,7 @@ def name_score(summary: ReportSummary) -> str:
     return "score" if summary["noise"]["magnitude"] is None else "expected score"
 
 
-def _embed(data: dict[str, object]) -> Markup:
+def _embed(data: Mapping[str, object]) -> Markup:
     """JSON that cannot end the script element it stands in."""
     text = json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))

@@ -59,6 +59,8 @@ class CertificateReport(WrittenReport):
         Of the sample.
     configuration : str, optional
         The file that says how the report was made, as it is to be named there: `derand run` gives its own.
+    what_if : bool
+        Whether the page has the part “What if”, which holds the model's tables; False keeps them out of the report.
 
     Examples
     --------
@@ -93,6 +95,7 @@ class CertificateReport(WrittenReport):
         n_shapes: int = 24,
         seed: int = 0,
         configuration: str | None = None,
+        what_if: bool = True,
     ) -> None:
         if (X_train is None) != (y_train is None):
             missing = "y_train" if y_train is None else "X_train"
@@ -112,6 +115,7 @@ class CertificateReport(WrittenReport):
             n_shapes=n_shapes,
             seed=seed,
             configuration=configuration,
+            what_if=what_if,
         )
 
     @cached_property

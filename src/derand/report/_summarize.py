@@ -30,9 +30,11 @@ from derand.report._text import plural
 from derand.report._threat import describe_measure, describe_threat, describe_unit
 from derand.report._types import Computed, DataFacts, ModelFacts, NoiseFacts, ReportSummary, Rows, Shape
 from derand.report._verdicts import summarize_verdicts
+from derand.report._what_if import summarize_what_if
 from derand.text import as_plain_json
 
 SCHEMA = "derand-report/1"
+_NO_WHAT_IF = "“What if”, and with it the model's tables, was left out on request."
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
 
 
@@ -49,6 +51,7 @@ class Options:
     n_shapes: int
     seed: int
     configuration: str | None
+    what_if: bool = True
 
 
 def summarize(inputs: Inputs, options: Options) -> ReportSummary:
@@ -59,6 +62,7 @@ def summarize(inputs: Inputs, options: Options) -> ReportSummary:
     accuracy = summarize_accuracy(inputs, scale, options.training)
     shapes = summarize_shapes(inputs, options.n_shapes)
     rows = summarize_rows(inputs, scale, options.max_rows, options.n_explained, options.seed)
+    what_if, what_if_note = summarize_what_if(inputs, rows["table"]) if options.what_if else (None, _NO_WHAT_IF)
     words = Words(describe_rule(inputs), describe_threat(inputs), summarize_verdicts(inputs))
     summary: ReportSummary = {
         "schema": SCHEMA,
@@ -79,8 +83,9 @@ def summarize(inputs: Inputs, options: Options) -> ReportSummary:
         "moves": summarize_moves(inputs, radii),
         "shapes": shapes,
         "rows": rows,
+        "what_if": what_if,
         "subgroups": summarize_groups(inputs, options.groups, scale["quoted"]),
-        "left_out": _list_left_out(inputs, shapes, rows, options.groups),
+        "left_out": _list_left_out(inputs, shapes, rows, options.groups) + [note for note in [what_if_note] if note],
         "computed": describe_computation(inputs.certify_seconds, start, options.configuration),
     }
     return cast(ReportSummary, as_plain_json(summary))

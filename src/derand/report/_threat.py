@@ -149,14 +149,32 @@ def _list_sentences(
     if domain:
         stays = [f"{_quote(one['column'])} stays {one['text']}" for one in domain]
         sentences.append(f"Domains: {_list_some(stays)}.")
-    if inputs.threat.steps:
-        steps = [f"{_quote(_name(inputs, at))} by {format_exactly(step)}" for at, step in inputs.threat.steps.items()]
-        sentences.append(f"Whole steps: {_list_some(steps)}.")
+    sentences += [_say_whole(inputs), _say_steps(inputs)]
     if frozen:
         verb = "does" if len(frozen) == 1 else "do"
         sentences.append(f"Frozen: {join_words(_cut([_quote(name) for name in frozen]))} {verb} not change.")
     sentences += [_say_categories(inputs), _say_missing(inputs)]
     return [sentence for sentence in sentences if sentence]
+
+
+def _find_counts(inputs: ThreatInputs) -> list[int | str]:
+    """Columns that held whole numbers in training and change by whole numbers."""
+    return [at for at, step in inputs.threat.steps.items() if step == 1 and at in inputs.subject.whole]
+
+
+def _say_whole(inputs: ThreatInputs) -> str:
+    counts = [_quote(_name(inputs, at)) for at in _find_counts(inputs)]
+    if not counts:
+        return ""
+    verb = "changes" if len(counts) == 1 else "change"
+    return f"Counts stay whole numbers: {join_words(_cut(counts))} {verb} by whole numbers alone."
+
+
+def _say_steps(inputs: ThreatInputs) -> str:
+    counts = _find_counts(inputs)
+    others = {at: step for at, step in inputs.threat.steps.items() if at not in counts}
+    steps = [f"{_quote(_name(inputs, at))} by {format_exactly(step)}" for at, step in others.items()]
+    return f"Whole steps: {_list_some(steps)}." if steps else ""
 
 
 def _say_numbers(inputs: ThreatInputs, limits: list[LimitFacts], domain: list[LimitFacts]) -> str:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
+from derand.report._what_if_types import WhatIf
+
 Size = float | Literal["inf"]
 """A radius or a move that may have no limit: JSON has no number for that, so it is the text "inf" there. `float` reads
 both."""
@@ -368,6 +370,8 @@ class FoundFlip(TypedDict):
     distance: float | None
     distance_text: str
     label: str
+    whole: str
+    """What is said where columns of whole numbers would take fractions; the changes are then those in whole numbers."""
     n_changes: int
     changes: list[Change]
 
@@ -496,6 +500,7 @@ class ReportSummary(TypedDict):
     moves: list[Move]
     shapes: list[Shape]
     rows: Rows
+    what_if: WhatIf | None
     subgroups: list[Subgroups]
     left_out: list[str]
     computed: Computed

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from derand._arrays import BoolArray, FloatArray
+from derand.certificates import certify
 from derand.report._inputs import Inputs
 from derand.report._text import plural
 from derand.report._types import VerdictCount, Verdicts, Witness, WitnessChange
@@ -64,8 +65,28 @@ def describe_witness(inputs: Inputs, row: int) -> Witness:
         "row": row + 1,
         "label": str(plain.label[row]),
         "other": str(classes[1 - classes.index(plain.label[row])]),
-        "changes": list_changes(inputs, inputs.matrix[row], plain.witness[row]),
+        "changes": list_changes(inputs, inputs.matrix[row], choose_witness(inputs, row)),
     }
+
+
+def holds_fractions(inputs: Inputs, rows: FloatArray) -> bool:
+    """Whether some changed row has a fraction where training, and the rows themselves, hold whole numbers alone."""
+    values = rows[:, list(inputs.whole)]
+    return bool((np.rint(values) != values)[~np.isnan(values)].any())
+
+
+def choose_witness(inputs: Inputs, row: int) -> FloatArray:
+    """The witness of a row that flips: one that leaves whole numbers whole, where there is such a one."""
+    plain, subject = inputs.plain, inputs.subject
+    assert plain.witness is not None  # limits alone
+    own: FloatArray = plain.witness[row]
+    if not holds_fractions(inputs, own[None]):
+        return own
+    threat = plain.threat.with_whole(inputs.whole)
+    other = certify(subject.model, inputs.matrix[[row]], subject.noise, rule=plain.rule, threat=threat)
+    assert other.flips is not None
+    assert other.witness is not None
+    return np.asarray(other.witness[0]) if other.flips[0] else own
 
 
 def list_changes(inputs: Inputs, before: FloatArray, after: FloatArray) -> list[WitnessChange]:

@@ -36,6 +36,8 @@ _NOISE_WORDS = ("auto", "none")
 _STRANGE_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
+ENCODED_LATER = ("whole",)
+"""What is remembered of a training table that older files do not hold, and that is left out where there is nothing."""
 LATER = ("groups", "verbose")
 """Parameters that came later, left out of files where they are None or False, so that older readers know these."""
 
@@ -76,6 +78,7 @@ def describe_estimator(model: CertifiedEstimator) -> dict[str, Any]:
         "categories": [
             {"feature": feature, "values": list(values)} for feature, values in model.encoding_.categories.items()
         ],
+        **_describe_whole(model.encoding_.whole),
         "ensemble": describe_model(model.ensemble_),
         "training": {name: _describe_value(value, name) for name, value in fitted.items()},
     }
@@ -84,7 +87,15 @@ def describe_estimator(model: CertifiedEstimator) -> dict[str, Any]:
 def build_classifier(field: Field) -> CertifiedClassifier:
     """A fitted classifier from its JSON."""
     fields = field.members(
-        "estimator", "parameters", "classes", "noise", "feature_names", "categories", "ensemble", "training"
+        "estimator",
+        "parameters",
+        "classes",
+        "noise",
+        "feature_names",
+        "categories",
+        "ensemble",
+        "training",
+        optional=ENCODED_LATER,
     )
     estimators = list_estimators()
     kind = estimators[fields["estimator"].choice(list(estimators))]
@@ -218,7 +229,27 @@ def build_encoding(fields: Mapping[str, Field], ensemble: Model) -> Any:
                 fields["categories"].refuse(
                     f"hold as many values for feature {feature} as its category table has, {term.codes.size}"
                 )
-    return TableEncoding(n_features, names, categories)
+    whole = _build_whole(fields["whole"], set(range(n_features)) - set(categories)) if "whole" in fields else {}
+    return TableEncoding(n_features, names, categories, whole)
+
+
+def _describe_whole(whole: Mapping[int, tuple[int, int]]) -> dict[str, Any]:
+    listed = [{"feature": feature, "least": least, "largest": largest} for feature, (least, largest) in whole.items()]
+    return {"whole": listed} if listed else {}
+
+
+def _build_whole(field: Field, numerical: set[int]) -> dict[int, tuple[int, int]]:
+    """Columns that held whole numbers alone, with the least and the largest of them."""
+    found: dict[int, tuple[int, int]] = {}
+    for item in field.items():
+        parts = item.members("feature", "least", "largest")
+        feature, least, largest = (parts[name].whole() for name in ("feature", "least", "largest"))
+        if feature not in numerical or feature in found:
+            parts["feature"].refuse("be a numerical feature, each only once")
+        if not -(2**53) < least < largest < 2**53:
+            parts["largest"].refuse("be above `least`, both within 2**53")
+        found[feature] = (least, largest)
+    return found
 
 
 def _build_categories(field: Field) -> tuple[Any, ...]:
@@ -327,7 +358,9 @@ def _describe_dict(value: dict[Any, Any], name: str) -> list[list[Any]]:
 
 
 def describe_threat(threat: Threat, name: str) -> dict[str, Any]:
-    return {one.name: _describe_value(getattr(threat, one.name), name) for one in dataclasses.fields(threat)}
+    """A threat by its fields; `whole` came later, and is left out where it says nothing."""
+    names = [one.name for one in dataclasses.fields(threat) if one.name != "whole" or threat.whole]
+    return {one: _describe_value(getattr(threat, one), name) for one in names}
 
 
 def build_threat(field: Field) -> Threat:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
@@ -16,7 +17,17 @@ import pandas as pd
 import pytest
 
 from derand.files import fill_when_done
-from derand.jobs import _running, check_run, init_file, run_file, train_file
+from derand.jobs import (
+    _running,
+    certify_file,
+    certify_numbers_file,
+    check_run,
+    init_file,
+    report_file,
+    report_numbers_file,
+    run_file,
+    train_file,
+)
 from derand.jobs._run_config import SECTIONS, read_config
 from derand.jobs._splitting import choose_held_out, split_file
 from derand.storage import mark_file
@@ -88,7 +99,9 @@ def test_comments_say_what_was_found(loans: Path, tmp_path: Path) -> None:
     assert '# left out by itself: "id", text with 400 different values in 400 rows' in text
     assert "# 12.0 % of the rows are default" in text
     assert '# missing numbers, which are a value of their own: "income" (' in text
-    assert read_config(tmp_path / "derand.toml").section("data")["train"] == "loans.csv"
+    config = read_config(tmp_path / "derand.toml")
+    assert config.section("data")["train"] == "loans.csv"
+    assert config.section("certify")["id"] == "id"
 
 
 @pytest.mark.parametrize("name", ['a "b"', "caf\N{LATIN SMALL LETTER E WITH ACUTE}", "new\nline", "tab\t\x7f\\"])
@@ -112,6 +125,21 @@ def test_every_key_that_is_written_is_known(loans: Path, tmp_path: Path) -> None
         shown = [line.removeprefix("# ") for line in lines if " = " in line or line.startswith("[")]
         for section, keys in tomllib.loads("\n".join(shown)).items():
             assert set(keys) <= set(SECTIONS[section])
+
+
+def test_every_parameter_of_the_jobs_has_its_key() -> None:
+    """What a step can be asked for can be written down; what [threat] and the run itself say has no key of its own."""
+    elsewhere = {"data", "target", "output", "task", "model", "threat", "norm", "l0", "frozen", "changes", "spell"}
+    elsewhere |= {"whole", "advance", "train", "configuration", "identity", "witness"}
+    for job, sections in (
+        (train_file, ("data", "model")),
+        (certify_file, ("certify",)),
+        (certify_numbers_file, ("certify",)),
+        (report_file, ("report", "certify")),
+        (report_numbers_file, ("report", "certify")),
+    ):
+        keys = {key for section in sections for key in SECTIONS[section]}
+        assert set(inspect.signature(job).parameters) - elsewhere <= keys, job.__name__
 
 
 def test_without_a_target_the_columns_are_listed(loans: Path, tmp_path: Path) -> None:
@@ -158,6 +186,18 @@ def test_a_model_that_exists_is_certified(loans: Path, tmp_path: Path) -> None:
     assert "accuracy" not in done["steps"]["certify"]
     assert [one["file"] for one in done["inputs"]] == ["new.csv", "known.json"]
     assert list_names(tmp_path / "results") == {"certified.csv", "certified.csv.json", "report.md", "run.json"}
+
+
+def test_columns_are_copied_beside_results(quick: Path) -> None:
+    """Which row is which, and what else is asked for; a column that does not exist is named beforehand."""
+    quick.write_text(QUICK.replace("[certify]\n", '[certify]\nid = "id"\nkeep = ["job"]\n'))
+    run_file(quick)
+    certified = pd.read_csv(quick.parent / "out" / "certified.csv")
+    assert [certified.columns[0], certified.columns[-1]] == ["id", "job"]
+    assert certified["id"].tolist() == pd.read_csv(quick.parent / "out" / "held_out.csv")["id"].tolist()
+    quick.write_text(QUICK.replace("[certify]\n", '[certify]\nid = "idd"\n'))
+    with pytest.raises(ValueError, match="has no column 'idd'"):
+        check_run(quick, force=True)
 
 
 def test_limits_and_witnesses(quick: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from derand.cli._answers import print_warnings
 from derand.cli._app import AsJson, add_command, make_console, print_facts, print_json, show_steps
 
 if TYPE_CHECKING:
@@ -58,14 +59,15 @@ def _print_check(found: CheckSummary) -> None:
 
 def _print_run(done: RunSummary) -> None:
     console, folder = make_console(), Path(done["folder"])
-    for warning in done["steps"]["train"]["warnings"] if "train" in done["steps"] else ():
-        console.print(f"Warning: {warning}", style="yellow", markup=False)
+    steps: dict[str, Any] = {**done["steps"]}
+    for told in (steps.get("train", {}), steps.get("certify", {})):
+        print_warnings(console, told.get("warnings", []), told.get("notes", []))
     facts = {"changed since the last run": ", ".join(done["changed"])} if done["changed"] else {}
     if done["held_out"] is not None:
         held = done["held_out"]
         facts["hold out"] = f"{held['rows']:,} rows, seed {held['seed']} -> {folder / held['file']}"
     tell = {"train": _tell_training, "certify": _tell_certifying, "audit": _tell_audit, "report": _tell_report}
-    for step, summary in done["steps"].items():
+    for step, summary in steps.items():
         facts[step] = ", ".join(tell[step](summary)).replace(", -> ", " -> ")
     configuration = done["configuration"]
     facts["record"] = f"{configuration['file']}, sha256 {configuration['sha256'][:12]}... -> {folder / 'run.json'}"
@@ -89,7 +91,7 @@ def _tell_certifying(summary: Any) -> Iterator[str]:
 
     yield f"{summary['rows']:,} rows"
     if "accuracy" in summary:
-        yield f"{format_percent(summary['accuracy'])} right"
+        yield f"{format_percent(summary['accuracy'])} right{_compare(summary)}"
     if "proven_accuracy" in summary:
         yield f"{format_percent(summary['proven_accuracy'])} right and proven to hold within the limits"
     for entry in summary.get("certified_accuracy", ()):
@@ -102,6 +104,17 @@ def _tell_certifying(summary: Any) -> Iterator[str]:
     if summary.get("tolerance") is not None:
         yield f"{summary['certified_rows']:,} with some radius of +-{format_exactly(summary['tolerance'])}"
     yield f"-> {summary['output']}"
+
+
+def _compare(summary: Any) -> str:
+    """What a constant answer gets, beside the model's."""
+    from derand.text import format_percent, quote_short
+
+    if "answers" not in summary:
+        return ""
+    answers = summary["answers"]
+    constant = f"always {quote_short(answers['majority_label'])}: {format_percent(answers['majority_share'])}"
+    return f" ({constant}; balanced {format_percent(answers['balanced_accuracy']['value'])})"
 
 
 def _tell_audit(summary: Any) -> Iterator[str]:

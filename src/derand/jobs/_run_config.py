@@ -26,6 +26,9 @@ RECORD = "run.json"
 MODEL = "model.json"
 FOLDER = "results"
 
+COLUMN_KEYS = ("ignored", "categorical")
+"""Keys of [data] that `train_file` takes by the same names."""
+
 Reader = Callable[[Any, str], Any]
 """Takes a value of the file and how its key is named in errors; gives the value that is worked with."""
 
@@ -63,6 +66,11 @@ class RunConfig:
         """A file that is read; paths count from the folder of the configuration."""
         name = self.section(section).get(key)
         return None if name is None else self.path.parent / name
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What is said of columns of the training table, as `train_file` takes it."""
+        return {key: value for key, value in self.section("data").items() if key in COLUMN_KEYS}
 
     @property
     def folder(self) -> Path:
@@ -204,6 +212,11 @@ def _read_number(value: Any, key: str) -> float:
     return float(value)
 
 
+def _read_noise(value: Any, key: str) -> str | float:
+    """Text such as "gaussian:0.25", or a number: then the kind follows from the norm."""
+    return _read_text(value, key) if isinstance(value, str) else _read_number(value, key)
+
+
 def _read_share(value: Any, key: str) -> float:
     share = _read_number(value, key)
     if not 0 < share < 1:
@@ -263,8 +276,7 @@ SECTIONS: dict[str, dict[str, Reader]] = {
         "holdout": _read_share,
         "seed": _read_whole,
         "task": _read_text,
-        "ignored": _read_texts,
-        "categorical": _read_texts,
+        **dict.fromkeys(COLUMN_KEYS, _read_texts),
     },
     "model": {
         "file": _read_text,
@@ -275,7 +287,7 @@ SECTIONS: dict[str, dict[str, Reader]] = {
         "monotone": _read_directions,
         "groups": _read_groups,
         "rule": _read_text,
-        "noise": _read_text,
+        "noise": _read_noise,
         "scaling": _read_text,
     },
     "threat": dict.fromkeys(THREAT_KEYS, _keep),
@@ -286,7 +298,9 @@ SECTIONS: dict[str, dict[str, Reader]] = {
         "tolerance": _read_number,
         "rule": _read_text,
         "proof": _read_text,
-        "noise": _read_text,
+        "noise": _read_noise,
+        "id": _read_text,
+        "keep": _read_texts,
         "witness": _read_name,
         "safe_csv": _read_truth,
     },
@@ -297,6 +311,7 @@ SECTIONS: dict[str, dict[str, Reader]] = {
         "groups": _read_texts,
         "radius": _read_number,
         "compare": _read_truth,
+        "what_if": _read_truth,
     },
     "output": {"folder": _read_text},
 }

@@ -191,7 +191,9 @@ def _check(config: RunConfig, force: bool) -> CheckSummary:
     rows = config.find_input("data", "test") or config.find_input("data", "train")
     assert rows is not None  # `read_config` saw to that
     table = inspect_file(rows)
-    table.require_columns(config.section("report").get("groups", ()))
+    certify = config.section("certify")
+    copied = [*([certify["id"]] if "id" in certify else []), *certify.get("keep", ())]
+    table.require_columns([*copied, *config.section("report").get("groups", ())])
     require_folder(config.folder)
     if not force:
         _refuse_others(config)
@@ -226,13 +228,8 @@ def _read_training(config: RunConfig) -> TrainingData:
     data, path = config.section("data"), config.find_input("data", "train")
     assert path is not None  # `read_config` saw to that
     require_task(data.get("task"), _spell)
-    return read_training_data(
-        path,
-        data["target"],
-        categorical=data.get("categorical", ()),
-        ignored=data.get("ignored", ()),
-        task=data.get("task"),
-    )
+    columns = {"categorical": (), "ignored": (), **config.columns}
+    return read_training_data(path, data["target"], task=data.get("task"), **columns)
 
 
 def _check_model(config: RunConfig) -> str:
@@ -263,11 +260,11 @@ def _refuse_other_task(config: RunConfig, task: str) -> None:
     """Refuse keys that are for answers of the other kind."""
     others = {
         CLASSES: {"certify": ("radius", "tolerance"), "report": ()},
-        NUMBER: {"certify": ("radii", "witness", "safe_csv"), "report": ("groups", "compare")},
+        NUMBER: {"certify": ("radii", "witness", "safe_csv"), "report": ("groups", "compare", "what_if")},
     }[task]
     for section, keys in others.items():
         for key in keys:
-            if config.section(section).get(key):
+            if key in config.section(section):
                 whom, what = ("numbers", "classes") if task == CLASSES else ("classes", "a number")
                 raise ValueError(
                     f"{config.path}: [{section}] {key} is for {whom}, and the answer is {what}: leave it out."
@@ -407,9 +404,8 @@ class _Run:
             model=name,
             scaling=_choose_scaling(config),
             threat=config.threat if makes_use else None,
-            categorical=data.get("categorical", ()),
-            ignored=data.get("ignored", ()),
             spell=_spell,
+            **config.columns,
             **options,
         )
 
@@ -419,6 +415,7 @@ class _Run:
         }
         outputs = {step: self._draft / name for step, name in self._config.outputs.items()}
         asked |= {"target": self._target, "threat": self._config.threat, "advance": advance}
+        asked["identity"] = asked.pop("id", None)
         if self._task == NUMBER:
             return certify_numbers_file(self._model, self._test, outputs["certify"], **asked)
         return certify_file(self._model, self._test, outputs["certify"], witness=outputs.get("witness"), **asked)

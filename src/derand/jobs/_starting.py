@@ -18,6 +18,7 @@ from derand import __version__
 from derand.files import PathLike, replace_when_done, require_writable
 from derand.frames import ColumnUse, TableFile, inspect_file
 from derand.jobs._classifiers import choose_model
+from derand.jobs._copying import NUMBER_COLUMNS, RESULT_COLUMNS
 from derand.jobs._run_config import CONFIG, FOLDER
 from derand.jobs._tasks import CLASSES, list_trainers
 from derand.jobs._training_table import TrainingData, read_training_data
@@ -90,7 +91,7 @@ def init_file(
         inspect_file(test).require_columns(read.rows.column_names)
     asked = {"task": task, "categorical": list(categorical), "ignored": list(ignored)}
     places = [None if one is None else _find_relative(one, output) for one in (data, test)]
-    text = "\n".join(_write_sections(places, target, read, asked)) + "\n"
+    text = "\n".join(_write_sections(places, target, read, asked, _find_identity(file, read, target))) + "\n"
     with replace_when_done(output) as draft:
         draft.write_text(text, encoding="utf-8")
     return {
@@ -117,6 +118,15 @@ def _ask_for_target(file: TableFile) -> str:
     )
 
 
+def _find_identity(file: TableFile, read: TrainingData, target: str) -> str | None:
+    """The first column without use for training whose cells all differ: it says which row is which."""
+    left = [name for name in _list_left_out(read) if name not in (target, *RESULT_COLUMNS, *NUMBER_COLUMNS)]
+    if not left:
+        return None
+    table = file.read()
+    return next((name for name in left if len(table.column(name).drop_null().unique()) == table.num_rows), None)
+
+
 def _find_relative(path: PathLike, output: PathLike) -> str:
     """A path from the folder of the configuration, with slashes, which every system reads."""
     try:
@@ -135,7 +145,7 @@ def _list_left_out(read: TrainingData) -> dict[str, str]:
 
 
 def _write_sections(
-    places: Sequence[str | None], target: str, read: TrainingData, asked: dict[str, Any]
+    places: Sequence[str | None], target: str, read: TrainingData, asked: dict[str, Any], identity: str | None
 ) -> Iterable[str]:
     """The lines of the file."""
     yield f"# What `derand run` does: train, certify, audit, report. Begun by `derand init` of derand {__version__}."
@@ -143,7 +153,7 @@ def _write_sections(
     yield from _write_data(places, target, read, asked)
     yield from _write_model(read)
     yield from _write_threat(read)
-    yield from _write_steps(read)
+    yield from _write_steps(read, target, identity)
 
 
 def _write_data(places: Sequence[str | None], target: str, read: TrainingData, asked: dict[str, Any]) -> Iterable[str]:
@@ -209,10 +219,13 @@ def _write_threat(read: TrainingData) -> Iterable[str]:
         yield _write_off("limits", {numbers[0]: "5%"}, 'by how much a number may change: "5%", 500 or "0:30" (down:up)')
 
 
-def _write_steps(read: TrainingData) -> Iterable[str]:
+def _write_steps(read: TrainingData, target: str, identity: str | None) -> Iterable[str]:
     is_classes, can_audit = read.task.name == CLASSES, find_spec("flint") is not None
     yield "\n[certify]"
     yield _write("output", "certified.csv", "one line per row: .csv or .parquet")
+    write = _write_off if identity is None else _write
+    yield write("id", identity or "...", "column that says which row is which, copied beside the results")
+    yield _write_off("keep", [target], "further columns to copy")
     if is_classes:
         yield _write("radii", [0, 0.25, 0.5, 1], "where certified accuracy is measured")
     else:

@@ -100,7 +100,8 @@ class CertificateReport(WrittenReport):
         _check_count("n_shapes", n_shapes, 0)
         request = Request(l0, rule, proof, threat)
         subject = read_subject(clf, noise, feature_names)
-        find_groups(subject.names, groups, X.shape[0] if hasattr(X, "shape") else len(X))  # refused before any work
+        if groups is not None:  # refused before any work
+            find_groups(subject.names, groups, X.shape[0] if hasattr(X, "shape") else len(X))
         self._inputs = read_inputs(subject, X, y, request=request)
         self._options = Options(
             title=title,

@@ -50,6 +50,7 @@ _HOMES = {
     "SmoothedClassifier": "estimators",
     "SmoothedRegressor": "estimators",
     "make_certified_scorer": "estimators",
+    "dates_to_numbers": "frames",
     "tune": "tuning",
     "Tuning": "tuning",
     "CertificateReport": "report",
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
     from derand.estimators import from_model as from_model
     from derand.estimators import make_certified_scorer as make_certified_scorer
     from derand.exporters import export_onnx as export_onnx
+    from derand.frames import dates_to_numbers as dates_to_numbers
     from derand.metrics import average_certified_radius as average_certified_radius
     from derand.metrics import certified_accuracy as certified_accuracy
     from derand.model import AdditiveEnsemble as AdditiveEnsemble

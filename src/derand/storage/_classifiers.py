@@ -35,8 +35,12 @@ _NOISE_WORDS = ("auto", "none")
 _STRANGE_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
-LATER = ("groups",)
+LATER = ("groups", "min_rows_per_category")
 """Parameters that came later and are left out of files where they are None, so that older readers know these."""
+
+
+COLUMN_FIELDS = ("dates",)
+"""What is said of columns where there is something to say, so that older readers know all other files."""
 
 
 def list_estimators() -> dict[str, type[CertifiedClassifier]]:
@@ -75,6 +79,7 @@ def describe_estimator(model: CertifiedEstimator) -> dict[str, Any]:
         "categories": [
             {"feature": feature, "values": list(values)} for feature, values in model.encoding_.categories.items()
         ],
+        **({"dates": list(model.encoding_.dates)} if model.encoding_.dates else {}),
         "ensemble": describe_model(model.ensemble_),
         "training": {name: _describe_value(value, name) for name, value in fitted.items()},
     }
@@ -82,9 +87,8 @@ def describe_estimator(model: CertifiedEstimator) -> dict[str, Any]:
 
 def build_classifier(field: Field) -> CertifiedClassifier:
     """A fitted classifier from its JSON."""
-    fields = field.members(
-        "estimator", "parameters", "classes", "noise", "feature_names", "categories", "ensemble", "training"
-    )
+    names = ("estimator", "parameters", "classes", "noise", "feature_names", "categories", "ensemble", "training")
+    fields = field.members(*names, optional=COLUMN_FIELDS)
     estimators = list_estimators()
     kind = estimators[fields["estimator"].choice(list(estimators))]
     # files of releases that had no rules have none: they vote
@@ -179,9 +183,9 @@ def _name_family(value: Any) -> type | None:
     return float if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-def _find_twice(names: Sequence[str]) -> str | None:
-    """The first name that is there twice."""
-    seen: set[str] = set()
+def _find_twice(names: Sequence[Any]) -> Any:
+    """The first name or number that is there twice; None for none."""
+    seen: set[Any] = set()
     for name in names:
         if name in seen:
             return name
@@ -216,7 +220,18 @@ def build_encoding(fields: Mapping[str, Field], ensemble: Model) -> Any:
                 fields["categories"].refuse(
                     f"hold as many values for feature {feature} as its category table has, {term.codes.size}"
                 )
-    return TableEncoding(n_features, names, categories)
+    return TableEncoding(n_features, names, categories, _build_dates(fields, categories, n_features))
+
+
+def _build_dates(fields: Mapping[str, Field], categories: Collection[int], n_features: int) -> tuple[int, ...]:
+    """Numerical features whose numbers are days."""
+    if "dates" not in fields:
+        return ()
+    dates = tuple(item.whole() for item in fields["dates"].items())
+    known = set(range(n_features)) - set(categories)
+    if not set(dates) <= known or _find_twice(dates) is not None:
+        fields["dates"].refuse("name numerical features, each only once")
+    return dates
 
 
 def _build_categories(field: Field) -> tuple[Any, ...]:

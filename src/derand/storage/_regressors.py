@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from derand.model import Model
 from derand.storage._classifiers import (
+    COLUMN_FIELDS,
     LATER,
     ask_parameters,
     build_encoding,
@@ -34,7 +35,8 @@ def list_regressors() -> dict[str, type[CertifiedRegressor]]:
 
 def build_regressor(field: Field) -> CertifiedRegressor:
     """A fitted regressor from its JSON."""
-    fields = field.members("estimator", "parameters", "noise", "feature_names", "categories", "ensemble", "training")
+    names = ("estimator", "parameters", "noise", "feature_names", "categories", "ensemble", "training")
+    fields = field.members(*names, optional=COLUMN_FIELDS)
     regressors = list_regressors()
     kind = regressors[fields["estimator"].choice(list(regressors))]
     parameters = ask_parameters(fields["parameters"], kind, LATER)

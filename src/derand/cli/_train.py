@@ -91,6 +91,14 @@ def train(
         float | None,
         typer.Option(help="How smooth the functions are: a number above 0.", show_default="by cross-validation"),
     ] = None,
+    min_rows_per_category: Annotated[
+        int | None,
+        typer.Option(
+            metavar="ROWS",
+            help="Categories of fewer rows get the value of one that was never seen.",
+            show_default=False,
+        ),
+    ] = None,
     noise: Annotated[
         str | None,
         typer.Option(
@@ -120,6 +128,22 @@ def train(
         list[str] | None, typer.Option(help="A column of numbers that are categories; repeat it for more.")
     ] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; repeat it for more.")] = None,
+    numerical: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column of numbers to use though it looks like an identifier. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    dates: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column of dates to learn from, as days; later files are read alike. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a model on a table and save it: a classifier, or a regressor where the target is a number.
@@ -153,6 +177,7 @@ def train(
             "monotone": parse_pairs(monotone or (), "direction", "COLUMN=increasing", _read_direction),
             "groups": None if groups is None else read_groups(groups),
             "regularization": regularization,
+            "min_rows_per_category": min_rows_per_category,
         }
         used: dict[str, Any] = {key: value for key, value in given.items() if value not in (None, [], {})}
         summary = train_file(
@@ -167,6 +192,8 @@ def train(
             rule=rule,
             categorical=categorical or (),
             ignored=ignore or (),
+            numerical=numerical or (),
+            dates=dates or (),
             spell=_spell,
             **used,
         )

@@ -67,6 +67,9 @@ class AdditiveClassifier(CertifiedClassifier):
         missing values count when it is certified, not in training.
     categorical_features : "from_dtype", None, or a list of names or column numbers, or a mask
         "from_dtype" takes columns of text, of booleans, and of a category type.
+    min_rows_per_category : int or None
+        Categories of fewer training rows get the value of one that training did not see. None: every category has its
+        own, drawn towards that value as strongly as the categories of the column are alike.
     n_jobs : int or None
         Threads; None or -1 uses all cores. The model does not depend on it.
     verbose : bool
@@ -129,6 +132,7 @@ class AdditiveClassifier(CertifiedClassifier):
         groups: Sequence[Sequence[Column]] | str | None = None,
         threat: Threat | None = None,
         categorical_features: Columns = "from_dtype",
+        min_rows_per_category: int | None = None,
         n_jobs: int | None = None,
         verbose: bool = False,
         random_state: int | np.random.RandomState | None = None,
@@ -147,6 +151,7 @@ class AdditiveClassifier(CertifiedClassifier):
         self.groups = groups
         self.threat = threat
         self.categorical_features = categorical_features
+        self.min_rows_per_category = min_rows_per_category
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
@@ -179,6 +184,8 @@ class AdditiveClassifier(CertifiedClassifier):
             _require_number(self.n_cuts, "n_cuts", least=1, whole=True)
         if not isinstance(self.regularization, str):
             _require_number(self.regularization, "regularization", least=1e-12)
+        if self.min_rows_per_category is not None:
+            _require_number(self.min_rows_per_category, "min_rows_per_category", least=1, whole=True)
         if self._make_noise() is None and self.rule == "vote":
             raise ValueError(
                 "`noise` must not be 'none' under the rule 'vote', which counts noisy copies: give a noise such as "
@@ -231,6 +238,7 @@ class AdditiveClassifier(CertifiedClassifier):
                 regularization=None if isinstance(self.regularization, str) else float(self.regularization),
                 monotone=monotone,
                 groups=find_groups(self.groups, table, monotone),
+                least_rows=self.min_rows_per_category,
                 deduction=DEDUCTION if self.rule == "vote" else 0.0,
                 seed=state,
                 n_threads=count_threads(self.n_jobs),

@@ -16,7 +16,7 @@ import numpy as np
 
 from derand.estimators import CertifiedClassifier, CertifiedEstimator, CertifiedRegressor
 from derand.files import PathLike, require_writable
-from derand.frames import ColumnCheck, TableEncoding
+from derand.frames import ColumnCheck, ColumnUse, ColumnWarning, TableEncoding, format_days, tell_doubts
 from derand.jobs._classifiers import OWN, choose_model, find_trainer, make_estimator
 from derand.jobs._tasks import CLASSES, Spell, quote_parameter, require_parameters, require_task, require_trainer
 from derand.jobs._training_table import TrainingData, read_training_data
@@ -101,8 +101,11 @@ def train_file(
     groups: Sequence[Sequence[str]] | str | None = None,
     threat: Threat | PathLike | None = None,
     regularization: float | None = None,
+    min_rows_per_category: int | None = None,
     categorical: Collection[str] = (),
     ignored: Collection[str] = (),
+    numerical: Collection[str] = (),
+    dates: Collection[str] = (),
     spell: Spell = quote_parameter,
 ) -> TrainingSummary:
     """Train a classifier or a regressor on a CSV or Parquet file and save it.
@@ -123,7 +126,7 @@ def train_file(
     model : str or None
         A trainer of `derand.estimators.TRAINERS`: "additive" (None), "stumps", "tree-boost" or "ada-boost"; for a
         number one of `REGRESSORS`: "additive" or "stumps".
-    noise, class_weight, rule, radius, norm, l0, frozen, monotone, groups, regularization
+    noise, class_weight, rule, radius, norm, l0, frozen, monotone, groups, regularization, min_rows_per_category
         As for the estimators; what is not given is the trainer's own, what it does not have is refused.
     scaling : str or None
         "auto" is the trainer's own, and "standard" for those that have none.
@@ -134,6 +137,10 @@ def train_file(
         Columns to be taken as categorical though they hold numbers.
     ignored : collection of str
         Columns to be left out.
+    numerical : collection of str
+        Columns of numbers to be used though they look like an identifier.
+    dates : collection of str
+        Columns of dates, which become days since 1970-01-01; the model remembers that and reads them so in later files.
     spell : callable
         How errors name a parameter that does not fit.
 
@@ -156,6 +163,7 @@ def train_file(
         "groups": groups or None,
         "threat": threat,
         "regularization": regularization,
+        "min_rows_per_category": min_rows_per_category,
     }
     require_task(task, spell)
     find_trainer(name, None)  # refused before any file is looked at, as far as the task need not be known
@@ -164,7 +172,9 @@ def train_file(
         as_noise_or_none(noise)
     path = None if isinstance(threat, Threat) else threat
     require_writable(output, data, *([] if path is None else [path]))
-    read = read_training_data(data, target, categorical=categorical, ignored=ignored, task=task)
+    read = read_training_data(
+        data, target, categorical=categorical, ignored=ignored, numerical=numerical, dates=dates, task=task
+    )
     require_trainer(name, read.task, target, len(set(read.labels.tolist())), spell)
     estimator = make_estimator(name, options, scaling, task=read.task.name, spell=spell)
     if path is not None:
@@ -172,6 +182,7 @@ def train_file(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         estimator.fit(read.rows, read.labels)
+        estimator.encoding_ = estimator.encoding_.with_dates(dates)
         measure = _measure_labels if read.task.name == CLASSES else _measure_numbers
         measured = measure(estimator, read)
     save(estimator, output)
@@ -190,9 +201,20 @@ def train_file(
         "scaling": estimator.scaling,
         "rule": estimator.rule,
         "columns": summarize_columns(read.checks, estimator),
-        "warnings": [str(warning.message) for warning in caught],
+        "warnings": [*_list_doubts(read), *_list_warnings(caught)],
         "seconds": time.perf_counter() - start,
     }
+
+
+def _list_doubts(read: TrainingData) -> list[str]:
+    """What is doubtful about columns that were used: of those that were left out the table of columns tells."""
+    doubts = tell_doubts(check for check in read.checks if check.use is not ColumnUse.IGNORED)
+    return [] if doubts is None else [doubts]
+
+
+def _list_warnings(caught: Iterable[warnings.WarningMessage]) -> list[str]:
+    """What training warned of, less of columns: it does not know which of them were asked for."""
+    return [str(one.message) for one in caught if not issubclass(one.category, ColumnWarning)]
 
 
 def _find_radius(estimator: Any) -> float | None:
@@ -263,4 +285,5 @@ def _describe_feature(encoding: TableEncoding, feature: int, edges: Sequence[flo
     if not edges:
         return "ignored", "the model does not split it"
     more = f" and {len(edges) - _SHOWN_EDGES} more" if len(edges) > _SHOWN_EDGES else ""
-    return "numerical", "split at " + ", ".join(f"{edge:.6g}" for edge in edges[:_SHOWN_EDGES]) + more
+    write = format_days if feature in encoding.dates else "{:.6g}".format
+    return "numerical", "split at " + ", ".join(write(edge) for edge in edges[:_SHOWN_EDGES]) + more

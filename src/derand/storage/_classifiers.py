@@ -35,7 +35,7 @@ _NOISE_WORDS = ("auto", "none")
 _STRANGE_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
-LATER = ("groups",)
+LATER = ("groups", "decision_threshold", "cost")
 """Parameters that came later and are left out of files where they are None, so that older readers know these."""
 
 

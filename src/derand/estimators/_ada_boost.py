@@ -82,7 +82,7 @@ class RobAdaBoostClassifier(CertifiedClassifier):
     A member without any error has an infinite weight: it decides alone, and training ends.
 
     A vote has no failure mass: `certify` gives NaN there. `predict_proba` is the share of the weight that votes
-    for each label.
+    for each label: no calibrated probability, and its threshold cannot be moved (use `class_weight`).
 
     Examples
     --------

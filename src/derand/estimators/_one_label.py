@@ -34,6 +34,8 @@ class Fitted(Protocol):
     noise_: Noise | None
     classes_: NDArray[Any]
     class_weight: Any
+    decision_threshold: Any
+    cost: Any
     rule: str
     n_jobs: int | None
 
@@ -98,7 +100,7 @@ def find_one_label(classifier: Fitted, table: TrainingTable) -> OneLabel | None:
 def warn_of_no_gain(classifier: Fitted, table: TrainingTable, totals: FloatArray) -> tuple[str, ...]:
     """What to say where no more training rows get the right label than by the constant answer; else nothing.
 
-    Where classes or rows were given weights, right answers are meant to be given away: then the mean of the shares
+    Where classes or rows were given weights, or the decision is cut elsewhere than at one half, right answers are meant to be given away: then the mean of the shares
     within each class counts. Of many rows some are looked at, and nothing is said while it may be chance.
 
     Parameters
@@ -109,7 +111,8 @@ def warn_of_no_gain(classifier: Fitted, table: TrainingTable, totals: FloatArray
     totals : array of shape (n_classes,)
         How many rows each class has, or their weight.
     """
-    is_weighted = classifier.class_weight is not None or table.sample_weight is not None
+    asked = (classifier.class_weight, classifier.decision_threshold, classifier.cost, table.sample_weight)
+    is_weighted = any(one is not None for one in asked)
     shares = np.full(totals.size, 1 / totals.size) if is_weighted else totals / totals.sum()
     constant = float(shares.max())
     if table.target.size < FEW_ROWS:

@@ -116,6 +116,10 @@ class RobTreeBoostClassifier(CertifiedClassifier):
     leaf, in the first ensemble that of a category, later a Newton step of the rows that miss it, which count as one
     more cell in the search for the split. A feature without gaps in training refuses them later.
 
+    `predict_proba` is the share of noisy copies that get each label (by the rule "mean" the place of the score): a fact
+    about the noise, no calibrated probability. Its threshold cannot be moved: use `class_weight`, or AdditiveClassifier
+    with `decision_threshold` or `cost`.
+
     Examples
     --------
     >>> from derand import RobTreeBoostClassifier

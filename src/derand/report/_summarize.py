@@ -121,6 +121,7 @@ def _describe_model(inputs: Inputs) -> ModelFacts:
         "n_members": len(model.members) if is_vote else None,
         "threshold": None if subject.additive is None else subject.additive.threshold,
         "levels": None if subject.additive is None else subject.additive.levels,
+        "decision_threshold": getattr(estimator, "decision_threshold_", None),
         "score_unit": "points" if subject.points == 1 else "log-odds",
         "classes": [str(name) for name in subject.classes.tolist()],
         "feature_names": list(subject.names),

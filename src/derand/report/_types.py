@@ -36,6 +36,8 @@ class ModelFacts(TypedDict):
     n_members: int | None
     threshold: int | None
     levels: int | None
+    decision_threshold: float | None
+    """The probability from which on the score decides for the second class; None where it is none."""
     score_unit: Literal["points", "log-odds"]
     """In what pushes, scores and margins count."""
     classes: list[str]

@@ -38,7 +38,7 @@ _STRANGE_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 ENCODED_LATER = ("whole", "dates")
 """What is remembered of a training table that older files do not hold, and that is left out where there is nothing."""
-LATER = ("groups", "verbose", "min_rows_per_category")
+LATER = ("groups", "verbose", "min_rows_per_category", "decision_threshold", "cost")
 """Parameters that came later, left out of files where they are None or False, so that older readers know these."""
 
 

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 BUILD = DOCS / "_build"
 PAGES = sorted(DOCS.glob("*.md"))
-WITH_EXAMPLES = ("commands.md", "import.md", "quickstart.md", "regression.md", "threats.md", "trust.md")
+WITH_EXAMPLES = ("commands.md", "guide.md", "import.md", "quickstart.md", "regression.md", "threats.md", "trust.md")
 DIRECTIVE = re.compile(r"^::: (\S+)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 OUTSIDE = re.compile(r"""<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//""")

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand._arrays import BoolArray, FloatArray
-from derand.certificates import Certificates, certify, check_request
+from derand.certificates import Certificates, certify, check_request, rank_rows
+from derand.metrics import RowGrades
 from derand.model import AdditiveEnsemble, Model, is_model
 from derand.noise import Noise, as_noise_or_none
 from derand.text import format_short
@@ -80,6 +81,9 @@ class Classifier(Protocol):
         noise: Noise | str | None = None,
     ) -> list[Certificates]:
         """Certificates of such rows, one list entry per threat."""
+
+    def grade_rows(self, X: Any, certificates: Certificates, *, encoded: FloatArray | None = None) -> RowGrades:
+        """What it says of certified rows besides their labels."""
 
 
 class Request(NamedTuple):
@@ -181,6 +185,8 @@ class Inputs:
     certify_seconds: float
     proof: str = "best"
     has_threat: bool = False
+    grades: RowGrades | None = None
+    """What the model says of each row besides its label; None without labels."""
 
     @property
     def plain(self) -> Certificates:
@@ -295,7 +301,16 @@ def read_inputs(
     if not len(matrix):
         raise ValueError("`X` must hold at least one row, got none.")
     labels = _read_labels(y, certificates[0])
-    return Inputs(subject, matrix, labels, tuple(certificates), seconds, asked.proof, has_threat)
+    grades = None if labels is None else _grade(subject, X, matrix, certificates[0])
+    return Inputs(subject, matrix, labels, tuple(certificates), seconds, asked.proof, has_threat, grades)
+
+
+def _grade(subject: Subject, X: Any, matrix: FloatArray, certificates: Certificates) -> RowGrades:
+    """What the model says of each row besides its label."""
+    if subject.estimator is not None:
+        return subject.estimator.grade_rows(X, certificates, encoded=matrix)
+    score = rank_rows(subject.model, matrix, certificates)
+    return RowGrades(score, None, "Log-loss and calibration need probabilities, and a bare model gives none.")
 
 
 def _list_threats(subject: Subject, asked: Request) -> tuple[list[Threat], bool]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
+from derand.metrics import AnswerSummary, RadiusFigures
+
 Size = float | Literal["inf"]
 """A radius or a move that may have no limit: JSON has no number for that, so it is the text "inf" there. `float` reads
 both."""
@@ -125,6 +127,42 @@ class VerdictCount(TypedDict):
     undecided: int
 
 
+class Banner(TypedDict):
+    """What a reader must know before anything else: that a model is worth no more than a constant answer."""
+
+    level: Literal["warning", "note"]
+    title: str
+    text: str
+
+
+class FigureLine(TypedDict):
+    """A figure of the answers as text, its 95 % interval, and what a constant answer gets."""
+
+    name: str
+    value: str
+    interval: str
+    constant: str
+
+
+class CalibrationLine(TypedDict):
+    """Rows of like probabilities, as text."""
+
+    rows: str
+    predicted: str
+    observed: str
+    interval: str
+
+
+class Answers(TypedDict):
+    """How good the answers are, whatever is proven of them."""
+
+    figures: AnswerSummary
+    sentence: str
+    """What the best constant answer gets."""
+    lines: list[FigureLine]
+    calibration: list[CalibrationLine]
+
+
 class HeadlineNumber(TypedDict):
     """A number at the top of the page."""
 
@@ -143,7 +181,7 @@ class Guarantee(TypedDict):
 
 
 class Radii(TypedDict):
-    """Typical radii; the last three need labels."""
+    """Typical radii; the last three need labels, and the last of them a ball."""
 
     median: Size
     tenth: Size
@@ -152,7 +190,8 @@ class Radii(TypedDict):
     certified_rows: int
     accuracy: NotRequired[float]
     balanced_accuracy: NotRequired[float]
-    average_certified_radius: NotRequired[Size]
+    certified: NotRequired[RadiusFigures]
+    """Rows without a limit, average and median of the others; wrong answers count 0."""
 
 
 class Series(TypedDict):
@@ -478,12 +517,14 @@ class ReportSummary(TypedDict):
 
     schema: str
     title: str
+    banner: Banner | None
     model: ModelFacts
     data: DataFacts
     noise: NoiseFacts
     rule: RuleFacts
     threat: ThreatFacts
     guarantee: Guarantee
+    answers: Answers | None
     scale: Scale
     radii: Radii
     accuracy: Accuracy

@@ -497,7 +497,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         """Whether `predict_proba` says how likely each class is, and not a share of noisy copies or a score's place."""
         return False
 
-    def grade_rows(self, X: Any, certificates: Certificates) -> RowGrades:
+    def grade_rows(self, X: Any, certificates: Certificates, *, encoded: FloatArray | None = None) -> RowGrades:
         """What the model says of certified rows besides their labels, for `measure_answers`.
 
         Parameters
@@ -505,6 +505,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         X : array or frame of shape (n_rows, n_features)
             The rows that were certified.
         certificates : Certificates
+        encoded : array of shape (n_rows, n_features), or None
+            The same as `encode_rows` returned them, lest they are encoded again.
 
         Returns
         -------
@@ -514,7 +516,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         is_own = certificates.rule == self.rule and certificates.noise == self.noise_
         if self.gives_probabilities and is_own:
             return RowGrades(None, self.predict_proba(X))
-        score = rank_rows(self.ensemble_, self.encode_rows(X), certificates, n_jobs=self.n_jobs)
+        rows = self.encode_rows(X) if encoded is None else encoded
+        score = rank_rows(self.ensemble_, rows, certificates, n_jobs=self.n_jobs)
         why = _NO_CHANCES[certificates.rule] if is_own or not self.gives_probabilities else _OTHER_RULE
         return RowGrades(score, None, f"Log-loss and calibration need probabilities: {why}.")
 

@@ -47,7 +47,7 @@ def test_radii_are_printed_as_they_were_asked_for(data: Path, model: Path, tmp_p
     arguments = [model, data, "-o", tmp_path / "out.csv", "--target", "label", "--radii", "0,0.1234567,0.50,1"]
     result = run("certify", *arguments)
     rows = [line.split()[0] for line in result.output.splitlines() if "%" in line]
-    assert rows == ["no", "0", "0.1234567", "0.5", "1"]
+    assert rows == ["unchanged", "above", "0.1234567", "0.5", "1"]
 
 
 def test_a_column_that_is_empty_throughout_is_told(data: Path, model: Path, tmp_path: Path) -> None:

@@ -334,8 +334,9 @@ def make_accuracy_table(accuracy: float, shares: Sequence[ShareAtRadius]) -> Tab
     """
     from derand.text import format_exactly, format_percent
 
-    rows = [["no change", format_percent(accuracy)]]
-    rows += [[format_exactly(entry["radius"]), format_percent(entry["share"])] for entry in shares]
+    rows = [["unchanged", format_percent(accuracy)]]
+    named = [format_exactly(entry["radius"]) if entry["radius"] else "above 0" for entry in shares]
+    rows += [[name, format_percent(entry["share"])] for name, entry in zip(named, shares, strict=True)]
     return make_table("Certified accuracy", ["radius", "share"], rows)
 
 

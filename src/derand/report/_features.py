@@ -216,9 +216,9 @@ def move_alone(radius: float, unit: float) -> float:
 
 def _say_move(name: str, move: float, norm: float | str | None, limit: str) -> str:
     if move == 0:
-        return f"{name}: no move is certified for half of the rows"
+        return f"“{name}”: no move is certified for half of the rows"
     within = f" ({limit})" if limit else ""
     if not math.isfinite(move):
-        return f"{name} can move by any amount{within}"
+        return f"“{name}” can move by any amount{within}"
     others = "while every other column moves as far" if norm == math.inf else "if nothing else moves"
-    return f"{name} can move by up to ±{format_short_down(move)} {others}{within}"
+    return f"“{name}” can move by up to ±{format_short_down(move)} {others}{within}"

@@ -361,7 +361,7 @@ def list_not_read(names: list[str]) -> str:
     if not names:
         return ""
     more = f" and {len(names) - _LISTED_NAMES} more" if len(names) > _LISTED_NAMES else ""
-    return ", ".join(shorten(name, 30) for name in names[:_LISTED_NAMES]) + f"{more}: they may change at will"
+    return ", ".join(f"“{shorten(name, 30)}”" for name in names[:_LISTED_NAMES]) + f"{more}: they may change at will"
 
 
 def mark_text(text: str) -> str:

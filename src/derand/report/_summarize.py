@@ -187,7 +187,9 @@ def _list_shapeless(inputs: Inputs, shapes: list[Shape]) -> list[str]:
             "laws."
         ]
     joined = [
-        ", ".join(inputs.subject.names[at] for at in one.features) for one in model.terms if len(one.features) > 1
+        ", ".join(f"“{inputs.subject.names[at]}”" for at in one.features)
+        for one in model.terms
+        if len(one.features) > 1
     ]
     if joined:
         more = " and others" if len(joined) > 5 else ""

@@ -16,7 +16,7 @@ import numpy as np
 
 from derand import __version__
 from derand.files import PathLike, replace_when_done, require_writable
-from derand.frames import ColumnUse, TableFile, inspect_file
+from derand.frames import ColumnKind, ColumnUse, TableFile, inspect_file
 from derand.jobs._classifiers import choose_model
 from derand.jobs._copying import NUMBER_COLUMNS, RESULT_COLUMNS
 from derand.jobs._run_config import CONFIG, FOLDER
@@ -172,10 +172,16 @@ def _write_data(places: Sequence[str | None], target: str, read: TrainingData, a
         yield _write("task", name, f"what the target holds{other}: {read.task.reason}")
     yield _write("ignored", asked["ignored"], "columns to leave out")
     yield _write("categorical", asked["categorical"], "columns of numbers that are categories")
+    dates = [str(one.name) for one in read.checks if one.kind is ColumnKind.DATE]
+    if dates:
+        yield _write_off("dates", dates, "dates to learn from, as days since 1970-01-01")
     for name, reason in _list_left_out(read).items():
         if name not in asked["ignored"]:
             yield f"# left out by itself: {_quote(name)}, {' '.join(reason.split())}"
     gaps = [f"{_quote(str(one.name))} ({one.missing:,})" for one in read.checks if one.missing]
+    for one in read.checks:
+        for doubt in one.doubts:
+            yield f"# look at {_quote(str(one.name))}: it {' '.join(doubt.split())}"
     if gaps:
         yield f"# missing numbers, which are a value of their own: {', '.join(gaps[:_SHOWN])}"
 
@@ -200,6 +206,10 @@ def _write_model(read: TrainingData) -> Iterable[str]:
             rare = " ".join(rare.split())
             yield f"# {format_percent(share)} of the rows are {rare}: where they must be found, use this:"
         yield _write_off("class_weight", "balanced", "all classes count the same")
+        if len(counts) == 2:
+            positive = " ".join(list(counts)[1].split())
+            costs = {"false_negative": 5, "false_positive": 1}
+            yield _write_off("cost", costs, f"what mistakes cost; “{positive}” is the positive answer")
     yield _write_off("regularization", "cv", "how smooth its functions are: a number, or by cross-validation")
     numbers = [str(one.name) for one in read.checks if one.use is ColumnUse.NUMERICAL]
     if numbers:
@@ -250,12 +260,12 @@ def _write_steps(read: TrainingData, target: str, identity: str | None) -> Itera
 
 def _write(key: str, value: Any, comment: str) -> str:
     """A key, its value, and a word on it."""
-    return f"{f'{key} = {_write_value(value)}':<{_COMMENT}}# {comment}"
+    return f"{f'{key} = {_write_value(value)}':<{_COMMENT - 1}} # {comment}"
 
 
 def _write_off(key: str, value: Any, comment: str) -> str:
     """The same as a comment, to be used by taking the sign away."""
-    return f"{f'# {key} = {_write_value(value)}':<{_COMMENT}}# {comment}"
+    return f"{f'# {key} = {_write_value(value)}':<{_COMMENT - 1}} # {comment}"
 
 
 def _write_value(value: Any) -> str:

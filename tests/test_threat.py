@@ -132,7 +132,7 @@ def test_whole_is_spelt_out_where_the_columns_are_known() -> None:
     columns = {0: (0, 9), 1: (0, 1), 2: (0, 1), 3: (1, 5)}
     given = Threat(norm=None, limits={0: 3, 1: 1, 2: 1}, steps={0: 2}, domain={2: (0, 4)}, whole=True)
     assert given.name_columns(["a", "b", "c", "d"]).whole
-    found = given.name_columns(None, None, columns)
+    found = given.name_columns(None, whole=columns)
     assert (found.steps, found.domain) == ({0: 2.0, 1: 1.0, 2: 1.0}, {1: (0.0, 1.0), 2: (0.0, 4.0)})
-    assert found.name_columns(None, None, columns) == found
+    assert found.name_columns(None, whole=columns) == found
     assert given != replace(given, whole=False)

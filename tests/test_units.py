@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from derand import (
     parse_noise,
     save,
 )
+from derand.jobs import audit_file, certify_file
 from derand.noise import as_noise
 from derand.units import NamedUnits
 
@@ -154,3 +157,23 @@ def test_a_number_that_is_no_noise(noise: Any) -> None:
 def test_what_is_no_noise_at_all(noise: Any) -> None:
     with pytest.raises(TypeError, match=r"or a number such as 0\.25"):
         as_noise(noise)
+
+
+@pytest.mark.parametrize("field", ["noise", "threat"])
+def test_records_and_audits_know_no_names(field: str, tmp_path: Path) -> None:
+    """Names in another order than columns would be another claim."""
+    pytest.importorskip("flint")
+    clf = StumpClassifier(noise=Gaussian(0.25, units=(1000.0, 5.0, 1.0))).fit(FRAME, Y)
+    save(clf, tmp_path / "model.json")
+    FRAME.to_csv(tmp_path / "data.csv", index=False)
+    paths = [tmp_path / name for name in ("model.json", "data.csv", "out.csv")]
+    certify_file(*paths)
+    record = json.loads((tmp_path / "out.csv.json").read_text())
+    named = {"job": 1000.0, "age": 5.0, "income": 1.0}
+    record[field]["units"] = named if field == "noise" else {"dict": [[name, unit] for name, unit in named.items()]}
+    (tmp_path / "out.csv.json").write_text(json.dumps(record))
+    with pytest.raises(ValueError, match="must have `units` of one number per column"):
+        audit_file(*paths, rows=1)
+    forged = replace(clf.certify(FRAME[:1]), noise=Gaussian(0.25, units=named))
+    with pytest.raises(ValueError, match="`units` of the noise must be one positive number per column here"):
+        clf.audit(FRAME[:1], forged)

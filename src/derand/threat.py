@@ -245,6 +245,15 @@ class Threat:
                     f"{own[outside[0]]} in row {outside[0]}{_explain_domain(self, column)}."
                 )
 
+    def warn_of_nothing(self) -> None:
+        """Warn where nothing may change, so that every answer holds."""
+        if self.norm is None and not (self.limits or self.domain or self.l0 or self.missing_budget):
+            warnings.warn(
+                "Nothing may change: this Threat has norm None and neither limits, domain, l0 nor missing, so that "
+                "every answer holds. Say what may change, such as Threat(norm=None, limits={'*': '5%'}).",
+                stacklevel=2,
+            )
+
     @property
     def missing_budget(self) -> int:
         """How many numbers may go missing or appear."""

@@ -9,11 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from derand import AdditiveRegressor, StumpClassifier, Threat, UnsoundError
+from derand import AdditiveEnsemble, AdditiveRegressor, StepFunction, StumpClassifier, Threat, UnsoundError
+from derand.model import Argmax
 from derand.report import CertificateReport, IntervalReport
 from derand.report._attack import summarize_attacks
 from derand.report._features import _say_move
-from derand.report._inputs import read_inputs, read_subject
+from derand.report._inputs import Request, read_inputs, read_subject
+from derand.report._verdicts import describe_witness
 
 
 def make_loans() -> tuple[pd.DataFrame, np.ndarray]:
@@ -88,3 +90,14 @@ def test_intervals_tell_whole_numbers() -> None:
     summary = IntervalReport(reg, X[:20], threat=Threat(norm=None, limits={"months": 1.5}, whole=True)).to_dict()
     told = "Counts stay whole numbers: “months” changes by whole numbers alone."
     assert told in summary["threat"]["sentences"]
+
+
+def test_witnesses_of_several_classes_name_the_answer_that_they_get() -> None:
+    """Of three classes the other one is not always the next."""
+    scores = [[9, 0, 0], [0, 9, 0], [0, 0, 9]]
+    model = AdditiveEnsemble([StepFunction(0, [1.0, 2.0], scores)], Argmax([0, 0, 0]), 1)
+    asked = Request(rule="mean", threat=Threat(norm=None, limits={0: 1}))
+    inputs = read_inputs(read_subject(model, "none", None), [[0.5], [2.5]], None, request=asked)
+    told = [(describe_witness(inputs, row)["label"], describe_witness(inputs, row)["other"]) for row in (0, 1)]
+    assert told == [("0", "1"), ("2", "1")]
+    assert [attack["label"] for attack in summarize_attacks(inputs, (0, 1)) if attack["found"]] == ["1", "1"]

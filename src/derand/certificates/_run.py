@@ -230,6 +230,8 @@ def check_threat(threat: Threat, model: Model, rows: NDArray[Any]) -> None:
             "be anything, and what that adds to a line has no bound. Leave it out."
         )
     threat.check_rows(rows)
+    if len(rows):
+        threat.warn_of_nothing()
 
 
 def _name_bounds(bounds: Bounds, threat: Threat, rule: str, noise: Noise | None, n_classes: int) -> Certificates:

@@ -20,7 +20,7 @@ from derand.certificates import expect_margins, measure_margins
 from derand.estimators._base import CertifiedEstimator, Columns, Training
 from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._regressor import CertifiedRegressor
-from derand.frames import TableEncoding, as_rows, find_short_floats, take_rows
+from derand.frames import CategoryKindError, TableEncoding, as_rows, find_short_floats, take_rows
 from derand.importers import (
     Reading,
     adopt_table,
@@ -80,7 +80,15 @@ class ImportedEstimator(CertifiedEstimator):
 
     def encode_rows(self, X: Any) -> FloatArray:
         """Rows to predict or certify as the model reads them; what the library refuses is refused."""
-        rows = super().encode_rows(X)
+        try:
+            rows = super().encode_rows(X)
+        except CategoryKindError as error:
+            if not getattr(self, "source_", "").startswith("interpret."):
+                raise
+            raise CategoryKindError(
+                f"{error} interpret keeps the text of categories alone, so that their type was guessed: give such a "
+                "table when the model is read, as from_model(model, X)."
+            ) from None
         table = as_rows(X)
         self._refuse_short_floats(table)
         self._refuse_categories(rows)

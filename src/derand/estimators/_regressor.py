@@ -31,6 +31,7 @@ from derand.certificates import (
 )
 from derand.estimators._attacking import name_changed
 from derand.estimators._base import CertifiedEstimator
+from derand.estimators._reading import refuse_gaps
 from derand.frames import TableEncoding
 from derand.learn import RegressionTable, RegressionTraining
 from derand.model import Model
@@ -321,6 +322,7 @@ def read_targets(X: Any, y: ArrayLike) -> FloatArray:
         raise ValueError("Complex data not supported: `y` must hold numbers, got complex ones.")
     given: NDArray[Any] = column_or_1d(y, warn=True)
     check_consistent_length(X, given)
+    refuse_gaps(given, "a number")
     if given.dtype.kind not in "biufO":
         raise ValueError(f"`y` must hold numbers, got the type {given.dtype}: a classifier takes labels.")
     try:

@@ -23,7 +23,7 @@ from derand.estimators._imported import ImportedClassifier, ImportedEstimator, I
 from derand.estimators._reading import keep_present, read_labels
 from derand.estimators._regressor import read_targets
 from derand.frames import stack_copies, take_rows
-from derand.importers import read_model
+from derand.importers import Reading, read_model
 from derand.learn import TrainingTable
 from derand.noise import Noise
 from derand.text import quote_short
@@ -106,8 +106,8 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
             rows = stack_copies(X, encoding.numerical, noise.sample(matrix, copies, rng))
         self.estimator_ = clone(self.estimator)
         given = {} if weights is None else {_name_weights(self.estimator_): np.tile(weights, copies)}
-        self.estimator_.fit(rows, np.tile(target, copies), **given)
-        reading = read_model(self.estimator_)
+        self.estimator_ = self._fit_inner(self.estimator_, rows, np.tile(target, copies), given)
+        reading = self._name_classes(read_model(self.estimator_), target)
         self._require_numbers(reading.encoding.categories, encoding.numerical)
         reading = replace(reading, precise=())  # what was read is the model itself, in any precision
         read = from_reading(reading, X, noise=noise, rule=self.rule, scaling=None, n_jobs=self.n_jobs)
@@ -136,7 +136,8 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         answers = self.predict(rows)
         told = self._warn_of_one_answer(answers, target[at])
         smoothed = self._rate(answers, target[at])
-        plain = self._rate(np.ravel(self._train_plainly(X, target, weights).predict(rows)), target[at])
+        given = np.ravel(self._train_plainly(X, target, weights).predict(rows))
+        plain = self._rate(self._name_answers(given, target), target[at])
         if not math.isfinite(smoothed) or plain - smoothed <= _TWO_POINTS:
             return told
         copies = f"{self.augment} noisy copies of each row" if self.augment else "rows without noise"
@@ -153,7 +154,19 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         if not self.augment:
             return self.estimator_
         plain = clone(self.estimator)
-        return plain.fit(X, target, **({} if weights is None else {_name_weights(plain): weights}))
+        return self._fit_inner(plain, X, target, {} if weights is None else {_name_weights(plain): weights})
+
+    def _fit_inner(self, model: Any, rows: Any, target: NDArray[Any], weights: dict[str, Any]) -> Any:
+        """The inner model, trained."""
+        return model.fit(rows, target, **weights)
+
+    def _name_classes(self, reading: Reading, target: NDArray[Any]) -> Reading:
+        """What was read of the inner model, with the classes of the target."""
+        return reading
+
+    def _name_answers(self, answers: NDArray[Any], target: NDArray[Any]) -> NDArray[Any]:
+        """Answers of the inner model as the target has them."""
+        return answers
 
     def _warn_of_one_answer(self, answers: NDArray[Any], target: NDArray[Any]) -> tuple[str, ...]:
         """What to say where every row gets the same answer."""
@@ -247,6 +260,28 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
         X, target, weights = self._keep_weighted(X, target, sample_weight)
         classes, target = keep_present(classes, target)
         return self._train_inner(X, classes[target], weights)
+
+    def _fit_inner(self, model: Any, rows: Any, target: NDArray[Any], weights: dict[str, Any]) -> Any:
+        """Trained on the labels or, where it refuses these (XGBoost takes 0, 1, ... alone), on their numbers."""
+        try:
+            return model.fit(rows, target, **weights)
+        except ValueError:
+            classes, codes = np.unique(target, return_inverse=True)
+            if np.array_equal(classes, np.arange(classes.size)):
+                raise
+            try:
+                return clone(model).fit(rows, codes, **weights)
+            except ValueError:
+                pass
+            raise
+
+    def _name_classes(self, reading: Reading, target: NDArray[Any]) -> Reading:
+        return replace(reading, classes=self._name_answers(np.asarray(reading.classes), target))
+
+    def _name_answers(self, answers: NDArray[Any], target: NDArray[Any]) -> NDArray[Any]:
+        classes = np.unique(target)
+        is_coded = np.array_equal(getattr(self.estimator_, "classes_", ()), np.arange(classes.size))
+        return classes[answers.astype(np.int64)] if is_coded else answers
 
     def _rate(self, answers: NDArray[Any], target: NDArray[Any]) -> float:
         return float((answers == target).mean())

@@ -7,7 +7,7 @@ theirs is read.
 from __future__ import annotations
 
 from derand.frames._columns import ColumnCheck, ColumnUse, check_columns
-from derand.frames._encoding import CategoricalFeatures, TableEncoding, is_whole
+from derand.frames._encoding import CategoricalFeatures, CategoryKindError, TableEncoding, is_whole
 from derand.frames._files import TableFile, inspect_file, write_batches
 from derand.frames._kinds import Category, ColumnKind, kind_of_arrow_type, kind_of_values
 from derand.frames._matching import Labels, MatchedFile, make_unseen, match_file
@@ -17,6 +17,7 @@ from derand.origin import take_rows
 __all__ = [
     "CategoricalFeatures",
     "Category",
+    "CategoryKindError",
     "ColumnCheck",
     "ColumnKind",
     "ColumnUse",

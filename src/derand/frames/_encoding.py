@@ -27,6 +27,10 @@ CategoricalFeatures = str | Iterable[object] | None
 """What the parameter `categorical_features` of a classifier may be."""
 
 
+class CategoryKindError(ValueError):
+    """A categorical column holds another type than it held in training."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TableEncoding:
     """How a table becomes a matrix: fixed by the training rows, applied to any later table.
@@ -311,7 +315,7 @@ def _encode_categories(table: Table, column: int, categories: tuple[Category, ..
     codes, values = table.code_values(column)
     kind, learnt = _judge_values(table, column, values), _judge_values(table, column, categories)
     if kind is not None and learnt is not None and kind is not learnt:
-        raise ValueError(
+        raise CategoryKindError(
             f"A categorical column must hold what it held in training, but {name_column(table, column)} holds "
             f"{kind.value} now and held {learnt.value} then: read both tables with the same types."
         )

@@ -118,6 +118,12 @@ def average_certified_radius(y: ArrayLike, certificates: Certificates) -> float:
 
 def as_labels(y: ArrayLike, certificates: Certificates) -> NDArray[Any]:
     """True labels, one per certificate, each one of its classes; others are refused."""
+    if not isinstance(certificates, Certificates):
+        swapped = isinstance(y, Certificates)
+        raise TypeError(
+            "`certificates` must be what `certify` gave, "
+            + ("got it as `y`: the true labels come first." if swapped else f"got a {type(certificates).__name__}.")
+        )
     labels = np.asarray(y)
     if labels.shape != (len(certificates),):
         raise ValueError(

@@ -13,7 +13,7 @@ from derand.certificates import Attacks, attack
 from derand.report._inputs import Inputs
 from derand.report._text import plural
 from derand.report._types import Attack, Change
-from derand.report._verdicts import choose_witness, holds_fractions, list_changes
+from derand.report._verdicts import choose_witness, holds_fractions, list_changes, name_answer
 from derand.text import format_short_up
 
 _LISTED = 6
@@ -101,13 +101,12 @@ def _tell_witness(inputs: Inputs, row: int) -> Attack:
         return {"found": False, "searched": bool(plain.radius[row] == 0)}
     changed = choose_witness(inputs, row)
     changes = _choose_changes(inputs, inputs.matrix[row], changed, 0.0)
-    classes = plain.classes.tolist()
     return {
         "found": True,
         "searched": True,
         "distance": None,
         "distance_text": "",
-        "label": str(classes[1 - classes.index(plain.label[row])]),
+        "label": name_answer(inputs, changed),
         "whole": _FRACTIONS if holds_fractions(inputs, changed[None]) else "",
         "n_changes": len(changes),
         "changes": changes[:_LISTED],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -39,28 +39,43 @@ def summarize_groups(inputs: Inputs, groups: Groups | None, radius: float) -> li
     ]
 
 
-def _read_groups(inputs: Inputs, groups: Groups | None) -> list[Grouping]:
+def find_groups(names: Sequence[str], groups: Groups | None, n_rows: int) -> list[tuple[str, int | LabelArray]]:
+    """The title of each grouping with the number of its column, or with one group per row; others are refused.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the columns of the model.
+    groups
+        As for CertificateReport.
+    n_rows : int
+    """
     if groups is None:
         return []
     if isinstance(groups, Mapping):
         return [
-            _cut_column(inputs, _find_feature(inputs, values), str(title))
+            (str(title), _find_feature(names, values))
             if isinstance(values, str | int | np.integer)
-            else _by_size(str(title), _as_given(inputs, title, values))
+            else (str(title), _as_given(n_rows, title, values))
             for title, values in groups.items()
         ]
     features = [
-        _find_feature(inputs, one) for one in ([groups] if isinstance(groups, str | int | np.integer) else groups)
+        _find_feature(names, one) for one in ([groups] if isinstance(groups, str | int | np.integer) else groups)
     ]
-    return [_cut_column(inputs, feature, inputs.subject.names[feature]) for feature in features]
+    return [(names[feature], feature) for feature in features]
 
 
-def _as_given(inputs: Inputs, title: str, values: ArrayLike) -> LabelArray:
+def _read_groups(inputs: Inputs, groups: Groups | None) -> list[Grouping]:
+    return [
+        _cut_column(inputs, found, title) if isinstance(found, int) else _by_size(title, found)
+        for title, found in find_groups(inputs.subject.names, groups, inputs.n_rows)
+    ]
+
+
+def _as_given(n_rows: int, title: str, values: ArrayLike) -> LabelArray:
     names = np.asarray(values)
-    if names.shape != (inputs.n_rows,):
-        raise ValueError(
-            f"`groups[{title!r}]` must hold one group per row, {inputs.n_rows} in all, got shape {names.shape}."
-        )
+    if names.shape != (n_rows,):
+        raise ValueError(f"`groups[{title!r}]` must hold one group per row, {n_rows} in all, got shape {names.shape}.")
     return np.array([_MISSING if value is None else str(value) for value in names.tolist()])
 
 
@@ -71,8 +86,7 @@ def _by_size(title: str, names: LabelArray) -> Grouping:
     return Grouping(title, merged, found[np.argsort(-counts, kind="stable")].tolist())
 
 
-def _find_feature(inputs: Inputs, one: object) -> int:
-    names = inputs.subject.names
+def _find_feature(names: Sequence[str], one: object) -> int:
     if isinstance(one, str):
         if one not in names:
             known = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")

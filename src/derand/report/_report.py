@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from derand.noise import Noise
 from derand.report import _render
+from derand.report._groups import find_groups
 from derand.report._inputs import Groups, Request, Training, read_inputs, read_subject
 from derand.report._summarize import Options, summarize
 from derand.report._types import ReportSummary
@@ -104,7 +105,10 @@ class CertificateReport(WrittenReport):
         _check_count("n_explained", n_explained, 0)
         _check_count("n_shapes", n_shapes, 0)
         request = Request(l0, rule, proof, threat)
-        self._inputs = read_inputs(read_subject(clf, noise, feature_names), X, y, request=request)
+        subject = read_subject(clf, noise, feature_names)
+        if groups is not None:  # refused before any work
+            find_groups(subject.names, groups, X.shape[0] if hasattr(X, "shape") else len(X))
+        self._inputs = read_inputs(subject, X, y, request=request)
         self._options = Options(
             title=title,
             training=None if y_train is None else Training(X_train, y_train),

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from derand._arrays import BoolArray, FloatArray
-from derand.certificates import certify
+from derand.certificates import certify, find_labels
 from derand.report._inputs import Inputs
 from derand.report._text import plural
 from derand.report._types import VerdictCount, Verdicts, Witness, WitnessChange
@@ -58,15 +58,20 @@ def _say_verdicts(count: VerdictCount) -> str:
 
 def describe_witness(inputs: Inputs, row: int) -> Witness:
     """The witness of a row that flips."""
-    plain = inputs.plain
-    assert plain.witness is not None  # limits alone
-    classes = plain.classes.tolist()
+    changed = choose_witness(inputs, row)
     return {
         "row": row + 1,
-        "label": str(plain.label[row]),
-        "other": str(classes[1 - classes.index(plain.label[row])]),
-        "changes": list_changes(inputs, inputs.matrix[row], choose_witness(inputs, row)),
+        "label": str(inputs.plain.label[row]),
+        "other": name_answer(inputs, changed),
+        "changes": list_changes(inputs, inputs.matrix[row], changed),
     }
+
+
+def name_answer(inputs: Inputs, changed: FloatArray) -> str:
+    """The answer that a changed row gets."""
+    plain = inputs.plain
+    (code,) = find_labels(inputs.subject.model, changed[None], plain.noise, rule=plain.rule).tolist()
+    return str(plain.classes[code])
 
 
 def holds_fractions(inputs: Inputs, rows: FloatArray) -> bool:

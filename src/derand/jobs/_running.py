@@ -212,7 +212,7 @@ def _check(config: RunConfig, force: bool) -> CheckSummary:
 def _check_training(config: RunConfig) -> str:
     """Look whether a model can be trained as asked; what the target holds."""
     read = _read_training(config)
-    name, options = _list_options(config, read.task.name)
+    name, options = _list_options(config)
     require_trainer(name, read.task, config.section("data")["target"], len(set(read.labels.tolist())), _spell)
     make_estimator(name, options, _choose_scaling(config), task=read.task.name, spell=_spell)
     if config.threat is not None:
@@ -258,11 +258,11 @@ def _find_ending(data: PathLike) -> str:
 
 def _refuse_other_task(config: RunConfig, task: str) -> None:
     """Refuse keys that are for answers of the other kind."""
-    by_task: dict[str, dict[str, tuple[str, ...]]] = {
+    known: dict[str, dict[str, tuple[str, ...]]] = {
         CLASSES: {"certify": ("radius", "tolerance"), "report": ()},
-        NUMBER: {"certify": ("radii", "witness", "safe_csv"), "report": ("groups", "compare", "what_if")},
+        NUMBER: {"certify": ("radii", "witness"), "report": ("groups", "compare", "what_if")},
     }
-    for section, keys in by_task[task].items():
+    for section, keys in known[task].items():
         for key in keys:
             if key in config.section(section):
                 whom, what = ("numbers", "classes") if task == CLASSES else ("classes", "a number")
@@ -271,7 +271,7 @@ def _refuse_other_task(config: RunConfig, task: str) -> None:
                 )
 
 
-def _list_options(config: RunConfig, task: str) -> tuple[str, dict[str, Any]]:
+def _list_options(config: RunConfig) -> tuple[str, dict[str, Any]]:
     """The trainer, and its parameters as the configuration gives them."""
     model = config.section("model")
     options = {key: value for key, value in model.items() if key not in ("trainer", "scaling") and value is not None}
@@ -394,7 +394,7 @@ class _Run:
     def _do_training(self, advance: Callable[[int], None]) -> TrainingSummary:
         config, data = self._config, self._config.section("data")
         assert self._train is not None  # `read_config` saw to that
-        name, options = _list_options(config, self._task)
+        name, options = _list_options(config)
         makes_use = "threat" in make_estimator(name, {}, task=self._task).get_params(deep=False)
         return train_file(
             self._train,

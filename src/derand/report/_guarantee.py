@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from derand.report._features import multiply_down
+from derand.explaining import multiply_down
 from derand.report._inputs import Inputs
 from derand.report._text import percent, plural, shorten
 from derand.report._threat import describe_measure, name_norm

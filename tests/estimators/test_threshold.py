@@ -208,6 +208,7 @@ def test_several_classes_are_refused() -> None:
         clf.with_threshold(0.2)
 
 
+@pytest.mark.filterwarnings("ignore:Every one of", "ignore:Smoothing costs")
 def test_smoothed_models_of_other_libraries_take_a_threshold(tmp_path: Path) -> None:
     X, y = read_table()
     inner = GradientBoostingClassifier(max_depth=1, n_estimators=10, random_state=0)

@@ -141,6 +141,27 @@ def test_answers_are_those_of_predict(visit: Visit, clf: Any, options: dict[str,
     assert not all(one["inside"] for one in said)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "threat",
+    [
+        Threat(norm=0, frozen=["age", "job"]),
+        Threat(norm=np.inf, missing=1, frozen=["income"]),
+        Threat(norm=2, limits={"age": (0, 3), "income": "2%"}, steps={"age": 1}, l0=1, may_become={"job": ["cook"]}),
+        Threat(norm=None, limits={"*": "1%"}, domain={"age": (0, 200)}, steps={"age": 0.5}, missing=1),
+    ],
+    ids=["norm 0", "missing", "limits and steps", "no ball"],
+)
+@pytest.mark.parametrize("noise", [None, "none"])
+def test_what_is_called_proven_holds_under_other_threats(visit: Visit, threat: Threat, noise: str | None) -> None:
+    """Norms, limits, steps, named categories and numbers that go missing."""
+    clf = StumpClassifier(noise="gaussian:0.3", scaling="standard", rule="mean")
+    report = make_report(clf, threat=threat, noise=noise)
+    said = compare(visit(report), report)
+    assert any(one["inside"] for one in said)
+    assert not all(one["inside"] for one in said)
+
+
 def test_predict_of_the_table_itself_agrees(visit: Visit) -> None:
     """The moved rows as the user would write them, given to the classifier's own `predict`."""
     clf = AdditiveClassifier(radius=0.3)

@@ -38,7 +38,9 @@ def test_the_told_changes_flip_the_row(mixed: Any) -> None:
     for row, attack in zip(rows, summarize_attacks(inputs, rows), strict=True):
         assert attack["found"]
         (change,) = attack["changes"]  # one column of numbers
-        moved = X.iloc[[row]].assign(**{change["name"]: X[change["name"]].iloc[row] + 1.01 * float(change["move"])})
+        moved = X.iloc[[row]].assign(
+            **{change["name"]: X[change["name"]].iloc[row] + 1.01 * float(change["move"].replace(",", ""))}
+        )
         assert str(clf.predict(moved)[0]) == attack["label"]
 
 

@@ -25,6 +25,7 @@ from derand.estimators._regressor import read_targets
 from derand.frames import stack_copies, take_rows
 from derand.importers import read_model
 from derand.learn import TrainingTable
+from derand.metrics import judge_answers, measure_answers
 from derand.noise import Noise
 from derand.text import quote_short
 
@@ -243,6 +244,14 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
         X, target, weights = self._keep_weighted(X, target, sample_weight)
         classes, target = keep_present(classes, target)
         return self._train_inner(X, classes[target], weights)
+
+    def _warn_of_one_answer(self, answers: NDArray[Any], target: NDArray[Any]) -> tuple[str, ...]:
+        """The same, and what to say where no more answers are right than of a constant one."""
+        told = super()._warn_of_one_answer(answers, target)
+        remark = judge_answers(measure_answers(target, answers))
+        if told or remark is None or remark.level != "warning":
+            return told
+        return (f"On {answers.size:,} training rows: {remark.text}",)
 
     def _rate(self, answers: NDArray[Any], target: NDArray[Any]) -> float:
         return float((answers == target).mean())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from derand import AdditiveEnsemble, StumpClassifier, Threat, WeightedVote, certified_accuracy
 from derand.report import CertificateReport
+from tests.jobs.tables import make_loans
 from tests.report.samples import LIMITS, report_under
 
 Visit = Callable[..., Any]
@@ -174,6 +176,27 @@ def test_nothing_overflows_the_screen(visit: Visit, mixed_report: CertificateRep
     assert contrast(quiet, paper) > 4.5
     dark = options.get("color_scheme") == "dark"
     assert (luminance(paper) < 0.5) == dark
+
+
+@pytest.mark.parametrize("options", [{}, {**PHONE, "color_scheme": "dark"}])
+def test_a_worthless_model_is_seen_first(visit: Visit, options: dict[str, Any]) -> None:
+    """The banner is on the first screen and above the title, its title stands out, and figures are below."""
+    frame = make_loans()
+    X, y = frame[["age", "debt"]], frame["outcome"].to_numpy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clf = StumpClassifier(noise="gaussian:1", scaling="standard").fit(X, y)
+    page = visit(CertificateReport(clf, X, y), **options)
+    banner = page.locator("[data-test=banner]")
+    assert "88.0 % is what the constant answer 'repaid' gets, too" in banner.inner_text()
+    assert banner.bounding_box()["y"] < page.locator("h1").bounding_box()["y"] < 700
+    ink, paper = banner.evaluate(
+        "one => [one.querySelector('.banner-title'), one].map((e, k) => "
+        "k ? getComputedStyle(e).backgroundColor : getComputedStyle(e).color)"
+    )
+    assert contrast(ink, paper) > 4.5
+    assert page.locator("[data-test=answers] tbody tr").count() == 3
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
 def luminance(colour: str) -> float:

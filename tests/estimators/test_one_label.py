@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
-from derand import AdditiveEnsemble, RobAdaBoostClassifier, RobTreeBoostClassifier, StumpClassifier
+from derand import AdditiveEnsemble, RobAdaBoostClassifier, RobTreeBoostClassifier, SmoothedClassifier, StumpClassifier
 from derand.estimators import CertifiedClassifier
 from derand.estimators._one_label import _ROUNDS, spread_rows
 
@@ -107,6 +108,17 @@ def test_a_model_that_does_not_beat_the_constant_answer_is_told(n_rows: int) -> 
     upside = fit_and_listen(Stubborn(noise="gaussian:0.01", class_weight="balanced"), X, (X[:, 0] < 0.9) * 1)
     assert "the balanced accuracy of this model is" in upside[0]
     assert "not above the 50.0 % of any constant answer" in upside[0]
+
+
+def test_a_smoothed_model_that_does_not_beat_the_constant_answer_is_told() -> None:
+    """Of the rows that it is compared on; silent where it beats the constant, or tells classes apart at its cost."""
+    smoothed = SmoothedClassifier(DecisionTreeClassifier(max_depth=1))
+    y = np.arange(200) % 8 == 0
+    (text,) = smoothed._warn_of_one_answer(np.arange(200) % 9 == 0, y)
+    assert text.startswith("On 200 training rows: The accuracy of this model, 79.0 %, is not above the 87.5 %")
+    assert not smoothed._warn_of_one_answer(y, y)
+    assert not smoothed._warn_of_one_answer(np.arange(200) % 4 == 0, y)
+    assert "the same answer" in smoothed._warn_of_one_answer(np.zeros(200, dtype=bool), y)[0]
 
 
 def test_certifying_many_rows_that_get_one_label_warns() -> None:

@@ -351,12 +351,15 @@ def name_decision(classes: Sequence[Any], threshold: float | None) -> dict[str, 
 
 def _describe_labels(summary: TrainingSummary) -> dict[str, str]:
     """How a classifier does on its own rows."""
-    from derand.text import format_exactly, format_percent
+    from derand.text import format_exactly, format_percent, quote_short
 
-    facts = {"accuracy on these rows": format_percent(summary["training_accuracy"])}
+    label, count = max(summary["classes"].items(), key=lambda one: one[1])
+    constant = f"always {quote_short(label)}: {format_percent(count / sum(summary['classes'].values()))}"
+    facts = {"accuracy on these rows": f"{format_percent(summary['training_accuracy'])} ({constant})"}
     held, radius = summary["training_certified_at_radius"], summary["radius"]
     if held is not None and radius:
-        facts[f"right and certified at {format_exactly(radius)} on these rows"] = format_percent(held)
+        name = f"right and certified at {format_exactly(radius)} on these rows"
+        facts[name] = f"{format_percent(held)} ({constant})"
     return facts
 
 

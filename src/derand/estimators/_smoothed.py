@@ -26,6 +26,7 @@ from derand.estimators._regressor import read_targets
 from derand.frames import stack_copies, take_rows
 from derand.importers import Reading, read_model
 from derand.learn import TrainingTable
+from derand.metrics import judge_answers, measure_answers
 from derand.noise import Noise
 from derand.text import quote_short
 
@@ -320,6 +321,14 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
         classes = np.unique(target)
         is_coded = np.array_equal(getattr(self.estimator_, "classes_", ()), np.arange(classes.size))
         return classes[answers.astype(np.int64)] if is_coded else answers
+
+    def _warn_of_one_answer(self, answers: NDArray[Any], target: NDArray[Any]) -> tuple[str, ...]:
+        """The same, and what to say where no more answers are right than of a constant one."""
+        told = super()._warn_of_one_answer(answers, target)
+        remark = judge_answers(measure_answers(target, answers))
+        if told or remark is None or remark.level != "warning":
+            return told
+        return (f"On {answers.size:,} training rows: {remark.text}",)
 
     def _rate(self, answers: NDArray[Any], target: NDArray[Any]) -> float:
         return float((answers == target).mean())

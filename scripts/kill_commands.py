@@ -1,4 +1,4 @@
-"""Ends `derand certify`, `train` and `report` at random moments: nothing half written, nothing left for good.
+"""Ends `derand certify`, `train`, `report` and `run` at random moments: nothing half written, nothing left for good.
 
     python scripts/kill_commands.py          # kill -9 and SIGTERM, 50 times each; exit code 1 where something is wrong
 
@@ -29,6 +29,15 @@ N_ROWS = 30_000
 MAIN = (sys.executable, "-c", "from derand.cli import main; main()")
 ENVIRONMENT = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}  # so that two reports are the same bytes
 BEFORE = b"what stood there before"
+CONFIGURATION = """
+[data]
+train = "data.csv"
+target = "y"
+holdout = 0.5
+[model]
+trainer = "stumps"
+[report]
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +46,8 @@ class Command:
 
     arguments: tuple[str, ...]
     output: Path
+    folder: Path
+    """Where drafts appear."""
     whole: bytes
     seconds: float
 
@@ -75,19 +86,21 @@ def prepare_commands(folder: Path, n_rows: int) -> list[Command]:
         "model.json": ("train", data, "--target", "y"),
         "report.html": ("report", model, data, "--target", "y"),
     }
+    complete = {name: (*arguments, "-o", str(folder / name)) for name, arguments in listed.items()}
+    (folder / "derand.toml").write_text(CONFIGURATION)
+    complete["results/report.html"] = ("run", str(folder / "derand.toml"), "--force")
     commands = []
-    for name, arguments in listed.items():
-        complete = (*arguments, "-o", str(folder / name))
+    for name, arguments in complete.items():
         start = time.perf_counter()
-        _run(complete)
+        _run(arguments)
         seconds = time.perf_counter() - start
-        commands.append(Command(complete, folder / name, (folder / name).read_bytes(), seconds))
+        commands.append(Command(arguments, folder / name, folder, (folder / name).read_bytes(), seconds))
     return commands
 
 
 def send_signals(commands: Sequence[Command], number: signal.Signals, n_signals: int, seed: int = 0) -> Tally:
     """Start the commands in turn, send each one the signal, look at what it left; in the end run each once more."""
-    rng, folder = random.Random(seed), commands[0].output.parent
+    rng, folder = random.Random(seed), commands[0].folder
     tally: Tally = {
         "signals": n_signals,
         "ended_by_it": 0,
@@ -127,7 +140,7 @@ def find_drafts(folder: Path) -> Iterator[str]:
 
 def _disturb(command: Command, number: signal.Signals, rng: random.Random) -> tuple[int, str]:
     """Start a command and send it a signal; its exit code and what it said."""
-    folder, waits_for_draft = command.output.parent, rng.random() < 0.5
+    folder, waits_for_draft = command.folder, rng.random() < 0.5
     known = set(find_drafts(folder))
     process = subprocess.Popen(
         [*MAIN, *command.arguments], env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True

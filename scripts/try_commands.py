@@ -1,7 +1,7 @@
 """Run what a user runs first, with the interpreter that runs this: `python scripts/try_commands.py`.
 
-Demo, train, tune, certify and report, each in a process of its own, on small files in a temporary folder; CSV and
-Parquet. Ends with an error where a command fails, warns more than once, or leaves its file out.
+Demo, train, tune, certify, report, init and run, each in a process of its own, on small files in a temporary folder;
+CSV and Parquet. Ends with an error where a command fails, warns more than once, or leaves its file out.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ COMMANDS = {
     "certify boosted.json table.parquet -o certified.parquet --json": "certified.parquet",
     "tune table.csv --target repaid --radius 0.25 --folds 2 -o tune.png": "tune.png",
     "report model.json table.csv --target repaid -o report.html": "report.html",
+    "init table.csv --target repaid --test table.parquet": "derand.toml",
+    "run derand.toml": "results/report.html",
 }
 """Commands in order, and the file that each one writes."""
 

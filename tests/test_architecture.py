@@ -15,8 +15,9 @@ PACKAGE = Path(derand.__file__).parent
 
 # From low to high: each room may import the rooms of earlier lines, and nothing of its own line but itself.
 ORDER = [
-    {"_arrays"},
-    {"files", "threads", "text", "finite"},
+    {"_arrays", "progress"},
+    {"files", "threads", "text", "finite", "origin", "units"},
+    {"markup"},
     {"kernels"},
     {"noise"},
     {"threat"},
@@ -25,9 +26,10 @@ ORDER = [
     {"certificates"},
     {"auditing", "metrics", "frames", "datasets"},
     {"monte_carlo", "learn", "importers"},
+    {"plot"},
+    {"explaining"},
     {"estimators"},
     {"storage", "exporters"},
-    {"plot"},
     {"tuning"},
     {"report"},
     {"jobs", "demo"},

@@ -10,6 +10,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,13 @@ from typer.testing import CliRunner
 
 import derand
 from derand import cli, plot
+from tests.jobs.tables import make_applications
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 BUILD = DOCS / "_build"
 PAGES = sorted(DOCS.glob("*.md"))
-WITH_EXAMPLES = ("commands.md", "import.md", "quickstart.md", "regression.md", "threats.md", "trust.md")
+WITH_EXAMPLES = ("commands.md", "guide.md", "import.md", "quickstart.md", "regression.md", "threats.md", "trust.md")
 DIRECTIVE = re.compile(r"^::: (\S+)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 OUTSIDE = re.compile(r"""<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//""")
@@ -43,8 +45,8 @@ def test_the_reference_names_everything_public_once() -> None:
     """The reference holds the exports, the public functions of `derand.plot`, and what users take from rooms, once."""
     plots = {
         f"derand.plot.{name}"
-        for name, value in vars(plot).items()
-        if inspect.isfunction(value) and value.__module__ == "derand.plot" and not name.startswith("_")
+        for name in plot.__all__
+        if inspect.isfunction(getattr(plot, name)) and name not in derand.__all__
     }
     named = named_in_reference()
     rooms = {"derand.frames.check_columns", "derand.monte_carlo.certify_by_sampling"}
@@ -97,6 +99,22 @@ def test_the_commands_of_the_page_on_numbers_run(tmp_path: Path, monkeypatch: py
         result = CliRunner().invoke(cli.app, shlex.split(line))
         assert result.exit_code == 0, result.output
     assert {path.name for path in tmp_path.iterdir()} >= {"certified.csv", "wider.csv", "radii.csv", "report.html"}
+
+
+def test_the_run_of_the_page_on_commands_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `derand init` writes for such a table says what the page shows, and all of its commands run."""
+    pytest.importorskip("flint", reason="the extra `audit` is not installed")
+    monkeypatch.chdir(tmp_path)
+    make_applications().to_csv("loans.csv", index=False)
+    page = (DOCS / "commands.md").read_text(encoding="utf-8").split("## derand import")[0]
+    (shown,) = re.findall(r"^```toml\n(.+?)^```", page, re.MULTILINE | re.DOTALL)
+    lines = re.findall(r"^derand (.+)$", page, re.MULTILINE)
+    assert [line.split()[0] for line in lines] == ["init", "run", "run"]
+    for line in lines:
+        result = CliRunner().invoke(cli.app, shlex.split(line))
+        assert result.exit_code == 0, result.output
+        assert tomllib.loads(Path("derand.toml").read_text(encoding="utf-8")) == tomllib.loads(shown)
+    assert Path("results/report.html").exists()
 
 
 @pytest.fixture

@@ -361,7 +361,7 @@ def test_norms() -> None:
         (lambda: parse_noise("gaussian"), ValueError, ["gaussian", "number"]),
         (lambda: parse_noise("gaussian:wide"), ValueError, ["gaussian:wide", "number"]),
         (lambda: parse_noise("gaussian:-1"), ValueError, ["`sigma`", "positive", "-1"]),
-        (lambda: as_noise(0.25), TypeError, ["`noise`", "Gaussian(0.25)", "0.25"]),  # type: ignore[arg-type]
+        (lambda: as_noise([0.25]), TypeError, ["`noise`", "Gaussian(0.25)", "[0.25]"]),  # type: ignore[arg-type]
     ],
 )
 def test_bad_noise(make: object, error: type[Exception], words: list[str]) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from derand import Gaussian, Threat, Uniform
 
@@ -29,8 +32,8 @@ def test_the_norm_is_that_of_the_noise() -> None:
         ({"l0": True}, "`l0` must be"),
         ({"unseen": "no"}, "`unseen` of Threat must be True or False"),
         ({"units": [1.0, -1.0]}, "`units` of Threat must be positive and finite"),
-        ({"units": 3.0}, "`units` of Threat must be one positive number per column, got 3.0"),
-        ({"units": {"age": 1.0}}, "`units` of Threat must be one positive number per column"),
+        ({"units": 3.0}, "`units` of Threat must be one positive number per column, or a dict .* got 3.0"),
+        ({"units": {"age": 0.0}}, "`units` of Threat for 'age' must be positive and finite"),
         ({"frozen": "age"}, "`frozen` of Threat must be a list of columns"),
         ({"limits": {"age": "5"}}, "`limits` of Threat for 'age' must be a percentage such as '5%', got '5'"),
         ({"limits": {"age": -1}}, "`limits` of Threat for 'age' must be 0 or larger"),
@@ -99,3 +102,37 @@ def test_a_missing_category_is_none_among_what_others_may_become() -> None:
     found = Threat(may_become={0: [None, "cook", "pilot"]}).name_columns(None, {0: ("clerk", "cook")})
     assert np.isnan(found.may_become[0][0])
     assert found.may_become[0][1:] == (1.0, -1.0)
+
+
+@given(
+    st.sampled_from([1.0, 0.1, 0.3, 2.5]),
+    st.sampled_from([0.0, 12.0, -7.5, 1e6 + 0.1, 1e17]),
+    st.floats(0, 40),
+    st.floats(0, 40),
+)
+def test_boxes_of_steps_end_at_the_outermost_step(step: float, own: float, down: float, up: float) -> None:
+    """No step that lies within the limits lies outside of the box, whose ends are steps."""
+    wide = Threat(norm=None, limits={0: (down, up)}).find_box([[own]], [0])
+    low, high = Threat(norm=None, limits={0: (down, up)}, steps={0: step}).find_box([[own]], [0])
+    places = own + np.arange(-500, 501) * step
+    inside = places[(places >= wide[0][0, 0]) & (places <= wide[1][0, 0])]
+    assert (low[0, 0], high[0, 0]) == (inside.min(), inside.max())
+
+
+def test_boxes_of_steps_leave_open_ends_and_gaps_alone() -> None:
+    """No limit, a limit too far to count steps to, and a missing number."""
+    threat = Threat(steps={0: 1, 1: 1, 2: 1}, limits={1: 1e300}, domain={2: (0, 5.5)})
+    low, high = threat.find_box([[3.0, 4.0, np.nan], [3.0, 4.0, 1.5]], [0, 1, 2])
+    assert low.tolist() == [[-np.inf, -1e300, 0.0], [-np.inf, -1e300, 0.5]]
+    assert high.tolist() == [[np.inf, 1e300, 5.5], [np.inf, 1e300, 5.5]]
+
+
+def test_whole_is_spelt_out_where_the_columns_are_known() -> None:
+    """Steps of its own, domains of its own and columns that stay are left alone; twice is once."""
+    columns = {0: (0, 9), 1: (0, 1), 2: (0, 1), 3: (1, 5)}
+    given = Threat(norm=None, limits={0: 3, 1: 1, 2: 1}, steps={0: 2}, domain={2: (0, 4)}, whole=True)
+    assert given.name_columns(["a", "b", "c", "d"]).whole
+    found = given.name_columns(None, whole=columns)
+    assert (found.steps, found.domain) == ({0: 2.0, 1: 1.0, 2: 1.0}, {1: (0.0, 1.0), 2: (0.0, 4.0)})
+    assert found.name_columns(None, whole=columns) == found
+    assert given != replace(given, whole=False)

@@ -30,6 +30,7 @@ def test_texts_become_the_threat_that_they_describe() -> None:
     domain = {"rate": (0, 1), "debt": (-math.inf, 0)}
     assert threat == Threat(norm=math.inf, l0=2, limits=limits, domain=domain, frozen=("age", "a=c"))
     assert parse_threat() == Threat()
+    assert parse_threat(whole=True) == Threat(whole=True)
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -138,6 +139,7 @@ BAD_FILES = {
     "a domain of words": (b'[domain]\na = ["x", 1]', "The domain of 'a' must be such as"),
     "a step that is a list": (b"[steps]\na = [1]", "The step of 'a' must be a positive number"),
     "a budget that is true": (b"l0 = true", "`l0` must be"),
+    "whole that is a name": (b'whole = "months"', "`whole` of Threat must be True or False, got 'months'"),
     "unseen that is a number": (b"unseen = 3", "`unseen` of Threat must be True or False"),
     "frozen that is text": (b'frozen = "a"', "must be a list of columns"),
     "frozen that are numbers with commas": (b"frozen = [1.5]", "must name columns by number or name"),

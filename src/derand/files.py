@@ -13,6 +13,7 @@ import os
 import platform
 import re
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -62,6 +63,70 @@ def replace_when_done(path: PathLike) -> Iterator[Path]:
         if before is not None:
             _keep_access(draft, before)
         draft.replace(target)
+
+
+@contextmanager
+def fill_when_done(folder: PathLike, last: str) -> Iterator[Path]:
+    """A new folder beside `folder` to write files into; they move there when the block ends without an error.
+
+    Otherwise they are removed, and what stood there before stays as it was. Files of the same names are replaced, each
+    one whole; others stay.
+
+    Parameters
+    ----------
+    folder : path-like
+        Made where it is missing; the folder that it lies in must exist.
+    last : str
+        Name of the file that says that all are there: what stands in its place goes first, and it comes last.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     with fill_when_done(Path(place) / "results", "note.txt") as draft:
+    ...         _ = (draft / "note.txt").write_text("whole")
+    ...     [str(file.relative_to(place)) for file in Path(place).rglob("*.txt")]
+    ['results/note.txt']
+    """
+    require_folder(folder)
+    target = Path(os.path.realpath(folder))
+    _sweep_drafts(target)
+    draft = target.with_name(f"{_begin_name(target)}{os.getpid()}-{secrets.token_hex(4)}.part")
+    lock: int | None = None
+    try:
+        try:
+            draft.mkdir()
+        except OSError as error:
+            raise type(error)(f"Cannot write into {os.fspath(folder)}: {error.strerror}.") from None
+        lock = _lock_folder(draft)
+        yield draft
+        _move_files(draft, target, last)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def _lock_folder(folder: Path) -> int | None:
+    """The open folder that locks it, where the system can lock."""
+    if fcntl is None:
+        return None
+    handle = os.open(folder, os.O_RDONLY)
+    with suppress(OSError):  # a file system without locks
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    return handle
+
+
+def _move_files(draft: Path, target: Path, last: str) -> None:
+    """Move all files of a folder into another one, `last` in the end."""
+    files = sorted(draft.iterdir(), key=lambda file: (file.name == last, file.name))
+    places = [_find_target(target / file.name) for file in files]
+    target.mkdir(exist_ok=True)
+    (target / last).unlink(missing_ok=True)
+    for file, place in zip(files, places, strict=True):
+        if place.exists():
+            _keep_access(file, place.stat())
+        file.replace(place)
 
 
 def require_writable(path: PathLike, *inputs: PathLike) -> None:
@@ -138,17 +203,21 @@ def _sweep_drafts(target: Path) -> None:
         return
     name = re.compile(re.escape(_begin_name(target)) + r"\d+-[0-9a-f]{8}\.part")
     with suppress(OSError), os.scandir(target.parent) as entries:
-        stale = [entry.path for entry in entries if name.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)]
+        stale = [entry.path for entry in entries if name.fullmatch(entry.name) and not entry.is_symlink()]
         for draft in stale:
             _remove_unlocked(draft)
 
 
 def _remove_unlocked(draft: str) -> None:
     with suppress(OSError):  # gone, of another user, or locked: its process lives
-        handle = os.open(draft, os.O_RDWR)
+        is_folder = os.path.isdir(draft)
+        handle = os.open(draft, os.O_RDONLY if is_folder else os.O_RDWR)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.unlink(draft)
+            if is_folder:
+                shutil.rmtree(draft, ignore_errors=True)
+            else:
+                os.unlink(draft)
         finally:
             os.close(handle)
 

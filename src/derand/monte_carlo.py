@@ -40,7 +40,7 @@ _LOW_MASK = np.uint64(2**48 - 1)
 def certify_by_sampling(
     model: AdditiveEnsemble,
     X: ArrayLike,
-    noise: Noise | str,
+    noise: Noise | str | float,
     n_samples: int,
     *,
     n_first: int = 100,
@@ -91,7 +91,7 @@ def certify_by_sampling(
 def certify_any_by_sampling(
     predict: Callable[[FloatArray], NDArray[Any]],
     X: ArrayLike,
-    noise: Noise | str,
+    noise: Noise | str | float,
     n_samples: int,
     *,
     n_first: int = 100,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -19,16 +19,19 @@ from scipy import special
 
 from derand._arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.kernels import TAIL_ERROR, TAIL_ERROR_GROWTH
+from derand.units import NamedUnits, as_positive, as_units, require_numbered
 
 if TYPE_CHECKING:
     from derand.kernels.jumps import JumpTable
+
+Units = Any
+"""Of a noise: one positive number per column, a dict of column name to number, or None; kept as a tuple."""
 
 RADIUS_ERROR = 64 * EPSILON
 """Error of a computed radius, relative to the radius and to the noise scale (kernels/README.md, step 4)."""
 
 _CHUNK_NUMBERS = 2**14  # edges of all rows that are worked on together: larger arrays leave the cache and the heap
 _CHUNK_EDGES = 2**11  # edges of a row among them, but terms stay whole
-_LARGEST_SCALE = 1e300  # differences of finite numbers that overflow are then too many scales to matter
 _NEGLIGIBLE = 2.0**-60  # a share of a row too small to change a sum that holds a whole one
 _FAR = 600.0  # masses below exp(-600) are handled by their logarithm
 
@@ -97,7 +100,11 @@ class Noise(ABC):
     @property
     @abstractmethod
     def units(self) -> tuple[float, ...] | None:
-        """One positive number per feature, or None when every feature counts in its own raw unit."""
+        """One positive number per feature, or None when every feature counts in its own raw unit.
+
+        Given as a dict, they are those of some columns by name, which an estimator knows; others keep that of its
+        `scaling`, or 1.
+        """
 
     @abstractmethod
     def cdf(self, z: ArrayLike) -> FloatArray:
@@ -144,10 +151,17 @@ class Noise(ABC):
 
     def with_units(self, units: Iterable[float] | None) -> Self:
         """The same noise, counting in other units."""
-        return type(self)(self.magnitude, None if units is None else tuple(units))  # type: ignore[call-arg]
+        return type(self)(self.magnitude, units)  # type: ignore[call-arg]
+
+    def name_units(self, names: Sequence[str] | None, others: Sequence[float] | None) -> Self:
+        """The same with one unit per column of a table, where they were given by name; `others` are those not named."""
+        if not isinstance(self.units, NamedUnits):
+            return self
+        return self.with_units(self.units.resolve(names, others, "`units` of the noise"))
 
     def units_of(self, features: IntArray) -> FloatArray:
         """Unit of each of the given features; 1 where the noise has no units."""
+        require_numbered(self.units, "`units` of the noise")
         return np.ones(features.shape) if self.units is None else np.asarray(self.units, dtype=np.float64)[features]
 
     def scales(self, features: IntArray) -> FloatArray:
@@ -297,19 +311,10 @@ class Noise(ABC):
         magnitude = as_positive(getattr(self, self.parameter), f"`{self.parameter}` of {type(self).__name__}")
         object.__setattr__(self, self.parameter, magnitude)
         if self.units is not None:
-            rule = f"every entry of `units` of {type(self).__name__}"
-            object.__setattr__(self, "units", tuple(as_positive(unit, rule) for unit in self.units))
+            rule = f"`units` of {type(self).__name__}"
+            object.__setattr__(self, "units", as_units(self.units, rule))
             for unit in self.units:
-                as_positive(magnitude * unit, f"`{self.parameter}` times {rule}")
-
-
-def as_positive(value: Any, what: str) -> float:
-    """A positive number of a size that can be computed with; `what` names it in the error."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{what} must be a positive number, got {value!r}.")
-    if not 1 / _LARGEST_SCALE < value < _LARGEST_SCALE:
-        raise ValueError(f"{what} must be positive and finite, between 1e-300 and 1e300, got {value!r}.")
-    return float(value)
+                as_positive(magnitude * unit, f"`{self.parameter}` times every entry of {rule}")
 
 
 def exp_upward(logarithm: ArrayLike) -> FloatArray:
@@ -336,7 +341,7 @@ class Gaussian(Noise):
     """
 
     sigma: float
-    units: tuple[float, ...] | None = None
+    units: Units = None
 
     name: ClassVar[str] = "gaussian"
     norm: ClassVar[int] = 2
@@ -393,7 +398,7 @@ class Uniform(Noise):
     """
 
     half_width: float
-    units: tuple[float, ...] | None = None
+    units: Units = None
 
     name: ClassVar[str] = "uniform"
     norm: ClassVar[int] = 1
@@ -450,7 +455,7 @@ class Laplace(Noise):
     """
 
     scale: float
-    units: tuple[float, ...] | None = None
+    units: Units = None
 
     name: ClassVar[str] = "laplace"
     norm: ClassVar[int] = 1
@@ -497,32 +502,65 @@ NOISES: dict[str, type[Noise]] = {kind.name: kind for kind in (Gaussian, Uniform
 
 
 def parse_noise(text: str) -> Noise:
-    """Read a noise from text such as "gaussian:0.25".
+    """Read a noise from text such as "gaussian:0.25"; "0.25" alone is Gaussian.
 
     Examples
     --------
     >>> parse_noise("uniform:2")
     Uniform(half_width=2.0, units=None)
+    >>> parse_noise("0.25")
+    Gaussian(sigma=0.25, units=None)
     """
-    name, _, number = text.partition(":")
+    name, colon, number = text.partition(":")
+    magnitude = _read_number(number if colon else name)
+    if not colon and magnitude is not None:
+        return as_noise(magnitude)
     if name not in NOISES:
         raise ValueError(f"Unknown noise {name!r} in {text!r}: use one of {', '.join(NOISES)}, as in 'gaussian:0.25'.")
-    try:
-        magnitude = float(number)
-    except ValueError:
-        raise ValueError(f"The noise {text!r} has no number after its name: write it as in '{name}:0.25'.") from None
+    if magnitude is None:
+        raise ValueError(f"The noise {text!r} has no number after its name: write it as in '{name}:0.25'.")
     return NOISES[name](magnitude)  # type: ignore[call-arg]
 
 
-def as_noise(noise: Noise | str) -> Noise:
-    """A noise given as an object or as text."""
+def _read_number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def as_noise(noise: Noise | str | float, norm: Any = "auto", like: Noise | None = None) -> Noise:
+    """A noise given as an object, as text, or as its magnitude alone.
+
+    Parameters
+    ----------
+    noise : Noise, str or float
+    norm : float, "auto" or None
+        For a number: Laplace noise in norm 1, as its ball is, and Gaussian noise in all others.
+    like : Noise or None
+        For a number: the noise that is there already, whose kind it keeps where that certifies the norm.
+
+    Examples
+    --------
+    >>> as_noise(0.25), as_noise(0.25, norm=1)
+    (Gaussian(sigma=0.25, units=None), Laplace(scale=0.25, units=None))
+    """
     if isinstance(noise, Noise):
         return noise
     if isinstance(noise, str):
-        return parse_noise(noise)
-    raise TypeError(f"`noise` must be a noise such as Gaussian(0.25) or text such as 'gaussian:0.25', got {noise!r}.")
+        if _read_number(noise) is None:
+            return parse_noise(noise)
+        noise = float(noise)
+    if isinstance(noise, int | float | np.integer | np.floating) and not isinstance(noise, bool):
+        kind = type(like) if like is not None and norm in ("auto", like.norm) else Laplace if norm == 1 else Gaussian
+        magnitude = as_positive(noise, "`noise` as a number, the magnitude of a noise,")
+        return kind(magnitude)  # type: ignore[call-arg]
+    raise TypeError(
+        "`noise` must be a noise such as Gaussian(0.25), text such as 'gaussian:0.25', or a number such as 0.25, "
+        f"got {noise!r}."
+    )
 
 
-def as_noise_or_none(noise: Noise | str | None) -> Noise | None:
-    """A noise given as an object or as text; None and "none" are no smoothing."""
-    return None if noise is None or noise == "none" else as_noise(noise)
+def as_noise_or_none(noise: Noise | str | float | None, norm: Any = "auto", like: Noise | None = None) -> Noise | None:
+    """A noise given as an object, as text or as a number; None and "none" are no smoothing."""
+    return None if noise is None or noise == "none" else as_noise(noise, norm, like)

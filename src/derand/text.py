@@ -2,8 +2,8 @@
 
 Owns how numbers are written, for people and for JSON, and how much of a cell is quoted. Must not know what they mean.
 Two manners of writing: a fixed number of decimals, for columns of a table (`format_down`, `format_up`,
-`format_percent`), and few significant digits without idle zeros, for sentences and axes (`format_short_down`,
-`format_short_up`, `format_short`).
+`format_percent`; with intervals `format_interval`, `format_percent_interval`), and few significant digits without idle
+zeros, for sentences and axes (`format_short_down`, `format_short_up`, `format_short`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ _WIDE = Context(prec=400)
 _SHORT = 3
 _QUOTED = 60
 _LARGE, _SMALL = 1e7, 1e-4
+_WHOLE = 2**53
 
 
 def format_down(value: float, decimals: int) -> str:
@@ -77,6 +78,66 @@ def format_percent(share: float, *, space: str = " ") -> str:
     """
     exact = 100 * Decimal(repr(float(share)))  # 29 of 100 is 0.29, though no double is
     return f"{exact.quantize(Decimal('0.1'), rounding=ROUND_DOWN):f}{space}%"
+
+
+def format_percent_interval(value: float, low: float, high: float, *, space: str = " ") -> str:
+    """A share and the ends of its interval as per cent: cut, but for the upper end, which is rounded up.
+
+    Parameters
+    ----------
+    value, low, high : float
+    space : str
+        What stands before the sign.
+
+    Examples
+    --------
+    >>> format_percent_interval(0.8, 0.49016, 0.94333)
+    '80.0 % (49.0 to 94.4 %)'
+    """
+    start = format_percent(low, space="").removesuffix("%")
+    exact = 100 * Decimal(repr(float(high)))
+    end = f"{exact.quantize(Decimal('0.1'), rounding=ROUND_UP):f}{space}%"
+    return f"{format_percent(value, space=space)} ({start} to {end})"
+
+
+def format_interval(value: float, low: float, high: float, decimals: int = 3, *, up: bool = False) -> str:
+    """A figure and the ends of its interval, the upper one rounded up, the lower one cut.
+
+    Parameters
+    ----------
+    value, low, high : float
+        Of at least 0.
+    decimals : int
+    up : bool
+        Round the figure up, where less is better, instead of cutting it.
+
+    Examples
+    --------
+    >>> format_interval(0.87654, 0.84321, 0.90123), format_interval(0.31, 0.3, 0.32001, up=True)
+    ('0.876 (0.843 to 0.902)', '0.310 (0.300 to 0.321)')
+    """
+    last = Decimal(1).scaleb(-decimals)
+    rounded, end = (f"{Decimal(repr(one)).quantize(last, rounding=ROUND_UP):f}" for one in (value, high))
+    return f"{rounded if up else format_down(value, decimals)} ({format_down(low, decimals)} to {end})"
+
+
+def format_threshold(probability: float) -> str:
+    """A probability from which on an answer is given, as per cent with three digits.
+
+    Parameters
+    ----------
+    probability : float
+
+    Examples
+    --------
+    >>> format_threshold(1 / 6), format_threshold(0.5), format_threshold(0.9996)
+    ('16.7 %', '50 %', '99.96 %')
+    """
+    percent = 100 * probability
+    shown = f"{percent:.3g}"
+    if shown in ("0", "100"):  # 99.96 % is no certainty
+        shown = f"{percent:.4g}"
+    return f"{shown} %"
 
 
 def format_exactly(value: float) -> str:
@@ -142,6 +203,44 @@ def format_short(value: float, digits: int = 4) -> str:
     return _write(value, digits, ROUND_HALF_EVEN)
 
 
+def format_readable(value: float, digits: int = 4) -> str:
+    """A number of a table as people write it, to nearest: whole ones in full, thousands apart.
+
+    Parameters
+    ----------
+    value : float
+    digits : int
+        Significant digits of a number that is not whole.
+
+    Examples
+    --------
+    >>> format_readable(2400.0), format_readable(1870.456), format_readable(0.012345), format_readable(-2.5e8)
+    ('2,400', '1,870', '0.01234', '-250,000,000')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    if abs(value) < _WHOLE and (float(value).is_integer() or abs(value) >= _LARGE):
+        return f"{round(value):,}"
+    text = format_short(value, digits)
+    return text if "e" in text else f"{Decimal(text):,f}"
+
+
+def format_move(before: float, after: float, digits: int = 3) -> str:
+    """By how much a number changes, with its sign.
+
+    Parameters
+    ----------
+    before, after : float
+    digits : int
+
+    Examples
+    --------
+    >>> format_move(2400.0, 1020.5), format_move(0.0, 0.25)
+    ('-1,380', '+0.25')
+    """
+    return f"{'-' if after < before else '+'}{format_readable(abs(after - before), digits)}"
+
+
 def format_count(number: int) -> str:
     """A count, thousands apart.
 
@@ -155,6 +254,39 @@ def format_count(number: int) -> str:
     '100,000'
     """
     return f"{number:,}"
+
+
+def plural(number: int, noun: str, many: str | None = None) -> str:
+    """A count with its noun.
+
+    Examples
+    --------
+    >>> plural(1, "row"), plural(2000, "row"), plural(2, "category", "categories")
+    ('1 row', '2,000 rows', '2 categories')
+    """
+    return f"{format_count(number)} {noun if number == 1 else many or noun + 's'}"
+
+
+def shorten(text: str, length: int = 60) -> str:
+    """Text of at most that length, its end replaced by an ellipsis.
+
+    Examples
+    --------
+    >>> shorten("abcdefgh", 5)
+    'abcd…'
+    """
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+def join_words(parts: list[str]) -> str:
+    """Parts of a sentence one after the other.
+
+    Examples
+    --------
+    >>> join_words(["a"]), join_words(["a", "b"]), join_words(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 
 def quote_short(value: object) -> str:

@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from derand.progress import count
+
 
 def count_threads(n_jobs: int | None = None) -> int:
     """Threads to use: all cores that this process may use for None and -1.
@@ -25,12 +27,13 @@ def count_threads(n_jobs: int | None = None) -> int:
 
 
 def run_blocks(work: Callable[[slice], None], n_rows: int, block: int, jobs: int) -> None:
-    """Call `work` for blocks of rows, in threads."""
+    """Call `work` for blocks of rows, in threads; whoever counts rows is told how many are done."""
     blocks = [slice(start, min(start + block, n_rows)) for start in range(0, n_rows, block)]
     if jobs == 1 or len(blocks) == 1:
         for one in blocks:
             work(one)
+            count(one.stop, n_rows)
         return
     with ThreadPoolExecutor(jobs) as pool:
-        for _ in pool.map(work, blocks):
-            pass
+        for one, _ in zip(blocks, pool.map(work, blocks), strict=True):
+            count(one.stop, n_rows)

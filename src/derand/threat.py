@@ -15,7 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from derand._arrays import BoolArray, FloatArray
-from derand.noise import Noise, as_positive
+from derand.noise import Noise
+from derand.units import NamedUnits, as_positive, as_units, look_up, require_numbered
 
 Column = int | str
 """A column by its number or, in estimators, by its name."""
@@ -39,9 +40,9 @@ class Threat:
         How many categorical features may change at the same time; more than the model has counts as all of them.
     unseen : bool
         Whether a categorical feature may change to a value that is not in its table.
-    units : sequence of float or None
+    units : sequence of float, dict of column name to number, or None
         What counts as a change of 1 of each feature, one positive number per column; None takes the units of the
-        noise, and 1 without any.
+        noise, and 1 without any. In estimators also by name: columns that are not named keep the estimator's units.
     frozen : sequence of columns
         Columns that do not change, by number, or by name in estimators; numerical or categorical.
     limits : dict of column to limit
@@ -53,6 +54,10 @@ class Threat:
         Numbers that change by multiples of a step alone, such as 1 for whole numbers. Without noise, and where limits
         alone say what may change, they count exactly; for a ball under noise they are left out of account, which is
         sound.
+    whole : bool
+        Whether columns that held whole numbers alone in training stay whole: they get steps of 1 where they have no
+        step of their own, and those of 0 and 1 alone the domain (0, 1). Estimators know which ones these are; for bare
+        models use `steps`.
     may_become : dict of column to list of values
         To what a category may change; columns that are not named to anything. By code in the core.
     missing : "fixed" or int
@@ -74,13 +79,14 @@ class Threat:
     norm: float | Literal["auto"] | None = "auto"
     l0: int = 0
     unseen: bool = True
-    units: tuple[float, ...] | None = None
+    units: Any = None  # a tuple from then on, or None
     frozen: tuple[Column, ...] = ()
     limits: Mapping[Column, Limit] = field(default_factory=dict)
     domain: Mapping[Column, tuple[float, float]] = field(default_factory=dict)
     steps: Mapping[Column, float] = field(default_factory=dict)
     may_become: Mapping[Column, tuple[Any, ...]] = field(default_factory=dict)
     missing: int | Literal["fixed"] = "fixed"
+    whole: bool = False
 
     def __post_init__(self) -> None:
         if self.missing != "fixed":
@@ -90,10 +96,13 @@ class Threat:
         object.__setattr__(self, "l0", as_budget(self.l0))
         if not isinstance(self.unseen, bool | np.bool_):
             raise TypeError(f"`unseen` of Threat must be True or False, got {self.unseen!r}.")
+        if not isinstance(self.whole, bool | np.bool_):
+            raise TypeError(
+                f"`whole` of Threat must be True or False, got {self.whole!r}: it holds for all columns that are known "
+                "to hold whole numbers; `steps` is for columns by name."
+            )
         if self.units is not None:
-            if isinstance(self.units, str | Mapping) or not isinstance(self.units, Iterable):
-                raise TypeError(f"`units` of Threat must be one positive number per column, got {self.units!r}.")
-            object.__setattr__(self, "units", tuple(as_positive(unit, "`units` of Threat") for unit in self.units))
+            object.__setattr__(self, "units", as_units(self.units, "`units` of Threat"))
         if isinstance(self.frozen, str) or not isinstance(self.frozen, Iterable):
             raise TypeError(f"`frozen` of Threat must be a list of columns, got {self.frozen!r}.")
         object.__setattr__(self, "frozen", tuple(_as_column(column, "frozen") for column in self.frozen))
@@ -107,7 +116,7 @@ class Threat:
                 raise ValueError(f"`frozen` of Threat must not name {column!r}, which has limits or the like as well.")
 
     def __hash__(self) -> int:  # dicts have none; what is equal has the same
-        return hash((self.norm, self.l0, self.unseen, self.units, self.frozen, self.missing))
+        return hash((self.norm, self.l0, self.unseen, self.units, self.frozen, self.missing, self.whole))
 
     def resolve(self, noise: Noise | None) -> Threat:
         """The same with the noise's norm for "auto", and with the noise's units where it has none of its own."""
@@ -118,9 +127,17 @@ class Threat:
         )
 
     def name_columns(
-        self, names: Sequence[str] | None, categories: Mapping[int, Sequence[Any]] | None = None
+        self,
+        names: Sequence[str] | None,
+        categories: Mapping[int, Sequence[Any]] | None = None,
+        units: Sequence[float] | None = None,
+        whole: Mapping[int, tuple[int, int]] | None = None,
     ) -> Threat:
-        """The same with columns by number and categories by code, for a table with these names and categories."""
+        """The same with columns by number and categories by code, for a table with these names and categories.
+
+        `units` are those of columns that units by name leave out; None is 1. `whole` holds the table's columns of whole
+        numbers, with the least and the largest of each; None where that is not asked yet.
+        """
         known = {name: at for at, name in enumerate(names or ())}
         found: dict[str, Any] = {
             name: {_find_column(column, known, name): value for column, value in getattr(self, name).items()}
@@ -132,14 +149,57 @@ class Threat:
                 chosen = found["may_become"][column]
                 _warn_of_strange(chosen, codes, column if names is None else names[column])
                 found["may_become"][column] = tuple(codes.get(value, -1.0) for value in chosen)  # -1: never seen
-        return replace(self, frozen=tuple(_find_column(column, known, "frozen") for column in self.frozen), **found)
+        if isinstance(self.units, NamedUnits):
+            found["units"] = self.units.resolve(names, units, "`units` of Threat")
+        named = replace(self, frozen=tuple(_find_column(column, known, "frozen") for column in self.frozen), **found)
+        if not self.whole or whole is None:
+            return named
+        if not whole:
+            warnings.warn(
+                "`whole` of Threat changes nothing: no column is known to hold whole numbers alone. Name them in "
+                "`steps`, such as steps={'children': 1}, or train again if the model was saved before that was kept.",
+                stacklevel=2,
+            )
+        return named.with_whole(whole)
+
+    def with_whole(self, columns: Mapping[int, tuple[int, int]]) -> Threat:
+        """The same where some columns stay whole numbers: `whole` spelt out in steps and domains.
+
+        Parameters
+        ----------
+        columns : mapping of column number to (least, largest)
+            Those of (0, 1) stay 0 or 1. Columns that do not change, or have a step of their own, are left alone.
+
+        Examples
+        --------
+        >>> threat = Threat(norm=None, limits={"*": 2}, frozen=[1]).with_whole({0: (0, 9), 1: (0, 5), 2: (0, 1)})
+        >>> threat.steps, threat.domain
+        ({0: 1.0, 2: 1.0}, {2: (0.0, 1.0)})
+        """
+        free = self.find_free(list(columns))
+        chosen = [at for at, can_move in zip(columns, free, strict=True) if can_move and at not in self.steps]
+        yes_or_no: dict[Column, tuple[float, float]] = {
+            at: (0.0, 1.0) for at in chosen if columns[at] == (0, 1) and at not in self.domain
+        }
+        return replace(
+            self,
+            whole=False,
+            steps={**self.steps, **dict.fromkeys(chosen, 1.0)},
+            domain={**self.domain, **yes_or_no},
+        )
 
     def check_columns(self, n_features: int, categorical: Iterable[int], numerical: Iterable[int]) -> None:
         """Refuse columns that do not exist, limits of categories, and categories of numbers."""
+        require_numbered(self.units, "`units` of Threat")
         if self.units is not None and len(self.units) != n_features:
             raise ValueError(
                 f"`units` of Threat must have one entry per feature, {n_features} in all, categorical ones included, "
                 f"got {len(self.units)}."
+            )
+        if self.whole:
+            raise ValueError(
+                "`whole` of Threat must be False for a bare model, which does not know which columns hold whole "
+                "numbers: give `steps`, such as steps={0: 1}, or certify a fitted estimator."
             )
         codes, numbers = set(categorical), set(numerical)
         for name in ("frozen", *_READERS):
@@ -182,8 +242,17 @@ class Threat:
             if outside.size:
                 raise ValueError(
                     f"`domain` of Threat must hold the rows' own values, got [{least}, {most}] for column {column} and "
-                    f"{own[outside[0]]} in row {outside[0]}."
+                    f"{own[outside[0]]} in row {outside[0]}{_explain_domain(self, column)}."
                 )
+
+    def warn_of_nothing(self) -> None:
+        """Warn where nothing may change, so that every answer holds."""
+        if self.norm is None and not (self.limits or self.domain or self.l0 or self.missing_budget):
+            warnings.warn(
+                "Nothing may change: this Threat has norm None and neither limits, domain, l0 nor missing, so that "
+                "every answer holds. Say what may change, such as Threat(norm=None, limits={'*': '5%'}).",
+                stacklevel=2,
+            )
 
     @property
     def missing_budget(self) -> int:
@@ -211,6 +280,7 @@ class Threat:
 
     def units_of(self, n_features: int) -> FloatArray:
         """Unit of each feature."""
+        require_numbered(self.units, "`units` of Threat")
         return np.ones(n_features) if self.units is None else np.asarray(self.units, dtype=np.float64)
 
     def find_free(self, columns: Sequence[int]) -> BoolArray:
@@ -224,8 +294,8 @@ class Threat:
     def find_box(self, rows: Any, columns: Sequence[int]) -> tuple[FloatArray, FloatArray]:
         """The least and the largest value that each number of some rows may take, both (n_rows, n_features).
 
-        These ends are what is meant, to the last bit: closed intervals. Columns that are not among the numerical ones
-        keep their values.
+        These ends are what is meant, to the last bit: closed intervals. Of a column that changes by steps they are the
+        outermost steps. Columns that are not among the numerical ones keep their values.
         """
         values = np.array(rows, dtype=np.float64)
         low, high = values.copy(), values.copy()
@@ -242,7 +312,36 @@ class Threat:
                 least, most = self.domain[column]
                 low[:, column] = np.maximum(low[:, column], least)
                 high[:, column] = np.minimum(high[:, column], most)
+            if column in self.steps:
+                low[:, column] = _find_last_step(own, low[:, column], -self.steps[column])
+                high[:, column] = _find_last_step(own, high[:, column], self.steps[column])
         return low, high
+
+
+def _find_last_step(own: FloatArray, ends: FloatArray, step: float) -> FloatArray:
+    """The farthest own + k * step that is not beyond each end; a negative step goes down.
+
+    Whoever takes steps computes them like this. A quotient below 2**50 is off by less than one, so that no count beyond
+    the next two can lie inside unless it is rounded to the end, as one of these is. Ends farther away stay.
+    """
+    with np.errstate(all="ignore"):
+        counts = np.floor((ends - own) / step)
+        found = np.where(np.isnan(own) | ~(counts < _MOST_STEPS), ends, own)
+        for more in (-1, 0, 1, 2):
+            places = own + np.maximum(counts + more, 0.0) * step
+            inside = (counts < _MOST_STEPS) & ((places <= ends) if step > 0 else (places >= ends))
+            found = np.where(inside, places, found)
+    return found
+
+
+_MOST_STEPS = 2.0**50
+
+
+def _explain_domain(threat: Threat, column: Column) -> str:
+    """Where a domain may come from that nobody wrote."""
+    if threat.domain[column] != (0.0, 1.0) or threat.steps.get(column) != 1.0:
+        return ""
+    return ": by `whole`, a column of 0 and 1 alone stays so; give it a `domain` of its own to allow more"
 
 
 def _as_norm(norm: Any) -> float:
@@ -274,15 +373,7 @@ def _as_column(column: Any, name: str) -> Column:
 def _find_column(column: Column, known: Mapping[str, int], name: str) -> Column:
     if not isinstance(column, str) or (column == EVERY and name == "limits"):
         return column
-    return _look_up(column, known, f"`{name}` of Threat")
-
-
-def _look_up(column: str, known: Mapping[str, int], what: str) -> int:
-    if column not in known:
-        near = difflib.get_close_matches(column, known, n=1)
-        meant = f"; did you mean {near[0]!r}?" if near else f": the columns are {', '.join(known) or 'numbers alone'}."
-        raise ValueError(f"{what} names the column {column!r}, which does not exist{meant}")
-    return known[column]
+    return look_up(column, known, f"`{name}` of Threat")
 
 
 def find_column(column: Any, names: Sequence[str] | None, n_features: int, what: str) -> int:
@@ -302,7 +393,7 @@ def find_column(column: Any, names: Sequence[str] | None, n_features: int, what:
     1
     """
     if isinstance(column, str):
-        return _look_up(column, {name: at for at, name in enumerate(names or ())}, what)
+        return look_up(column, {name: at for at, name in enumerate(names or ())}, what)
     if isinstance(column, bool) or not isinstance(column, int | np.integer) or not 0 <= column < n_features:
         raise ValueError(f"{what} must name columns, or number them from 0 to {n_features - 1}, got {column!r}.")
     return int(column)

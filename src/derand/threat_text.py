@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,13 +19,35 @@ from typing import Any, TypeVar
 from derand.files import PathLike
 from derand.text import quote_short
 from derand.threat import Limit, Threat
+from derand.units import NamedUnits, as_units
 
 NORMS: dict[str, float | str | None] = {"auto": "auto", "0": 0, "1": 1, "2": 2, "inf": math.inf, "none": None}
 """Norms as text."""
-KEYS = ("norm", "units", "l0", "unseen", "frozen", "limits", "domain", "steps", "may_become", "missing")
+KEYS = ("norm", "units", "l0", "unseen", "frozen", "limits", "domain", "steps", "whole", "may_become", "missing")
 """What a file may say of a threat: the fields of Threat."""
 
 Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class ThreatSection:
+    """A threat that is a section of a larger TOML file: to be given wherever a file of a threat is.
+
+    Attributes
+    ----------
+    path : path-like
+        The file, which is also what this is a path of.
+    section : str
+    """
+
+    path: PathLike
+    section: str = "threat"
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.path)
+
+    def __str__(self) -> str:
+        return f"{os.fspath(self.path)}, [{self.section}]"
 
 
 def parse_changes(
@@ -36,6 +59,8 @@ def parse_changes(
     steps: Iterable[str] = (),
     frozen: Iterable[str] = (),
     missing: int | None = None,
+    units: Iterable[str] = (),
+    whole: bool = False,
 ) -> dict[str, Any]:
     """Fields of Threat from texts; what is not given is left out.
 
@@ -54,6 +79,10 @@ def parse_changes(
         Names of columns.
     missing : int or None
         How many numbers may go missing or appear; None is "fixed".
+    units : iterable of str
+        COLUMN=NUMBER: what counts as a change of 1.
+    whole : bool
+        Whether columns that are known to hold whole numbers stay whole; False says nothing.
 
     Returns
     -------
@@ -69,10 +98,13 @@ def parse_changes(
         "limits": parse_pairs(limits, "limit", "COLUMN=VALUE", _parse_limit),
         "domain": parse_pairs(domain, "domain", "COLUMN=LOW:HIGH", _parse_domain),
         "steps": parse_pairs(steps, "step", "COLUMN=NUMBER", _parse_step),
+        "units": parse_pairs(units, "unit", "COLUMN=NUMBER", partial(_parse_step, what="unit")),
     }
     found = {name: value for name, value in given.items() if value}
     if norm is not None:
         found["norm"] = _parse_norm(norm)
+    if whole:
+        found["whole"] = True
     return found | {name: value for name, value in (("l0", l0), ("missing", missing)) if value is not None}
 
 
@@ -93,6 +125,7 @@ def read_threat(path: PathLike, names: Sequence[str] | None = None, units: Seque
     Parameters
     ----------
     path : path-like
+        Of the file; a `ThreatSection` where the threat is only a part of it.
     names : sequence of str or None
         Names of the columns, for a file that gives units by name.
     units : sequence of float or None
@@ -111,7 +144,9 @@ def read_threat(path: PathLike, names: Sequence[str] | None = None, units: Seque
     ...     read_threat(file).limits
     {'income': '5%'}
     """
-    given = _read_toml(path)
+    given = read_toml(path)
+    if isinstance(path, ThreatSection):
+        given = dict(_require_table(given.get(path.section, {}), path.section))
     for key in given:
         if key not in KEYS:
             near = difflib.get_close_matches(key, KEYS, n=1)
@@ -147,9 +182,9 @@ def _parse_domain(value: object, column: str) -> tuple[float, float]:
     return _read_pair(value, f"The domain of {column!r} must be such as 0:1 (lowest:highest)")
 
 
-def _parse_step(value: object, column: str) -> float:
-    """A step from text or a number."""
-    what = f"The step of {column!r} must be a positive number"
+def _parse_step(value: object, column: str, what: str = "step") -> float:
+    """A step, or a unit, from text or a number."""
+    what = f"The {what} of {column!r} must be a positive number"
     step = _read_number(value, what)
     if not (step > 0 and math.isfinite(step)):
         raise ValueError(f"{what}, got {value!r}.")
@@ -211,7 +246,8 @@ def _read_pair(value: object, what: str) -> tuple[float, float]:
     return low, high
 
 
-def _read_toml(path: PathLike) -> dict[str, Any]:
+def read_toml(path: PathLike) -> dict[str, Any]:
+    """What a TOML file holds; where it cannot be read, one line says so."""
     try:
         with Path(path).open("rb") as stream:
             return tomllib.load(stream)
@@ -233,16 +269,9 @@ def _read_units(given: object, names: Sequence[str] | None, units: Sequence[floa
     """One unit per column, from a list or a table by name."""
     if isinstance(given, list):
         return given
-    table = _require_table(given, "units")
-    if names is None:
-        raise ValueError("`units` by column name need a table with names: write a list with one number per column.")
-    for name in table:
-        if name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
-            meant = f"; did you mean {near[0]!r}?" if near else f": the columns are {', '.join(names)}."
-            raise ValueError(f"`units` names the column {quote_short(name)}, which does not exist{meant}")
-    own = [1.0] * len(names) if units is None else units
-    return [table.get(name, unit) for name, unit in zip(names, own, strict=True)]
+    named = as_units(_require_table(given, "units"), "`units`")
+    assert isinstance(named, NamedUnits)
+    return list(named.resolve(names, units, "`units`"))
 
 
 def _make_threat(make: Callable[..., Threat], given: Mapping[str, Any]) -> Threat:

@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from tests.cli.running import run
-from tests.jobs.tables import make_prices
+from tests.jobs.tables import make_loans, make_prices
 
 
 @pytest.fixture
@@ -28,6 +28,12 @@ def data(tmp_path: Path) -> Path:
 def model(data: Path, tmp_path: Path) -> Path:
     assert run("train", data, "--target", "label", "-o", tmp_path / "model.json", "--model", "stumps").exit_code == 0
     return tmp_path / "model.json"
+
+
+@pytest.fixture
+def rare(tmp_path: Path) -> Path:
+    make_loans().to_csv(tmp_path / "loans.csv", index=False)
+    return tmp_path / "loans.csv"
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from derand import cli
+from derand import cli, progress
 from derand.cli import _app
 from derand.estimators import TRAINERS
 from tests.cli.running import run, run_in_shell, run_process
@@ -214,10 +214,24 @@ def test_the_progress_bar_appears_after_a_while(
     assert "digging" in capsys.readouterr().err
 
 
+def test_the_progress_bar_says_what_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What training tells of itself, and that something is being compiled."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(_app, "PATIENCE", 0.01)
+    with cli.show_progress("training"):
+        progress.tell("training: penalty 3 of 5")
+        time.sleep(0.5)
+    assert "penalty 3 of 5" in capsys.readouterr().err
+
+
 def test_every_file_of_a_command_is_listed() -> None:
     """A file in cli/ is a command, and its test lies beside the others."""
     folder, tests = Path(_app.__file__).parent, Path(__file__).parent
-    assert {f"_{name}.py" for name in cli.COMMANDS} == {path.name for path in folder.glob("_[a-z]*.py")} - {"_app.py"}
+    shared = {"_app.py", "_answers.py"}
+    assert {f"_{name}.py" for name in cli.COMMANDS} == {path.name for path in folder.glob("_[a-z]*.py")} - shared
     assert all((tests / f"test_{name}.py").exists() for name in cli.COMMANDS)
 
 

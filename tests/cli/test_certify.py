@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from derand import load, measure_answers
 from tests.cli.running import read_help, run
 
 
@@ -27,8 +28,8 @@ def test_certifying_prints_accuracy_and_writes_rows(data: Path, model: Path, tmp
     assert f"{cut:.1f} %" in shown
 
 
-def test_infinite_numbers_are_text_in_json(tmp_path: Path) -> None:
-    """JSON has no infinity: a model that nothing flips reports the word."""
+def test_rows_without_a_limit_have_no_average(tmp_path: Path) -> None:
+    """A model that nothing flips: they are counted, and there is no bare infinity."""
     (tmp_path / "data.csv").write_text("a,y\n" + "red,1\nblue,0\n" * 20)
     assert (
         run(
@@ -38,16 +39,70 @@ def test_infinite_numbers_are_text_in_json(tmp_path: Path) -> None:
     )
     arguments = [tmp_path / "model.json", tmp_path / "data.csv", "-o", tmp_path / "out.csv", "--target", "y"]
     summary = json.loads(run("certify", *arguments, "--json").stdout)
-    assert summary["average_certified_radius"] == "inf"
-    assert "rows that no change of numbers can flip: 40" in run("certify", *arguments).output
+    assert summary["certified_radii"] == {
+        "rows": 40,
+        "unbounded_rows": 40,
+        "unbounded_share": 1.0,
+        "average_of_others": None,
+        "median_of_others": None,
+    }
+    shown = run("certify", *arguments).output
+    assert "rows that no change of numbers can flip: 40" in shown
+    assert "average certified radius" not in shown
+    assert " inf" not in shown
+
+
+def test_a_worthless_model_is_told_before_anything_else(rare: Path, tmp_path: Path) -> None:
+    """12 % positives, and every row gets the other label: on the screen, in JSON, with and without labels."""
+    model, out = tmp_path / "model.json", tmp_path / "out.csv"
+    trained = run("train", rare, "--target", "outcome", "-o", model, "--model", "stumps", "--noise", "gaussian:1")
+    assert "Every training row gets the label 'repaid'" in " ".join(trained.output.split())
+    result = run("certify", model, rare, "-o", out, "--target", "outcome")
+    assert result.exit_code == 0, result.output
+    first = "Warning: This model gives every row the answer 'repaid'; 88.0 % is what the constant answer 'repaid' gets"
+    assert result.output.startswith(first)
+    assert "always repaid" in result.output
+    assert "accuracy: 88.0 % (82.7 to 91.9 %); always 'repaid' gets 88.0 %" in result.output
+    assert "balanced accuracy: 50.0 % (48.9 to 56.9 %); a constant answer gets 50.0 %" in result.output
+    assert "not measured: Log-loss and calibration need probabilities: `predict_proba` of a vote is" in result.output
+    told = json.loads(run("certify", model, rare, "-o", out, "--target", "outcome", "--json").stdout)
+    assert len(told["warnings"]) == 1
+    assert told["answers"]["confusion"] == [[0, 24], [0, 176]]
+    assert told["answers"]["log_loss"] is None
+    unlabelled = run("certify", model, rare, "-o", out)
+    assert unlabelled.output.startswith("Warning: All 200 rows get the answer 'repaid'. Unless all of them are")
+    pd.read_csv(rare)[:40].to_csv(tmp_path / "few.csv", index=False)
+    assert "Warning" not in run("certify", model, tmp_path / "few.csv", "-o", out).output
+
+
+def test_a_model_that_weighs_classes_is_a_note_with_all_figures(rare: Path, tmp_path: Path) -> None:
+    """Accuracy below that of the constant answer, but classes are told apart; probabilities have a log-loss."""
+    model, out = tmp_path / "model.json", tmp_path / "out.csv"
+    options = ["--radius", "0.02", "--class-weight", "balanced", "--regularization", "1"]
+    assert run("train", rare, "--target", "outcome", "-o", model, *options).exit_code == 0
+    result = run("certify", model, rare, "-o", out, "--target", "outcome")
+    assert result.output.startswith("Note: The accuracy of this model, ")
+    for name in ("AUC: 0.", "log-loss: 0.", "the shares of the classes get 0.366", "average certified radius: 0."):
+        assert name in result.output
+    told = json.loads(run("certify", model, rare, "-o", out, "--target", "outcome", "--json").stdout)
+    assert (told["warnings"], len(told["notes"])) == ([], 1)
+    assert len(told["answers"]["calibration"]) > 1
+    saved = load(model)
+    frame = pd.read_csv(rare)
+    X = frame[["age", "debt"]]
+    found = measure_answers(
+        frame["outcome"], saved.predict(X), classes=saved.classes_, probability=saved.predict_proba(X)
+    )
+    assert told["answers"] == json.loads(json.dumps(found.to_dict()))
 
 
 def test_radii_are_printed_as_they_were_asked_for(data: Path, model: Path, tmp_path: Path) -> None:
     """A radius is never rounded up: the share beside it was measured at that radius."""
     arguments = [model, data, "-o", tmp_path / "out.csv", "--target", "label", "--radii", "0,0.1234567,0.50,1"]
     result = run("certify", *arguments)
-    rows = [line.split()[0] for line in result.output.splitlines() if "%" in line]
-    assert rows == ["no", "0", "0.1234567", "0.5", "1"]
+    table = result.output.split("Certified accuracy")[1].split("rule:")[0]
+    rows = [line.split()[0] for line in table.splitlines() if "%" in line]
+    assert rows == ["unchanged", "above", "0.1234567", "0.5", "1"]
 
 
 def test_a_column_that_is_empty_throughout_is_told(data: Path, model: Path, tmp_path: Path) -> None:
@@ -252,3 +307,60 @@ def test_options_of_the_other_kind_of_model_are_one_line(
         (line,) = result.stderr.splitlines()
         assert message in line
         assert not out.exists()
+
+
+def test_an_id_units_and_a_noise_as_a_number(data: Path, model: Path, tmp_path: Path) -> None:
+    """What people write first: the id stands in the file, and numbers need no words around them."""
+    frame = pd.read_csv(data).head(20)
+    frame.assign(patient=[f"P{row:04d}" for row in range(20)]).to_csv(tmp_path / "new.csv", index=False)
+    out = tmp_path / "out.csv"
+    options = ("--id", "patient", "--keep", "constant", "--noise", "0.25", "--unit", "mean radius=2", "--json")
+    result = run("certify", model, tmp_path / "new.csv", "-o", out, *options)
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    assert summary["noise"] == "gaussian:0.25"
+    assert summary["threat"]["units"]["mean radius"] == 2
+    written = pd.read_csv(out)
+    assert list(written.columns) == ["patient", "row", "label", "failure", "radius", "proof", "constant"]
+    assert written["patient"].tolist()[:2] == ["P0000", "P0001"]
+    for wrong, message in (
+        (("--unit", "radius=2"), "`units` of Threat names the column 'radius', which does not exist"),
+        (("--unit", "mean radius=0"), "The unit of 'mean radius' must be a positive number"),
+        (("--id", "patent"), "Did you mean 'patient'?"),
+        (("--keep", "label"), "'label' cannot be copied"),
+        (("--radii", "0.5"), "--radii says where certified accuracy is measured, which needs the true labels"),
+    ):
+        refused = run("certify", model, tmp_path / "new.csv", "-o", out, *wrong)
+        assert refused.exit_code == 2
+        assert message in " ".join(refused.output.split())
+
+
+def test_whole_numbers_stay_whole(tmp_path: Path) -> None:
+    """With --whole fewer decisions flip, witnesses hold whole numbers, and what stays whole is told."""
+    lines = [f"{n % 42 + 6},{n % 2},{n * 37.5 + 900},{'late' if n % 42 > 20 else 'paid'}" for n in range(120)]
+    table, model, flips = tmp_path / "loans.csv", tmp_path / "m.json", tmp_path / "flips.csv"
+    table.write_text("\n".join(["months,phone,income,outcome", *lines]))
+    trained = run("train", table, "--target", "outcome", "-o", model, "--model", "stumps", "--rule", "mean")
+    assert trained.exit_code == 0, trained.output
+    asked = ["certify", model, table, "-o", tmp_path / "out.csv", "--norm", "none", "--limit", "*=8%"]
+    plain = json.loads(run(*asked, "--json").stdout)
+    result = run(*asked, "--whole", "--witness", flips)
+    assert result.exit_code == 0, result.output
+    assert "whole numbers: months, phone: counts stay whole numbers" in result.output
+    whole = json.loads(run(*asked, "--whole", "--json").stdout)
+    assert whole["threat"]["whole"] == ["months", "phone"]
+    assert whole["threat"]["domain"] == {"phone": [0.0, 1.0]}
+    assert 0 < whole["verdicts"]["flips"] < plain["verdicts"]["flips"]
+    changed = pd.read_csv(flips, dtype=str)
+    assert changed.months.str.fullmatch(r"\d+").all()
+    assert set(changed.phone) <= {"0", "1"}
+    assert run("audit", model, table, tmp_path / "out.csv").exit_code == 0
+    (tmp_path / "threat.toml").write_text('norm = "none"\nwhole = true\n[limits]\n"*" = "8%"\n')
+    told = run("certify", model, table, "-o", tmp_path / "two.csv", "--threat", tmp_path / "threat.toml")
+    assert told.exit_code == 0, told.output
+    assert (tmp_path / "two.csv").read_bytes() == (tmp_path / "out.csv").read_bytes()
+    both = run("certify", model, table, "-o", tmp_path / "two.csv", "--threat", tmp_path / "threat.toml", "--whole")
+    assert "leave --whole out" in " ".join(both.output.split())
+    page = tmp_path / "report.md"
+    assert run("report", model, table, "-o", page, "--whole", "--target", "outcome").exit_code == 0
+    assert "Counts stay whole numbers" in page.read_text()

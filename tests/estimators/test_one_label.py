@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from derand import RobAdaBoostClassifier, RobTreeBoostClassifier, StumpClassifier
+from derand import AdditiveEnsemble, RobAdaBoostClassifier, RobTreeBoostClassifier, StumpClassifier
 from derand.estimators import CertifiedClassifier
 from derand.estimators._one_label import _ROUNDS, spread_rows
 
@@ -72,6 +73,55 @@ def test_a_part_of_many_rows_is_looked_at() -> None:
     (text,) = fit_and_listen(StumpClassifier(noise="gaussian:0.5"), X, y)
     assert text.startswith("Each of 2,000 training rows, spread over both classes, gets the label 'no'")
     assert not fit_and_listen(StumpClassifier(noise="gaussian:0.1"), X + 9 * (y == "yes")[:, None], y)
+
+
+def make_overlapping(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """A column whose top tenth has three rare labels in ten, so that to name them there costs right answers."""
+    x = np.arange(n_rows) / n_rows
+    rare = (x > 0.9) & (np.arange(n_rows) % 10 < 3) | (np.arange(n_rows) % 20 == 0)
+    return x[:, None], rare.astype(int)
+
+
+class Stubborn(StumpClassifier):
+    """Answers 1 in the top tenth, whatever the rows say."""
+
+    def _train(self, table: Any, noise: Any) -> Any:
+        model = AdditiveEnsemble.from_stumps([0], [0.9], [0.1], [0.9], n_features=1)
+        return SimpleNamespace(model=model, warnings=())
+
+
+@pytest.mark.parametrize("n_rows", [200, 5000])
+def test_a_model_that_does_not_beat_the_constant_answer_is_told(n_rows: int) -> None:
+    """Several labels, and fewer right ones than by one label alone; weights that ask for it are no fault."""
+    X, y = make_overlapping(n_rows)
+    classifier = Stubborn(noise="gaussian:0.01")
+    (text,) = fit_and_listen(classifier, X, y)
+    rate, constant = (classifier.predict(X) == y).mean(), (y == 0).mean()
+    assert rate < constant
+    assert "the accuracy of this model is" in text
+    assert "% of 0 for every row (rule 'vote', gaussian:0.01): its certificates say little" in text
+    assert 'class_weight="balanced"' in text
+    assert ("were looked at" in text) == (n_rows > _ROUNDS[-1])
+    assert not fit_and_listen(Stubborn(noise="gaussian:0.01", class_weight="balanced"), X, y)
+    assert not fit_and_listen(Stubborn(noise="gaussian:0.01"), X, (X[:, 0] > 0.9) * 1)
+    upside = fit_and_listen(Stubborn(noise="gaussian:0.01", class_weight="balanced"), X, (X[:, 0] < 0.9) * 1)
+    assert "the balanced accuracy of this model is" in upside[0]
+    assert "not above the 50.0 % of any constant answer" in upside[0]
+
+
+def test_certifying_many_rows_that_get_one_label_warns() -> None:
+    """From 50 rows on, once, at the caller's line; a few rows and rows of several labels are certified in silence."""
+    X, y = make_unbalanced()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        classifier = StumpClassifier(noise="gaussian:0.5").fit(X, y)
+    with pytest.warns(UserWarning, match=r"All 60 rows get the answer 'no'\. Unless all of them are") as caught:
+        classifier.certify(X[:60], l0=[0, 1])
+    assert [one.filename for one in caught] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        classifier.certify(X[:49])
+        StumpClassifier(noise="gaussian:0.5", class_weight="balanced").fit(X, y).certify(X)
 
 
 @pytest.mark.parametrize("n_rare", [1, 3, 40, 1500, 5000])

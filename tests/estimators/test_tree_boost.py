@@ -263,7 +263,7 @@ def test_save_and_load(tumours: tuple[np.ndarray, np.ndarray], tmp_path: Path) -
 
 
 def test_verbose_shows_progress(tumours: tuple[np.ndarray, np.ndarray], capsys: pytest.CaptureFixture[str]) -> None:
-    """With `verbose` a bar appears on standard error, otherwise nothing."""
+    """With `verbose` lines appear on standard error, otherwise nothing."""
     clone(SMALL).fit(*tumours)
     assert capsys.readouterr() == ("", "")
     clone(SMALL).set_params(verbose=True).fit(*tumours)

@@ -220,3 +220,23 @@ print([name for name in ("pandas", "polars", "pyarrow", "sklearn") if name in sy
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_columns_of_whole_numbers_are_found() -> None:
+    """Two different whole numbers or more, gaps aside; no huge ones, no constants, no categories."""
+    rows = np.array(
+        [
+            [1.0, 0.0, 0.5, 7.0, 2.0**53, np.nan, -3.0, 0.0],
+            [2.0, 1.0, 1.0, 7.0, 1.0, np.nan, np.nan, 1.0],
+            [9.0, 0.0, 2.0, 7.0, 2.0, np.nan, -5.0, 0.0],
+        ]
+    )
+    encoding = TableEncoding(8, None, {7: (0, 1)}).learn_whole(rows)
+    assert encoding.whole == {0: (1, 9), 1: (0, 1), 6: (-5, -3)}
+    assert encoding.find_integers(rows) == (0, 1)
+    assert encoding.find_whole(rows) == encoding.whole
+    assert encoding.find_whole(rows + np.array([0.5, 1, 0, 0, 0, 0, 0, 0])) == {6: (-5, -3)}
+    late = np.ones((3000, 1))
+    late[:, 0] = np.arange(3000)
+    late[2999] = 0.5
+    assert TableEncoding(1, None, {}).learn_whole(late).whole == {}

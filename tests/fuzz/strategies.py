@@ -198,15 +198,16 @@ _LIKELY: dict[str, tuple[str, ...]] = {
 _ODD_WORDS = ("y", "age", "nothing", "\N{SNOWMAN}", "", "a=b", "age=", "job=1", "age=-1", "age=5:1", "--", "-x", "3",
               "-1", "gaussian", "gaussian:-1", "gaussian:nan", "median", "0,a", "inf", "nan")  # fmt: skip
 _ODD_NUMBERS = ("-1", "nan", "inf", "1e308", "1e-320", "abc", "", "0.5", "7")
-_INPUTS = {"model": "model.json", "threat": "threat.toml"}
+_INPUTS = {"model": "model.json", "threat": "threat.toml", "configuration": "derand.toml"}
 _ODD_INPUTS = ("table.parquet", "gaps.csv", "table.csv", "model.json", "vote.json", "threat.toml", "empty.csv",
-               "broken.json", "folder", "nothing.csv", "folder/nothing.csv")  # fmt: skip
+               "broken.json", "derand.toml", "folder", "nothing.csv", "folder/nothing.csv")  # fmt: skip
 _OUTPUTS = {
     "train": ("out.json",),
     "import": ("out.json",),
     "export": ("out.onnx",),
     "certify": ("out.csv", "out.parquet"),
     "report": ("out.html", "out.md", "out.tex"),
+    "init": ("out.toml",),
 }
 _ODD_OUTPUTS = ("out.csv", "out.json", "out.html", "out.txt", "out", "folder", "nothing/out.csv", "table.csv")
 

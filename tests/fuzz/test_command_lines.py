@@ -16,7 +16,16 @@ from tests.fuzz.strategies import RANDOMS, draw_command, list_commands, share
 from tests.storage.models import make_vote
 
 COMMANDS = list_commands()
-_SHARES = {"train": 0.05, "report": 0.06, "tune": 0.004, "demo": 0.002}  # others are quick
+_SHARES = {"train": 0.05, "report": 0.06, "tune": 0.004, "demo": 0.002, "init": 0.05}  # others are quick
+CONFIGURATION = """
+[data]
+train = "table.csv"
+target = "y"
+holdout = 0.2
+[model]
+trainer = "stumps"
+[certify]
+"""
 THREAT = 'norm = "inf"\nl0 = 1\n[limits]\nage = "5%"\n'
 
 
@@ -31,6 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "empty.csv").write_bytes(b"")
     (folder / "broken.json").write_bytes(b'{"schema": "derand/2"')
     (folder / "threat.toml").write_text(THREAT)
+    (folder / "derand.toml").write_text(CONFIGURATION)
     (folder / "folder").mkdir()
     save(make_vote(), folder / "vote.json")
     model = str(folder / "model.json")

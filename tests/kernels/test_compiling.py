@@ -82,3 +82,48 @@ def test_only_one_module_asks_for_a_cache(folder: str) -> None:
     wanted = re.compile(r"\bnjit\b|cache=True")
     asking = [path.name for path in (ROOT / folder).rglob("*.py") if wanted.search(path.read_text("utf-8"))]
     assert asking == (["compiling.py"] if folder == "src" else [])
+
+
+_TELL = """
+from derand.kernels import compiling
+from derand.progress import listen
+compiling.MOMENT = 0.0
+with listen(print):
+    from derand.kernels.interval import _subtract_up
+    _subtract_up(1.0, 0.5)
+    _subtract_up(1, 2)
+    print("done")
+"""
+
+
+def test_compiling_is_told_once_and_only_where_it_happens(tmp_path: Path) -> None:
+    """The first process on a machine says so, the second one has nothing to say."""
+    first, second = (run_python(_TELL, NUMBA_CACHE_DIR=str(tmp_path)).stdout.splitlines() for _ in range(2))
+    assert first == ["compiling, once on this machine (about ten seconds) ...", "done"]
+    assert second == ["done"]
+
+
+def test_a_moment_of_compiling_is_not_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nor is what others compile; depth and time are counted, so that one short function after another adds up."""
+    heard: list[str] = []
+
+    class Told:
+        def __init__(self, module: str) -> None:
+            function = type("Function", (), {"__module__": module})
+            self.data = {"dispatcher": type("Dispatcher", (), {"py_func": function})}
+
+    now = iter([0.0, 0.3, 0.35, 1.0, 2.0, 3.0, 4.0]).__next__
+    monkeypatch.setattr(compiling, "announce", heard.append)
+    monkeypatch.setattr(compiling.time, "monotonic", now)
+    listener, ours, others = compiling._CompileListener(), Told("derand.kernels.steps"), Told("elsewhere")
+    listener.on_start(ours)  # at 0.0
+    listener.on_end(ours)  # at 0.3
+    listener.on_start(others)
+    assert heard == []
+    listener.on_start(ours)  # at 1.0
+    assert heard == []
+    listener.on_start(ours)  # called by the former, at 2.0
+    assert heard == ["compiling, once on this machine (about ten seconds) ..."]
+    listener.on_end(ours)
+    listener.on_end(ours)
+    assert len(heard) == 1

@@ -36,7 +36,7 @@ def test_text_from_the_data_is_escaped() -> None:
     clf = StumpClassifier(noise="gaussian:0.5", scaling="standard").fit(frame, labels)
     report = CertificateReport(clf, frame, labels, title=NASTY, groups=[NASTY + "2", NASTY + "1"])
     page = check_page(report)
-    assert len(page.all("script")) == 2
+    assert len(page.all("script")) == 4  # data and script of the page, and of "What if"
     assert not page.all("b")
     assert not page.all("i")
     assert "<script>alert" not in report._repr_html_()

@@ -62,7 +62,11 @@ def as_bytes(model: Any) -> Any:
     """Everything a model holds, down to the bits of its numbers."""
     if isinstance(model, StumpClassifier):
         values = {name: as_bytes(value) for name, value in vars(model).items() if name != "encoding_"}
-        return dict(sorted(values.items())), model.encoding_.names, repr(model.encoding_.categories)
+        return (
+            dict(sorted(values.items())),
+            model.encoding_.names,
+            repr((model.encoding_.categories, model.encoding_.whole)),
+        )
     if isinstance(model, np.ndarray):
         return model.dtype, model.tolist() if model.dtype == object else model.tobytes()
     if not isinstance(model, AdditiveEnsemble | WeightedVote):

@@ -270,8 +270,8 @@ CLASSIFIER_DAMAGE = {
     "an estimator from elsewhere": (set_field(M, "estimator", value="os.system"), r"`model\.estimator` must be one of"),
     "a function as estimator": (set_field(M, "estimator", value="make_certified_scorer"), r"`model\.estimator` must"),
     "an unknown parameter": (
-        set_field(M, "parameters", "verbose", value=1),
-        r"`model\.parameters\.verbose` is unknown",
+        set_field(M, "parameters", "loud", value=1),
+        r"`model\.parameters\.loud` is unknown",
     ),
     "a missing parameter": (drop_field(M, "parameters", "levels"), r"`model\.parameters\.levels` is missing"),
     "a wrong parameter": (set_field(M, "parameters", "scaling", value="log"), r"`model\.parameters`: `scaling` must"),
@@ -324,9 +324,9 @@ CLASSIFIER_DAMAGE = {
         set_field(M, "parameters", "noise", value={"float": "nan"}),
         r"`model\.parameters\.noise` must hold finite numbers",
     ),
-    "a number as noise": (
-        set_field(M, "parameters", "noise", value=0.5),
-        r"`model\.parameters\.noise`: .*must be a noise such as",
+    "a number that is no noise": (
+        set_field(M, "parameters", "noise", value=-0.5),
+        r"`model\.parameters\.noise`: .*must be positive and finite",
     ),
     "text that is no noise": (
         set_field(M, "parameters", "noise", value="pink:1"),
@@ -385,6 +385,18 @@ CLASSIFIER_DAMAGE = {
     "a number in an array of text": (
         set_field(M, "training", "a_", value={"array": {"type": "<U9999", "values": ["a", 1]}}),
         r"`model\.training\.a_\.array\.values` must be of the type <U9999",
+    ),
+    "whole numbers of a category": (
+        set_field(M, "whole", value=[{"feature": 1, "least": 0, "largest": 1}]),
+        r"`model\.whole\[0\]\.feature` must be a numerical feature, each only once, got 1",
+    ),
+    "whole numbers without an order": (
+        set_field(M, "whole", value=[{"feature": 0, "least": 3, "largest": 3}]),
+        r"`model\.whole\[0\]\.largest` must be above `least`",
+    ),
+    "whole numbers that are fractions": (
+        set_field(M, "whole", value=[{"feature": 0, "least": 0.5, "largest": 3}]),
+        r"`model\.whole\[0\]\.least` must be a whole number",
     ),
     "a nested array": (
         set_field(M, "training", "a_", value={"array": {"type": "<f8", "values": [[1.0]]}}),

@@ -20,6 +20,7 @@ from derand.auditing._machine import MachineCheck, check_machine, find_failed
 from derand.auditing._row_claims import Claimed, RowClaims, read_claims
 from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.model import Model, as_model
+from derand.progress import count, counting
 
 PROVEN, NOT_PROVEN = "proven", "not proven"
 _OF_CHANGES = ("radius", "low", "high")
@@ -172,9 +173,11 @@ def audit_rows(
     machine = tuple(check_machine())
     found: list[_Found] = []
     read = read_claims(model, certificates)
-    for at in range(len(certificates)):
-        found.append(_audit_row(read, rows[at], at))
-        advance(1)
+    with counting("auditing", len(certificates)):
+        for at in range(len(certificates)):
+            found.append(_audit_row(read, rows[at], at))
+            advance(1)
+            count(at + 1, len(certificates))
     return Audit(
         row=np.arange(len(certificates)),
         claimed=np.array([one.claimed for one in found], dtype=np.float64),

@@ -20,6 +20,7 @@ import numpy as np
 
 from derand._arrays import FloatArray
 from derand.noise import Noise
+from derand.units import require_numbered
 
 Ball = Any
 """A real number that lies within an interval: `flint.arb`, which has no type stubs."""
@@ -95,6 +96,7 @@ class BallNoise(ABC):
     def __init__(self, noise: Noise) -> None:
         self.magnitude = Fraction(noise.magnitude)
         self.norm = noise.norm
+        require_numbered(noise.units, "`units` of the noise")
         self._units = noise.units
 
     def scale_of(self, feature: int) -> Fraction:

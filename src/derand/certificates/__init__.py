@@ -28,6 +28,7 @@ from derand.certificates._intervals import (
 )
 from derand.certificates._labels import expect_margins, find_labels, measure_margins, place_scores, weigh_votes
 from derand.certificates._problem import PackedTerms, Problem, pack_terms
+from derand.certificates._ranks import rank_rows
 from derand.certificates._results import Certificates, Distribution
 from derand.certificates._rule import PROOFS, Bounds, Engine, Rule
 from derand.certificates._rules import RULES, find_rule
@@ -76,6 +77,7 @@ __all__ = [
     "measure_margins",
     "pack_terms",
     "place_scores",
+    "rank_rows",
     "vote_share",
     "weigh_votes",
 ]

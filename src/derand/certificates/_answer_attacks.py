@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from derand._arrays import BoolArray, FloatArray, Frozen, freeze
 from derand.certificates._flips import UnsoundError
 from derand.certificates._interval_results import Intervals
 from derand.noise import Noise
+from derand.origin import Origin, Tabular, take_rows
 from derand.threat import Threat
 
 _NUMBERS = ("value", "low", "high")
@@ -18,7 +20,7 @@ _ROWS = ("low_rows", "high_rows")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class IntervalAttacks(Frozen):
+class IntervalAttacks(Tabular, Frozen):
     """The lowest and the highest answer that changes of each row within a radius were found to have.
 
     Attributes
@@ -38,6 +40,8 @@ class IntervalAttacks(Frozen):
     noise : Noise or None
     width : array of shape (n_rows,)
         `high - low`: no interval that holds is narrower.
+    origin : Origin or None
+        The table that the rows came from, as for `Certificates`.
 
     All arrays are read-only.
     """
@@ -51,6 +55,7 @@ class IntervalAttacks(Frozen):
     threat: Threat
     rule: str = "vote"
     noise: Noise | None = None
+    origin: Origin | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name in (*_NUMBERS, *_ROWS):
@@ -66,9 +71,10 @@ class IntervalAttacks(Frozen):
         return int(self.value.size)
 
     def __getitem__(self, rows: Any) -> IntervalAttacks:
-        at = np.atleast_1d(np.arange(len(self))[rows])
+        at, origin = self.locate(rows)
         numbers = {name: getattr(self, name)[at] for name in _NUMBERS}
-        return replace(self, **numbers, **{name: _take_rows(getattr(self, name), at) for name in _ROWS})
+        changed = {name: take_rows(getattr(self, name), at) for name in _ROWS}
+        return replace(self, **numbers, **changed, origin=origin)
 
     def __repr__(self) -> str:
         mean = f", mean width {float(self.width.mean()):.4g}" if len(self) else ""
@@ -79,11 +85,9 @@ class IntervalAttacks(Frozen):
         how = f"rule {self.rule}, {self.noise or 'no noise'}"
         return f"<IntervalAttacks: {len(self)} rows{mean}, {ball}, l0 = {self.threat.l0}, {how}>"
 
-    def to_pandas(self) -> Any:
-        """A pandas frame with the columns value, low, high and width."""
-        import pandas as pd
-
-        return pd.DataFrame({name: getattr(self, name) for name in (*_NUMBERS, "width")})
+    def list_columns(self) -> dict[str, NDArray[Any]]:
+        """What tables hold: value, low, high and width."""
+        return {name: getattr(self, name) for name in (*_NUMBERS, "width")}
 
     def find_outside(self, intervals: Intervals) -> BoolArray:
         """Which rows have an answer outside of what is certified of them: never any, unless something is wrong.
@@ -114,7 +118,7 @@ class IntervalAttacks(Frozen):
         row = int(outside[0])
         is_low = not intervals.low[row] <= self.low[row]
         found, rows = (self.low, self.low_rows) if is_low else (self.high, self.high_rows)
-        changed = _take_rows(rows, np.array([row]))
+        changed = take_rows(rows, np.array([row]))
         raise UnsoundError(
             f"{outside.size} of {len(self)} rows have answers outside of what is certified. Row {row}: "
             f"{float(self.value[row])!r} becomes {float(found[row])!r}, certified from {float(intervals.low[row])!r} "
@@ -136,7 +140,3 @@ class IntervalAttacks(Frozen):
                 f"`intervals` must be about the same rows, got the answer {float(intervals.value[row])!r} for row "
                 f"{row}, which is {float(self.value[row])!r} here."
             )
-
-
-def _take_rows(rows: Any, at: Any) -> Any:
-    return rows[at] if isinstance(rows, np.ndarray) else rows.iloc[at]

@@ -56,7 +56,7 @@ class _Request(NamedTuple):
 def attack(
     model: Model,
     X: ArrayLike,
-    noise: Noise | str | None,
+    noise: Noise | str | float | None,
     *,
     rule: str = "vote",
     threat: Threat | None = None,
@@ -106,7 +106,7 @@ def attack(
     [1, 0]
     >>> attacks.require_outside(certify(model, X, "gaussian:0.25"))
     """
-    noise = as_noise_or_none(noise)
+    noise = as_noise_or_none(noise, (threat or Threat()).norm)
     _, (asked,) = check_request(rule, "best", noise, [threat or Threat()])
     rows = np.array(read_rows(as_model(model), X, noise), dtype=np.float64)
     check_threat(asked, model, rows)

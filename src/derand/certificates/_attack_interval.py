@@ -56,7 +56,7 @@ class _Request(NamedTuple):
 def attack_interval(
     model: Model,
     X: ArrayLike,
-    noise: Noise | str | None,
+    noise: Noise | str | float | None,
     radius: float | None,
     *,
     rule: str = "vote",
@@ -103,7 +103,7 @@ def attack_interval(
 
     >>> found.require_inside(certify_interval(model, [[0.5]], Gaussian(0.5), radius=0.5, rule="mean"))
     """
-    chosen = as_noise_or_none(noise)
+    chosen = as_noise_or_none(noise, (threat or Threat()).norm)
     _, (asked,) = check_request(rule, "best", chosen, [threat or Threat()])
     rows = np.array(read_rows(as_model(model), X, chosen), dtype=np.float64)
     ensemble, size, seed = require_number(model), check_radius(radius, asked), read_seed(random_state)

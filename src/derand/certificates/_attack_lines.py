@@ -6,6 +6,8 @@ flips is asked of the function that `predict` calls. Must not know any certifica
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from derand._arrays import BoolArray, FloatArray, IntArray
@@ -16,6 +18,8 @@ from derand.certificates._witness import change_categories
 from derand.model import AdditiveEnsemble
 from derand.threat import Threat
 
+_SHARES = (0.0, 0.5, 1e300)
+"""Of a step that a column must move by to move at all: moves are rounded up, which costs most where they are small."""
 _HAIRS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-7, 1e-5, 1e-3, 0.1)
 """By how much more than the margin sums are to fall, until one does: rounded numbers may miss the margin itself."""
 
@@ -45,13 +49,13 @@ def attack_lines(
     changed, distance, flipped = rows.copy(), np.full(len(rows), np.inf), labels.copy()
     for low, high in model.pairs:
         lines = find_lines(model, low, high)
-        for side, label in ((0, low), (1, high)):
+        for share, (side, label) in product(_SHARES if threat.steps and threat.norm else (0.0,), ((0, low), (1, high))):
             at = np.flatnonzero(labels == label)
             starts = change_worst(lines, rows[at], threat, side)
             for hair in _HAIRS:
                 if not at.size:
                     break
-                points = move_least(lines, rows[at], starts, threat, side, hair)
+                points = move_least(lines, rows[at], starts, threat, side, hair, share)
                 sizes = measure_numbers(model, points, rows[at], threat)
                 after = label_lines(model, points)
                 flips = after != label
@@ -81,9 +85,12 @@ def measure_numbers(model: AdditiveEnsemble, points: FloatArray, rows: FloatArra
 
 
 def move_least(
-    lines: Lines, rows: FloatArray, starts: FloatArray, threat: Threat, side: int, hair: float
+    lines: Lines, rows: FloatArray, starts: FloatArray, threat: Threat, side: int, hair: float, share: float = 0.0
 ) -> FloatArray:
-    """Rows moved just so far that the sum is at its threshold, and a hair beyond."""
+    """Rows moved just so far that the sum is at its threshold, and a hair beyond.
+
+    Columns that change by steps, and would move by less than a share of one, stay, and the others make up for them.
+    """
     with np.errstate(all="ignore"):
         score = lines.model.score(starts)
         margins = (score - lines.threshold) if side else (lines.threshold - score)
@@ -92,7 +99,12 @@ def move_least(
         margins = np.maximum(margins + hair * (products + np.abs(margins)), 0.0)
     caps = _find_exact_caps(lines, threat, rows, side)
     units = threat.units_of(rows.shape[1])[lines.features] if threat.norm else np.ones(lines.features.size)
-    moves = find_least_moves(margins, np.abs(lines.slopes) * units, caps / units, threat.ball_norm)
+    prices = np.abs(lines.slopes) * units
+    moves = find_least_moves(margins, prices, caps / units, threat.ball_norm)
+    if share:
+        least = share * threat.steps_of(rows.shape[1])[lines.features]
+        caps = np.where(moves * units < least, 0.0, caps)
+        moves = find_least_moves(margins, prices, caps / units, threat.ball_norm)
     return place_moves(lines, rows, starts, threat, side, moves * units)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from derand._arrays import BoolArray, FloatArray, Frozen, IntArray, freeze
 from derand.certificates._results import Certificates
 from derand.noise import Noise
+from derand.origin import Origin, Tabular, take_rows
 from derand.threat import Threat
 
 _ARRAYS = ("found", "distance", "label", "flipped", "n_categories")
@@ -21,7 +22,7 @@ class UnsoundError(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Attacks(Frozen):
+class Attacks(Tabular, Frozen):
     """The nearest change of each row that was found to flip its answer.
 
     Attributes
@@ -46,6 +47,8 @@ class Attacks(Frozen):
         How labels are found: "vote" or "mean".
     noise : Noise or None
         Under which they are found; None for the model as deployed.
+    origin : Origin or None
+        The table that the rows came from, as for `Certificates`.
 
     All arrays are read-only.
     """
@@ -60,6 +63,7 @@ class Attacks(Frozen):
     classes: NDArray[Any] = field(default_factory=lambda: np.array([0, 1]))
     rule: str = "vote"
     noise: Noise | None = None
+    origin: Origin | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.threat.norm == "auto":
@@ -77,9 +81,9 @@ class Attacks(Frozen):
         return int(self.found.size)
 
     def __getitem__(self, rows: Any) -> Attacks:
-        at = np.atleast_1d(np.arange(len(self))[rows])
-        taken = self.rows[at] if isinstance(self.rows, np.ndarray) else self.rows.iloc[at]
-        return replace(self, rows=taken, **{name: getattr(self, name)[at] for name in _ARRAYS})
+        at, origin = self.locate(rows)
+        arrays = {name: getattr(self, name)[at] for name in _ARRAYS}
+        return replace(self, rows=take_rows(self.rows, at), origin=origin, **arrays)
 
     def __repr__(self) -> str:
         where = "within limits" if self.norm is None else "any columns" if self.norm == 0 else f"in l{self.norm}"
@@ -90,13 +94,9 @@ class Attacks(Frozen):
         """The same with labels of these classes in the place of 0, 1, ..."""
         return replace(self, label=classes[self.label], flipped=classes[self.flipped], classes=classes)
 
-    def to_pandas(self) -> Any:
-        """A pandas frame with the columns label, found, distance, flipped and n_categories."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {name: getattr(self, name) for name in ("label", "found", "distance", "flipped", "n_categories")}
-        )
+    def list_columns(self) -> dict[str, NDArray[Any]]:
+        """What tables hold: label, found, distance, flipped and n_categories; the changed rows are `rows`."""
+        return {name: getattr(self, name) for name in ("label", "found", "distance", "flipped", "n_categories")}
 
     def find_inside(self, certificates: Certificates) -> BoolArray:
         """Which flips lie inside what is certified of the same rows: never any, unless something is wrong.
@@ -130,12 +130,12 @@ class Attacks(Frozen):
         if not inside.size:
             return
         row = int(inside[0])
-        changed = self.rows[row] if isinstance(self.rows, np.ndarray) else self.rows.iloc[row]
+        changed = np.asarray(take_rows(self.rows, np.array([row])))[0]
         raise UnsoundError(
             f"{inside.size} of {len(self)} rows flip inside what is certified. Row {row}: {self.label[row]!r} becomes "
             f"{self.flipped[row]!r} at distance {float(self.distance[row])!r}, certified "
             f"{float(certificates.radius[row])!r} ({certificates.proof[row]}); rule {self.rule!r}, "
-            f"noise {self.noise}, {self.threat}; changed row: {list(changed)!r}. Please report this."
+            f"noise {self.noise}, {self.threat}; changed row: {changed.tolist()!r}. Please report this."
         )
 
     def _require_same(self, certificates: Certificates) -> None:

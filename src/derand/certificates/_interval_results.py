@@ -9,13 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import FloatArray, Frozen, freeze
+from derand.certificates._results import HTML_ROWS, list_quantiles, write_radius
 from derand.certificates._rule import PROOFS
+from derand.markup import write_block, write_lines, write_table
 from derand.noise import Noise
+from derand.origin import Origin, Tabular
+from derand.text import format_count, format_readable
 from derand.threat import Threat
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Intervals(Frozen):
+class Intervals(Tabular, Frozen):
     """What is proven about the number that answers each row: no change within the threat takes it out of its interval.
 
     Attributes
@@ -35,6 +39,8 @@ class Intervals(Frozen):
     noise : Noise or None
     width : array of shape (n_rows,)
         `high - low`.
+    origin : Origin or None
+        The table that the rows came from, as for `Certificates`.
 
     All arrays are read-only.
     """
@@ -46,6 +52,7 @@ class Intervals(Frozen):
     threat: Threat
     rule: str = "vote"
     noise: Noise | None = None
+    origin: Origin | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("value", "low", "high"):
@@ -60,23 +67,32 @@ class Intervals(Frozen):
         return int(self.value.size)
 
     def __getitem__(self, rows: Any) -> Intervals:
-        at = np.atleast_1d(np.arange(len(self))[rows])
-        return replace(self, value=self.value[at], low=self.low[at], high=self.high[at])
+        at, origin = self.locate(rows)
+        return replace(self, value=self.value[at], low=self.low[at], high=self.high[at], origin=origin)
 
     def __repr__(self) -> str:
         where = _name_ball(self.threat) if self.radius is None else f"{_name_ball(self.threat)} of radius {self.radius}"
         mean = f", mean width {float(self.width.mean()):.4g}" if len(self) else ""
         return f"<Intervals: {len(self)} rows{mean}, {where}, {_name_way(self.threat, self.rule, self.noise)}>"
 
-    def to_pandas(self) -> Any:
-        """A pandas frame with the columns value, low, high and width."""
-        import pandas as pd
+    def _repr_html_(self) -> str:
+        """For notebooks: how wide intervals are, and those of the first rows."""
+        facts = [("rows", format_count(len(self)))]
+        if len(self):
+            median = np.sort(self.width)[len(self) // 2]
+            facts += [("mean width", _write(float(self.width.mean()))), ("median width", _write(median))]
+        shown = [getattr(self, name)[:HTML_ROWS] for name in ("value", "low", "high", "width")]
+        lines = [[at, *map(_write, line)] for at, line in enumerate(zip(*shown, strict=True))]
+        table = write_table(["row", "value", "low", "high", "width"], lines)
+        return write_block("Intervals", write_table([], facts), table, write_lines([repr(self)], muted=True))
 
-        return pd.DataFrame({name: getattr(self, name) for name in ("value", "low", "high", "width")})
+    def list_columns(self) -> dict[str, NDArray[Any]]:
+        """What tables hold: value, low, high and width."""
+        return {name: getattr(self, name) for name in ("value", "low", "high", "width")}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ToleranceRadii(Frozen):
+class ToleranceRadii(Tabular, Frozen):
     """What is proven about the number that answers each row: closer than the radius it moves by the tolerance at most.
 
     Attributes
@@ -92,6 +108,8 @@ class ToleranceRadii(Frozen):
     noise : Noise or None
     proof : array of shape (n_rows,)
         What proves each radius, as for `Certificates`.
+    origin : Origin or None
+        The table that the rows came from, as for `Certificates`.
 
     All arrays are read-only.
     """
@@ -103,6 +121,7 @@ class ToleranceRadii(Frozen):
     rule: str = "vote"
     noise: Noise | None = None
     _proof: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, dtype=np.uint8), repr=False)
+    origin: Origin | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("value", "radius", "_proof"):
@@ -117,8 +136,8 @@ class ToleranceRadii(Frozen):
         return int(self.value.size)
 
     def __getitem__(self, rows: Any) -> ToleranceRadii:
-        at = np.atleast_1d(np.arange(len(self))[rows])
-        return replace(self, value=self.value[at], radius=self.radius[at], _proof=self._proof[at])
+        at, origin = self.locate(rows)
+        return replace(self, value=self.value[at], radius=self.radius[at], _proof=self._proof[at], origin=origin)
 
     def __repr__(self) -> str:
         certified = int((self.radius > 0).sum())
@@ -128,11 +147,24 @@ class ToleranceRadii(Frozen):
             f"{_name_ball(self.threat)}, {how}>"
         )
 
-    def to_pandas(self) -> Any:
-        """A pandas frame with the columns value, radius and proof."""
-        import pandas as pd
+    def _repr_html_(self) -> str:
+        """For notebooks: radii of all rows in short, and those of the first rows."""
+        facts = [("rows", format_count(len(self))), ("certified", format_count(int((self.radius > 0).sum())))]
+        facts += list_quantiles(self.radius) if len(self) else []
+        lines = [
+            [at, _write(self.value[at]), write_radius(self.radius[at]), self.proof[at]]
+            for at in range(min(len(self), HTML_ROWS))
+        ]
+        table = write_table(["row", "value", "radius", "proof"], lines)
+        return write_block("Tolerance radii", write_table([], facts), table, write_lines([repr(self)], muted=True))
 
-        return pd.DataFrame({name: getattr(self, name) for name in ("value", "radius", "proof")})
+    def list_columns(self) -> dict[str, NDArray[Any]]:
+        """What tables hold: value, radius and proof."""
+        return {name: getattr(self, name) for name in ("value", "radius", "proof")}
+
+
+def _write(value: float) -> str:
+    return format_readable(float(value), 6)
 
 
 def _name_ball(threat: Threat) -> str:

@@ -36,7 +36,7 @@ Found = TypeVar("Found")
 def certify_interval(
     model: Model,
     X: ArrayLike,
-    noise: Noise | str | None,
+    noise: Noise | str | float | None,
     radius: float | None,
     *,
     l0: int | None = None,
@@ -84,7 +84,8 @@ def certify_interval(
     >>> certify_interval(model, [[0.5]], Gaussian(0.5), radius=0.5, rule="mean").to_pandas().round(2).values.tolist()
     [[58.41, 55.0, 59.77, 4.77]]
     """
-    chosen, asked = as_noise_or_none(noise), as_one_threat(l0, unseen, threat)
+    asked = as_one_threat(l0, unseen, threat)
+    chosen = as_noise_or_none(noise, asked.norm)
     check_request(rule, proof, chosen, [asked])
     rows = read_rows(as_model(model), X, chosen)
     return certify_interval_checked(model, rows, chosen, asked, radius=radius, rule=rule, proof=proof, n_jobs=n_jobs)
@@ -93,7 +94,7 @@ def certify_interval(
 def certify_radius(
     model: Model,
     X: ArrayLike,
-    noise: Noise | str | None,
+    noise: Noise | str | float | None,
     tolerance: float,
     *,
     l0: int | None = None,
@@ -125,7 +126,8 @@ def certify_radius(
     >>> certify_radius(model, [[1.5]], Gaussian(0.5), tolerance=4.0).radius.round(6).tolist()
     [1.5]
     """
-    chosen, asked = as_noise_or_none(noise), as_one_threat(l0, unseen, threat)
+    asked = as_one_threat(l0, unseen, threat)
+    chosen = as_noise_or_none(noise, asked.norm)
     check_request(rule, proof, chosen, [asked])
     rows = read_rows(as_model(model), X, chosen)
     return certify_radius_checked(

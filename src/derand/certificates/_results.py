@@ -11,15 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 from derand._arrays import BoolArray, FloatArray, Frozen, IntArray, freeze
 from derand.certificates._rule import NO_PROOF, PAPER, PROOFS
 from derand.kernels import PATHS
+from derand.markup import write_block, write_lines, write_table
 from derand.noise import Noise
+from derand.origin import Origin, Tabular
+from derand.text import format_count, format_percent, format_short_down
 from derand.threat import Threat
 
+HTML_ROWS = 5
+"""How many rows notebooks show."""
 _ARRAYS = ("label", "failure", "log_failure", "radius")
 _OPTIONAL = ("runner_up", "flips", "witness", "worst")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Certificates(Frozen):
+class Certificates(Tabular, Frozen):
     """What is proven about each row: no change within the threat and within the radius flips the label.
 
     Attributes
@@ -65,6 +70,8 @@ class Certificates(Frozen):
     path : array of shape (n_rows,) or None
         How each failure mass was computed: "law", "tilted" or "inverted" (kernels/README.md); None for a vote of
         ensembles, whose members each have their own.
+    origin : Origin or None
+        The table that the rows came from, where an estimator certified them: `to_pandas` and `to_frame` keep its index.
 
     All arrays are read-only.
     """
@@ -83,6 +90,7 @@ class Certificates(Frozen):
     runner_up: NDArray[Any] | None = None
     _proof: NDArray[np.uint8] | None = field(default=None, repr=False)
     _path: NDArray[np.uint8] | None = field(default=None, repr=False)
+    origin: Origin | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.threat.norm == "auto":
@@ -122,11 +130,11 @@ class Certificates(Frozen):
         return int(self.radius.size)
 
     def __getitem__(self, rows: Any) -> Certificates:
-        at = np.atleast_1d(np.arange(len(self))[rows])
+        at, origin = self.locate(rows)
         arrays = {name: getattr(self, name)[at] for name in _ARRAYS}
         for name in ("_proof", "_path", *_OPTIONAL):
             arrays[name] = None if getattr(self, name) is None else getattr(self, name)[at]
-        return replace(self, **arrays)
+        return replace(self, **arrays, origin=origin)
 
     def __repr__(self) -> str:
         certified = int((self.radius > 0).sum())
@@ -135,22 +143,56 @@ class Certificates(Frozen):
         missing = f", missing = {self.threat.missing_budget}" if self.threat.missing_budget else ""
         return f"<Certificates: {len(self)} rows, {certified} certified, {where}, l0 = {self.l0}{missing}, {how}>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: what is certified of all rows, and the first ones."""
+        radius, verdict = self.radius, self.verdict
+        facts = [("rows", format_count(len(self)))]
+        if verdict is not None:
+            facts += [(name, format_count(int((verdict == name).sum()))) for name in ("holds", "flips", "undecided")]
+        elif len(self):
+            facts.append(("certified", _count_share(radius > 0)))
+            facts += list_quantiles(radius)
+            facts.append(("rows that no change flips", _count_share(np.isinf(radius))))
+        shown = slice(0, HTML_ROWS)
+        last = [write_radius(one) for one in radius[shown]] if verdict is None else verdict[shown]
+        headers = ["row", "label", "radius" if verdict is None else "verdict", "proof"]
+        lines = zip(range(HTML_ROWS), self.label[shown], last, self.proof[shown], strict=False)
+        note = write_lines([repr(self)], muted=True)
+        return write_block("Certificates", write_table([], facts), write_table(headers, lines), note)
+
     def with_classes(self, classes: NDArray[Any]) -> Certificates:
         """The same with labels of these classes in the place of 0, 1, ..."""
         runner_up = None if self.runner_up is None else classes[self.runner_up]
         return replace(self, label=classes[self.label], runner_up=runner_up, classes=classes)
 
-    def to_pandas(self) -> Any:
-        """A pandas frame with the columns label, failure, log_failure, radius and proof.
+    def list_columns(self) -> dict[str, NDArray[Any]]:
+        """What tables hold: label, failure, log_failure, radius and proof.
 
         For more than two classes also runner_up, and verdict where there is one.
         """
-        import pandas as pd
-
         columns = {name: getattr(self, name) for name in _ARRAYS} | {"proof": self.proof}
         if self.classes.size > 2:
             columns["runner_up"] = self.runner_up
-        return pd.DataFrame(columns if self.verdict is None else columns | {"verdict": self.verdict})
+        return columns if self.verdict is None else columns | {"verdict": self.verdict}
+
+
+def write_radius(radius: float) -> str:
+    """A radius for a table, cut."""
+    return format_short_down(float(radius))
+
+
+def list_quantiles(radius: FloatArray) -> list[tuple[str, str]]:
+    """Radii that nine in ten rows, half of them and one in ten reach."""
+    ordered = np.sort(radius)  # a row is taken, not a mean of two, which may be infinite
+    places = {"nine in ten rows": 0.1, "half of the rows": 0.5, "one in ten rows": 0.9}
+    return [
+        (f"radius that {who} reach", write_radius(ordered[int(share * (ordered.size - 1))]))
+        for who, share in places.items()
+    ]
+
+
+def _count_share(which: BoolArray) -> str:
+    return f"{format_count(int(which.sum()))} ({format_percent(float(which.mean()))})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

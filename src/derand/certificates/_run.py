@@ -29,13 +29,14 @@ from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise, as_noise_or_none, exp_upward
 from derand.threads import count_threads
 from derand.threat import Threat, as_threats
+from derand.units import require_numbered
 
 
 @overload
 def certify(
     model: Model,
     X: ArrayLike,
-    noise: Noise | str | None,
+    noise: Noise | str | float | None,
     l0: int | None = None,
     unseen: bool | None = None,
     backend: str | None = None,
@@ -51,7 +52,7 @@ def certify(
 def certify(
     model: Model,
     X: ArrayLike,
-    noise: Noise | str | None,
+    noise: Noise | str | float | None,
     l0: Sequence[int],
     unseen: bool | None = None,
     backend: str | None = None,
@@ -66,7 +67,7 @@ def certify(
 def certify(
     model: Model,
     X: ArrayLike,
-    noise: Noise | str | None,
+    noise: Noise | str | float | None,
     l0: int | Sequence[int] | None = None,
     unseen: bool | None = None,
     backend: str | None = None,
@@ -84,9 +85,9 @@ def certify(
     X : array-like of shape (n_rows, n_features)
         Category columns hold codes; NaN is a missing value, and an error in a numerical column whose term has no cell
         for it.
-    noise : Noise, str or None
-        Such as `Gaussian(0.25)` or "gaussian:0.25". None, or "none", is no smoothing: the model as deployed, by the
-        rule "mean".
+    noise : Noise, str, float or None
+        Such as `Gaussian(0.25)` or "gaussian:0.25"; a number is Laplace noise of that scale in norm 1, and Gaussian
+        noise in all others. None, or "none", is no smoothing: the model as deployed, by the rule "mean".
     l0 : int or sequence of int
         How many categorical features may change at the same time; more than the model has counts as all of them. None
         is 0.
@@ -122,7 +123,8 @@ def certify(
     >>> certify(model, [[-0.5], [2.0]], None, rule="mean").radius.round(6).tolist()
     [1.0, 1.5]
     """
-    noise, threats = as_noise_or_none(noise), as_threats(l0, unseen, threat)
+    threats = as_threats(l0, unseen, threat)
+    noise = as_noise_or_none(noise, threats[0].norm if threats else "auto")
     check_request(rule, proof, noise, threats)
     rows = read_rows(as_model(model), X, noise)
     results = certify_checked(model, rows, noise, threats, rule=rule, proof=proof, backend=backend, n_jobs=n_jobs)
@@ -228,6 +230,8 @@ def check_threat(threat: Threat, model: Model, rows: NDArray[Any]) -> None:
             "be anything, and what that adds to a line has no bound. Leave it out."
         )
     threat.check_rows(rows)
+    if len(rows):
+        threat.warn_of_nothing()
 
 
 def _name_bounds(bounds: Bounds, threat: Threat, rule: str, noise: Noise | None, n_classes: int) -> Certificates:
@@ -247,7 +251,9 @@ def _name_bounds(bounds: Bounds, threat: Threat, rule: str, noise: Noise | None,
     )
 
 
-def distribution(model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str, backend: str | None = None) -> Distribution:
+def distribution(
+    model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str | float, backend: str | None = None
+) -> Distribution:
     """Exact law of each row's score under noise (paper, Algorithm 1 and Theorem 3.1).
 
     Parameters
@@ -317,6 +323,7 @@ def read_rows(model: Model, X: ArrayLike, noise: Noise | None) -> NDArray[Any]:
         raise ValueError(
             f"`X` must have shape (n_rows, {model.n_features}), one column per feature of the model, got {rows.shape}."
         )
+    require_numbered(None if noise is None else noise.units, "`units` of the noise")
     if noise is not None and noise.units is not None and len(noise.units) != model.n_features:
         raise ValueError(
             f"`units` of the noise must have one entry per feature, {model.n_features} in all, got {len(noise.units)}."

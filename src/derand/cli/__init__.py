@@ -49,7 +49,9 @@ __all__ = [
     "show_steps",
 ]
 
-COMMANDS = ("train", "tune", "import", "certify", "audit", "report", "export", "datasets", "demo", "moved")
+COMMANDS = (
+    "init", "run", "train", "tune", "import", "certify", "audit", "report", "export", "datasets", "demo", "moved",
+)  # fmt: skip
 """Files of commands, in the order in which help lists them."""
 
 

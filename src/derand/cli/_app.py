@@ -323,7 +323,9 @@ def make_table(
     return table
 
 
-def make_accuracy_table(accuracy: float, shares: Sequence[ShareAtRadius]) -> Table:
+def make_accuracy_table(
+    accuracy: float, shares: Sequence[ShareAtRadius], constant: tuple[str, float] | None = None
+) -> Table:
     """Accuracy and certified accuracy; radii exactly as they were asked for, shares cut.
 
     Parameters
@@ -331,12 +333,19 @@ def make_accuracy_table(accuracy: float, shares: Sequence[ShareAtRadius]) -> Tab
     accuracy : float
         Without any change.
     shares : sequence of ShareAtRadius
+    constant : tuple of str and float, or None
+        The most frequent label and its share, which stands beside every other: what a constant answer gets.
     """
     from derand.text import format_exactly, format_percent
 
-    rows = [["no change", format_percent(accuracy)]]
-    rows += [[format_exactly(entry["radius"]), format_percent(entry["share"])] for entry in shares]
-    return make_table("Certified accuracy", ["radius", "share"], rows)
+    rows = [["unchanged", format_percent(accuracy)]]
+    named = [format_exactly(entry["radius"]) if entry["radius"] else "above 0" for entry in shares]
+    rows += [[name, format_percent(entry["share"])] for name, entry in zip(named, shares, strict=True)]
+    columns = ["radius", "share"]
+    if constant is not None:
+        columns.append(f"always {constant[0]}")
+        rows = [[*row, format_percent(constant[1])] for row in rows]
+    return make_table("Certified accuracy", columns, rows, right=columns)
 
 
 def print_facts(console: Console, facts: Mapping[str, str]) -> None:
@@ -381,7 +390,7 @@ def show_progress(what: str, unit: str = "") -> Iterator[Callable[[int], None]]:
         To be told how many more are done.
     """
     with _show_bar(what, unit) as update:
-        yield lambda done: update(advance=done)
+        yield lambda done: update(advance=done, description=what)
 
 
 @contextmanager
@@ -439,7 +448,10 @@ def _show_bar(what: str, unit: str) -> Iterator[_Update]:
     timer = threading.Timer(PATIENCE, progress.start)
     timer.start()
     try:
-        yield lambda **changes: progress.update(task, **changes)
+        from derand.progress import listen
+
+        with listen(lambda text: progress.update(task, description=text)):
+            yield lambda **changes: progress.update(task, **changes)
     finally:
         timer.cancel()
         timer.join()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
 
+from derand.cli._answers import describe_answers, describe_radii, print_warnings, tabulate_confusion
 from derand.cli._app import (
     AsJson,
     add_command,
@@ -75,7 +76,8 @@ def certify(
     noise: Annotated[
         str | None,
         typer.Option(
-            help="Noise to certify under, such as gaussian:0.25; none: the model as deployed, with --rule mean.",
+            help="Noise to certify under, such as gaussian:0.25, or 0.25 alone; none: the model as deployed, with "
+            "--rule mean.",
             show_default="the model's own",
         ),
     ] = None,
@@ -104,9 +106,23 @@ def certify(
         list[str] | None,
         typer.Option(metavar="COLUMN=NUMBER", help="In which steps a number moves. Repeatable.", show_default=False),
     ] = None,
+    whole: Annotated[
+        bool,
+        typer.Option(
+            "--whole", help="Columns that held whole numbers alone in training stay whole, and 0/1 stays 0/1."
+        ),
+    ] = False,
     freeze: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN", help="A column that does not change. Repeatable.", show_default=False),
+    ] = None,
+    unit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=NUMBER",
+            help="What counts as a change of 1; other columns keep the model's units. Repeatable.",
+            show_default=False,
+        ),
     ] = None,
     l0: Annotated[
         int | None,
@@ -144,6 +160,21 @@ def certify(
             help="For spreadsheets: put an apostrophe before text that begins with =, +, -, @, a tab or a return.",
         ),
     ] = False,
+    identity: Annotated[
+        str | None,
+        typer.Option(
+            "--id",
+            metavar="COLUMN",
+            help="A column that says which row is which: it is copied, and stands first. It need not be the model's.",
+            show_default=False,
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="Another column to copy into what is written. Repeatable.", show_default=False
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Certify every row of a table: its label, and the radius within which no change can flip it.
@@ -155,7 +186,7 @@ def certify(
     """
     wanted = _parse_radii(_RADII if radii is None else radii)
     single = {"--norm": norm, "--limit": limit, "--domain": domain, "--step": step, "--freeze": freeze, "--l0": l0}
-    single |= {"--missing": missing}
+    single |= {"--unit": unit, "--missing": missing, "--whole": whole or None}
     beside = [option for option, value in single.items() if value is not None and value != []]
     if threat is not None and beside:
         raise ValueError(f"--threat says all of what may change: leave {', '.join(beside)} out, or put it in {threat}.")
@@ -184,7 +215,12 @@ def certify(
                 steps=step or (),
                 frozen=freeze or (),
                 missing=missing,
+                units=unit or (),
+                whole=whole,
             ),
+            "safe_csv": safe_csv,
+            "identity": identity,
+            "keep": keep or [],
             "advance": advance,
         }
         summary: CertifyingSummary | CertifyingNumbersSummary
@@ -194,7 +230,12 @@ def certify(
             show: Callable[[Any], None] = print_numbers
         else:
             refuse_given({"--radius": radius, "--tolerance": tolerance}, f"numbers, and {model} tells classes apart")
-            summary = certify_file(model, data, output, radii=wanted, witness=witness, safe_csv=safe_csv, **asked)
+            if radii is not None and target is None:
+                raise ValueError(
+                    "--radii says where certified accuracy is measured, which needs the true labels: name their column "
+                    "by --target, or leave --radii out."
+                )
+            summary = certify_file(model, data, output, radii=wanted, witness=witness, **asked)
             show = _print_summary
     if as_json:
         print_json(summary)
@@ -211,6 +252,9 @@ class _Asked(TypedDict):
     noise: str | None
     threat: Path | None
     changes: dict[str, Any]
+    safe_csv: bool
+    identity: str | None
+    keep: list[str]
     advance: Callable[[int], None]
 
 
@@ -225,9 +269,10 @@ def _parse_radii(text: str) -> list[float]:
 
 
 def _print_summary(summary: CertifyingSummary) -> None:
-    from derand.text import format_down, format_percent
+    from derand.text import format_percent
 
     console = make_console()
+    print_warnings(console, summary["warnings"], summary["notes"])
     _print_columns(console, summary)
     facts = {
         "rule": _RULES_IN_WORDS.get(summary["rule"], summary["rule"]),
@@ -244,11 +289,17 @@ def _print_summary(summary: CertifyingSummary) -> None:
         )
     if summary.get("rows_of_infinite_radius"):
         facts["rows that no change of numbers can flip"] = f"{summary['rows_of_infinite_radius']:,}"
+    if "answers" in summary:
+        answers = summary["answers"]
+        table = tabulate_confusion(answers)
+        if table is not None:
+            console.print(table)
+        facts |= describe_answers(answers)
     if "certified_accuracy" in summary:
-        console.print(make_accuracy_table(summary["accuracy"], summary["certified_accuracy"]))
-        facts["average certified radius"] = format_down(summary["average_certified_radius"], 4)
+        constant = (answers["majority_label"], answers["majority_share"])
+        console.print(make_accuracy_table(summary["accuracy"], summary["certified_accuracy"], constant))
+        facts |= describe_radii(summary["certified_radii"])
     elif "proven_accuracy" in summary:
-        facts["correct without any change"] = format_percent(summary["accuracy"])
         facts["correct and proven to hold within the limits"] = format_percent(summary["proven_accuracy"])
     facts["written"] = summary["output"]
     if summary["witness"] is not None:
@@ -337,6 +388,7 @@ def describe_threat(threat: ThreatSummary) -> dict[str, str]:
             f"{_name(column)} from {_write(low)} to {_write(high)}" for column, (low, high) in threat["domain"].items()
         ),
         "steps": "; ".join(f"{column} in steps of {_write(step)}" for column, step in threat["steps"].items()),
+        "whole numbers": f"{', '.join(threat['whole'])}: counts stay whole numbers" if threat["whole"] else "",
         "may become": "; ".join(
             f"{column} {', '.join(map(str, values))}" for column, values in threat["may_become"].items()
         ),

@@ -7,6 +7,7 @@ from typing import Annotated, TypedDict
 
 import typer
 
+from derand.cli._answers import print_warnings
 from derand.cli._app import AsJson, add_command, make_console, print_facts, print_json, refuse_given, show_progress
 
 
@@ -50,6 +51,15 @@ def report(
             metavar="FILE.toml", help="What may change, in a file, instead of --l0.", show_default="the model's own"
         ),
     ] = None,
+    whole: Annotated[
+        bool,
+        typer.Option(
+            "--whole", help="Columns that held whole numbers alone in training stay whole, and 0/1 stays 0/1."
+        ),
+    ] = False,
+    no_what_if: Annotated[
+        bool, typer.Option("--no-what-if", help="Leave out “What if”, and with it the model's tables.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a report on a table that anyone can read: what is proven, with charts, in one file."""
@@ -65,16 +75,21 @@ def report(
             "rule": rule,
             "noise": noise,
             "threat": threat,
+            "whole": whole,
         }
         if read_kind(model) == "regressor":
-            refuse_given({"--train": train, "--group": group or None}, f"classes, and {model} predicts a number")
+            refuse_given(
+                {"--train": train, "--group": group or None, "--no-what-if": no_what_if or None},
+                f"classes, and {model} predicts a number",
+            )
             summary = report_numbers_file(model, data, output, **asked)
         else:
-            summary = report_file(model, data, output, train=train, groups=group or (), **asked)
+            summary = report_file(model, data, output, train=train, groups=group or (), what_if=not no_what_if, **asked)
     if as_json:
         print_json(summary)
         return
     console = make_console()
+    print_warnings(console, summary["warnings"], summary["notes"])
     console.print(summary["guarantee"], markup=False)
     print_facts(console, {"written": summary["output"], "time": f"{summary['seconds']:.1f} s"})
 
@@ -89,3 +104,4 @@ class _Asked(TypedDict):
     rule: str | None
     noise: str | None
     threat: Path | None
+    whole: bool

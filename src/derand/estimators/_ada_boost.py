@@ -12,11 +12,11 @@ from derand.certificates import find_labels, vote_share
 from derand.estimators._base import Columns
 from derand.estimators._checks import check_number, check_stump_parameters, check_whole
 from derand.estimators._classifier import CertifiedClassifier
-from derand.estimators._progress import count_rounds
 from derand.estimators._reading import ClassWeight
 from derand.learn import TrainingTable, VoteBoosting, boost_vote
 from derand.model import WeightedVote
 from derand.noise import Noise
+from derand.progress import count_rounds
 from derand.threads import count_threads
 
 DEFAULT_FAILURE = 0.25
@@ -47,7 +47,7 @@ class RobAdaBoostClassifier(CertifiedClassifier):
     categorical_features : "from_dtype", None, or a list of names or column numbers, or a mask
         "from_dtype" takes columns of text, of booleans, and of a category type.
     verbose : bool
-        Show a progress bar on standard error.
+        Say on standard error what is being done.
     rule : {"vote", "mean"}
         How a label is found: "vote" is the one that most noisy copies get, "mean" that of the expected score.
     n_jobs : int or None
@@ -82,7 +82,7 @@ class RobAdaBoostClassifier(CertifiedClassifier):
     A member without any error has an infinite weight: it decides alone, and training ends.
 
     A vote has no failure mass: `certify` gives NaN there. `predict_proba` is the share of the weight that votes
-    for each label.
+    for each label: no calibrated probability, and its threshold cannot be moved (use `class_weight`).
 
     Examples
     --------
@@ -99,7 +99,7 @@ class RobAdaBoostClassifier(CertifiedClassifier):
     def __init__(
         self,
         *,
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         radius: float | None = None,
         n_estimators: int = 20,
         class_weight: ClassWeight = None,
@@ -176,7 +176,7 @@ class RobAdaBoostClassifier(CertifiedClassifier):
             max_entropy=self.max_entropy,
             categorical_leaf=self.categorical_leaf,
             least_rows=self.min_rows_per_category,
-            progress=partial(count_rounds, title="boosting", verbose=self.verbose),
+            progress=partial(count_rounds, what="boosting"),
             n_threads=count_threads(self.n_jobs),
         )
         self.radius_, self.member_errors_ = radius, boosting.member_errors

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +15,7 @@ from derand._arrays import FloatArray
 from derand.certificates import DEDUCTION, measure_margins
 from derand.estimators._base import Columns, Training
 from derand.estimators._classifier import CertifiedClassifier
+from derand.estimators._cutting import Cut, find_threshold, keep_sides
 from derand.estimators._grouping import find_groups, name_groups, warn_of_gaps
 from derand.estimators._reading import ClassWeight
 from derand.learn import AdditiveOptions, AdditiveTraining, TrainingTable, train_additive
@@ -52,6 +53,12 @@ class AdditiveClassifier(CertifiedClassifier):
         How strongly changes of the functions are penalised; "cv" takes what loses least on rows left out.
     class_weight : None, "balanced" or dict
         Moves the decision. `predict_proba` stays calibrated to the data as they are: the two then differ.
+    decision_threshold : float or None
+        From which probability of `classes_[1]` on it is the answer, of two classes. It is the threshold of the score
+        that is moved, before anything is certified. None is 1/2, or where `class_weight` puts it.
+    cost : dict or None
+        The same by what mistakes cost, such as {"false_positive": 1, "false_negative": 5}: a false positive is a row of
+        `classes_[0]` that gets `classes_[1]`. The threshold is the first over the sum of both.
     l0 : int
         How many categorical features may change at the same time.
     frozen : sequence of columns
@@ -72,6 +79,8 @@ class AdditiveClassifier(CertifiedClassifier):
         own; those of a column of more than ten are drawn towards that value as strongly as they are alike.
     n_jobs : int or None
         Threads; None or -1 uses all cores. The model does not depend on it.
+    verbose : bool
+        Say on standard error what is being done.
     random_state : int, RandomState or None
         Of the folds that `regularization="cv"` draws; None is 0, so that a fit can be repeated.
 
@@ -92,6 +101,8 @@ class AdditiveClassifier(CertifiedClassifier):
         Mean size of what each column adds to the score, as a share of all.
     calibration_ : array of shape (2,)
         Slope and shift from the decision's logarithm of odds to that of `predict_proba`.
+    decision_threshold_ : float
+        The probability of `classes_[1]` from which on it is the answer, of two classes.
     groups_ : tuple of tuples
         Columns that were trained together, by name or, where the table had no names, by number; empty without groups.
     n_features_in_, feature_names_in_
@@ -119,11 +130,13 @@ class AdditiveClassifier(CertifiedClassifier):
         radius: float = 0.25,
         norm: float = 2,
         rule: str = "mean",
-        noise: Noise | str = "auto",
+        noise: Noise | str | float = "auto",
         scaling: str | None = "robust",
         n_cuts: int | str = "auto",
         regularization: float | str = "cv",
         class_weight: ClassWeight = None,
+        decision_threshold: float | None = None,
+        cost: Mapping[str, float] | None = None,
         l0: int = 0,
         frozen: Sequence[Column] = (),
         monotone: Mapping[Column, Any] | None = None,
@@ -132,6 +145,7 @@ class AdditiveClassifier(CertifiedClassifier):
         categorical_features: Columns = "from_dtype",
         min_rows_per_category: int | None = None,
         n_jobs: int | None = None,
+        verbose: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.radius = radius
@@ -142,6 +156,8 @@ class AdditiveClassifier(CertifiedClassifier):
         self.n_cuts = n_cuts
         self.regularization = regularization
         self.class_weight = class_weight
+        self.decision_threshold = decision_threshold
+        self.cost = cost
         self.l0 = l0
         self.frozen = frozen
         self.monotone = monotone
@@ -150,6 +166,7 @@ class AdditiveClassifier(CertifiedClassifier):
         self.categorical_features = categorical_features
         self.min_rows_per_category = min_rows_per_category
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.random_state = random_state
 
     @property
@@ -196,7 +213,7 @@ class AdditiveClassifier(CertifiedClassifier):
         """The noise that is asked for, without units."""
         if isinstance(self.noise, str) and self.noise == "auto":
             return Gaussian(self.radius / 2) if self.radius > 0 else None
-        return as_noise_or_none(self.noise)
+        return as_noise_or_none(self.noise, self.default_threat.norm)
 
     def _find_columns(self, table: TrainingTable) -> dict[int, int]:
         """The monotone columns by number, each with its direction."""
@@ -277,11 +294,17 @@ class AdditiveClassifier(CertifiedClassifier):
         rows = self.encode_rows(X)
         return measure_margins(self.ensemble_, rows, self.noise_)
 
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether `predict_proba` says how likely each class is: by the rule "mean"."""
+        return self.rule == "mean"
+
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes: the logistic function of the expected score, calibrated on rows left out.
 
-        With class weights they are those of the data as they are, while `predict` weighs the classes. By the rule
-        "vote" they are the exact shares of noisy copies that get each label.
+        With class weights, `decision_threshold` or `cost` they are those of the data as they are, while `predict` cuts
+        elsewhere: at `decision_threshold_`. By the rule "vote" they are no probabilities of the classes, but the exact
+        shares of noisy copies that get each label.
 
         Parameters
         ----------
@@ -296,9 +319,16 @@ class AdditiveClassifier(CertifiedClassifier):
         odds = self.decision_function(X)
         if self.classes_.size > 2:
             return np.asarray(softmax(self.calibration_[0] * odds + self.calibration_[1:], axis=1))
-        slope, shift = self.calibration_.tolist()
-        odds = slope * odds + shift
-        return np.stack([expit(-odds), expit(odds)], axis=1)
+        asked = find_threshold(self.decision_threshold, self.cost)
+        return keep_sides(self._find_cut().read(odds), odds > 0, asked)
+
+    def _find_cut(self) -> Cut:
+        """Scores are logarithms of odds, calibrated on rows left out."""
+        if self.classes_.size > 2:
+            raise ValueError(
+                f"Thresholds are moved of two classes, got {self.classes_.size}: weigh the classes by `class_weight`."
+            )
+        return Cut("logit", *self.calibration_.tolist())
 
 
 def _require_number(value: Any, name: str, *, least: float, whole: bool = False) -> None:

@@ -30,7 +30,9 @@ class AdditiveRegressor(CertifiedRegressor):
 
     Parameters
     ----------
-    radius, norm, noise, scaling, n_cuts, l0, frozen, categorical_features, min_rows_per_category, n_jobs, random_state
+    radius, norm, noise, scaling, n_cuts, l0, frozen
+        As for `AdditiveClassifier`.
+    categorical_features, min_rows_per_category, n_jobs, verbose, random_state
         As for `AdditiveClassifier`.
     rule : {"mean", "vote"}
         How a number is found: "mean" is the expected score under noise, "vote" the median of noisy copies.
@@ -80,7 +82,7 @@ class AdditiveRegressor(CertifiedRegressor):
         radius: float = 0.25,
         norm: float = 2,
         rule: str = "mean",
-        noise: Noise | str = "auto",
+        noise: Noise | str | float = "auto",
         scaling: str | None = "robust",
         n_cuts: int | str = "auto",
         regularization: float | str = "cv",
@@ -91,6 +93,7 @@ class AdditiveRegressor(CertifiedRegressor):
         categorical_features: Columns = "from_dtype",
         min_rows_per_category: int | None = None,
         n_jobs: int | None = None,
+        verbose: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.radius = radius
@@ -107,6 +110,7 @@ class AdditiveRegressor(CertifiedRegressor):
         self.categorical_features = categorical_features
         self.min_rows_per_category = min_rows_per_category
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.random_state = random_state
 
     @property
@@ -152,7 +156,7 @@ class AdditiveRegressor(CertifiedRegressor):
         """The noise that is asked for, without units."""
         if isinstance(self.noise, str) and self.noise == "auto":
             return Gaussian(self.radius / 2) if self.radius > 0 else None
-        return as_noise_or_none(self.noise)
+        return as_noise_or_none(self.noise, self.default_threat.norm)
 
     def _train(self, table: RegressionTable, noise: Noise | None) -> RegressionTraining:
         threat, rows = self._name_columns(self.default_threat), table.rows

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import FloatArray
@@ -16,6 +15,7 @@ from derand.certificates import Attacks, attack
 from derand.frames import TableEncoding, make_unseen
 from derand.model import Model
 from derand.noise import Noise
+from derand.origin import Origin
 from derand.threat import Threat
 
 
@@ -23,9 +23,6 @@ class Readable(Protocol):
     """What is asked of a fitted estimator."""
 
     encoding_: TableEncoding
-
-    def decode_rows(self, rows: FloatArray) -> Any:
-        """Rows in the words of the table."""
 
 
 class Attacked(Readable, Protocol):
@@ -53,21 +50,13 @@ def attack_encoded(
 
 
 def name_rows(classifier: Attacked, attacks: Attacks) -> Attacks:
-    """The same with rows in the words of the table: numbers alone, objects, or a pandas frame where it has names."""
-    return replace(attacks, rows=name_changed(classifier, attacks.rows))
+    """The same with rows in the words of the table: numbers alone, objects, or a frame where it has names."""
+    return replace(attacks, rows=name_changed(classifier, attacks.rows, attacks.origin))
 
 
-def name_changed(estimator: Readable, rows: FloatArray) -> Any:
-    """Changed rows in the words of the table."""
+def name_changed(estimator: Readable, rows: FloatArray, origin: Origin | None) -> Any:
+    """Changed rows in the words of the table that they came from, where that is known."""
     encoding = estimator.encoding_
     if encoding.names is None and not encoding.categories:
         return rows
-    table = estimator.decode_rows(rows)
-    for column, values in encoding.categories.items():
-        new = np.flatnonzero(rows[:, column] < 0)  # never seen in training: a missing one may be told apart
-        for row in new.tolist():
-            if encoding.names is None:
-                table[row, column] = make_unseen(values)
-            else:
-                table.iat[row, column] = make_unseen(values)
-    return table
+    return encoding.decode(rows, origin, unseen=make_unseen)  # a missing category may be told apart

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol, Self
 
@@ -21,12 +22,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from derand._arrays import FloatArray
 from derand.certificates import find_rule
 from derand.estimators._reading import read_weights, refuse_double_names
+from derand.estimators._showing import draw_estimator, keep_densities, write_fitted
 from derand.finite import refuse_masked
 from derand.frames import ColumnWarning, TableEncoding, as_rows, describe_doubts, is_frame, take_rows
 from derand.learn import SCALINGS, TrainingTable, measure_units
 from derand.model import Model
 from derand.noise import Gaussian, Noise, as_noise, as_noise_or_none
+from derand.origin import Origin
+from derand.progress import listen, print_line, tell
 from derand.threat import Threat, as_threats
+from derand.units import NamedUnits
 
 Columns = str | Sequence[str | int | bool] | NDArray[Any] | None
 """Which columns are categorical: "from_dtype", None, names, numbers or a mask."""
@@ -56,6 +61,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
     categorical_features: Columns
     rule: str
     n_jobs: int | None
+    verbose: bool = False
     _fitted_later: ClassVar[Mapping[str, Any]] = {}
     """What `fit` finds that older files do not hold, with the values that it had there."""
 
@@ -97,7 +103,9 @@ class CertifiedEstimator(BaseEstimator, ABC):
         """
         before = vars(self).copy()
         try:
-            for text in self._fit(X, y, sample_weight):
+            with self._listen():
+                told = self._fit(X, y, sample_weight)
+            for text in told:
                 warnings.warn(text, stacklevel=2)  # the one place that warns: it points at the call of `fit`
             doubts = self._doubt_columns(X, y)
             if doubts is not None:
@@ -106,6 +114,10 @@ class CertifiedEstimator(BaseEstimator, ABC):
             self.__dict__ = before
             raise
         return self
+
+    def _listen(self) -> AbstractContextManager[None]:
+        """While a block runs, print what it tells of its progress, where that is asked for."""
+        return listen(print_line if self.verbose else None)
 
     def _doubt_columns(self, X: Any, y: ArrayLike) -> str | None:
         """What is doubtful about the columns of a frame: identifiers, dates and numbers as text, leaks."""
@@ -130,12 +142,15 @@ class CertifiedEstimator(BaseEstimator, ABC):
         encoding = TableEncoding.learn(X, self.categorical_features)
         matrix = encoding.encode_finite(X, may_miss=encoding.numerical)
         encoding.require_some(matrix)
-        return encoding, matrix
+        columns = f"{len(encoding.numerical):,} of numbers, {len(encoding.categories):,} of categories"
+        tell(f"read {matrix.shape[0]:,} rows; columns: {columns}")
+        return encoding.learn_whole(matrix), matrix
 
     def _keep_table(self, table: TrainingTable, encoding: TableEncoding) -> Noise | None:
         """Keep how tables are read and the noise in units of this one; the noise."""
         noise, units = self._resolve_noise(table)
         self.encoding_, self.noise_ = encoding, noise
+        self._seen = keep_densities(table.X, encoding)
         if noise is None:
             self.units_ = np.ones(table.n_features) if units is None else np.array(units)
         return noise
@@ -165,7 +180,8 @@ class CertifiedEstimator(BaseEstimator, ABC):
 
     def _name_columns(self, threat: Threat) -> Threat:
         """The threat by numbers of columns and codes of categories, counting in the estimator's units."""
-        named = threat.name_columns(self.encoding_.names, self.encoding_.categories)
+        encoding = self.encoding_
+        named = threat.name_columns(encoding.names, encoding.categories, self.units, encoding.whole)
         norm = self.default_threat.norm if named.norm == "auto" else named.norm
         return replace(named, norm=norm, units=self.units if named.units is None else named.units)
 
@@ -183,40 +199,32 @@ class CertifiedEstimator(BaseEstimator, ABC):
             for one in asked
         ]
 
-    def decode_rows(self, rows: FloatArray) -> Any:
+    def decode_rows(self, rows: FloatArray, like: Any = None) -> Any:
         """Rows as the model reads them, such as witnesses, back in the words of the table that it was trained on.
 
         Parameters
         ----------
         rows : array of shape (n_rows, n_features)
+        like : certificates, attacks or a table of as many rows, or None
+            Whose index is kept, and whose library makes the table (pandas, polars or pyarrow): the table that was
+            certified, or what came of it, such as `certificates` for `certificates.witness`.
 
         Returns
         -------
-        pandas DataFrame, or an array of objects where the table had no names
-            A category that training did not see, or a missing one, is None.
+        pandas DataFrame, or that of the library of `like`; an array of objects where the table had no names
+            A category that training did not see, or a missing one, is None. Columns that held whole numbers alone in
+            training, and do so here, are integers.
         """
         check_is_fitted(self)
-        cells = np.array(rows, dtype=object)
-        for column, values in self.encoding_.categories.items():
-            names = np.array([*values, None], dtype=object)
-            codes = np.asarray(rows, dtype=np.float64)[:, column]
-            known = (codes >= 0) & (codes < len(values))
-            cells[:, column] = names[np.where(known, codes, len(values)).astype(np.int64)]
-        if self.encoding_.names is None:
-            return cells
-        import pandas as pd
+        return self.encoding_.decode(rows, None if like is None else Origin.find(like))
 
-        frame = pd.DataFrame(cells, columns=list(self.encoding_.names))
-        numbers = [frame.columns[at] for at in range(frame.shape[1]) if at not in self.encoding_.categories]
-        return frame.astype(dict.fromkeys(numbers, float))
-
-    def _choose_noise(self, noise: Noise | str | None) -> Noise | None:
-        """The noise to certify under: the estimator's own for None, none at all for "none"."""
+    def _choose_noise(self, noise: Noise | str | float | None, threat: Threat = Threat()) -> Noise | None:  # noqa: B008
+        """The noise to certify under, in the norm of a threat: the estimator's own for None, none at all for "none"."""
         if noise is None:
             return self.noise_
-        other = as_noise_or_none(noise)
+        other = as_noise_or_none(noise, threat.norm, self.noise_)
         if other is None or other.units is not None:
-            return other
+            return None if other is None else other.name_units(self.encoding_.names, self.units)
         return other.with_units(self.units)
 
     def encode_rows(self, X: Any) -> FloatArray:
@@ -231,6 +239,8 @@ class CertifiedEstimator(BaseEstimator, ABC):
         if self.scaling is not None and self.scaling not in SCALINGS:
             known = ", ".join(map(repr, SCALINGS[:-1]))
             raise ValueError(f"`scaling` must be None, {known} or {SCALINGS[-1]!r}, got {self.scaling!r}.")
+        if not isinstance(self.verbose, bool | int):
+            raise ValueError(f"`verbose` must be True or False, got {self.verbose!r}.")
         find_rule(self.rule)
         self._check_noise()
 
@@ -261,6 +271,10 @@ class CertifiedEstimator(BaseEstimator, ABC):
         """The noise with the units that `scaling` asks for, and these units."""
         noise = self._make_noise()
         own = None if noise is None else noise.units
+        if noise is not None and isinstance(own, NamedUnits):
+            measured = None if self.scaling is None else measure_units(table, self.scaling).tolist()
+            noise = noise.name_units(table.names, measured)
+            return noise, noise.units
         if self.scaling is None:
             if own is not None and len(own) != table.n_features:
                 raise ValueError(
@@ -274,6 +288,79 @@ class CertifiedEstimator(BaseEstimator, ABC):
             )
         units = tuple(measure_units(table, self.scaling).tolist())
         return (None if noise is None else noise.with_units(units)), units
+
+    @property
+    def _points(self) -> float:
+        """How many whole scores are one unit of what is shown."""
+        return 1.0
+
+    @property
+    def _height(self) -> str:
+        """What that unit is called."""
+        return "score"
+
+    def plot(
+        self,
+        columns: str | int | Sequence[str | int] | None = None,
+        X: Any = None,
+        *,
+        max_columns: int = 12,
+        radius: float | None = None,
+        threat: Threat | None = None,
+    ) -> NDArray[Any]:
+        """Draw what the model does with each column, the most important first.
+
+        A number is a line, its mean under noise where there is any; a category is bars, two columns that interact are
+        a map. Heights are measured so that all columns add up to the distance from the threshold; of a number as the
+        answer, from what the column adds on average.
+
+        Parameters
+        ----------
+        columns : name, number, sequence of these, or None
+            Which columns, in this order; None for all that matter.
+        X : array or frame of shape (n_rows, n_features), or None
+            Rows whose density is drawn beneath, and by which columns are ranked; None for the training rows, of which
+            `fit` keeps counts in forty bins (`save` does not write them).
+        max_columns : int
+            How many functions are drawn at most.
+        radius : float or None
+            Of the band: between the least and the largest height that a change of the column alone by less than this
+            can reach. None is what the estimator was trained for, or else the magnitude of its noise.
+        threat : Threat or None
+            Its norm, units, limits and frozen columns hold for the band; None is `default_threat`.
+
+        Returns
+        -------
+        array of matplotlib Axes
+            Their figure is `axes[0].figure`.
+        """
+        check_is_fitted(self)
+        asked = self._name_columns(threat or self.default_threat)
+        classes = getattr(self, "classes_", np.empty(0))
+        return draw_estimator(
+            self,
+            columns,
+            X,
+            max_columns=max_columns,
+            radius=radius,
+            threat=asked,
+            height=self._height,
+            points=self._points,
+            classes=classes.tolist() if classes.size > 2 else (),
+        )
+
+    def _repr_html_inner(self) -> str:
+        """scikit-learn's page, and what was learnt beneath it."""
+        return self._add_fitted(super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._add_fitted(bundle["text/html"])
+        return bundle
+
+    def _add_fitted(self, page: str) -> str:
+        return page + write_fitted(self) if hasattr(self, "ensemble_") else page
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

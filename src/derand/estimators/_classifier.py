@@ -6,9 +6,10 @@ know how tables are read (`_base`) or how anything is trained.
 
 from __future__ import annotations
 
+import copy
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Self, overload
 
 import numpy as np
@@ -22,18 +23,19 @@ from derand.auditing import Audit, audit
 from derand.certificates import (
     Attacks,
     Certificates,
-    Explanation,
     certify_checked,
     check_request,
     expect_margins,
     explain,
     find_labels,
     place_scores,
+    rank_rows,
     weigh_votes,
 )
 from derand.estimators._attacking import attack_encoded, name_rows
 from derand.estimators._base import CertifiedEstimator, Training
-from derand.estimators._one_label import warn_of_one_label, warn_of_unseen_classes
+from derand.estimators._cutting import Cut, find_threshold
+from derand.estimators._one_label import warn_of_no_gain, warn_of_one_label, warn_of_unseen_classes
 from derand.estimators._reading import (
     ClassWeight,
     keep_present,
@@ -41,15 +43,27 @@ from derand.estimators._reading import (
     resolve_class_weight,
     warn_of_lone_labels,
 )
+from derand.estimators._showing import as_table, name_all, name_unit
+from derand.explaining import Explanations, RowExplanation, tell_row
 from derand.frames import TableEncoding
+from derand.importers import Wrapped
 from derand.learn import TrainingTable
-from derand.model import Model
+from derand.metrics import RowGrades, judge_labels
+from derand.model import Model, move_threshold
 from derand.noise import Noise
+from derand.progress import counting
 from derand.threat import Threat
 
 INFINITE_RADIUS = 1e9
 """What `decision_function` gives, in magnitudes of the noise, where no change at all can flip the label: more than
 any finite radius (a term adds at most 750), yet finite, as scikit-learn's metrics demand."""
+
+_NO_CHANCES = {
+    "vote": "`predict_proba` of a vote is a share of votes (of noisy copies, or of members), not how likely a label is",
+    "mean": "`predict_proba` of this model is the place of its score between its extremes, not a probability",
+}
+_OTHER_RULE = "probabilities are those of the model's own rule and noise, and others were asked for"
+"""Why there is no log-loss."""
 
 
 class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
@@ -60,6 +74,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
     """
 
     class_weight: ClassWeight
+    decision_threshold: float | None = None
+    cost: Mapping[str, float] | None = None
 
     score_is_log_odds = False
     """Whether the score of `ensemble_`, divided by its `levels`, is a logarithm of odds."""
@@ -79,6 +95,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         classes, target = read_labels(X, y, several=self.takes_several_classes)
         X, target, weights = self._keep_weighted(X, target, sample_weight)
         classes, target = keep_present(classes, target)
+        self._refuse_threshold_of(classes.size)
         encoding, matrix = self._learn_encoding(X)
         totals = np.bincount(target, weights=weights, minlength=classes.size).astype(np.float64)
         class_weight = resolve_class_weight(self.class_weight, classes, totals)
@@ -87,12 +104,145 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         self.classes_ = classes
         training = self._train(table, self._keep_table(table, encoding))
         self.ensemble_ = training.model
+        self._move_as_asked()
         told = self._warn_of_one_label(table, totals, training)
         return (*warn_of_lone_labels(classes, target), *told, *training.warnings)
 
     def _warn_of_one_label(self, table: TrainingTable, totals: FloatArray, training: Training) -> tuple[str, ...]:
-        """What to say where all rows get one label, or none some class; `totals` holds the weight of each class."""
-        return warn_of_one_label(self, table, totals) or warn_of_unseen_classes(self, table)
+        """What to say where rows get one label, or none some class, or no more right ones than by a constant answer.
+
+        `totals` holds the weight of each class.
+        """
+        told = warn_of_one_label(self, table, totals) or warn_of_unseen_classes(self, table)
+        return told or warn_of_no_gain(self, table, totals)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        find_threshold(self.decision_threshold, self.cost)
+
+    def _refuse_threshold_of(self, n_classes: int) -> None:
+        if n_classes > 2 and find_threshold(self.decision_threshold, self.cost) is not None:
+            raise ValueError(
+                f"`decision_threshold` and `cost` are for two classes, got {n_classes}: weigh the classes by "
+                "`class_weight` instead."
+            )
+
+    def _find_cut(self) -> Cut:
+        """What the score says about probabilities; an error where it says nothing."""
+        raise ValueError(
+            f"The threshold of a {type(self).__name__} cannot be moved to a probability: its score is none, and its "
+            "`predict_proba` is a share of noisy copies (by the rule 'mean' the place of the score), which is "
+            "certified at one half only. Weigh the classes by `class_weight` in training, or train an "
+            "AdditiveClassifier, whose probabilities are calibrated."
+        )
+
+    def _move_as_asked(self) -> None:
+        """Move the threshold of the fitted model to where `decision_threshold` or `cost` asks for."""
+        asked = find_threshold(self.decision_threshold, self.cost)
+        if asked is None:
+            return
+        self._refuse_threshold_of(self.classes_.size)
+        cut = self._find_cut()
+        self._move(cut, cut.find_lead(asked))
+
+    def _move(self, cut: Cut, lead: float) -> None:
+        (before,) = self.ensemble_.members
+        # sums of noisy copies are whole and need no finer grid, expected ones are not
+        after = move_threshold(before, lead, refine=self.noise_ is not None and self.rule == "mean")
+        self.ensemble_ = after
+        moved = cut.move((after.threshold or 0) / after.levels - (before.threshold or 0) / before.levels)
+        self.calibration_ = np.array([moved.slope, moved.shift])
+
+    @property
+    def decision_threshold_(self) -> float:
+        """The probability of `classes_[1]` from which on the score decides for it.
+
+        As asked for by `decision_threshold` or `cost`; else 1/2, or where class weights put it. Only where scores are
+        probabilities: of two classes, by an AdditiveClassifier or a model of another library that has them.
+        """
+        check_is_fitted(self)
+        try:
+            cut = self._find_cut()
+        except ValueError as error:
+            raise AttributeError(str(error)) from None
+        asked = find_threshold(self.decision_threshold, self.cost)
+        return cut.probability if asked is None else asked
+
+    def with_threshold(self, decision_threshold: float) -> Self:
+        """A fitted copy that answers `classes_[1]` from another probability on, without training again.
+
+        The threshold of the score is moved, so that `predict`, `certify`, `attack`, `audit`, reports and exports all go
+        by it. By the rule "mean" `predict_proba` stays what it is, and `predict` is whether it is above the threshold;
+        by the rule "vote" each noisy copy votes by the moved threshold.
+
+        Parameters
+        ----------
+        decision_threshold : float
+            A probability of `classes_[1]`, between 0 and 1.
+
+        Returns
+        -------
+        fitted copy of the classifier
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from derand import AdditiveClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> clf = AdditiveClassifier(regularization=0.1).fit(X, y)
+        >>> careful = clf.with_threshold(0.9)
+        >>> bool((careful.predict(X) == (clf.predict_proba(X)[:, 1] > 0.9)).all())
+        True
+        """
+        return self._with_cut(decision_threshold=decision_threshold)
+
+    def with_cost(self, *, false_positive: float, false_negative: float) -> Self:
+        """A fitted copy that answers `classes_[1]` where that is expected to cost less, without training again.
+
+        Parameters
+        ----------
+        false_positive, false_negative : float
+            What a row of `classes_[0]` costs that gets `classes_[1]`, and the other way round; both above 0.
+
+        Returns
+        -------
+        fitted copy of the classifier
+            Its threshold is `false_positive / (false_positive + false_negative)`; see `with_threshold`.
+        """
+        return self._with_cut(cost={"false_positive": false_positive, "false_negative": false_negative})
+
+    def _with_cut(self, **asked: Any) -> Self:
+        check_is_fitted(self)
+        if find_threshold(asked.get("decision_threshold"), asked.get("cost")) is None:
+            raise ValueError("`decision_threshold` must be a probability between 0 and 1, got None.")
+        found = copy.copy(self)
+        found.decision_threshold, found.cost = asked.get("decision_threshold"), asked.get("cost")
+        found._refuse_threshold_of(self.classes_.size)
+        found._move_as_asked()
+        return found
+
+    def _cut_as_wrapped(self, wrapped: Wrapped, name: str) -> Self:
+        """A fitted copy that answers as the wrapper of scikit-learn around it does."""
+        check_is_fitted(self)
+        if self.rule != "mean":
+            raise ValueError(
+                f"{name} moves the threshold of `{wrapped.method}`, which by the rule {self.rule!r} is "
+                f"{'a share' if wrapped.method == 'predict_proba' else 'the radius'} of noisy copies and certified at "
+                "one half only: train an AdditiveClassifier with rule='mean', or move the threshold of the score by "
+                "`decision_threshold` or `cost`."
+            )
+        cut, number = self._find_cut(), wrapped.threshold
+        if wrapped.method == "decision_function":
+            lead = -number if wrapped.is_first else number
+            asked = cut.move(lead).probability
+        else:
+            lead = cut.find_lead(number, of_first=wrapped.is_first)
+            asked = 1 - number if wrapped.is_first else number
+        found = copy.copy(self)
+        found.decision_threshold, found.cost = asked, None
+        # at the threshold itself the answer is the positive class
+        found._move(cut, lead if wrapped.is_first else float(np.nextafter(lead, -np.inf)))
+        return found
 
     @classmethod
     def from_parts(
@@ -140,7 +290,10 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         return self.classes_[find_labels(self.ensemble_, rows, self.noise_, rule=self.rule, n_jobs=self.n_jobs)]
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Exact probabilities that a noisy copy of a row gets each label; by the rule "mean" the place of its score.
+        """Exact shares of noisy copies of a row that get each label; by the rule "mean" the place of its score.
+
+        A share is a fact about the noise, no probability that a row is of a class: it is not calibrated, and certified
+        at one half only. Calibrated probabilities are those of AdditiveClassifier.
 
         Parameters
         ----------
@@ -227,7 +380,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         threat: Threat | None = None,
         rule: str | None = None,
         proof: str = "best",
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> Certificates: ...
@@ -242,7 +395,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         threat: Threat | None = None,
         rule: str | None = None,
         proof: str = "best",
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> list[Certificates]: ...
@@ -256,7 +409,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         threat: Threat | None = None,
         rule: str | None = None,
         proof: str = "best",
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> Certificates | list[Certificates]:
@@ -280,23 +433,38 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
             None is the estimator's own, so that labels are those of `predict`.
         proof : {"best", "paper"}
             What may prove the radius of a vote.
-        noise : Noise, str or None
+        noise : Noise, str, float or None
             None is the estimator's own. "none" is no smoothing, the model as deployed: it needs the rule "mean", and
             its labels may differ from those of `predict`. Radii count in the estimator's units; so does another noise
-            that has no units itself.
+            that has no units itself. A number is a magnitude of the estimator's own kind of noise, in another norm of
+            the kind that this asks for (as for `derand.certify`).
         backend, n_jobs
             As for `derand.certify`; `n_jobs` is the estimator's where it is not given.
 
         Returns
         -------
         Certificates with labels of `classes_`, or a list of them where `l0` is a sequence
+            Their `to_frame()` is a table of the library of `X`, with its index.
+
+        Warns
+        -----
+        UserWarning
+            Where 50 rows or more all get one label: their certificates say nothing about the model, unless all of them
+            are of that class indeed.
         """
         check_is_fitted(self)
         threats = self._ask_threats(l0, unseen, threat)
-        check_request(rule or self.rule, proof, self._choose_noise(noise), [self._name_columns(one) for one in threats])
-        found = self.certify_encoded(
-            self.encode_rows(X), threats, rule=rule, proof=proof, noise=noise, backend=backend, n_jobs=n_jobs
-        )
+        asked = [self._name_columns(one) for one in threats]
+        check_request(rule or self.rule, proof, self._choose_noise(noise, *asked[:1]), asked)
+        rows = self.encode_rows(X)
+        with self._listen(), counting("certifying", len(rows)):
+            found = self.certify_encoded(
+                rows, threats, rule=rule, proof=proof, noise=noise, backend=backend, n_jobs=n_jobs
+            )
+        found = [one.with_origin(X) for one in found]
+        remark = judge_labels(found[0].label) if found else None
+        if remark is not None:
+            warnings.warn(remark.text, stacklevel=2)
         return found[0] if l0 is None or np.ndim(l0) == 0 else found
 
     def certify_encoded(
@@ -306,16 +474,17 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         *,
         rule: str | None = None,
         proof: str = "best",
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> list[Certificates]:
         """`certify` for rows that `encode_rows` returned, for each of several threats that differ in `l0` alone."""
+        asked = [self._name_columns(one) for one in threats]
         found = certify_checked(
             self.ensemble_,
             rows,
-            self._choose_noise(noise),
-            [self._name_columns(one) for one in threats],
+            self._choose_noise(noise, *asked[:1]),
+            asked,
             rule=rule or self.rule,
             proof=proof,
             backend=backend,
@@ -323,38 +492,109 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         )
         return [one.with_classes(self.classes_) for one in found]
 
-    def explain(
-        self, X: Any, *, threat: Threat | None = None, rule: str | None = None, noise: Noise | str | None = None
-    ) -> Explanation:
-        """The least change of each column that flips the answer of one row alone, and the cheapest of all numbers.
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether `predict_proba` says how likely each class is, and not a share of noisy copies or a score's place."""
+        return False
+
+    def grade_rows(self, X: Any, certificates: Certificates, *, encoded: FloatArray | None = None) -> RowGrades:
+        """What the model says of certified rows besides their labels, for `measure_answers`.
 
         Parameters
         ----------
-        X : array or frame of shape (1, n_features)
-            One row, such as `X[:1]` or `frame.iloc[[0]]`.
+        X : array or frame of shape (n_rows, n_features)
+            The rows that were certified.
+        certificates : Certificates
+        encoded : array of shape (n_rows, n_features), or None
+            The same as `encode_rows` returned them, lest they are encoded again.
+
+        Returns
+        -------
+        RowGrades
+            A score to rank rows by, and probabilities, or the reason why there are none.
+        """
+        is_own = certificates.rule == self.rule and certificates.noise == self.noise_
+        if self.gives_probabilities and is_own:
+            return RowGrades(None, self.predict_proba(X))
+        rows = self.encode_rows(X) if encoded is None else encoded
+        score = rank_rows(self.ensemble_, rows, certificates, n_jobs=self.n_jobs)
+        why = _NO_CHANCES[certificates.rule] if is_own or not self.gives_probabilities else _OTHER_RULE
+        return RowGrades(score, None, f"Log-loss and calibration need probabilities: {why}.")
+
+    @property
+    def _points(self) -> float:
+        """How many whole scores are 1 of what is shown: of log-odds, where the score is one."""
+        return float(self.ensemble_.members[0].levels) if self.score_is_log_odds else 1.0
+
+    @property
+    def _height(self) -> str:
+        return "log-odds" if self.score_is_log_odds else "points of the score"
+
+    def explain(
+        self,
+        X: Any,
+        *,
+        threat: Threat | None = None,
+        rule: str | None = None,
+        noise: Noise | str | float | None = None,
+        whole: bool = True,
+    ) -> Any:
+        """What pushes the answer of a row, how far it is from flipping, and the nearest change that flips it.
+
+        `print` tells it in words, its `plot` draws it, and notebooks show it.
+
+        Parameters
+        ----------
+        X : one row, or array or frame of shape (n_rows, n_features)
+            One row is `X[0]`, `frame.iloc[0]`, a mapping of columns to values, or a table of one row. Each row takes as
+            long as certifying it once for every column.
         threat : Threat or None
             Its norm and units measure changes, and within its limits they stay; frozen columns are left out.
         rule, noise
             As for `certify`.
+        whole : bool
+            Whether columns that held whole numbers alone in training change to whole numbers here, and those of 0 and 1
+            between these, where the row's own number is one of them; False for any number.
 
         Returns
         -------
-        Explanation
+        RowExplanation, of several rows a tuple of them
             `columns` from the smallest change to the largest, each with what is certified and what was found; features
             by number (`feature_names_in_` has their names), changed rows as the model reads them (`decode_rows` turns
-            them back).
+            them back). `pushes`, `nearest` and `sentences` say the same in words.
         """
-        rows = self.encode_rows(X)
-        if len(rows) != 1:
-            raise ValueError(f"`X` must hold one row, got {len(rows)}: explain them one by one, such as X[:1].")
-        found = explain(
+        check_is_fitted(self)
+        table, _ = as_table(X, self.encoding_)
+        rows = self.encode_rows(table)
+        asked = self._name_columns(threat or self.default_threat)
+        chosen = self._choose_noise(noise, asked)
+        found = []
+        for row in rows:
+            here = asked.with_whole(self.encoding_.find_whole(row[None])) if whole else asked
+            found.append(self._explain_row(row, here, rule or self.rule, chosen))
+        return found[0] if len(found) == 1 else Explanations(found)
+
+    def _explain_row(self, row: FloatArray, threat: Threat, rule: str, noise: Noise | None) -> RowExplanation:
+        found = explain(self.ensemble_, row, noise, rule=rule, threat=threat)
+        rival = 1 - int(found.label) if self.classes_.size == 2 else self._find_rival(row, threat, rule, noise)
+        return tell_row(
+            found,
             self.ensemble_,
-            rows[0],
-            self._choose_noise(noise),
-            rule=rule or self.rule,
-            threat=self._name_columns(threat or self.default_threat),
+            row,
+            noise,
+            rule=rule,
+            threat=threat.resolve(noise),
+            classes=self.classes_,
+            rival=rival,
+            names=name_all(self),
+            points=self._points,
+            unit=name_unit(self, threat),
         )
-        return replace(found, label=self.classes_[found.label])
+
+    def _find_rival(self, row: FloatArray, threat: Threat, rule: str, noise: Noise | None) -> int:
+        """Of several classes the one that a change reaches first."""
+        (found,) = certify_checked(self.ensemble_, row[None], noise, [threat], rule=rule)
+        return int(found.runner_up[0]) if found.runner_up is not None else 1 - int(found.label[0])
 
     def attack(
         self,
@@ -362,7 +602,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         *,
         threat: Threat | None = None,
         rule: str | None = None,
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         random_state: int = 0,
     ) -> Attacks:
         """The smallest change of each row that was found to flip its answer: an upper bound beside `certify`'s radius.
@@ -378,12 +618,16 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         Returns
         -------
         Attacks
-            With labels of `classes_`, and `rows` that `predict` takes: an array, or a pandas frame where the table that
-            the classifier was trained on has names. A category that training did not see stands for all such.
+            With labels of `classes_`, and `rows` that `predict` takes: an array, or a frame of the library and with the
+            index of `X` where the table that the classifier was trained on has names. A category that training did not
+            see stands for all such.
         """
         rows = self.encode_rows(X)
-        chosen, asked = self._choose_noise(noise), self._name_columns(threat or self.default_threat)
-        return name_rows(self, attack_encoded(self, rows, chosen, rule or self.rule, asked, random_state))
+        asked = self._name_columns(threat or self.default_threat)
+        chosen = self._choose_noise(noise, asked)
+        with self._listen(), counting("attacking", len(rows)):
+            found = attack_encoded(self, rows, chosen, rule or self.rule, asked, random_state)
+        return name_rows(self, found.with_origin(X))
 
     def audit(self, X: Any, certificates: Certificates, *, rows: int | None = 200, random_state: int = 0) -> Audit:
         """Prove what `certify` claimed about these rows once more, by other code, in ball arithmetic.
@@ -400,7 +644,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         -------
         Audit
         """
-        return audit(self.ensemble_, self.encode_rows(X), certificates, rows=rows, random_state=random_state)
+        with self._listen():
+            return audit(self.ensemble_, self.encode_rows(X), certificates, rows=rows, random_state=random_state)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

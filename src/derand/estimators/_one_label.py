@@ -1,4 +1,4 @@
-"""Models that answer one label, whatever the row, or never some class: found, and told in one place.
+"""Models that answer one label, whatever the row, or never some class, or do no better than that: told in one place.
 
 Owns which rows are looked at, and the text of the warnings. Must not know how anything is trained.
 """
@@ -14,12 +14,17 @@ from numpy.typing import NDArray
 from derand._arrays import FloatArray, IntArray
 from derand.certificates import find_labels
 from derand.learn import TrainingTable
+from derand.metrics import FEW_ROWS, Estimate, find_wilson_interval, weigh_shares
 from derand.model import Model
 from derand.noise import Noise
 from derand.text import format_percent, quote_short
 
 _ROUNDS = (64, 2000)
 """How many rows are looked at: few first, because most models tell them apart; a million would take too long."""
+_MOVING = ("class_weight", "decision_threshold", "cost")
+"""Parameters that move the decision away from the most right answers."""
+_ROUNDING = 1e-12
+"""By how much a share may be off for being a sum of rounded numbers."""
 _FINER = "AdditiveClassifier"
 """What to try where one stump per feature does not outweigh the larger class."""
 
@@ -90,6 +95,58 @@ def find_one_label(classifier: Fitted, table: TrainingTable) -> OneLabel | None:
         if chosen.size == n_rows:
             break
     return OneLabel(int(labels[0]), chosen.size, n_rows)
+
+
+def warn_of_no_gain(classifier: Fitted, table: TrainingTable, totals: FloatArray) -> tuple[str, ...]:
+    """What to say where no more training rows get the right label than by the constant answer; else nothing.
+
+    Where classes or rows were given weights, or the decision was moved, right answers are meant to be given away: then
+    the mean of the shares within each class counts. Of many rows some are looked at, and nothing is said while it may
+    be chance.
+
+    Parameters
+    ----------
+    classifier : a fitted CertifiedClassifier
+    table : TrainingTable
+        What it was trained on.
+    totals : array of shape (n_classes,)
+        How many rows each class has, or their weight.
+    """
+    is_moved = any(getattr(classifier, name, None) is not None for name in _MOVING)
+    is_weighted = is_moved or table.sample_weight is not None
+    shares = np.full(totals.size, 1 / totals.size) if is_weighted else totals / totals.sum()
+    constant = float(shares.max())
+    if table.target.size < FEW_ROWS:
+        return ()
+    found, n_seen = _rate_labels(classifier, table, shares)
+    is_whole = n_seen == table.target.size
+    if (found.value if is_whole else found.high) > constant * (1 + _ROUNDING):
+        return ()
+    seen = "" if is_whole else f" ({n_seen:,} were looked at)"
+    whose = f"{quote_short(classifier.classes_.tolist()[int(totals.argmax())])} for every row"
+    text = (
+        f"On training rows{seen} the {'balanced accuracy' if is_weighted else 'accuracy'} of this model is "
+        f"{format_percent(found.value)}, not above the {format_percent(constant)} of "
+        f"{'any constant answer' if is_weighted else whose} (rule {classifier.rule!r}, "
+        f"{classifier.noise_ or 'no noise'}): its certificates say little. Try "
+        f"{_list_cures(classifier, is_constant=False, is_even=bool((totals == totals[0]).all()))}."
+    )
+    return (text,)
+
+
+def _rate_labels(classifier: Fitted, table: TrainingTable, shares: FloatArray) -> tuple[Estimate, int]:
+    """The share of right labels, classes weighing as told, and of how many rows: as many as are needed to be sure."""
+    n_classes = shares.size
+    for most in (number for number in _ROUNDS if number >= 2 * n_classes):  # some rows of every class
+        chosen = spread_rows(table.target, most)
+        target = table.target[chosen]
+        right = _find_labels(classifier, table.X[chosen]) == target
+        counts, hits = (np.bincount(some, minlength=n_classes).tolist() for some in (target, target[right]))
+        recalls = [find_wilson_interval(hit, count) for hit, count in zip(hits, counts, strict=True)]
+        found = weigh_shares(recalls, shares.tolist())
+        if found.low > shares.max() or chosen.size == table.target.size:
+            break
+    return found, int(chosen.size)
 
 
 def warn_of_unseen_classes(classifier: Fitted, table: TrainingTable) -> tuple[str, ...]:

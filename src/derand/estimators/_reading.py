@@ -35,22 +35,63 @@ def read_labels(X: Any, y: ArrayLike, *, several: bool) -> tuple[NDArray[Any], N
     """The classes, sorted, and for each row which of them it has; more than two only where `several` are taken."""
     labels = column_or_1d(y, warn=True)
     check_consistent_length(X, labels)
+    refuse_gaps(labels, "a label")
     if labels.dtype.kind == "f":
         assert_all_finite(labels, input_name="y")
     _refuse_mixed_labels(labels)
+    _refuse_fractions(labels)
     check_classification_targets(labels)
     classes, target = np.unique(labels, return_inverse=True)
+    many = looks_like_numbers(classes, labels.size)
     if classes.size > 2 and not several:
+        cure = _REGRESSORS if many else "keep two, or use AdditiveClassifier or StumpClassifier"
         raise ValueError(
             "Only binary classification is supported. The type of the target is multiclass: "
-            f"`y` holds {classes.size} classes; keep two, or use AdditiveClassifier or StumpClassifier."
+            f"`y` holds {_name_classes(classes, many)}; {cure}."
         )
     if classes.size > MOST_CLASSES:
-        raise ValueError(
-            f"`y` must hold at most {MOST_CLASSES} classes, got {classes.size}: merge rare ones. Numbers to be "
-            "predicted are for AdditiveRegressor or StumpRegressor."
-        )
+        cure = _REGRESSORS if many else "merge rare ones"
+        raise ValueError(f"`y` must hold at most {MOST_CLASSES} classes, got {_name_classes(classes, many)}: {cure}.")
     return classes, target.astype(np.uint8)
+
+
+def refuse_gaps(values: NDArray[Any], what: str) -> None:
+    """Refuse a target of which some rows have nothing: None, NaN, or what pandas has for it."""
+    if values.dtype.kind == "f":
+        missing = np.isnan(values)
+    elif values.dtype.kind == "O":
+        missing = np.array([value is None or type(value).__name__ == "NAType" or value != value for value in values])  # noqa: PLR0124
+    else:
+        return
+    gaps = np.flatnonzero(missing)
+    if gaps.size:
+        raise ValueError(
+            f"`y` must hold {what} in every row. Input y contains NaN or None in {gaps.size} of {values.size} rows, "
+            f"the first of them at position {gaps[0]}: leave those rows out of X and y."
+        )
+
+
+def _refuse_fractions(labels: NDArray[Any]) -> None:
+    """Numbers with fractions are no labels."""
+    if labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
+        raise ValueError(
+            f"Unknown label type: `y` holds {np.unique(labels).size} different numbers with fractions, which look like "
+            f"numbers to be predicted and not like classes: {_REGRESSORS}."
+        )
+
+
+_REGRESSORS = "use AdditiveRegressor or StumpRegressor to predict a number, or turn it into classes first"
+
+
+def looks_like_numbers(classes: NDArray[Any], n_rows: int) -> bool:
+    """Whether labels are more like numbers to be predicted: more than 20 different ones, of fewer than 5 rows each."""
+    return classes.dtype.kind in "iuf" and classes.size > 20 and 5 * classes.size > n_rows
+
+
+def _name_classes(classes: NDArray[Any], many: bool) -> str:
+    if not many:
+        return f"{classes.size} classes"
+    return f"{classes.size} different numbers, which look like numbers to be predicted and not like classes"
 
 
 def keep_present(classes: NDArray[Any], target: NDArray[np.uint8]) -> tuple[NDArray[Any], NDArray[np.uint8]]:
@@ -65,7 +106,9 @@ def keep_present(classes: NDArray[Any], target: NDArray[np.uint8]) -> tuple[NDAr
 
 
 def warn_of_lone_labels(classes: NDArray[Any], target: NDArray[np.uint8]) -> tuple[str, ...]:
-    """What to say where one of several classes is there once."""
+    """What to say where one of several classes is there once, or labels look like numbers to be predicted."""
+    if looks_like_numbers(classes, target.size):
+        return (f"`y` holds {_name_classes(classes, True)}: {_REGRESSORS}.",)
     counts = np.bincount(target, minlength=classes.size)
     lone = [quote_short(name) for name, count in zip(classes.tolist(), counts, strict=True) if count == 1]
     if classes.size == 2 or not lone:

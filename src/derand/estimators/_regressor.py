@@ -31,10 +31,12 @@ from derand.certificates import (
 )
 from derand.estimators._attacking import name_changed
 from derand.estimators._base import CertifiedEstimator
+from derand.estimators._reading import refuse_gaps
 from derand.frames import TableEncoding
 from derand.learn import RegressionTable, RegressionTraining
 from derand.model import Model
 from derand.noise import Noise
+from derand.progress import counting
 from derand.threat import Threat
 
 _LARGEST = 1e15
@@ -135,7 +137,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         threat: Threat | None = None,
         rule: str | None = None,
         proof: str = "best",
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         n_jobs: int | None = None,
     ) -> Intervals:
         """The number that answers each row, and an interval that no change within the radius can take it out of.
@@ -165,7 +167,9 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         """
         rows, chosen, asked = self._ask(X, l0, unseen, threat, rule, proof, noise)
         size, how = self.choose_radius(asked, radius), self._choose_way(rule, proof, n_jobs)
-        return certify_interval_checked(self.ensemble_, rows, chosen, asked, radius=size, **how)
+        with self._listen(), counting("certifying", len(rows)):
+            found = certify_interval_checked(self.ensemble_, rows, chosen, asked, radius=size, **how)
+        return found.with_origin(X)
 
     def certify_radius(
         self,
@@ -177,7 +181,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         threat: Threat | None = None,
         rule: str | None = None,
         proof: str = "best",
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         n_jobs: int | None = None,
     ) -> ToleranceRadii:
         """The number that answers each row, and the radius within which it moves by the tolerance at most.
@@ -196,7 +200,9 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         """
         rows, chosen, asked = self._ask(X, l0, unseen, threat, rule, proof, noise)
         how = self._choose_way(rule, proof, n_jobs)
-        return certify_radius_checked(self.ensemble_, rows, chosen, asked, tolerance=tolerance, **how)
+        with self._listen(), counting("certifying", len(rows)):
+            found = certify_radius_checked(self.ensemble_, rows, chosen, asked, tolerance=tolerance, **how)
+        return found.with_origin(X)
 
     def _choose_way(self, rule: str | None, proof: str, n_jobs: int | None) -> dict[str, Any]:
         """How is certified; what is not said is the estimator's own."""
@@ -235,7 +241,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         *,
         threat: Threat | None = None,
         rule: str | None = None,
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         random_state: int = 0,
     ) -> IntervalAttacks:
         """The lowest and the highest answer that a change of each row within the radius was found to have.
@@ -251,8 +257,8 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         Returns
         -------
         IntervalAttacks
-            With changed rows that `predict` takes: arrays, or pandas frames where the table that the regressor was
-            trained on has names. A category that training did not see stands for all such.
+            With changed rows that `predict` takes: arrays, or frames of the library and with the index of `X` where the
+            table that the regressor was trained on has names. A category that training did not see stands for all such.
         """
         rows, chosen, asked = self._ask(X, None, None, threat, rule, "best", noise)
         found = attack_interval(
@@ -265,7 +271,8 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
             random_state=random_state,
             n_jobs=self.n_jobs,
         )
-        low, high = (name_changed(self, np.asarray(one)) for one in (found.low_rows, found.high_rows))
+        found = found.with_origin(X)
+        low, high = (name_changed(self, np.asarray(one), found.origin) for one in (found.low_rows, found.high_rows))
         return replace(found, low_rows=low, high_rows=high)
 
     def audit(
@@ -285,7 +292,17 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         -------
         Audit
         """
-        return audit(self.ensemble_, self.encode_rows(X), certificates, rows=rows, random_state=random_state)
+        with self._listen():
+            return audit(self.ensemble_, self.encode_rows(X), certificates, rows=rows, random_state=random_state)
+
+    @property
+    def _points(self) -> float:
+        """How many whole scores are 1 of the target."""
+        return float(self.ensemble_.members[0].levels)
+
+    @property
+    def _height(self) -> str:
+        return "added to the answer"
 
     def _ask(
         self,
@@ -295,14 +312,15 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         threat: Threat | None,
         rule: str | None,
         proof: str,
-        noise: Noise | str | None,
+        noise: Noise | str | float | None,
     ) -> tuple[FloatArray, Noise | None, Threat]:
         """Rows as the model reads them, the noise and the threat that are asked for; refused before rows are read."""
         check_is_fitted(self)
         if np.ndim(l0) != 0:  # type: ignore[arg-type]
             raise ValueError(f"`l0` must be one number of categorical features here, got {l0!r}.")
         (asked,) = self._ask_threats(l0, unseen, threat)
-        chosen, named = self._choose_noise(noise), self._name_columns(asked)
+        named = self._name_columns(asked)
+        chosen = self._choose_noise(noise, named)
         check_request(rule or self.rule, proof, chosen, [named])
         return self.encode_rows(X), chosen, named
 
@@ -313,6 +331,7 @@ def read_targets(X: Any, y: ArrayLike) -> FloatArray:
         raise ValueError("Complex data not supported: `y` must hold numbers, got complex ones.")
     given: NDArray[Any] = column_or_1d(y, warn=True)
     check_consistent_length(X, given)
+    refuse_gaps(given, "a number")
     if given.dtype.kind not in "biufO":
         raise ValueError(f"`y` must hold numbers, got the type {given.dtype}: a classifier takes labels.")
     try:

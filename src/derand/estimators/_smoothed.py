@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +24,7 @@ from derand.estimators._imported import ImportedClassifier, ImportedEstimator, I
 from derand.estimators._reading import keep_present, read_labels
 from derand.estimators._regressor import read_targets
 from derand.frames import stack_copies, take_rows
-from derand.importers import read_model
+from derand.importers import Reading, read_model
 from derand.learn import TrainingTable
 from derand.noise import Noise
 from derand.text import quote_short
@@ -43,13 +44,14 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         self,
         estimator: Any,
         *,
-        noise: Noise | str | None = "gaussian:0.25",
+        noise: Noise | str | float | None = "gaussian:0.25",
         augment: int = 10,
         rule: str = "vote",
         scaling: str | None = "standard",
         categorical_features: Columns = "from_dtype",
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.estimator = estimator
         self.noise = noise
@@ -59,6 +61,7 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def for_storage(self) -> Any:
         """The model that was trained, as an ImportedClassifier or ImportedRegressor with its noise and rule."""
@@ -67,7 +70,11 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         kind: Any = ImportedClassifier if hasattr(self, "classes_") else ImportedRegressor
         parts = (self.classes_,) if hasattr(self, "classes_") else ()
         found = {"link_": self.link_, "source_": self.source_, "units_": self.units_}
-        parameters = {"noise": self.noise_, "rule": self.rule, "n_jobs": self.n_jobs}
+        parameters: dict[str, Any] = {"noise": self.noise_, "rule": self.rule, "n_jobs": self.n_jobs}
+        if isinstance(self, ImportedClassifier):
+            parameters |= {"decision_threshold": self.decision_threshold, "cost": self.cost}
+        if hasattr(self, "calibration_"):
+            found["calibration_"] = self.calibration_
         return kind.from_parts(self.ensemble_, self.noise_, *parts, self.encoding_, found, **parameters)
 
     def _check_noise(self) -> None:
@@ -104,11 +111,12 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
             rows = stack_copies(X, encoding.numerical, noise.sample(matrix, copies, rng))
         self.estimator_ = clone(self.estimator)
         given = {} if weights is None else {_name_weights(self.estimator_): np.tile(weights, copies)}
-        self.estimator_.fit(rows, np.tile(target, copies), **given)
-        reading = read_model(self.estimator_)
+        self.estimator_ = self._fit_inner(self.estimator_, rows, np.tile(target, copies), given)
+        reading = self._name_classes(read_model(self.estimator_), target)
         self._require_numbers(reading.encoding.categories, encoding.numerical)
         reading = replace(reading, precise=())  # what was read is the model itself, in any precision
-        read = from_reading(reading, X, noise=noise, rule=self.rule, scaling=None, n_jobs=self.n_jobs)
+        asked = {name: getattr(self, name, None) for name in ("decision_threshold", "cost")}
+        read = from_reading(reading, X, noise=noise, rule=self.rule, scaling=None, n_jobs=self.n_jobs, **asked)
         for name, value in vars(read).items():
             if name.endswith("_") and name not in ("n_features_in_", "feature_names_in_"):
                 setattr(self, name, value)
@@ -134,7 +142,8 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         answers = self.predict(rows)
         told = self._warn_of_one_answer(answers, target[at])
         smoothed = self._rate(answers, target[at])
-        plain = self._rate(np.ravel(self._train_plainly(X, target, weights).predict(rows)), target[at])
+        given = np.ravel(self._train_plainly(X, target, weights).predict(rows))
+        plain = self._rate(self._name_answers(given, target), target[at])
         if not math.isfinite(smoothed) or plain - smoothed <= _TWO_POINTS:
             return told
         copies = f"{self.augment} noisy copies of each row" if self.augment else "rows without noise"
@@ -151,7 +160,19 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         if not self.augment:
             return self.estimator_
         plain = clone(self.estimator)
-        return plain.fit(X, target, **({} if weights is None else {_name_weights(plain): weights}))
+        return self._fit_inner(plain, X, target, {} if weights is None else {_name_weights(plain): weights})
+
+    def _fit_inner(self, model: Any, rows: Any, target: NDArray[Any], weights: dict[str, Any]) -> Any:
+        """The inner model, trained."""
+        return model.fit(rows, target, **weights)
+
+    def _name_classes(self, reading: Reading, target: NDArray[Any]) -> Reading:
+        """What was read of the inner model, with the classes of the target."""
+        return reading
+
+    def _name_answers(self, answers: NDArray[Any], target: NDArray[Any]) -> NDArray[Any]:
+        """Answers of the inner model as the target has them."""
+        return answers
 
     def _warn_of_one_answer(self, answers: NDArray[Any], target: NDArray[Any]) -> tuple[str, ...]:
         """What to say where every row gets the same answer."""
@@ -202,6 +223,11 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
         Of the noise. That of the model is its own.
     n_jobs : int or None
         Threads to predict and certify with.
+    verbose : bool
+        Say on standard error what is being done.
+    decision_threshold, cost
+        As of ImportedClassifier: the threshold of the inner model's score is moved. By the rule "vote" each noisy copy
+        votes by it.
 
     Attributes
     ----------
@@ -217,8 +243,9 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
     Notes
     -----
     `fit` warns where the smoothed model gets more than two points of accuracy less than the inner model trained without
-    noise, on at most 2,000 training rows, and where all of them get one label. It is saved as the ImportedClassifier
-    that it is; `load` gives that.
+    noise, on at most 2,000 training rows, and where all of them get one label. `predict_proba` is the share of noisy
+    copies that get each label; by the rule "mean" what the library makes of the expected raw score. It is saved as the
+    ImportedClassifier that it is; `load` gives that.
 
     Examples
     --------
@@ -234,6 +261,33 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
 
     measure = "accuracy"
 
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        noise: Noise | str | None = "gaussian:0.25",
+        augment: int = 10,
+        rule: str = "vote",
+        scaling: str | None = "standard",
+        categorical_features: Columns = "from_dtype",
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        decision_threshold: float | None = None,
+        cost: Mapping[str, float] | None = None,
+    ) -> None:
+        super().__init__(
+            estimator,
+            noise=noise,
+            augment=augment,
+            rule=rule,
+            scaling=scaling,
+            categorical_features=categorical_features,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        self.decision_threshold = decision_threshold
+        self.cost = cost
+
     def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
         if y is None:
             raise ValueError(f"requires y to be passed, but the target y is None: give {type(self).__name__} labels.")
@@ -242,7 +296,30 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
         classes, target = read_labels(X, y, several=True)
         X, target, weights = self._keep_weighted(X, target, sample_weight)
         classes, target = keep_present(classes, target)
+        self._refuse_threshold_of(classes.size)
         return self._train_inner(X, classes[target], weights)
+
+    def _fit_inner(self, model: Any, rows: Any, target: NDArray[Any], weights: dict[str, Any]) -> Any:
+        """Trained on the labels or, where it refuses these (XGBoost takes 0, 1, ... alone), on their numbers."""
+        try:
+            return model.fit(rows, target, **weights)
+        except ValueError:
+            classes, codes = np.unique(target, return_inverse=True)
+            if np.array_equal(classes, np.arange(classes.size)):
+                raise
+            try:
+                return clone(model).fit(rows, codes, **weights)
+            except ValueError:
+                pass
+            raise
+
+    def _name_classes(self, reading: Reading, target: NDArray[Any]) -> Reading:
+        return replace(reading, classes=self._name_answers(np.asarray(reading.classes), target))
+
+    def _name_answers(self, answers: NDArray[Any], target: NDArray[Any]) -> NDArray[Any]:
+        classes = np.unique(target)
+        is_coded = np.array_equal(getattr(self.estimator_, "classes_", ()), np.arange(classes.size))
+        return classes[answers.astype(np.int64)] if is_coded else answers
 
     def _rate(self, answers: NDArray[Any], target: NDArray[Any]) -> float:
         return float((answers == target).mean())

@@ -36,6 +36,8 @@ class StumpRegressor(CertifiedRegressor):
         How a number is found: "vote" is the median of noisy copies, "mean" the expected score.
     n_jobs : int or None
         Threads; None or -1 uses all cores.
+    verbose : bool
+        Say on standard error what is being done.
 
     Attributes
     ----------
@@ -70,7 +72,7 @@ class StumpRegressor(CertifiedRegressor):
     def __init__(
         self,
         *,
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         n_rounds: int = 3,
         regularization: float | str = "cv",
         scaling: str | None = "standard",
@@ -78,6 +80,7 @@ class StumpRegressor(CertifiedRegressor):
         min_rows_per_category: int | None = None,
         rule: str = "vote",
         n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.noise = noise
         self.n_rounds = n_rounds
@@ -87,6 +90,7 @@ class StumpRegressor(CertifiedRegressor):
         self.min_rows_per_category = min_rows_per_category
         self.rule = rule
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

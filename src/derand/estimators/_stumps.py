@@ -48,6 +48,8 @@ class StumpClassifier(CertifiedClassifier):
         How a label is found: "vote" is the one that most noisy copies get, "mean" that of the expected score.
     n_jobs : int or None
         Threads; None or -1 uses all cores. The model does not depend on it.
+    verbose : bool
+        Say on standard error what is being done.
 
     Attributes
     ----------
@@ -79,6 +81,10 @@ class StumpClassifier(CertifiedClassifier):
     The search is exact for features of at most 32,768 distinct values; those of any other are put into bins first,
     eight of them per step and per scale of the noise (fewer where 65,536 bins do not suffice).
 
+    `predict_proba` is the share of noisy copies that get each label (by the rule "mean" the place of the score): a fact
+    about the noise, no calibrated probability. Its threshold cannot be moved: use `class_weight`, or AdditiveClassifier
+    with `decision_threshold` or `cost`.
+
     Examples
     --------
     >>> from derand import StumpClassifier
@@ -94,7 +100,7 @@ class StumpClassifier(CertifiedClassifier):
     def __init__(
         self,
         *,
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         class_weight: ClassWeight = None,
         levels: int = 100,
         split_step: float | None = 0.01,
@@ -105,6 +111,7 @@ class StumpClassifier(CertifiedClassifier):
         min_rows_per_category: int | None = None,
         rule: str = "vote",
         n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.noise = noise
         self.class_weight = class_weight
@@ -117,6 +124,7 @@ class StumpClassifier(CertifiedClassifier):
         self.min_rows_per_category = min_rows_per_category
         self.rule = rule
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -14,11 +14,11 @@ from derand.certificates import Certificates
 from derand.estimators._base import Columns
 from derand.estimators._checks import check_number, check_stump_parameters, check_whole
 from derand.estimators._classifier import CertifiedClassifier
-from derand.estimators._progress import count_rounds
 from derand.estimators._reading import ClassWeight
 from derand.learn import Stumps, TrainingTable, TreeBoosting, boost_stumps, join_tables
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
+from derand.progress import count_rounds
 from derand.threads import count_threads
 
 DEFAULT_QUANTILE = 0.75
@@ -75,7 +75,7 @@ class RobTreeBoostClassifier(CertifiedClassifier):
     random_state : int, RandomState or None
         Draws the rows set aside; nothing else is random.
     verbose : bool
-        Show a progress bar on standard error.
+        Say on standard error what is being done.
     rule : {"vote", "mean"}
         How a label is found: "vote" is the one that most noisy copies get, "mean" that of the expected score.
     n_jobs : int or None
@@ -116,6 +116,10 @@ class RobTreeBoostClassifier(CertifiedClassifier):
     leaf, in the first ensemble that of a category, later a Newton step of the rows that miss it, which count as one
     more cell in the search for the split. A feature without gaps in training refuses them later.
 
+    `predict_proba` is the share of noisy copies that get each label (by the rule "mean" the place of the score): a fact
+    about the noise, no calibrated probability. Its threshold cannot be moved: use `class_weight`, or AdditiveClassifier
+    with `decision_threshold` or `cost`.
+
     Examples
     --------
     >>> from derand import RobTreeBoostClassifier
@@ -132,7 +136,7 @@ class RobTreeBoostClassifier(CertifiedClassifier):
     def __init__(
         self,
         *,
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         quantile: float | None = None,
         radius: float | None = None,
         n_estimators: int = 40,
@@ -263,7 +267,7 @@ class RobTreeBoostClassifier(CertifiedClassifier):
             categorical_leaf=self.categorical_leaf,
             least_rows=self.min_rows_per_category,
             n_iter_no_change=self.n_iter_no_change,
-            progress=partial(count_rounds, title="boosting", verbose=self.verbose),
+            progress=partial(count_rounds, what="boosting"),
             n_threads=count_threads(self.n_jobs),
         )
         stumps = boosting.stumps

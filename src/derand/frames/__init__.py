@@ -15,15 +15,17 @@ from derand.frames._columns import (
     tell_doubts,
 )
 from derand.frames._dates import dates_to_numbers, format_days
-from derand.frames._encoding import CategoricalFeatures, TableEncoding
+from derand.frames._encoding import CategoricalFeatures, CategoryKindError, TableEncoding, is_whole
 from derand.frames._files import TableFile, inspect_file, write_batches
 from derand.frames._kinds import Category, ColumnKind, kind_of_arrow_type, kind_of_values
 from derand.frames._matching import Labels, MatchedFile, make_unseen, match_file
-from derand.frames._tables import as_rows, find_short_floats, is_frame, stack_copies, take_rows
+from derand.frames._tables import as_rows, find_short_floats, is_frame, stack_copies
+from derand.origin import take_rows
 
 __all__ = [
     "CategoricalFeatures",
     "Category",
+    "CategoryKindError",
     "ColumnCheck",
     "ColumnKind",
     "ColumnUse",
@@ -40,6 +42,7 @@ __all__ = [
     "format_days",
     "inspect_file",
     "is_frame",
+    "is_whole",
     "kind_of_arrow_type",
     "kind_of_values",
     "make_unseen",

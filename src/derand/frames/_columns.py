@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from derand.frames._doubts import ADVICE_ON_DATES, Leaks, doubt_numbers, doubt_text, draw_sample
 from derand.frames._kinds import ColumnKind, reads_as_number
-from derand.frames._tables import Table, as_rows, find_columns, open_table, take_rows
+from derand.frames._tables import Table, as_rows, find_columns, open_table
+from derand.origin import take_rows
 from derand.text import quote_short
 
 _MANY_CATEGORIES = 0.5

@@ -1,28 +1,35 @@
 """The encoding of tables: arrays and frames become one float64 matrix with category codes.
 
-Owns what is remembered of the training table: column names, which columns are categorical, and their categories. It is
-the one place that is asked which columns are categorical. Must not know models, noise or scikit-learn, nor what differs
-between the kinds of tables.
+Owns what is remembered of the training table: column names, which columns are categorical, and their categories, and
+which columns held whole numbers alone. It is the one place that is asked which columns are categorical, or whole. Must
+not know models, noise or scikit-learn, nor what differs between the kinds of tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._arrays import BoolArray, FloatArray
 from derand.finite import cast_exactly, name_gaps, require_finite
 from derand.frames._dates import read_days
 from derand.frames._kinds import Category, ColumnKind, is_missing, kind_of_values
 from derand.frames._tables import Table, find_columns, judge_cell, name_column, open_table
+from derand.origin import Origin
 
 UNSEEN = -1.0
 """Code of a category that training did not see; that of a missing one is NaN."""
+_MOST_WHOLE = 2.0**53
+_FIRST_ROWS = 1000
 CategoricalFeatures = str | Iterable[object] | None
 """What the parameter `categorical_features` of a classifier may be."""
+
+
+class CategoryKindError(ValueError):
+    """A categorical column holds another type than it held in training."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +43,9 @@ class TableEncoding:
         Column names, where the training table had them.
     categories : mapping of column number to tuple
         For each categorical column the values seen in training rows, in increasing order; value k has code k.
+    whole : mapping of column number to (least, largest)
+        The numerical columns that held whole numbers alone in training rows, two different ones or more, with their
+        ends; (0, 1) for a column of yes and no. Empty where the training table was not looked at.
     dates : tuple of int
         Numerical columns whose numbers are days: dates, and text that reads as dates, are taken there as well.
 
@@ -50,6 +60,7 @@ class TableEncoding:
     n_features: int
     names: tuple[str, ...] | None
     categories: Mapping[int, tuple[Category, ...]]
+    whole: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     dates: tuple[int, ...] = ()
 
     @classmethod
@@ -99,6 +110,77 @@ class TableEncoding:
                 matrix[:, column] = table.read_numbers(column)
         return matrix
 
+    def decode(
+        self,
+        rows: FloatArray,
+        origin: Origin | None = None,
+        unseen: Callable[[tuple[Category, ...]], object] = lambda categories: None,
+    ) -> Any:
+        """Rows as the model reads them, in the words of the table.
+
+        Parameters
+        ----------
+        rows : array of shape (n_rows, n_features)
+        origin : Origin or None
+            Of the rows: which index and which kind of table they get; None is pandas.
+        unseen : callable
+            What stands for a category that training did not see, told those that it saw; None by default.
+
+        Returns
+        -------
+        table, or an array of objects where the training table had no names
+            A missing category is None. Columns that held whole numbers alone in training, and do so here, are integers.
+        """
+        matrix, cells = np.asarray(rows, dtype=np.float64), np.array(rows, dtype=object)
+        for column, values in self.categories.items():
+            names = np.array([*values, unseen(values), None], dtype=object)
+            codes = matrix[:, column]
+            known = (codes >= 0) & (codes < len(values))
+            others = np.where(np.isnan(codes), len(values) + 1, len(values))
+            cells[:, column] = names[np.where(known, codes, others).astype(np.int64)]
+        kinds = dict.fromkeys(self.find_integers(matrix), np.int64)
+        for column in kinds:
+            cells[:, column] = matrix[:, column].astype(np.int64)
+        if self.names is None:
+            return cells
+        columns = {
+            name: cells[:, at] if at in self.categories else matrix[:, at].astype(kinds.get(at, np.float64))
+            for at, name in enumerate(self.names)
+        }
+        return (origin or Origin()).make_table(columns)
+
+    def learn_whole(self, matrix: FloatArray) -> TableEncoding:
+        """The same with the columns that hold whole numbers alone in the rows of a training table, encoded.
+
+        Parameters
+        ----------
+        matrix : array of shape (n_rows, n_features)
+
+        Examples
+        --------
+        >>> rows = np.array([[12.0, 0.5, 0.0], [np.nan, 2.0, 1.0], [7.0, 1.0, 0.0]])
+        >>> TableEncoding(3, None, {}).learn_whole(rows).whole
+        {0: (7, 12), 2: (0, 1)}
+        """
+        ends = {column: _find_whole_ends(matrix[:, column]) for column in self.numerical}
+        return replace(self, whole={column: pair for column, pair in ends.items() if pair is not None})
+
+    def find_whole(self, rows: FloatArray) -> dict[int, tuple[int, int]]:
+        """The columns of `whole` in which these rows are as training rows were: whole or missing, 0 or 1 where those
+        were so."""
+        found = {}
+        for column, ends in self.whole.items():
+            values = rows[:, column]
+            present = values[~np.isnan(values)]
+            is_other = ends == (0, 1) and not ((present == 0) | (present == 1)).all()
+            if is_whole(present).all() and not is_other:
+                found[column] = ends
+        return found
+
+    def find_integers(self, rows: FloatArray) -> tuple[int, ...]:
+        """The columns that are known to hold whole numbers and do so in all of these rows: integers, to a reader."""
+        return tuple(column for column in self.whole if is_whole(rows[:, column]).all())
+
     @property
     def categorical(self) -> tuple[int, ...]:
         """Numbers of the categorical columns, in increasing order."""
@@ -145,6 +227,23 @@ class TableEncoding:
                     f"`X` must hold some number in every numerical column, got none in column {self.name(column)!r}: "
                     "all its values are missing. Drop it."
                 )
+
+
+def is_whole(values: FloatArray) -> BoolArray:
+    """Which numbers are whole, and so small that their neighbours are numbers, too (below 2**53); none is missing."""
+    return np.asarray((np.rint(values) == values) & (np.abs(values) < _MOST_WHOLE))
+
+
+def _find_whole_ends(values: FloatArray) -> tuple[int, int] | None:
+    """The least and the largest of a column's numbers where all are whole and not all are the same."""
+    first = values[:_FIRST_ROWS]
+    if not is_whole(first[~np.isnan(first)]).all():
+        return None  # nearly every column of fractions has one early
+    present = values[~np.isnan(values)]
+    if not present.size or not is_whole(present).all():
+        return None
+    least, largest = int(present.min()), int(present.max())
+    return (least, largest) if least < largest else None
 
 
 def _choose_categorical(table: Table, chosen: CategoricalFeatures) -> list[int]:
@@ -210,7 +309,7 @@ def _encode_categories(table: Table, column: int, categories: tuple[Category, ..
     codes, values = table.code_values(column)
     kind, learnt = _judge_values(table, column, values), _judge_values(table, column, categories)
     if kind is not None and learnt is not None and kind is not learnt:
-        raise ValueError(
+        raise CategoryKindError(
             f"A categorical column must hold what it held in training, but {name_column(table, column)} holds "
             f"{kind.value} now and held {learnt.value} then: read both tables with the same types."
         )

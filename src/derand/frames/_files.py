@@ -99,13 +99,15 @@ class TableFile:
         ]
         return pa.table(columns, names=list(self.names))
 
-    def read_batches(self, kinds: Mapping[str, ColumnKind]) -> Iterator[pa.Table]:
+    def read_batches(self, kinds: Mapping[str, ColumnKind], as_is: Collection[str] = ()) -> Iterator[pa.Table]:
         """Read some columns batch by batch, with fixed types; memory does not grow with the file.
 
         Parameters
         ----------
         kinds : mapping of str to ColumnKind
             The columns to read, NUMBER, TEXT, BOOLEAN or DATE each; dates are read as days.
+        as_is : collection of str
+            Other columns, whose cells are only copied: with the types that Parquet has, of CSV as they are written.
 
         Yields
         ------
@@ -114,9 +116,10 @@ class TableFile:
         """
         import pyarrow as pa
 
-        self.require_columns(kinds)
+        others = [name for name in as_is if name not in kinds]
+        self.require_columns([*kinds, *others])
         with _clear_errors(self.path, self.names):
-            for batch in _batches(self, kinds):
+            for batch in _batches(self, {**kinds, **dict.fromkeys(others, ColumnKind.TEXT)}):
                 if batch.num_rows:
                     columns = [
                         self.read_dates(batch.column(name), name)
@@ -124,7 +127,8 @@ class TableFile:
                         else _as_kind(batch.column(name), kind)
                         for name, kind in kinds.items()
                     ]
-                    yield pa.table(columns, names=list(kinds))
+                    copied = [_as_plain(batch.column(name), f"{self.path}, column {name!r},") for name in others]
+                    yield pa.table([*columns, *copied], names=[*kinds, *others])
 
     def read_dates(self, column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
         """A column of this file that holds dates, or text that reads as dates, in days since 1970-01-01; null stays."""
@@ -437,6 +441,18 @@ def _as_kind(column: pa.Array, kind: ColumnKind) -> pa.Array:
     if kind is ColumnKind.TEXT:
         return _as_text(column)
     return column.cast(pa.bool_() if kind is ColumnKind.BOOLEAN else pa.float64(), safe=False)
+
+
+def _as_plain(column: pa.Array, where: str) -> pa.Array:
+    """A column as it is, with a type that can be written: text that is empty is null, categories are their values."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind):
+        return _as_text(column, where)
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind):
+        raise ValueError(f"{where} holds {kind}, which cannot be copied: leave it out or store it as text.")
+    return column
 
 
 def _as_text(column: pa.Array | pa.ChunkedArray, where: str = "A column") -> pa.Array | pa.ChunkedArray:

@@ -42,6 +42,8 @@ class MatchedFile:
     target : str or None
     classes : array of shape (n_classes,), or None
         The labels that the target may hold; None where it holds numbers.
+    copied : tuple of str
+        Other columns that are read along, as they are.
     """
 
     file: TableFile
@@ -50,10 +52,16 @@ class MatchedFile:
     kinds: Mapping[str, ColumnKind]
     target: str | None
     classes: Labels | None
+    copied: tuple[str, ...] = ()
 
     def read_batches(self) -> Iterator[pa.Table]:
-        """The columns of the classifier, batch by batch; never without rows."""
-        return self.file.read_batches(self.kinds)
+        """The columns of the classifier and those to copy, batch by batch; never without rows."""
+        return self.file.read_batches(self.kinds, self.copied)
+
+    @property
+    def not_used(self) -> list[str]:
+        """Columns of the file that are not read."""
+        return [name for name in self.file.names if name not in self.kinds and name not in self.copied]
 
     def read_all(self, others: Collection[str] = ()) -> pa.Table:
         """The whole file, with other columns as text beside those of the classifier."""
@@ -186,7 +194,12 @@ def make_unseen(known: tuple[Any, ...]) -> Any:
 
 
 def match_file(
-    path: PathLike, encoding: TableEncoding, *, target: str | None = None, classes: Labels | None
+    path: PathLike,
+    encoding: TableEncoding,
+    *,
+    target: str | None = None,
+    classes: Labels | None,
+    copied: Collection[str] = (),
 ) -> MatchedFile:
     """Look at a file and find the columns of an encoding in it: by name, or by position where that has no names.
 
@@ -200,6 +213,8 @@ def match_file(
         Column with the true labels, or numbers.
     classes : array of shape (n_classes,), or None
         The labels that it may hold; None where it holds numbers.
+    copied : collection of str
+        Columns to read along, as they are; they need not be features.
 
     Returns
     -------
@@ -221,6 +236,8 @@ def match_file(
     file, names = inspect_file(path), encoding.names
     if names is None:
         names = tuple(name for name in file.names if name != target)
+        if len(names) > encoding.n_features:
+            names = tuple(name for name in names if name not in copied)
         if len(names) != encoding.n_features:
             raise ValueError(
                 f"{path} has {len(names)} columns of features, but the model was trained on "
@@ -228,9 +245,9 @@ def match_file(
             )
     if target is not None and target in names:
         raise ValueError(f"The column {target!r} is a feature of the model: it cannot be the target.")
-    file.require_columns([*names, *([] if target is None else [target])])
+    file.require_columns([*names, *([] if target is None else [target]), *copied])
     kinds = {name: encoding.kind(feature) for feature, name in enumerate(names)}
     kinds |= {names[feature]: ColumnKind.DATE for feature in encoding.dates}
     if target is not None:
         kinds[target] = ColumnKind.NUMBER if classes is None else kind_of_values(classes.tolist())
-    return MatchedFile(file, encoding, names, kinds, target, classes)
+    return MatchedFile(file, encoding, names, kinds, target, classes, tuple(copied))

@@ -7,7 +7,6 @@ one of its frames.
 from __future__ import annotations
 
 import datetime
-import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from derand._arrays import FloatArray, IntArray
 from derand.finite import cast_exactly, require_unchanged
 from derand.frames._kinds import Category, ColumnKind, is_missing, kind_of_arrow_type, kind_of_cell, kind_of_letter
+from derand.origin import find_library, take_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,7 @@ class Table(Protocol):
 
 def is_frame(X: object) -> bool:
     """Whether X is a pandas or polars frame or a pyarrow table."""
-    return _find_library(X) is not None
+    return find_library(X) is not None
 
 
 _SHORT_FLOATS = frozenset({"float32", "float16", "float", "halffloat", "float[pyarrow]", "halffloat[pyarrow]"})
@@ -74,13 +74,6 @@ def as_rows(X: Any) -> Any:
     return np.array(X, dtype=object) if array.dtype.kind in "US" else array
 
 
-def take_rows(X: Any, rows: IntArray) -> Any:
-    """Some rows of a frame or an array."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return X.take(rows) if hasattr(X, "column_names") else X[rows]
-
-
 def stack_copies(X: Any, columns: Iterable[int], copies: FloatArray) -> Any:
     """Copies of a table, one below the other, with other numbers in some of its columns.
 
@@ -98,7 +91,7 @@ def stack_copies(X: Any, columns: Iterable[int], copies: FloatArray) -> Any:
         Columns of whole numbers hold floats then; those of single precision stay so.
     """
     numbers = copies.reshape(-1, copies.shape[-1])
-    library = _find_library(X)
+    library = find_library(X)
     if library is None:
         array = np.tile(np.asarray(X), (copies.shape[0], 1))
         chosen = list(columns)
@@ -136,7 +129,7 @@ def put_numbers(X: Any, column: int, numbers: FloatArray) -> Any:
 
 def open_table(X: object) -> Table:
     """An array or frame as a table that is read column by column."""
-    library = _find_library(X)
+    library = find_library(X)
     return _ADAPTERS[library](X) if library is not None else ArrayTable(np.asarray(X))
 
 
@@ -170,14 +163,6 @@ def _find_column(table: Table, places: Mapping[str, int], entry: object, paramet
         choices = f"column names, {or_number}, or {or_mask}" if or_mask else f"column names or {or_number}"
         raise ValueError(f"`{parameter}` must hold {choices}, got {entry!r}.")
     return int(entry)
-
-
-def _find_library(X: object) -> str | None:
-    for library, kind in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")):
-        module = sys.modules.get(library)
-        if module is not None and isinstance(X, getattr(module, kind, ())):
-            return library
-    return None
 
 
 def _as_names(names: Iterable[object]) -> tuple[str, ...] | None:

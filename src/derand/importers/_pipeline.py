@@ -6,6 +6,7 @@ functions are folded (`_folding`).
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,7 +30,11 @@ def read(model: Any) -> Reading:
     (*steps, (last_name, last)) = model.steps
     if last is None or isinstance(last, str):
         raise TypeError(f"The last step of the pipeline, {last_name!r}, must be a model, got {last!r}.")
-    reading = read_model(last)
+    try:
+        reading = read_model(last)
+    except ValueError:
+        _read_by_name(model, last)  # the same error, in names of columns
+        raise
     real = [step for _, step in model.steps if step is not None and not isinstance(step, str)]
     names, n_features = _read_columns(real[0])
     columns = [Column(at) for at in range(n_features)]
@@ -64,6 +69,19 @@ def read(model: Any) -> Reading:
         precise=tuple(sorted(_list_computed(columns) - set(categories))),
         source=f"{source} > {reading.source}" if source else reading.source,
     )
+
+
+def _read_by_name(model: Any, last: Any) -> None:
+    """Read the last step, which was refused, once more, with the names that the steps before give to its columns."""
+    from derand.importers import read_model
+
+    try:
+        twin = copy.copy(last)
+        twin.feature_names_in_ = np.array(model[:-1].get_feature_names_out(), dtype=object)
+    except (AttributeError, ValueError, TypeError, KeyError):  # a step that gives none, or a model that takes none
+        return
+    if not hasattr(last, "feature_names_in_"):
+        read_model(twin)
 
 
 def _read_columns(step: Any) -> tuple[tuple[str, ...] | None, int]:

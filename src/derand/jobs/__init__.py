@@ -15,6 +15,8 @@ from derand.jobs._exporting import ExportingSummary, export_file
 from derand.jobs._importing import ImportingSummary, import_file
 from derand.jobs._reporting import ReportSummary, report_file, report_numbers_file
 from derand.jobs._request import ThreatSummary
+from derand.jobs._running import CheckSummary, RunSummary, check_run, run_file
+from derand.jobs._starting import StartSummary, init_file
 from derand.jobs._tasks import TASKS, list_trainers
 from derand.jobs._training import ColumnSummary, TrainingSummary, train_file
 from derand.jobs._tuning import FileTuningSummary, tune_file
@@ -24,22 +26,28 @@ __all__ = [
     "AuditingSummary",
     "CertifyingNumbersSummary",
     "CertifyingSummary",
+    "CheckSummary",
     "ColumnSummary",
     "ExportingSummary",
     "FileTuningSummary",
     "ImportingSummary",
     "ReportSummary",
+    "RunSummary",
+    "StartSummary",
     "ThreatSummary",
     "TrainingSummary",
     "audit_file",
     "certify_file",
     "certify_numbers_file",
+    "check_run",
     "choose_model",
     "export_file",
     "import_file",
+    "init_file",
     "list_trainers",
     "report_file",
     "report_numbers_file",
+    "run_file",
     "train_file",
     "tune_file",
 ]

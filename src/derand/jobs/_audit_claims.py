@@ -44,7 +44,8 @@ def _read_numbers(
     written = _read_rows(certified, names, [], record.n_rows, chosen)
     found = {name: _as_numbers(written.column(name), certified, name) for name in names}
     if asked.tolerance is None:
-        return Intervals(**found, radius=asked.radius, threat=record.threat, rule=record.rule, noise=record.noise)
+        ends = (found["low"], found["high"], asked.radius)
+        return Intervals(found["value"], *ends, record.threat, rule=record.rule, noise=record.noise)
     value, radius = found["value"], found["radius"]
     return ToleranceRadii(value, asked.tolerance, radius, record.threat, rule=record.rule, noise=record.noise)
 

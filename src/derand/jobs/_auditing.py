@@ -20,9 +20,10 @@ from derand.auditing import Audit, audit_rows, choose_rows
 from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.estimators import CertifiedRegressor
 from derand.files import PathLike, require_writable
-from derand.frames import MatchedFile, match_file, write_batches
+from derand.frames import MatchedFile, inspect_file, match_file, write_batches
 from derand.jobs._audit_claims import read_claims
 from derand.jobs._classifiers import Classifier, load_estimator
+from derand.jobs._copying import NUMBER_COLUMNS, RESULT_COLUMNS, find_copies
 from derand.jobs._request import ThreatSummary, summarize_threat
 from derand.storage import CertificateRecord, find_record, load_record
 from derand.threat import Threat
@@ -131,7 +132,9 @@ def audit_file(
     classes = None if isinstance(estimator, CertifiedRegressor) else estimator.classes_
     record = load_record(find_record(certified))
     changed = _find_changed(record, model, data, certified)
-    source = match_file(data, estimator.encoding_, target=target, classes=classes)
+    taken = RESULT_COLUMNS if classes is not None else NUMBER_COLUMNS
+    copied = find_copies(inspect_file(certified).names, inspect_file(data).names, taken)
+    source = match_file(data, estimator.encoding_, target=target, classes=classes, copied=copied)
     chosen = choose_rows(record.n_rows, rows, random_state)
     table = _read_rows(source, estimator, chosen, record.n_rows)
     claims = read_claims(certified, estimator, record, chosen)

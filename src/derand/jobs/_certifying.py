@@ -10,25 +10,23 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import IntArray
+from derand._arrays import FloatArray, IntArray
 from derand.certificates import Certificates, find_labels
 from derand.files import PathLike, require_writable
-from derand.frames import MatchedFile, match_file, write_batches
+from derand.frames import match_file, write_batches
 from derand.jobs._classifiers import Classifier, load_classifier
+from derand.jobs._copying import RESULT_COLUMNS, Copies
 from derand.jobs._recording import write_record
 from derand.jobs._request import Request, ThreatSummary
 from derand.jobs._tally import Tally, TallySummary
 from derand.noise import Noise, as_noise_or_none
 from derand.storage import find_record
 from derand.threat import Threat
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 class CertifyingSummary(TallySummary):
@@ -39,6 +37,7 @@ class CertifyingSummary(TallySummary):
     """What the certificates are about, for `audit_file`."""
     witness: str | None
     columns_not_used: list[str]
+    columns_copied: list[str]
     unseen_categories: dict[str, int]
     empty_columns: list[str]
     """Categorical ones without any value, which count like values that training did not see."""
@@ -62,11 +61,13 @@ def certify_file(
     l0: int | None = None,
     rule: str | None = None,
     proof: str = "best",
-    noise: Noise | str | None = None,
+    noise: Noise | str | float | None = None,
     threat: Threat | PathLike | None = None,
     changes: Mapping[str, Any] | None = None,
     witness: PathLike | None = None,
     safe_csv: bool = False,
+    identity: str | None = None,
+    keep: Sequence[str] = (),
     advance: Callable[[int], None] = lambda rows: None,
 ) -> CertifyingSummary:
     """Certify every row of a CSV or Parquet file, batch by batch, and write row, label, failure, radius and proof.
@@ -101,6 +102,11 @@ def certify_file(
         classifier's columns, changed so that they get the new label.
     safe_csv : bool
         Put an apostrophe before text that a spreadsheet would take for a formula; for .csv alone.
+    identity : str or None
+        A column of the data that says which row is which: it is copied, and stands first in what is written. It need
+        not be one of the model.
+    keep : sequence of str
+        Further columns of the data that are copied; they stand last.
     advance : callable
         Called with the number of rows of each batch that is done.
 
@@ -119,8 +125,9 @@ def certify_file(
         for taken in (output, find_record(output)):
             if os.path.realpath(witness) == os.path.realpath(taken):
                 raise ValueError(f"The witnesses cannot go to {os.fspath(taken)} as well: name another file.")
+    copies = Copies.choose(identity, keep, RESULT_COLUMNS)
     classifier = load_classifier(model)
-    source = match_file(data, classifier.encoding_, target=target, classes=classifier.classes_)
+    source = match_file(data, classifier.encoding_, target=target, classes=classifier.classes_, copied=copies.names)
     request = Request(classifier, source, l0, threat, changes or {}, rule=rule, proof=proof, noise=noise)
     if witness is not None and request.resolved.norm is not None:
         raise ValueError(
@@ -136,12 +143,16 @@ def certify_file(
             rows, labels = source.split(batch, first_row=first_row)
             with source.name_gaps(batch, first_row=first_row):
                 certificates = request.certify(rows, batch, first_row)
-            write(_list_results(certificates, first_row))
+            write(copies.join(batch, _list_results(certificates, first_row)))
             if write_flips is not None:
                 flips = _find_flips(certificates)
                 if flips.size or not tally.n_rows:  # a file without witnesses has a header line
-                    write_flips(_list_flips(classifier, source, batch, certificates, flips, first_row))
-            tally.add(certificates, labels, source.count_unseen(batch), source.find_empty(batch))
+                    found = _list_flips(classifier, certificates, flips, first_row)
+                    flipped = batch.take(flips)
+                    changed = source.decode(flipped, _take_witnesses(certificates, flips))
+                    write_flips(copies.join_changed(flipped, found, changed))
+            grades = None if labels is None else classifier.grade_rows(rows, certificates)
+            tally.add(certificates, labels, grades, source.count_unseen(batch), source.find_empty(batch))
             advance(batch.num_rows)
         if not tally.n_rows:
             raise ValueError(f"{data} has a header line but no rows.")
@@ -159,7 +170,8 @@ def certify_file(
         "output": os.fspath(output),
         "record": os.fspath(record),
         "witness": None if witness is None else os.fspath(witness),
-        "columns_not_used": [name for name in source.file.names if name not in source.kinds],
+        "columns_not_used": source.not_used,
+        "columns_copied": list(copies.names),
         "unseen_categories": dict(tally.unseen),
         "empty_columns": sorted(tally.empty or ()),
         "rule": request.rule,
@@ -192,30 +204,21 @@ def _find_flips(certificates: Certificates) -> IntArray:
     return np.flatnonzero(certificates.flips)
 
 
-def _list_flips(
-    classifier: Classifier,
-    source: MatchedFile,
-    batch: pa.Table,
-    certificates: Certificates,
-    at: IntArray,
-    first_row: int,
-) -> dict[str, Any]:
-    """What is written of the rows of a batch that flip, by column; ours give way to columns of the same name."""
+def _take_witnesses(certificates: Certificates, at: IntArray) -> FloatArray:
+    assert certificates.witness is not None
+    return certificates.witness[at]
+
+
+def _list_flips(classifier: Classifier, certificates: Certificates, at: IntArray, first_row: int) -> dict[str, Any]:
+    """What is written of the rows of a batch that flip, by column, beside the changed rows."""
     import pyarrow as pa
 
-    assert certificates.witness is not None
-    changed = certificates.witness[at]
+    changed = _take_witnesses(certificates, at)
     codes = find_labels(classifier.ensemble_, changed, certificates.noise, rule=certificates.rule)
     classes = classifier.classes_.tolist()
     kind = pa.array(classes).type
-    own: dict[str, Any] = {
+    return {
         "row": at + first_row,
         "label": pa.array(certificates.label[at].tolist(), type=kind),
         "new_label": pa.array([classes[code] for code in codes.tolist()], type=kind),
     }
-    for name in list(own):
-        free = name
-        while free in source.names:
-            free = f"_{free}"
-        own[free] = own.pop(name)
-    return {**own, **source.decode(batch.take(at), changed)}

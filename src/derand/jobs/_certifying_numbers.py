@@ -10,7 +10,7 @@ import math
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import numpy as np
@@ -21,6 +21,7 @@ from derand.certificates import Intervals, ToleranceRadii
 from derand.files import PathLike, require_writable
 from derand.frames import MatchedFile, match_file, write_batches
 from derand.jobs._classifiers import load_regressor
+from derand.jobs._copying import NUMBER_COLUMNS, Copies
 from derand.jobs._recording import write_record
 from derand.jobs._request import ThreatSummary, read_named, require_domains, summarize_threat
 from derand.noise import Noise, as_noise_or_none
@@ -53,6 +54,7 @@ class CertifyingNumbersSummary(_NumbersTally):
     record: str
     """What the intervals or radii are about, for `audit_file`."""
     columns_not_used: list[str]
+    columns_copied: list[str]
     unseen_categories: dict[str, int]
     empty_columns: list[str]
     rule: str
@@ -78,9 +80,12 @@ def certify_numbers_file(
     l0: int | None = None,
     rule: str | None = None,
     proof: str = "best",
-    noise: Noise | str | None = None,
+    noise: Noise | str | float | None = None,
     threat: Threat | PathLike | None = None,
     changes: Mapping[str, Any] | None = None,
+    safe_csv: bool = False,
+    identity: str | None = None,
+    keep: Sequence[str] = (),
     advance: Callable[[int], None] = lambda rows: None,
 ) -> CertifyingNumbersSummary:
     """Certify every row of a CSV or Parquet file, batch by batch, and write row, value, low and high.
@@ -91,7 +96,7 @@ def certify_numbers_file(
     ----------
     model : path-like
         A saved regressor.
-    data, output, l0, rule, proof, noise, threat, changes, advance
+    data, output, l0, rule, proof, noise, threat, changes, safe_csv, identity, keep, advance
         As for `certify_file`.
     target : str or None
         Column with the true numbers.
@@ -112,12 +117,13 @@ def certify_numbers_file(
     inputs = [model, data, *([] if threat is None or isinstance(threat, Threat) else [threat])]
     require_writable(output, *inputs)
     require_writable(find_record(output), *inputs)
+    copies = Copies.choose(identity, keep, NUMBER_COLUMNS)
     regressor = load_regressor(model)
-    source = match_file(data, regressor.encoding_, target=target, classes=None)
+    source = match_file(data, regressor.encoding_, target=target, classes=None, copied=copies.names)
     given, named = read_named(regressor, source, l0, threat, changes or {})
     size = None if tolerance is not None else regressor.choose_radius(named, radius)
     tally = _Tally()
-    with write_batches(output) as write:
+    with write_batches(output, safe_csv=safe_csv) as write:
         for batch in source.read_batches():
             first_row = tally.n_rows + 1
             rows, numbers = source.split(batch, first_row=first_row)
@@ -128,7 +134,7 @@ def certify_numbers_file(
                     found = regressor.certify_interval(rows, size, threat=named, rule=rule, proof=proof, noise=noise)
                 else:
                     found = regressor.certify_radius(rows, tolerance, threat=named, rule=rule, proof=proof, noise=noise)
-            write(_list_results(found, first_row))
+            write(copies.join(batch, _list_results(found, first_row)))
             tally.add(found, numbers, source, batch)
             advance(batch.num_rows)
         if not tally.n_rows:
@@ -147,7 +153,8 @@ def certify_numbers_file(
     return {
         "output": os.fspath(output),
         "record": os.fspath(record),
-        "columns_not_used": [name for name in source.file.names if name not in source.kinds],
+        "columns_not_used": source.not_used,
+        "columns_copied": list(copies.names),
         "unseen_categories": dict(tally.unseen),
         "empty_columns": sorted(tally.empty or ()),
         "rule": found.rule,

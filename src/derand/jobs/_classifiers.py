@@ -15,6 +15,7 @@ from derand.estimators import TRAINERS, CertifiedRegressor
 from derand.files import PathLike
 from derand.frames import Labels, TableEncoding
 from derand.jobs._tasks import CLASSES, Spell, list_trainers, quote_parameter, require_parameters
+from derand.metrics import RowGrades
 from derand.model import Model
 from derand.noise import Noise
 from derand.storage import load
@@ -37,10 +38,12 @@ class Classifier(Protocol):
     def default_threat(self) -> Threat: ...
 
     def certify(
-        self, X: object, *, threat: Threat, rule: str | None, proof: str, noise: Noise | str | None
+        self, X: object, *, threat: Threat, rule: str | None, proof: str, noise: Noise | str | float | None
     ) -> Certificates: ...
 
     def encode_rows(self, X: object) -> FloatArray: ...
+
+    def grade_rows(self, X: object, certificates: Certificates) -> RowGrades: ...
 
     def certify_encoded(
         self,
@@ -49,7 +52,7 @@ class Classifier(Protocol):
         *,
         rule: str | None,
         proof: str,
-        noise: Noise | str | None,
+        noise: Noise | str | float | None,
     ) -> list[Certificates]: ...
 
 

@@ -15,7 +15,7 @@ from typing import TypedDict
 from derand.files import PathLike, require_writable
 from derand.frames import match_file
 from derand.jobs._classifiers import load_classifier, load_regressor
-from derand.jobs._request import read_named, require_domains
+from derand.jobs._request import read_named, read_request, require_domains
 from derand.report import CertificateReport, IntervalReport
 from derand.threat import Threat
 from derand.threat_text import read_threat
@@ -27,6 +27,9 @@ class ReportSummary(TypedDict):
     output: str
     rows: int
     guarantee: str
+    warnings: list[str]
+    """What a reader must know first: that the model is worth no more than a constant answer."""
+    notes: list[str]
     unseen_categories: dict[str, int]
     empty_columns: list[str]
     seconds: float
@@ -46,6 +49,9 @@ def report_file(
     rule: str | None = None,
     noise: str | None = None,
     threat: Threat | PathLike | None = None,
+    configuration: str | None = None,
+    whole: bool = False,
+    what_if: bool = True,
 ) -> ReportSummary:
     """Certify the rows of a CSV or Parquet file and write a CertificateReport about them.
 
@@ -63,10 +69,14 @@ def report_file(
         The training table, with the target: a twin trained on it without noise becomes a baseline.
     groups : sequence of str
         Columns whose groups are compared; they need not be features.
-    radius, l0, title, rule, noise
+    radius, l0, title, rule, noise, configuration
         As for CertificateReport.
     threat : Threat, path-like or None
         What may change, or a TOML file that says so; instead of `l0`. None is the classifier's `default_threat`.
+    whole : bool
+        Whether columns that held whole numbers alone in training stay whole; not beside `threat`, which says so itself.
+    what_if : bool
+        As for CertificateReport.
 
     Returns
     -------
@@ -87,6 +97,8 @@ def report_file(
         training = known.read_all()
         known.require_finite(training)
         X_train, y_train = known.split(training, first_row=1)
+    if whole:
+        threat, l0 = read_request(classifier, source.names, l0, threat, {"whole": True}), None
     if threat is not None and not isinstance(threat, Threat):
         threat = read_threat(threat, source.names, classifier.units)
     with source.name_gaps(table, first_row=1):
@@ -104,12 +116,19 @@ def report_file(
             rule=rule,
             noise=noise,
             threat=threat,
+            configuration=configuration,
+            what_if=what_if,
         )
         report.write(output)
+    banner = report.to_dict()["banner"]
+    told = [] if banner is None else [banner["text"]]
+    is_warning = banner is not None and banner["level"] == "warning"
     return {
         "output": os.fspath(output),
         "rows": table.num_rows,
         "guarantee": report.to_dict()["guarantee"]["paragraph"],
+        "warnings": told if is_warning else [],
+        "notes": [] if is_warning else told,
         "unseen_categories": source.count_unseen(table),
         "empty_columns": sorted(source.find_empty(table)),
         "seconds": time.perf_counter() - start,
@@ -128,6 +147,8 @@ def report_numbers_file(
     rule: str | None = None,
     noise: str | None = None,
     threat: Threat | PathLike | None = None,
+    configuration: str | None = None,
+    whole: bool = False,
 ) -> ReportSummary:
     """Certify the rows of a CSV or Parquet file by a regressor and write an IntervalReport about them.
 
@@ -135,7 +156,7 @@ def report_numbers_file(
     ----------
     model : path-like
         A saved regressor.
-    data, output, title, rule, noise, threat
+    data, output, title, rule, noise, threat, configuration, whole
         As for `report_file`.
     target : str or None
         Column with the true numbers.
@@ -153,7 +174,7 @@ def report_numbers_file(
     require_writable(output, model, data)
     regressor = load_regressor(model)
     source = match_file(data, regressor.encoding_, target=target, classes=None)
-    _, named = read_named(regressor, source, l0, threat, {})
+    _, named = read_named(regressor, source, l0, threat, {"whole": True} if whole else {})
     size = regressor.choose_radius(named, radius)
     table = source.read_all()
     rows, numbers = source.split(table, first_row=1)
@@ -169,12 +190,15 @@ def report_numbers_file(
             noise=noise,
             title=title or f"Interval report: {Path(data).name}",
             feature_names=source.names,
+            configuration=configuration,
         )
         report.write(output)
     return {
         "output": os.fspath(output),
         "rows": table.num_rows,
         "guarantee": report.to_dict()["guarantee"]["paragraph"],
+        "warnings": [],
+        "notes": [],
         "unseen_categories": source.count_unseen(table),
         "empty_columns": sorted(source.find_empty(table)),
         "seconds": time.perf_counter() - start,

@@ -40,6 +40,8 @@ class ThreatSummary(TypedDict):
     limits: dict[str, Limit]
     domain: dict[str, tuple[float, float]]
     steps: dict[str, float]
+    whole: list[str]
+    """Columns that stay whole numbers, by `whole`."""
     may_become: dict[str, list[Any]]
     missing: int
     """How many numbers may go missing or appear."""
@@ -85,7 +87,7 @@ def read_named(
     """The threat that is asked for, as it was given and with columns by number; refused where it names what is not."""
     given = read_request(estimator, source.names, l0, threat, changes)
     _refuse_categories(given, source)
-    named = given.name_columns(source.names)
+    named = given.name_columns(source.names, units=estimator.units, whole=estimator.encoding_.whole)
     _refuse_unseen(named, source)
     return given, named
 
@@ -110,7 +112,7 @@ class Request:
         *,
         rule: str | None,
         proof: str,
-        noise: Noise | str | None,
+        noise: Noise | str | float | None,
     ) -> None:
         self._classifier, self._source = classifier, source
         self._asked: _Asked = {"rule": rule, "proof": proof, "noise": noise}
@@ -126,7 +128,7 @@ class Request:
     def certify(self, rows: object, batch: pa.Table, first_row: int) -> Certificates:
         """The certificates of a batch."""
         require_domains(self._source, self.named, batch, first_row)
-        return self._classifier.certify(rows, threat=self.named, **self._asked)
+        return self._classifier.certify_encoded(self._classifier.encode_rows(rows), [self.named], **self._asked)[0]
 
     def summarize(self) -> ThreatSummary:
         """What may change, with columns by name."""
@@ -159,8 +161,9 @@ def summarize_threat(given: Threat, named: Threat, resolved: Threat, source: Mat
         "units": None if resolved.units is None else {names[at]: resolved.units[at] for at in numerical},
         "frozen": list(by_name(dict.fromkeys(given.frozen))),
         "limits": by_name(given.limits),
-        "domain": by_name(given.domain),
+        "domain": by_name(named.domain),
         "steps": by_name(given.steps),
+        "whole": [name for name in by_name(named.steps) if name not in by_name(given.steps)],
         "may_become": {name: list(values) for name, values in by_name(given.may_become).items()},
         "missing": given.missing_budget,
         "fixed": [names[at] for at, can_move in zip(numerical, free.tolist(), strict=True) if not can_move],
@@ -170,7 +173,7 @@ def summarize_threat(given: Threat, named: Threat, resolved: Threat, source: Mat
 class _Asked(TypedDict):
     rule: str | None
     proof: str
-    noise: Noise | str | None
+    noise: Noise | str | float | None
 
 
 def _refuse_categories(threat: Threat, source: MatchedFile) -> None:

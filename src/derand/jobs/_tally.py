@@ -12,9 +12,22 @@ from typing import NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from derand._arrays import FloatArray
 from derand.certificates import Certificates
 from derand.frames import Labels
-from derand.metrics import ShareAtRadius, average_certified_radius, certified_accuracy
+from derand.metrics import (
+    FEW_UNLABELLED,
+    AnswerSummary,
+    AnswerTally,
+    RadiusFigures,
+    Remark,
+    RowGrades,
+    ShareAtRadius,
+    certified_accuracy,
+    judge_answers,
+    remark_one_answer,
+    summarize_finite_radii,
+)
 
 
 class TallySummary(TypedDict):
@@ -29,9 +42,16 @@ class TallySummary(TypedDict):
     """Where limits alone say what may change: how many rows hold, flip, or are undecided."""
     accuracy: NotRequired[float]
     certified_accuracy: NotRequired[list[ShareAtRadius]]
-    average_certified_radius: NotRequired[float]
+    certified_radii: NotRequired[RadiusFigures]
+    """In a ball: how many rows no change can flip, average and median of the others; wrong rows count 0."""
     proven_accuracy: NotRequired[float]
     """Where limits alone say what may change: right, and proven to hold within them."""
+    answers: NotRequired[AnswerSummary]
+    """How good the answers are, whatever is certified of them, beside a constant answer."""
+    warnings: list[str]
+    """What a reader must know first: that the model is worth no more than a constant answer."""
+    notes: list[str]
+    """Such as that accuracy is below that of a constant answer, though classes are told apart."""
 
 
 class Tally:
@@ -39,9 +59,13 @@ class Tally:
 
     def __init__(self, radii: Sequence[float]) -> None:
         self.radii = list(radii)
-        self.n_rows = self.n_certified = self.n_infinite = self.n_labelled = self.n_correct = self.n_proven = 0
+        self.n_rows = self.n_certified = self.n_infinite = self.n_correct = self.n_proven = 0
         self.held = np.zeros(len(self.radii))
-        self.radius_of_correct = 0.0
+        self.finite: list[FloatArray] = []
+        """Radii of labelled rows, but for infinite ones; 0 where the label is wrong."""
+        self.answers: AnswerTally | None = None
+        """None where there is no target."""
+        self.labels: Counter[object] = Counter()
         self.proofs: Counter[str] = Counter()
         self.verdicts: Counter[str] | None = None
         """None where there are radii."""
@@ -49,9 +73,19 @@ class Tally:
         self.empty: set[str] | None = None
         """Columns that were empty in every batch; None before the first."""
 
+    @property
+    def n_labelled(self) -> int:
+        return 0 if self.answers is None else self.answers.n_rows
+
     def add(
-        self, certificates: Certificates, labels: Labels | None, unseen: Mapping[str, int], empty: set[str]
+        self,
+        certificates: Certificates,
+        labels: Labels | None,
+        grades: RowGrades | None,
+        unseen: Mapping[str, int],
+        empty: set[str],
     ) -> None:
+        """Count a batch; grades go with labels."""
         self.unseen.update(unseen)
         self.empty = empty if self.empty is None else self.empty & empty
         self.n_rows += len(certificates)
@@ -60,29 +94,42 @@ class Tally:
         self.proofs.update(_count(certificates.proof))
         if certificates.verdict is not None:
             self.verdicts = (self.verdicts or Counter()) + _count(certificates.verdict)
-        if labels is None:
+        found, counts = np.unique(certificates.label, return_counts=True)
+        self.labels.update(dict(zip(found.tolist(), counts.tolist(), strict=True)))
+        if labels is None or grades is None:
             return
+        self.answers = self.answers or AnswerTally(certificates.classes)
+        self.answers.add(labels, certificates.label, grades)
         correct = labels == certificates.label
-        self.n_labelled += len(labels)
         self.n_correct += int(correct.sum())
         self.n_proven += int((correct & (certificates.radius > 0)).sum())
         if certificates.verdict is None:
             self.held += np.rint(certified_accuracy(labels, certificates, self.radii) * len(labels))
-            self.radius_of_correct += average_certified_radius(labels, certificates) * len(labels)
+            radius = np.where(correct, certificates.radius, 0.0)
+            self.finite.append(radius[np.isfinite(radius)])
 
     def summarize(self) -> TallySummary:
         result: TallySummary = {
             "rows": self.n_rows,
             "certified_rows": self.n_certified,
             "proofs": dict(sorted(self.proofs.items())),
+            "warnings": [],
+            "notes": [],
         }
         if self.verdicts is None:
             result["rows_of_infinite_radius"] = self.n_infinite
         else:
             result["verdicts"] = {verdict: self.verdicts[verdict] for verdict in ("holds", "flips", "undecided")}
-        if not self.n_labelled:
+        remark = self._judge_labels()
+        if self.answers is not None:
+            found = self.answers.measure()
+            result["answers"] = found.to_dict()
+            result["accuracy"] = self.n_correct / self.n_labelled
+            remark = judge_answers(found)
+        if remark is not None:
+            result["warnings" if remark.level == "warning" else "notes"].append(remark.text)
+        if self.answers is None:
             return result
-        result["accuracy"] = self.n_correct / self.n_labelled
         if self.verdicts is not None:
             result["proven_accuracy"] = self.n_proven / self.n_labelled
             return result
@@ -90,8 +137,14 @@ class Tally:
             {"radius": radius, "share": held / self.n_labelled}
             for radius, held in zip(self.radii, self.held.tolist(), strict=True)
         ]
-        result["average_certified_radius"] = self.radius_of_correct / self.n_labelled
+        result["certified_radii"] = summarize_finite_radii(np.concatenate(self.finite), self.n_labelled).to_dict()
         return result
+
+    def _judge_labels(self) -> Remark | None:
+        """What to say where all rows got one label, and true ones are not known."""
+        if self.n_rows < FEW_UNLABELLED or len(self.labels) > 1:
+            return None
+        return remark_one_answer(next(iter(self.labels)), self.n_rows)
 
 
 def _count(values: NDArray[np.str_]) -> Counter[str]:

@@ -49,6 +49,8 @@ class _Measured(TypedDict):
     """Right, and certified for some radius above 0."""
     training_certified_at_radius: NotRequired[float | None]
     """Right, and certified at the training radius; None where there is none."""
+    decision_threshold: NotRequired[float | None]
+    """The probability from which on the answer is the second class; None where scores are no probabilities."""
     target_range: NotRequired[tuple[float, float]]
     training_rmse: NotRequired[float]
     """Root of the mean square of what is missed, in units of the target."""
@@ -89,9 +91,11 @@ def train_file(
     *,
     task: str | None = None,
     model: str | None = None,
-    noise: Noise | str | None = None,
+    noise: Noise | str | float | None = None,
     scaling: str | None = OWN,
     class_weight: str | None = None,
+    decision_threshold: float | None = None,
+    cost: Mapping[str, float] | None = None,
     rule: str | None = None,
     radius: float | None = None,
     norm: float | None = None,
@@ -126,7 +130,9 @@ def train_file(
     model : str or None
         A trainer of `derand.estimators.TRAINERS`: "additive" (None), "stumps", "tree-boost" or "ada-boost"; for a
         number one of `REGRESSORS`: "additive" or "stumps".
-    noise, class_weight, rule, radius, norm, l0, frozen, monotone, groups, regularization, min_rows_per_category
+    noise, class_weight, decision_threshold, cost, rule, radius, norm, l0, frozen, monotone, groups, regularization
+        As for the estimators; what is not given is the trainer's own, what it does not have is refused.
+    min_rows_per_category
         As for the estimators; what is not given is the trainer's own, what it does not have is refused.
     scaling : str or None
         "auto" is the trainer's own, and "standard" for those that have none.
@@ -154,6 +160,8 @@ def train_file(
     options: dict[str, Any] = {
         "noise": noise,
         "class_weight": class_weight,
+        "decision_threshold": decision_threshold,
+        "cost": cost or None,
         "rule": rule,
         "radius": radius,
         "norm": norm,
@@ -229,6 +237,7 @@ def _measure_labels(classifier: CertifiedClassifier, read: TrainingData) -> _Mea
     held = None if radius is None else float(certified_accuracy(read.labels, certificates, [radius])[0])
     return {
         "classes": {str(name): int((read.labels == name).sum()) for name in classifier.classes_.tolist()},
+        "decision_threshold": getattr(classifier, "decision_threshold_", None),
         "norm": certificates.norm,
         "training_accuracy": float((certificates.label == read.labels).mean()),
         "training_certified_accuracy": float(certified_accuracy(read.labels, certificates, [0.0])[0]),

@@ -32,11 +32,13 @@ from derand.learn.additive import (
     bin_rows,
     choose_bins,
     find_groups,
+    tell_of_fit,
     warn_of_idle_numbers,
 )
 from derand.learn.bins import BinnedTable
 from derand.learn.table import TrainingTable
 from derand.noise import Noise
+from derand.progress import tell
 from derand.threat import Threat
 
 _MANY_COLUMNS = 16  # numerical ones: moving each a little is then what costs a margin most
@@ -74,6 +76,7 @@ def train_classes(
     trainer = ClassTrainer(binned, table.n_features, noise, threat, options, table.n_classes)
     with threadpool_limits(1, user_api="blas"):  # its threads wait busily between calls this small
         chosen = trainer.choose()
+        tell_of_fit(table, chosen)
         design = trainer.design(chosen.ramp)
         weights = trainer.fit(design, binned, chosen.regularization)
         warnings = trainer.check(design, weights, chosen)
@@ -223,6 +226,7 @@ class ClassTrainer(Trainer):
         tried: list[tuple[float, float]] = []
         start: FloatArray | None = None
         for place in range(3):
+            tell(f"training: penalty {place + 1} of 3")
             rises = place == 2 and tried[1][0] > tried[0][0]  # less of it was worse: then more
             regularization = _MORE_REGULARIZATION if rises else _QUICK_REGULARIZATIONS[place]
             start = self.fit(design, kept, regularization, start, (_QUICK_STEPS,))

@@ -28,6 +28,7 @@ from derand.learn.additive import (
     SelectionPath,
     Trainer,
     bin_rows,
+    tell_of_fit,
     warn_of_idle_numbers,
 )
 from derand.learn.bins import BinnedTable
@@ -73,6 +74,7 @@ def train_products(
     trainer = ProductTrainer(binned, table.n_features, noise, threat, options, table.n_classes, groups)
     with threadpool_limits(1, user_api="blas"):
         chosen = trainer.choose()
+        tell_of_fit(table, chosen)
         design = trainer.design(chosen.ramp)
         weights = trainer.fit(design, binned, chosen.regularization)
         warnings = trainer.check(design, weights, chosen)

@@ -14,6 +14,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from derand._arrays import FloatArray, IntArray
 from derand.learn._design import CategoryColumn, Design
 from derand.learn.bins import BinnedTable
+from derand.progress import tell
 
 REGULARIZATIONS = (1000.0, 100.0, 10.0, 1.0, 0.1, 0.01, 0.001)
 """What cross-validation tries first; then what lies between the best and its neighbours."""
@@ -138,7 +139,8 @@ def choose_penalty(design: Design, rows: BinnedTable, target: FloatArray) -> tup
         losses = [part.measure(whole.less(part).solve(penalties)) for part in parts]
         tried[regularization] = np.sqrt(losses)
 
-    for regularization in REGULARIZATIONS:
+    for place, regularization in enumerate(REGULARIZATIONS, start=1):
+        tell(f"training: penalty {place} of {len(REGULARIZATIONS)}")
         attempt(regularization)
     best = min(tried, key=lambda one: float(tried[one].mean()))
     for factor in (_BETWEEN, 1 / _BETWEEN):

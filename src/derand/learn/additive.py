@@ -28,6 +28,7 @@ from derand.learn.bins import MAX_BINS, BinnedTable, NumberBins, bin_table
 from derand.learn.table import TrainingTable
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
+from derand.progress import tell
 from derand.threads import run_blocks
 from derand.threat import Threat
 
@@ -159,6 +160,7 @@ def train_additive(
     binned = bin_rows(table, options, choose_bins(table, options))
     groups = options.groups
     if groups is None:
+        tell("training: looking for columns that interact")
         groups = find_groups(Trainer(binned, table.n_features, noise, threat, options), binned)
     from derand.learn._product_trainer import prefers_products, train_products
 
@@ -168,6 +170,7 @@ def train_additive(
     trainer = Trainer(binned, table.n_features, noise, threat, options)
     with threadpool_limits(1, user_api="blas"):  # its threads wait busily between calls this small
         chosen = trainer.choose()
+        tell_of_fit(table, chosen)
         design = trainer.design(chosen.ramp)
         weights = trainer.fit(design, binned, chosen.regularization)
         warnings = trainer.check(design, weights, chosen)
@@ -182,6 +185,11 @@ def train_additive(
         warnings or warn_of_idle_numbers(table, importances, options.radius),
         groups,
     )
+
+
+def tell_of_fit(table: TrainingTable, chosen: Choice) -> None:
+    """Tell that the model itself is being fitted."""
+    tell(f"training: fitting {table.target.size:,} rows at penalty {chosen.regularization:.3g}")
 
 
 def find_groups(trainer: Trainer, binned: BinnedTable) -> tuple[tuple[int, ...], ...]:
@@ -333,11 +341,13 @@ class Trainer:
             path = SelectionPath(nothing, nothing.astype(np.int64), nothing, nothing)
             return Choice(1.0 if asked is None else asked, True, path)
         tried: list[_Tried] = []
-        for regularization in REGULARIZATIONS:
+        for place, regularization in enumerate(REGULARIZATIONS, start=1):
+            tell(f"training: penalty {place} of {len(REGULARIZATIONS)} at most")
             tried.append(self._try(some, folds, regularization, True, tried[-1] if tried else None))
             if len(tried) > 1 and tried[-1].mean > tried[-2].mean:
                 break
         best = _find_best(tried)
+        tell("training: penalties beside the best")
         for factor in (_BETWEEN, 1 / _BETWEEN):
             tried.append(self._try(some, folds, best.regularization * factor, True, best))
         best = _find_best(tried)

@@ -28,6 +28,7 @@ from derand.learn.bins import MAX_BINS, BinnedTable, NumberBins, bin_table
 from derand.learn.table import TrainingTable
 from derand.model import MAX_SCORE, AdditiveEnsemble, CategoryShape, Shape
 from derand.noise import Noise
+from derand.progress import tell
 from derand.threat import Threat
 
 _FEW_BINS = 96  # of columns that are moved
@@ -347,6 +348,7 @@ def _fit_design(
         chosen, path = regularization, PenaltyPath(np.empty(0), np.empty(0), np.empty(0))
         if chosen is None:
             chosen, path = choose_penalty(design, binned.take(some), target[some])
+        tell(f"training: fitting {target.size:,} rows at penalty {chosen:.3g}")
         penalties = design.list_penalties(chosen) / binned.count_distinct()
         weights = sum_squares(design, binned, target).solve(penalties)
         if not design.is_plain:

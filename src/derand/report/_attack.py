@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, cast
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._arrays import FloatArray, IntArray
 from derand.certificates import Attacks, attack
 from derand.report._inputs import Inputs
+from derand.report._text import plural
 from derand.report._types import Attack, Change
-from derand.report._verdicts import list_changes
+from derand.report._verdicts import choose_witness, holds_fractions, list_changes, name_answer
 from derand.text import format_short_up
 
 _LISTED = 6
 _WORTH_TELLING = 1e-3
 """A feature counts as moved where its move is at least this share of the whole change."""
+_FRACTIONS = "This one makes fractions of whole numbers, which the threat allows unless it says `whole`."
 _KEYS: tuple[Literal["name", "before", "after", "move"], ...] = ("name", "before", "after", "move")
 
 
@@ -33,25 +36,62 @@ def summarize_attacks(inputs: Inputs, rows: Sequence[int]) -> list[Attack]:
         subject.model, inputs.matrix[at], subject.noise, rule=plain.rule, threat=plain.threat, others=inputs.matrix
     ).with_classes(plain.classes)
     found.require_outside(plain[at])
-    return [_tell_flip(inputs, row, found, k) for k, row in enumerate(rows)]
+    practical = _search_whole(inputs, at, found)
+    return [_tell_flip(inputs, row, found, practical, k) for k, row in enumerate(rows)]
 
 
-def _tell_flip(inputs: Inputs, row: int, attacks: Attacks, at: int) -> Attack:
+def _search_whole(inputs: Inputs, at: IntArray, found: Attacks) -> Attacks | None:
+    """The nearest flips in whole numbers, where the nearest ones of all would make fractions of whole numbers."""
+    if not holds_fractions(inputs, found.rows[found.found]):
+        return None
+    subject, plain = inputs.subject, inputs.plain
+    practical = attack(
+        subject.model,
+        inputs.matrix[at],
+        subject.noise,
+        rule=plain.rule,
+        threat=plain.threat.with_whole(inputs.whole),
+        others=inputs.matrix,
+    ).with_classes(plain.classes)
+    replace(practical, threat=plain.threat).require_outside(plain[at])  # what the smaller threat allows, it allows
+    return practical
+
+
+def _tell_flip(inputs: Inputs, row: int, attacks: Attacks, practical: Attacks | None, at: int) -> Attack:
     model, threat = inputs.subject.model, inputs.plain.threat
     if not attacks.found[at]:
         possible = model.numerical_features or (threat.l0 and model.categorical_features)
         return {"found": False, "searched": bool(possible and np.isfinite(inputs.plain.radius[row]))}
+    told, whole = attacks, ""
+    if practical is not None and holds_fractions(inputs, attacks.rows[[at]]):
+        told = practical if practical.found[at] else attacks
+        nearer = practical.distance[at] <= attacks.distance[at]
+        attacks, whole = (practical, "") if nearer else (attacks, _say_whole(inputs, attacks, practical, at))
     distance = float(attacks.distance[at])
-    changes = _choose_changes(inputs, inputs.matrix[row], attacks.rows[at], distance)
+    changes = _choose_changes(inputs, inputs.matrix[row], told.rows[at], float(told.distance[at]))
     return {
         "found": True,
         "searched": True,
         "distance": distance,
         "distance_text": format_short_up(distance),
         "label": str(attacks.flipped[at]),
+        "whole": whole,
         "n_changes": len(changes),
         "changes": changes[:_LISTED],
     }
+
+
+def _say_whole(inputs: Inputs, attacks: Attacks, practical: Attacks, at: int) -> str:
+    """How far the nearest flip in whole numbers is, beside the nearest of all."""
+    if not practical.found[at]:
+        return f"No flip was found that leaves whole numbers whole. {_FRACTIONS}"
+    size, nearest = (format_short_up(float(one.distance[at])) for one in (practical, attacks))
+    if size == nearest:
+        return ""
+    where = f"at {size}" if inputs.plain.norm else plural(int(practical.distance[at]), "column")
+    other = str(practical.flipped[at])
+    answer = "" if other == str(attacks.flipped[at]) else f", with the answer “{other}”"
+    return f"With whole numbers where training had them alone, the nearest flip found is {where}{answer}."
 
 
 def _tell_witness(inputs: Inputs, row: int) -> Attack:
@@ -59,14 +99,15 @@ def _tell_witness(inputs: Inputs, row: int) -> Attack:
     plain = inputs.plain
     if plain.flips is None or plain.witness is None or not plain.flips[row]:
         return {"found": False, "searched": bool(plain.radius[row] == 0)}
-    changes = _choose_changes(inputs, inputs.matrix[row], plain.witness[row], 0.0)
-    classes = plain.classes.tolist()
+    changed = choose_witness(inputs, row)
+    changes = _choose_changes(inputs, inputs.matrix[row], changed, 0.0)
     return {
         "found": True,
         "searched": True,
         "distance": None,
         "distance_text": "",
-        "label": str(classes[1 - classes.index(plain.label[row])]),
+        "label": name_answer(inputs, changed),
+        "whole": _FRACTIONS if holds_fractions(inputs, changed[None]) else "",
         "n_changes": len(changes),
         "changes": changes[:_LISTED],
     }

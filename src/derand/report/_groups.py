@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from derand.text import format_short, format_short_down
 
 MAX_GROUPS = 12
 _MISSING = "(missing or new)"
+_DATE = re.compile(r"(\d{4})-(0[1-9]|1[0-2])-([0-3]\d)(?=$|[T ])")
 
 
 class Grouping(NamedTuple):
@@ -39,40 +41,80 @@ def summarize_groups(inputs: Inputs, groups: Groups | None, radius: float) -> li
     ]
 
 
-def _read_groups(inputs: Inputs, groups: Groups | None) -> list[Grouping]:
+def find_groups(names: Sequence[str], groups: Groups | None, n_rows: int) -> list[tuple[str, int | LabelArray]]:
+    """The title of each grouping with the number of its column, or with one group per row; others are refused.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the columns of the model.
+    groups
+        As for CertificateReport.
+    n_rows : int
+    """
     if groups is None:
         return []
     if isinstance(groups, Mapping):
         return [
-            _cut_column(inputs, _find_feature(inputs, values), str(title))
+            (str(title), _find_feature(names, values))
             if isinstance(values, str | int | np.integer)
-            else _by_size(str(title), _as_given(inputs, title, values))
+            else (str(title), _as_given(n_rows, title, values))
             for title, values in groups.items()
         ]
     features = [
-        _find_feature(inputs, one) for one in ([groups] if isinstance(groups, str | int | np.integer) else groups)
+        _find_feature(names, one) for one in ([groups] if isinstance(groups, str | int | np.integer) else groups)
     ]
-    return [_cut_column(inputs, feature, inputs.subject.names[feature]) for feature in features]
+    return [(names[feature], feature) for feature in features]
 
 
-def _as_given(inputs: Inputs, title: str, values: ArrayLike) -> LabelArray:
+def _read_groups(inputs: Inputs, groups: Groups | None) -> list[Grouping]:
+    return [
+        _cut_column(inputs, found, title) if isinstance(found, int) else _by_size(title, found)
+        for title, found in find_groups(inputs.subject.names, groups, inputs.n_rows)
+    ]
+
+
+def _as_given(n_rows: int, title: str, values: ArrayLike) -> LabelArray:
     names = np.asarray(values)
-    if names.shape != (inputs.n_rows,):
-        raise ValueError(
-            f"`groups[{title!r}]` must hold one group per row, {inputs.n_rows} in all, got shape {names.shape}."
-        )
+    if names.shape != (n_rows,):
+        raise ValueError(f"`groups[{title!r}]` must hold one group per row, {n_rows} in all, got shape {names.shape}.")
+    if names.dtype.kind == "M":  # numbers as a list, and text here
+        names = np.where(np.isnat(names), _MISSING, np.datetime_as_string(names, unit="D"))
     return np.array([_MISSING if value is None else str(value) for value in names.tolist()])
 
 
 def _by_size(title: str, names: LabelArray) -> Grouping:
-    """Groups from the largest to the smallest, the rarest put together where there are too many."""
+    """Groups from the largest to the smallest, the rarest put together where there are too many; dates by time."""
+    dated = _join_dates(names)
+    if dated is not None:
+        return Grouping(title, dated, sorted(set(dated.tolist()), key=lambda name: (name == _MISSING, name)))
     merged = _merge_small(names)
     found, counts = np.unique(merged, return_counts=True)
     return Grouping(title, merged, found[np.argsort(-counts, kind="stable")].tolist())
 
 
-def _find_feature(inputs: Inputs, one: object) -> int:
-    names = inputs.subject.names
+def _join_dates(names: LabelArray) -> LabelArray | None:
+    """Dates by day, month, quarter or year, whatever gives few enough groups; None where they are no dates."""
+    gaps = names == _MISSING
+    found = [_DATE.match(name) for name in names[~gaps].tolist()]
+    if not found or not all(found):
+        return None
+    dates = [one.groups() for one in found if one is not None]
+    ways = (
+        ["-".join(date) for date in dates],
+        [f"{year}-{month}" for year, month, _ in dates],
+        [f"{year}, quarter {(int(month) + 2) // 3}" for year, month, _ in dates],
+        [year for year, _, _ in dates],
+    )
+    fitting = next((way for way in ways if len(set(way)) <= MAX_GROUPS), None)
+    if fitting is None:
+        return None
+    joined = names.astype(object)
+    joined[~gaps] = fitting
+    return joined.astype(str)
+
+
+def _find_feature(names: Sequence[str], one: object) -> int:
     if isinstance(one, str):
         if one not in names:
             known = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand._arrays import BoolArray, FloatArray
-from derand.certificates import Certificates, certify, check_request
+from derand.certificates import Certificates, certify, check_request, rank_rows
+from derand.explaining import name_category
+from derand.metrics import RowGrades
 from derand.model import AdditiveEnsemble, Model, is_model
 from derand.noise import Noise, as_noise_or_none
 from derand.text import format_short
@@ -38,6 +40,10 @@ class Encoding(Protocol):
 
     names: tuple[str, ...] | None
     categories: Mapping[int, tuple[Any, ...]]
+    whole: Mapping[int, tuple[int, int]]
+
+    def find_whole(self, rows: FloatArray) -> dict[int, tuple[int, int]]:
+        """Columns of whole numbers, with their ends, in which these rows hold such numbers."""
 
 
 class Classifier(Protocol):
@@ -77,9 +83,12 @@ class Classifier(Protocol):
         *,
         rule: str | None = None,
         proof: str = "best",
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
     ) -> list[Certificates]:
         """Certificates of such rows, one list entry per threat."""
+
+    def grade_rows(self, X: Any, certificates: Certificates, *, encoded: FloatArray | None = None) -> RowGrades:
+        """What it says of certified rows besides their labels."""
 
 
 class Request(NamedTuple):
@@ -110,6 +119,8 @@ class Subject:
     categories: Mapping[int, tuple[Any, ...]]
     estimator: Classifier | None
     """The fitted classifier; None where a bare model was given."""
+    whole: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """Columns that held whole numbers alone in training, with the least and the largest of them."""
 
     @property
     def additive(self) -> AdditiveEnsemble | None:
@@ -131,13 +142,7 @@ class Subject:
         """A cell of the encoded table as the user wrote it."""
         if feature not in self.categories:
             return MISSING if np.isnan(value) else format_short(value, 6)
-        if np.isnan(value):
-            return "(missing or new)"
-        if value < 0 and self.estimator is not None:  # how classifiers encode them
-            return "(new)"
-        categories = self.categories[feature]
-        code = int(value)
-        return str(categories[code]) if 0 <= code < len(categories) else str(code)
+        return name_category(value, self.categories[feature], has_new=self.estimator is not None)
 
 
 class ThreatInputs(Protocol):
@@ -181,6 +186,10 @@ class Inputs:
     certify_seconds: float
     proof: str = "best"
     has_threat: bool = False
+    whole: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """Columns of whole numbers, in training and in these rows."""
+    grades: RowGrades | None = None
+    """What the model says of each row besides its label; None without labels."""
 
     @property
     def plain(self) -> Certificates:
@@ -218,7 +227,7 @@ class Inputs:
         return None if self.labels is None else np.asarray(self.labels == self.plain.label)
 
 
-def read_subject(clf: Any, noise: Noise | str | None, feature_names: Sequence[str] | None) -> Subject:
+def read_subject(clf: Any, noise: Noise | str | float | None, feature_names: Sequence[str] | None) -> Subject:
     """The model, its noise and its names, from a fitted classifier or a bare model."""
     if is_model(clf):
         if noise is None:
@@ -233,10 +242,10 @@ def read_subject(clf: Any, noise: Noise | str | None, feature_names: Sequence[st
     names = name_features(model, encoding.names if feature_names is None else feature_names)
     categories = encoding.categories or _list_codes(model)
     own = fitted.noise_ if noise is None else None
-    return Subject(model, own, np.asarray(fitted.classes_), names, categories, fitted)
+    return Subject(model, own, np.asarray(fitted.classes_), names, categories, fitted, encoding.whole)
 
 
-def _check_classifier(clf: Any, noise: Noise | str | None) -> Classifier:
+def _check_classifier(clf: Any, noise: Noise | str | float | None) -> Classifier:
     if not hasattr(clf, "certify") or not hasattr(clf, "get_params"):
         raise TypeError(
             "`clf` must be a fitted classifier of derand, an AdditiveEnsemble or a WeightedVote, "
@@ -295,7 +304,17 @@ def read_inputs(
     if not len(matrix):
         raise ValueError("`X` must hold at least one row, got none.")
     labels = _read_labels(y, certificates[0])
-    return Inputs(subject, matrix, labels, tuple(certificates), seconds, asked.proof, has_threat)
+    grades = None if labels is None else _grade(subject, X, matrix, certificates[0])
+    whole = {} if subject.estimator is None else subject.estimator.encoding_.find_whole(matrix)
+    return Inputs(subject, matrix, labels, tuple(certificates), seconds, asked.proof, has_threat, whole, grades)
+
+
+def _grade(subject: Subject, X: Any, matrix: FloatArray, certificates: Certificates) -> RowGrades:
+    """What the model says of each row besides its label."""
+    if subject.estimator is not None:
+        return subject.estimator.grade_rows(X, certificates, encoded=matrix)
+    score = rank_rows(subject.model, matrix, certificates)
+    return RowGrades(score, None, "Log-loss and calibration need probabilities, and a bare model gives none.")
 
 
 def _list_threats(subject: Subject, asked: Request) -> tuple[list[Threat], bool]:
@@ -306,17 +325,20 @@ def _list_threats(subject: Subject, asked: Request) -> tuple[list[Threat], bool]
     if asked.threat is not None:
         if not isinstance(asked.threat, Threat):
             raise TypeError(f"`threat` must be a Threat, got {type(asked.threat).__name__}.")
-        return [one.name_columns(subject.names) for one in as_threats(asked.l0, None, asked.threat)], True
-    own, names = Threat(), subject.names
+        units = None if subject.estimator is None else subject.estimator.units
+        asked_for = as_threats(asked.l0, None, asked.threat)
+        return [one.name_columns(subject.names, units=units) for one in asked_for], True
+    own, names, units = Threat(), subject.names, None
     if subject.estimator is not None:
         own, names = subject.estimator.default_threat, subject.estimator.encoding_.names or names
+        units = subject.estimator.units
     plain = replace(own, norm="auto", l0=0) == Threat()
     if plain and (asked.l0 is not None or not own.l0):
         most = DEFAULT_L0 if asked.l0 is None else as_budget(asked.l0)
         budgets = range(min(len(subject.model.categorical_features), most) + 1)
         return [replace(own, l0=budget) for budget in budgets], False
     own = own if asked.l0 is None else replace(own, l0=as_budget(asked.l0))
-    return [own.name_columns(names)], True
+    return [own.name_columns(names, units=units)], True
 
 
 def _certify_bare(subject: Subject, X: Any, threats: list[Threat], asked: Request) -> list[Certificates]:

@@ -132,6 +132,7 @@ def list_facts(summary: IntervalSummary) -> list[tuple[str, str]]:
         ("Measure", summary["guarantee"]["measure"]),
         ("Rows", f"{plural(data['n_rows'], 'row')}, {plural(data['n_features'], 'column')}"),
         ("Checksum of the rows", f"sha256 {data['sha256']}"),
+        ("Configuration", computed["configuration"] or ""),
         ("Versions", ", ".join(f"{name} {version}" for name, version in computed["versions"].items())),
         ("Time", describe_time(computed)),
     ]

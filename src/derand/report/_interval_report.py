@@ -46,6 +46,8 @@ class IntervalReport(WrittenReport):
         Rows of the table and of the picture; of more rows a random sample is shown.
     seed : int
         Of the sample.
+    configuration : str, optional
+        The file that says how the report was made, as it is to be named there: `derand run` gives its own.
 
     Examples
     --------
@@ -70,12 +72,13 @@ class IntervalReport(WrittenReport):
         l0: int | None = None,
         threat: Threat | None = None,
         rule: str | None = None,
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         proof: str = "best",
         title: str | None = None,
         feature_names: Sequence[str] | None = None,
         max_rows: int = 300,
         seed: int = 0,
+        configuration: str | None = None,
     ) -> None:
         if not hasattr(reg, "certify_interval") or not hasattr(reg, "ensemble_"):
             raise TypeError(f"`reg` must be a fitted regressor of derand, got {type(reg).__name__}.")
@@ -87,14 +90,16 @@ class IntervalReport(WrittenReport):
         if not len(found):
             raise ValueError("`X` must hold at least one row, got none.")
         names = name_features(reg.ensemble_, reg.encoding_.names if feature_names is None else feature_names)
-        subject = Subject(reg.ensemble_, found.noise, np.empty(0), names, reg.encoding_.categories, reg)
+        subject = Subject(
+            reg.ensemble_, found.noise, np.empty(0), names, reg.encoding_.categories, reg, reg.encoding_.whole
+        )
         part = partial(_certify_part, reg, found, proof)
         self._inputs = NumberInputs(subject, reg.encode_rows(X), _read_targets(y, found), found, part, seconds)
-        self._title, self._max_rows, self._seed = title, max_rows, seed
+        self._title, self._max_rows, self._seed, self._configuration = title, max_rows, seed, configuration
 
     @cached_property
     def _summary(self) -> IntervalSummary:
-        return summarize_intervals(self._inputs, self._title, self._max_rows, self._seed)
+        return summarize_intervals(self._inputs, self._title, self._max_rows, self._seed, self._configuration)
 
     def to_dict(self) -> IntervalSummary:
         """All that the report says, as plain numbers, text, lists and dicts; computed once."""

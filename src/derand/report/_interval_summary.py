@@ -69,7 +69,9 @@ class NumberInputs:
         return len(self.intervals)
 
 
-def summarize_intervals(inputs: NumberInputs, title: str | None, max_rows: int, seed: int) -> IntervalSummary:
+def summarize_intervals(
+    inputs: NumberInputs, title: str | None, max_rows: int, seed: int, configuration: str | None
+) -> IntervalSummary:
     """All that a report on intervals says."""
     start = time.perf_counter()
     found, random = inputs.intervals, np.random.default_rng(seed)
@@ -97,7 +99,7 @@ def summarize_intervals(inputs: NumberInputs, title: str | None, max_rows: int, 
         "curve": curve,
         "rows": rows,
         "left_out": _list_left_out(inputs, rows, curve),
-        "computed": describe_computation(inputs.certify_seconds, start),
+        "computed": describe_computation(inputs.certify_seconds, start, configuration),
     }
     return cast(IntervalSummary, as_plain_json(summary))
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from derand.noise import Noise
 from derand.report import _render
+from derand.report._groups import find_groups
 from derand.report._inputs import Groups, Request, Training, read_inputs, read_subject
 from derand.report._summarize import Options, summarize
 from derand.report._types import ReportSummary
@@ -57,6 +58,10 @@ class CertificateReport(WrittenReport):
         Of how many features the shapes are shown, the most important first.
     seed : int
         Of the sample.
+    configuration : str, optional
+        The file that says how the report was made, as it is to be named there: `derand run` gives its own.
+    what_if : bool
+        Whether the page has the part “What if”, which holds the model's tables; False keeps them out of the report.
 
     Examples
     --------
@@ -81,7 +86,7 @@ class CertificateReport(WrittenReport):
         radius: float | None = None,
         l0: int | None = None,
         title: str | None = None,
-        noise: Noise | str | None = None,
+        noise: Noise | str | float | None = None,
         rule: str | None = None,
         proof: str = "best",
         threat: Threat | None = None,
@@ -90,6 +95,8 @@ class CertificateReport(WrittenReport):
         n_explained: int = 5,
         n_shapes: int = 24,
         seed: int = 0,
+        configuration: str | None = None,
+        what_if: bool = True,
     ) -> None:
         if (X_train is None) != (y_train is None):
             missing = "y_train" if y_train is None else "X_train"
@@ -98,7 +105,10 @@ class CertificateReport(WrittenReport):
         _check_count("n_explained", n_explained, 0)
         _check_count("n_shapes", n_shapes, 0)
         request = Request(l0, rule, proof, threat)
-        self._inputs = read_inputs(read_subject(clf, noise, feature_names), X, y, request=request)
+        subject = read_subject(clf, noise, feature_names)
+        if groups is not None:  # refused before any work
+            find_groups(subject.names, groups, X.shape[0] if hasattr(X, "shape") else len(X))
+        self._inputs = read_inputs(subject, X, y, request=request)
         self._options = Options(
             title=title,
             training=None if y_train is None else Training(X_train, y_train),
@@ -108,6 +118,8 @@ class CertificateReport(WrittenReport):
             n_explained=min(n_explained, max_rows),
             n_shapes=n_shapes,
             seed=seed,
+            configuration=configuration,
+            what_if=what_if,
         )
 
     @cached_property

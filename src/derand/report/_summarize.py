@@ -19,6 +19,7 @@ import numpy as np
 import derand
 from derand._arrays import FloatArray
 from derand.report._accuracy import choose_scale, summarize_accuracy, summarize_histogram, summarize_radii, tabulate
+from derand.report._answers import find_banner, measure_inputs, summarize_answers
 from derand.report._confusion import summarize_confusion
 from derand.report._features import summarize_moves, summarize_shapes
 from derand.report._groups import summarize_groups
@@ -30,9 +31,11 @@ from derand.report._text import plural
 from derand.report._threat import describe_measure, describe_threat, describe_unit
 from derand.report._types import Computed, DataFacts, ModelFacts, NoiseFacts, ReportSummary, Rows, Shape
 from derand.report._verdicts import summarize_verdicts
+from derand.report._what_if import summarize_what_if
 from derand.text import as_plain_json
 
 SCHEMA = "derand-report/1"
+_NO_WHAT_IF = "“What if”, and with it the model's tables, was left out on request."
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
 
 
@@ -48,6 +51,8 @@ class Options:
     n_explained: int
     n_shapes: int
     seed: int
+    configuration: str | None
+    what_if: bool = True
 
 
 def summarize(inputs: Inputs, options: Options) -> ReportSummary:
@@ -58,16 +63,21 @@ def summarize(inputs: Inputs, options: Options) -> ReportSummary:
     accuracy = summarize_accuracy(inputs, scale, options.training)
     shapes = summarize_shapes(inputs, options.n_shapes)
     rows = summarize_rows(inputs, scale, options.max_rows, options.n_explained, options.seed)
-    words = Words(describe_rule(inputs), describe_threat(inputs), summarize_verdicts(inputs))
+    what_if, what_if_note = summarize_what_if(inputs, rows["table"]) if options.what_if else (None, _NO_WHAT_IF)
+    measured = measure_inputs(inputs)
+    answers = summarize_answers(measured)
+    words = Words(describe_rule(inputs), describe_threat(inputs), summarize_verdicts(inputs), answers)
     summary: ReportSummary = {
         "schema": SCHEMA,
         "title": options.title or "Certificate report",
+        "banner": find_banner(inputs, measured),
         "model": _describe_model(inputs),
         "data": _describe_data(inputs),
         "noise": list_noise(inputs),
         "rule": words.rule,
         "threat": words.threat,
         "guarantee": write_guarantee(inputs, scale, radii, accuracy, _find_foremost(inputs, shapes), words),
+        "answers": answers,
         "scale": scale,
         "radii": radii,
         "accuracy": accuracy,
@@ -78,9 +88,10 @@ def summarize(inputs: Inputs, options: Options) -> ReportSummary:
         "moves": summarize_moves(inputs, radii),
         "shapes": shapes,
         "rows": rows,
+        "what_if": what_if,
         "subgroups": summarize_groups(inputs, options.groups, scale["quoted"]),
-        "left_out": _list_left_out(inputs, shapes, rows, options.groups),
-        "computed": describe_computation(inputs.certify_seconds, start),
+        "left_out": _list_left_out(inputs, shapes, rows, options.groups) + [note for note in [what_if_note] if note],
+        "computed": describe_computation(inputs.certify_seconds, start, options.configuration),
     }
     return cast(ReportSummary, as_plain_json(summary))
 
@@ -115,6 +126,7 @@ def _describe_model(inputs: Inputs) -> ModelFacts:
         "n_members": len(model.members) if is_vote else None,
         "threshold": None if subject.additive is None else subject.additive.threshold,
         "levels": None if subject.additive is None else subject.additive.levels,
+        "decision_threshold": getattr(estimator, "decision_threshold_", None),
         "score_unit": "points" if subject.points == 1 else "log-odds",
         "classes": [str(name) for name in subject.classes.tolist()],
         "feature_names": list(subject.names),
@@ -175,7 +187,9 @@ def _list_shapeless(inputs: Inputs, shapes: list[Shape]) -> list[str]:
             "laws."
         ]
     joined = [
-        ", ".join(inputs.subject.names[at] for at in one.features) for one in model.terms if len(one.features) > 1
+        ", ".join(f"“{inputs.subject.names[at]}”" for at in one.features)
+        for one in model.terms
+        if len(one.features) > 1
     ]
     if joined:
         more = " and others" if len(joined) > 5 else ""
@@ -232,7 +246,7 @@ def _list_left_out(inputs: Inputs, shapes: list[Shape], rows: Rows, groups: Grou
     return notes
 
 
-def describe_computation(certify_seconds: float, start: float) -> Computed:
+def describe_computation(certify_seconds: float, start: float, configuration: str | None) -> Computed:
     versions = {"derand": derand.__version__, "Python": platform.python_version()}
     for name in _PACKAGES:
         try:
@@ -242,6 +256,7 @@ def describe_computation(certify_seconds: float, start: float) -> Computed:
     fixed = _read_fixed_time()
     return {
         "when": (fixed or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
+        "configuration": configuration,
         "versions": versions,
         "certify_seconds": certify_seconds if fixed is None else None,
         "report_seconds": time.perf_counter() - start if fixed is None else None,

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 
+from derand.explaining import SCALING_UNITS
 from derand.report._inputs import ThreatInputs
 from derand.report._text import join_words, plural, shorten
 from derand.report._types import LimitFacts, ThreatFacts
 from derand.text import format_exactly
 from derand.threat import EVERY, Limit
 
-_SCALING_UNITS = {
-    "standard": "standard deviation in the training data",
-    "range": "range in the training data",
-    "robust": "interquartile range in the training data",
-}
 _LISTED = 20
 _NAME_LENGTH = 60
 
@@ -25,8 +21,8 @@ def describe_unit(inputs: ThreatInputs) -> dict[str, str]:
     if units is None:
         return {"divide": "", "short": "own"}
     scaling = None if estimator is None else getattr(estimator, "scaling", None)
-    if scaling in _SCALING_UNITS and estimator is not None and units == estimator.units:
-        return {"divide": f"its {_SCALING_UNITS[scaling]}", "short": scaling}
+    if scaling in SCALING_UNITS and estimator is not None and units == estimator.units:
+        return {"divide": f"its {SCALING_UNITS[scaling]}", "short": scaling}
     return {"divide": "the unit given for it", "short": "given"}
 
 
@@ -149,14 +145,32 @@ def _list_sentences(
     if domain:
         stays = [f"{_quote(one['column'])} stays {one['text']}" for one in domain]
         sentences.append(f"Domains: {_list_some(stays)}.")
-    if inputs.threat.steps:
-        steps = [f"{_quote(_name(inputs, at))} by {format_exactly(step)}" for at, step in inputs.threat.steps.items()]
-        sentences.append(f"Whole steps: {_list_some(steps)}.")
+    sentences += [_say_whole(inputs), _say_steps(inputs)]
     if frozen:
         verb = "does" if len(frozen) == 1 else "do"
         sentences.append(f"Frozen: {join_words(_cut([_quote(name) for name in frozen]))} {verb} not change.")
     sentences += [_say_categories(inputs), _say_missing(inputs)]
     return [sentence for sentence in sentences if sentence]
+
+
+def _find_counts(inputs: ThreatInputs) -> list[int | str]:
+    """Columns that held whole numbers in training and change by whole numbers."""
+    return [at for at, step in inputs.threat.steps.items() if step == 1 and at in inputs.subject.whole]
+
+
+def _say_whole(inputs: ThreatInputs) -> str:
+    counts = [_quote(_name(inputs, at)) for at in _find_counts(inputs)]
+    if not counts:
+        return ""
+    verb = "changes" if len(counts) == 1 else "change"
+    return f"Counts stay whole numbers: {join_words(_cut(counts))} {verb} by whole numbers alone."
+
+
+def _say_steps(inputs: ThreatInputs) -> str:
+    counts = _find_counts(inputs)
+    others = {at: step for at, step in inputs.threat.steps.items() if at not in counts}
+    steps = [f"{_quote(_name(inputs, at))} by {format_exactly(step)}" for at, step in others.items()]
+    return f"Whole steps: {_list_some(steps)}." if steps else ""
 
 
 def _say_numbers(inputs: ThreatInputs, limits: list[LimitFacts], domain: list[LimitFacts]) -> str:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
+from derand.metrics import AnswerSummary, RadiusFigures
+from derand.report._what_if_types import WhatIf
+
 Size = float | Literal["inf"]
 """A radius or a move that may have no limit: JSON has no number for that, so it is the text "inf" there. `float` reads
 both."""
@@ -34,6 +37,8 @@ class ModelFacts(TypedDict):
     n_members: int | None
     threshold: int | None
     levels: int | None
+    decision_threshold: float | None
+    """The probability from which on the score decides for the second class; None where it is none."""
     score_unit: Literal["points", "log-odds"]
     """In what pushes, scores and margins count."""
     classes: list[str]
@@ -125,6 +130,42 @@ class VerdictCount(TypedDict):
     undecided: int
 
 
+class Banner(TypedDict):
+    """What a reader must know before anything else: that a model is worth no more than a constant answer."""
+
+    level: Literal["warning", "note"]
+    title: str
+    text: str
+
+
+class FigureLine(TypedDict):
+    """A figure of the answers as text, its 95 % interval, and what a constant answer gets."""
+
+    name: str
+    value: str
+    interval: str
+    constant: str
+
+
+class CalibrationLine(TypedDict):
+    """Rows of like probabilities, as text."""
+
+    rows: str
+    predicted: str
+    observed: str
+    interval: str
+
+
+class Answers(TypedDict):
+    """How good the answers are, whatever is proven of them."""
+
+    figures: AnswerSummary
+    sentence: str
+    """What the best constant answer gets."""
+    lines: list[FigureLine]
+    calibration: list[CalibrationLine]
+
+
 class HeadlineNumber(TypedDict):
     """A number at the top of the page."""
 
@@ -143,7 +184,7 @@ class Guarantee(TypedDict):
 
 
 class Radii(TypedDict):
-    """Typical radii; the last three need labels."""
+    """Typical radii; the last three need labels, and the last of them a ball."""
 
     median: Size
     tenth: Size
@@ -152,7 +193,8 @@ class Radii(TypedDict):
     certified_rows: int
     accuracy: NotRequired[float]
     balanced_accuracy: NotRequired[float]
-    average_certified_radius: NotRequired[Size]
+    certified: NotRequired[RadiusFigures]
+    """Rows without a limit, average and median of the others; wrong answers count 0."""
 
 
 class Series(TypedDict):
@@ -368,6 +410,8 @@ class FoundFlip(TypedDict):
     distance: float | None
     distance_text: str
     label: str
+    whole: str
+    """What is said where columns of whole numbers would take fractions; the changes are then those in whole numbers."""
     n_changes: int
     changes: list[Change]
 
@@ -468,6 +512,8 @@ class Computed(TypedDict):
     """When, with what and how fast; without seconds where SOURCE_DATE_EPOCH fixes the time."""
 
     when: str
+    configuration: str | None
+    """The file that says how the report was made, with its checksum; None where there is none."""
     versions: dict[str, str]
     certify_seconds: float | None
     report_seconds: float | None
@@ -478,12 +524,14 @@ class ReportSummary(TypedDict):
 
     schema: str
     title: str
+    banner: Banner | None
     model: ModelFacts
     data: DataFacts
     noise: NoiseFacts
     rule: RuleFacts
     threat: ThreatFacts
     guarantee: Guarantee
+    answers: Answers | None
     scale: Scale
     radii: Radii
     accuracy: Accuracy
@@ -494,6 +542,7 @@ class ReportSummary(TypedDict):
     moves: list[Move]
     shapes: list[Shape]
     rows: Rows
+    what_if: WhatIf | None
     subgroups: list[Subgroups]
     left_out: list[str]
     computed: Computed

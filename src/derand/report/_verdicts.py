@@ -7,10 +7,11 @@ import math
 import numpy as np
 
 from derand._arrays import BoolArray, FloatArray
+from derand.certificates import certify, find_labels
 from derand.report._inputs import Inputs
 from derand.report._text import plural
 from derand.report._types import VerdictCount, Verdicts, Witness, WitnessChange
-from derand.text import format_count, format_exactly, format_short
+from derand.text import format_count, format_exactly, format_move, format_short
 
 MAX_WITNESSES = 20
 _DIGITS = 6
@@ -57,15 +58,40 @@ def _say_verdicts(count: VerdictCount) -> str:
 
 def describe_witness(inputs: Inputs, row: int) -> Witness:
     """The witness of a row that flips."""
-    plain = inputs.plain
-    assert plain.witness is not None  # limits alone
-    classes = plain.classes.tolist()
+    changed = choose_witness(inputs, row)
     return {
         "row": row + 1,
-        "label": str(plain.label[row]),
-        "other": str(classes[1 - classes.index(plain.label[row])]),
-        "changes": list_changes(inputs, inputs.matrix[row], plain.witness[row]),
+        "label": str(inputs.plain.label[row]),
+        "other": name_answer(inputs, changed),
+        "changes": list_changes(inputs, inputs.matrix[row], changed),
     }
+
+
+def name_answer(inputs: Inputs, changed: FloatArray) -> str:
+    """The answer that a changed row gets."""
+    plain = inputs.plain
+    (code,) = find_labels(inputs.subject.model, changed[None], plain.noise, rule=plain.rule).tolist()
+    return str(plain.classes[code])
+
+
+def holds_fractions(inputs: Inputs, rows: FloatArray) -> bool:
+    """Whether some changed row has a fraction where training, and the rows themselves, hold whole numbers alone."""
+    values = rows[:, list(inputs.whole)]
+    return bool((np.rint(values) != values)[~np.isnan(values)].any())
+
+
+def choose_witness(inputs: Inputs, row: int) -> FloatArray:
+    """The witness of a row that flips: one that leaves whole numbers whole, where there is such a one."""
+    plain, subject = inputs.plain, inputs.subject
+    assert plain.witness is not None  # limits alone
+    own: FloatArray = plain.witness[row]
+    if not holds_fractions(inputs, own[None]):
+        return own
+    threat = plain.threat.with_whole(inputs.whole)
+    other = certify(subject.model, inputs.matrix[[row]], subject.noise, rule=plain.rule, threat=threat)
+    assert other.flips is not None
+    assert other.witness is not None
+    return np.asarray(other.witness[0]) if other.flips[0] else own
 
 
 def list_changes(inputs: Inputs, before: FloatArray, after: FloatArray) -> list[WitnessChange]:
@@ -102,7 +128,7 @@ def _describe_change(inputs: Inputs, before: FloatArray, after: FloatArray, feat
         "name": subject.names[feature],
         "before": texts[0],
         "after": texts[1],
-        "move": f"{new - old:+.3g}",
+        "move": format_move(old, new),
         "before_value": old,
         "after_value": new,
     }

@@ -23,6 +23,7 @@ from derand.noise import Noise, as_noise
 from derand.storage._fields import Field, construct, shorten
 from derand.storage._models import build_model, build_noise, describe_model, describe_noise
 from derand.threat import Threat
+from derand.units import NamedUnits
 
 if TYPE_CHECKING:
     from derand.estimators import CertifiedClassifier, CertifiedEstimator
@@ -35,12 +36,10 @@ _NOISE_WORDS = ("auto", "none")
 _STRANGE_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
-LATER = ("groups", "min_rows_per_category")
-"""Parameters that came later and are left out of files where they are None, so that older readers know these."""
-
-
-COLUMN_FIELDS = ("dates",)
-"""What is said of columns where there is something to say, so that older readers know all other files."""
+ENCODED_LATER = ("whole", "dates")
+"""What is remembered of a training table that older files do not hold, and that is left out where there is nothing."""
+LATER = ("groups", "verbose", "min_rows_per_category", "decision_threshold", "cost")
+"""Parameters that came later, left out of files where they are None or False, so that older readers know these."""
 
 
 def list_estimators() -> dict[str, type[CertifiedClassifier]]:
@@ -72,13 +71,14 @@ def describe_estimator(model: CertifiedEstimator) -> dict[str, Any]:
         "parameters": {
             name: _describe_value(value, name)
             for name, value in model.get_params(deep=False).items()
-            if name not in LATER or value is not None
+            if name not in LATER or not (value is None or value is False)
         },
         "noise": None if model.noise_ is None else describe_noise(model.noise_),
         "feature_names": None if names is None else list(names),
         "categories": [
             {"feature": feature, "values": list(values)} for feature, values in model.encoding_.categories.items()
         ],
+        **_describe_whole(model.encoding_.whole),
         **({"dates": list(model.encoding_.dates)} if model.encoding_.dates else {}),
         "ensemble": describe_model(model.ensemble_),
         "training": {name: _describe_value(value, name) for name, value in fitted.items()},
@@ -88,7 +88,7 @@ def describe_estimator(model: CertifiedEstimator) -> dict[str, Any]:
 def build_classifier(field: Field) -> CertifiedClassifier:
     """A fitted classifier from its JSON."""
     names = ("estimator", "parameters", "classes", "noise", "feature_names", "categories", "ensemble", "training")
-    fields = field.members(*names, optional=COLUMN_FIELDS)
+    fields = field.members(*names, optional=ENCODED_LATER)
     estimators = list_estimators()
     kind = estimators[fields["estimator"].choice(list(estimators))]
     # files of releases that had no rules have none: they vote
@@ -117,7 +117,8 @@ def ask_parameters(field: Field, kind: type[CertifiedEstimator], later: Collecti
 def build_own_noise(field: Field, ensemble: Model) -> Noise | None:
     """The noise of an estimator, of as many units as its model has features."""
     noise = field.or_none(build_noise)
-    if noise is not None and noise.units is not None and len(noise.units) != ensemble.n_features:
+    units = None if noise is None else noise.units
+    if units is not None and (isinstance(units, NamedUnits) or len(units) != ensemble.n_features):
         field.refuse(f"have `units` of {ensemble.n_features} entries, one per feature")
     return noise
 
@@ -220,7 +221,27 @@ def build_encoding(fields: Mapping[str, Field], ensemble: Model) -> Any:
                 fields["categories"].refuse(
                     f"hold as many values for feature {feature} as its category table has, {term.codes.size}"
                 )
-    return TableEncoding(n_features, names, categories, _build_dates(fields, categories, n_features))
+    whole = _build_whole(fields["whole"], set(range(n_features)) - set(categories)) if "whole" in fields else {}
+    return TableEncoding(n_features, names, categories, whole, _build_dates(fields, categories, n_features))
+
+
+def _describe_whole(whole: Mapping[int, tuple[int, int]]) -> dict[str, Any]:
+    listed = [{"feature": feature, "least": least, "largest": largest} for feature, (least, largest) in whole.items()]
+    return {"whole": listed} if listed else {}
+
+
+def _build_whole(field: Field, numerical: set[int]) -> dict[int, tuple[int, int]]:
+    """Columns that held whole numbers alone, with the least and the largest of them."""
+    found: dict[int, tuple[int, int]] = {}
+    for item in field.items():
+        parts = item.members("feature", "least", "largest")
+        feature, least, largest = (parts[name].whole() for name in ("feature", "least", "largest"))
+        if feature not in numerical or feature in found:
+            parts["feature"].refuse("be a numerical feature, each only once")
+        if not -(2**53) < least < largest < 2**53:
+            parts["largest"].refuse("be above `least`, both within 2**53")
+        found[feature] = (least, largest)
+    return found
 
 
 def _build_dates(fields: Mapping[str, Field], categories: Collection[int], n_features: int) -> tuple[int, ...]:
@@ -340,7 +361,9 @@ def _describe_dict(value: dict[Any, Any], name: str) -> list[list[Any]]:
 
 
 def describe_threat(threat: Threat, name: str) -> dict[str, Any]:
-    return {one.name: _describe_value(getattr(threat, one.name), name) for one in dataclasses.fields(threat)}
+    """A threat by its fields; `whole` came later, and is left out where it says nothing."""
+    names = [one.name for one in dataclasses.fields(threat) if one.name != "whole" or threat.whole]
+    return {one: _describe_value(getattr(threat, one), name) for one in names}
 
 
 def build_threat(field: Field) -> Threat:
@@ -366,6 +389,7 @@ _BUILDERS: Mapping[str, Callable[[Field], Any]] = {
 
 _DESCRIBERS: Mapping[type, tuple[str, Callable[[Any, str], Any]]] = {
     float: ("float", lambda value, _: str(value)),
+    NamedUnits: ("dict", lambda value, name: _describe_dict(value.by_name, name)),  # before tuple, which it is
     tuple: ("tuple", lambda value, name: [_describe_value(item, name) for item in value]),
     dict: ("dict", _describe_dict),
     np.ndarray: ("array", _describe_array),

@@ -16,24 +16,32 @@ from typing import Any, TypeVar
 from derand.model import DECISIONS, TERMS, AdditiveEnsemble, Decision, Model, Term, WeightedVote
 from derand.noise import NOISES, Noise
 from derand.storage._fields import Field, construct
+from derand.units import NamedUnits
 
 Part = TypeVar("Part", Term, Decision)
 
 
 def describe_noise(noise: Noise) -> dict[str, Any]:
-    units = None if noise.units is None else list(noise.units)
+    own = noise.units
+    units = own.by_name if isinstance(own, NamedUnits) else None if own is None else list(own)
     return {"kind": noise.name, noise.parameter: noise.magnitude, "units": units}
 
 
 def build_noise(field: Field) -> Noise:
     kind = NOISES[field.kind(list(NOISES))]
     fields = field.members("kind", kind.parameter, "units")
-    units = fields["units"].or_none(Field.numbers)
     arguments: dict[str, Any] = {
         kind.parameter: fields[kind.parameter].number(),
-        "units": None if units is None else tuple(units),
+        "units": fields["units"].or_none(_build_units),
     }
     return construct(kind, field, **arguments)
+
+
+def _build_units(field: Field) -> tuple[float, ...] | dict[str, float]:
+    """One number per column, or by name, as a parameter of a constructor may have them."""
+    if isinstance(field.value, dict):
+        return {name: one.number() for name, one in field.entries()}
+    return tuple(field.numbers())
 
 
 def _describe_part(part: Term | Decision) -> dict[str, Any]:

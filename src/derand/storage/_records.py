@@ -21,6 +21,7 @@ from derand.storage._document import parse_document, read_bytes
 from derand.storage._fields import Field
 from derand.storage._models import build_noise, describe_noise
 from derand.threat import Threat
+from derand.units import NamedUnits
 
 RECORD_SCHEMA = "derand/certified/1"
 _MAX_BYTES = 2**24
@@ -148,7 +149,7 @@ def _build_record(document: Any) -> CertificateRecord:
     names = ("schema", "derand", "model", "data", "certified", "rows", "rule", "proof", "noise", "threat")
     fields = Field(document, "", RECORD_SCHEMA).members(*names, optional=("numbers",))
     fields["schema"].choice([RECORD_SCHEMA])
-    return CertificateRecord(
+    record = CertificateRecord(
         fields["derand"].text(),
         _build_mark(fields["model"]),
         _build_mark(fields["data"]),
@@ -160,6 +161,10 @@ def _build_record(document: Any) -> CertificateRecord:
         build_threat(fields["threat"]),
         _build_numbers(fields["numbers"]) if "numbers" in fields else None,
     )
+    for name, held in (("noise", record.noise), ("threat", record.threat)):
+        if held is not None and isinstance(held.units, NamedUnits):
+            fields[name].refuse("have `units` of one number per column")
+    return record
 
 
 def _build_numbers(field: Field) -> NumbersRequest:

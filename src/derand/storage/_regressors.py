@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from derand.model import Model
 from derand.storage._classifiers import (
-    COLUMN_FIELDS,
+    ENCODED_LATER,
     LATER,
     ask_parameters,
     build_encoding,
@@ -36,7 +36,7 @@ def list_regressors() -> dict[str, type[CertifiedRegressor]]:
 def build_regressor(field: Field) -> CertifiedRegressor:
     """A fitted regressor from its JSON."""
     names = ("estimator", "parameters", "noise", "feature_names", "categories", "ensemble", "training")
-    fields = field.members(*names, optional=COLUMN_FIELDS)
+    fields = field.members(*names, optional=ENCODED_LATER)
     regressors = list_regressors()
     kind = regressors[fields["estimator"].choice(list(regressors))]
     parameters = ask_parameters(fields["parameters"], kind, LATER)

@@ -106,14 +106,14 @@ def find_candidates(
 
 
 def _find_noises(
-    given: Noise | str | None,
+    given: Noise | str | float | None,
     values: Sequence[Any] | None,
     radii: ArrayLike | None,
     norm: Any,
     count_numbers: Callable[[], int],
 ) -> Candidates:
     """Noises of several magnitudes. Radii are by default those of balls that fit into the noise's own."""
-    noise = DEFAULT_NOISE if given is None else as_noise(given)
+    noise = DEFAULT_NOISE if given is None else as_noise(given, norm)
     tried = [factor * noise.magnitude for factor in NOISE_FACTORS] if values is None else values
     noises = tuple(_as_magnitude(noise, value) for value in tried)
     if norm == 0:  # radii count columns: there is no distance that a noise is for

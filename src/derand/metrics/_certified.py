@@ -1,4 +1,4 @@
-"""Metrics: numbers about certificates and the true labels. Must not know models or noise."""
+"""Certified accuracy and the average radius: certificates beside the true labels."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def certified_accuracy(
     >>> certified_accuracy([0, 1, 0], c, [0.0, 1.0]).round(3).tolist()
     [0.667, 0.333]
     """
-    labels = _as_labels(y, certificates)
+    labels = as_labels(y, certificates)
     correct = labels == certificates.label
     if not balanced:
         return certified_share(correct, certificates.radius, radii)
@@ -90,7 +90,10 @@ def certified_share(counted: ArrayLike, radius: ArrayLike, radii: ArrayLike) -> 
 
 
 def average_certified_radius(y: ArrayLike, certificates: Certificates) -> float:
-    """Mean of the certified radii; a row with a wrong label counts 0.
+    """Mean of the certified radii; a row with a wrong label counts 0. The paper's figure.
+
+    It is infinite as soon as one row has no limit, as with models of categories or constant ones: `summarize_radii`
+    tells such rows apart.
 
     Parameters
     ----------
@@ -109,11 +112,18 @@ def average_certified_radius(y: ArrayLike, certificates: Certificates) -> float:
     >>> round(average_certified_radius([0, 0], c), 6)
     0.25
     """
-    correct = _as_labels(y, certificates) == certificates.label
+    correct = as_labels(y, certificates) == certificates.label
     return float(np.where(correct, certificates.radius, 0.0).mean())
 
 
-def _as_labels(y: ArrayLike, certificates: Certificates) -> NDArray[Any]:
+def as_labels(y: ArrayLike, certificates: Certificates) -> NDArray[Any]:
+    """True labels, one per certificate, each one of its classes; others are refused."""
+    if not isinstance(certificates, Certificates):
+        swapped = isinstance(y, Certificates)
+        raise TypeError(
+            "`certificates` must be what `certify` gave, "
+            + ("got it as `y`: the true labels come first." if swapped else f"got a {type(certificates).__name__}.")
+        )
     labels = np.asarray(y)
     if labels.shape != (len(certificates),):
         raise ValueError(

@@ -1,0 +1,41 @@
+"""Metrics: numbers about answers, certificates and the true labels. Must not know models or noise.
+
+`_certified`: shares of rows that are right and certified. `_radii`: how large radii are, those without a limit apart.
+`_answers`: whether the answers are any good, whatever is certified (`_shares`: intervals of shares, `_ranking`: AUC,
+`_calibration`: probabilities beside what happened). `_worth`: what to say of a model that is worth no more than a
+constant answer.
+"""
+
+from derand.metrics._answers import AnswerMetrics, AnswerSummary, AnswerTally, RowGrades, measure_answers
+from derand.metrics._calibration import CalibrationBin
+from derand.metrics._certified import ShareAtRadius, average_certified_radius, certified_accuracy, certified_share
+from derand.metrics._radii import RadiusFigures, RadiusSummary, summarize_finite_radii, summarize_radii
+from derand.metrics._shares import Estimate, EstimateSummary, find_wilson_interval, weigh_shares
+from derand.metrics._worth import FEW_ROWS, FEW_UNLABELLED, Remark, judge_answers, judge_labels, remark_one_answer
+
+__all__ = [
+    "FEW_ROWS",
+    "FEW_UNLABELLED",
+    "AnswerMetrics",
+    "AnswerSummary",
+    "AnswerTally",
+    "CalibrationBin",
+    "Estimate",
+    "EstimateSummary",
+    "RadiusFigures",
+    "RadiusSummary",
+    "Remark",
+    "RowGrades",
+    "ShareAtRadius",
+    "average_certified_radius",
+    "certified_accuracy",
+    "certified_share",
+    "find_wilson_interval",
+    "judge_answers",
+    "judge_labels",
+    "measure_answers",
+    "remark_one_answer",
+    "summarize_finite_radii",
+    "summarize_radii",
+    "weigh_shares",
+]

@@ -1,0 +1,116 @@
+"""What to say of answers that are worth no more than a constant one. Owns when it is said, and the words.
+
+Must not know models, nor where it is said.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand.metrics._answers import AnswerMetrics
+from derand.text import format_count, format_percent, quote_short
+
+FEW_ROWS = 20
+"""Of fewer labelled rows nothing is said: a few rows may well be alike."""
+FEW_UNLABELLED = 50
+"""The same where true labels are not known, and all rows may be of one class indeed."""
+
+
+class Remark(NamedTuple):
+    """What to say, and how loudly: a warning where answers are worth no more than a constant, else a note."""
+
+    level: Literal["warning", "note"]
+    title: str
+    text: str
+
+
+def judge_answers(found: AnswerMetrics) -> Remark | None:
+    """What to say of answers beside the true labels; None where they beat the constant answer, or rows are few.
+
+    Rows of one true class are left alone: they cannot show whether classes are told apart.
+
+    Parameters
+    ----------
+    found : AnswerMetrics
+
+    Returns
+    -------
+    Remark or None
+
+    Examples
+    --------
+    >>> from derand.metrics import measure_answers
+    >>> print(judge_answers(measure_answers(["no"] * 29 + ["yes"], ["no"] * 30)).text)
+    This model gives every row the answer 'no'; 96.6 % is what the constant answer 'no' gets, too. Its certificates \
+say only that it goes on giving that answer: they say nothing about how well it tells rows apart.
+    """
+    if found.n_rows < FEW_ROWS or found.beats_constant or found.constant_balanced_accuracy == 1:
+        return None
+    constant = f"the constant answer {_quote(found.majority_label)}"
+    share, accuracy = format_percent(found.majority_share), format_percent(found.accuracy.value)
+    only = found.only_answer
+    if only is not None:
+        title = "This model is worth no more than a constant answer"
+        right = f"{share} is what {constant} gets, too"
+        if found.accuracy.value < found.majority_share:
+            right = f"{accuracy} of them are right, and {constant} would be right on {share}"
+        return Remark("warning", title, f"This model gives every row the answer {_quote(only)}; {right}. {_EMPTY}")
+    title = "This model is right no more often than a constant answer"
+    start = f"The accuracy of this model, {accuracy}, is not above the {share} that {constant} gets."
+    balanced, guess = found.balanced_accuracy, format_percent(found.constant_balanced_accuracy)
+    if balanced.low > found.constant_balanced_accuracy:
+        return Remark(
+            "note",
+            title,
+            f"{start} Its balanced accuracy, {format_percent(balanced.value)}, is above the {guess} of any constant "
+            "answer: it does tell the classes apart, and gives right answers of the larger class away for that, as "
+            "class weights and moved thresholds do. Judge it by balanced accuracy and by both kinds of errors.",
+        )
+    return Remark(
+        "warning",
+        title,
+        f"{start} Nor is its balanced accuracy, {format_percent(balanced.value)} ({format_percent(balanced.low)} to "
+        f"{format_percent(balanced.high)}), clearly above the {guess} of any constant answer. Its certificates say "
+        "that answers stay as they are, not that they are worth anything.",
+    )
+
+
+def judge_labels(label: NDArray[Any]) -> Remark | None:
+    """What to say where many rows, whose true labels are not known, all get one answer; else None.
+
+    Parameters
+    ----------
+    label : array of shape (n_rows,)
+        Answers.
+
+    Returns
+    -------
+    Remark or None
+    """
+    if label.size < FEW_UNLABELLED or bool(np.any(label != label[0])):
+        return None
+    return remark_one_answer(label[0], label.size)
+
+
+def remark_one_answer(label: Any, n_rows: int) -> Remark:
+    """What to say where all of so many rows get one answer, and their true labels are not known."""
+    return Remark(
+        "warning",
+        "Every row gets the same answer",
+        f"All {format_count(n_rows)} rows get the answer {_quote(label)}. Unless all of them are of that class, the "
+        "model does no better on them than a constant answer, and certificates say only that it goes on giving it: "
+        "compare the answers with known labels.",
+    )
+
+
+_EMPTY = (
+    "Its certificates say only that it goes on giving that answer: they say nothing about how well it tells rows apart."
+)
+
+
+def _quote(label: Any) -> str:
+    """A label as people write it, numpy's as Python's."""
+    return quote_short(label.item() if isinstance(label, np.generic) else label)

@@ -1,0 +1,146 @@
+"""Where rows came from: the library of their table and its index; and results as tables of the same kind.
+
+Owns what differs between pandas, polars and pyarrow where tables are recognised, cut and made. Must not know what
+columns mean. No library is imported here unless a table of it was given or is asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._arrays import IntArray
+
+Columns = Mapping[str, NDArray[Any]]
+"""Arrays of one length, by name."""
+
+
+def find_library(X: object) -> str | None:
+    """Whose frame X is: "pandas", "polars" or "pyarrow"; None for anything else."""
+    for library, kind in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")):
+        module = sys.modules.get(library)
+        if module is not None and isinstance(X, getattr(module, kind, ())):
+            return library
+    return None
+
+
+def take_rows(X: Any, rows: Any) -> Any:
+    """Some rows of a frame or an array, by an array of their numbers."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X.take(rows) if hasattr(X, "column_names") else X[rows]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Origin:
+    """The table that rows came from, without its cells.
+
+    Attributes
+    ----------
+    library : {"pandas", "polars", "pyarrow"}
+        Whose tables results become again; pandas for arrays.
+    index : pandas Index or None
+        The names of the rows, where the table was a pandas frame.
+    """
+
+    library: str = "pandas"
+    index: Any = None
+
+    @classmethod
+    def find(cls, X: Any) -> Origin:
+        """The origin of the rows of a table or an array; that of results is their own."""
+        if isinstance(X, Tabular):
+            return X.origin or cls()
+        library = find_library(X) or "pandas"
+        return cls(library, getattr(X, "index", None) if hasattr(X, "iloc") else None)
+
+    def take(self, rows: Any) -> Origin:
+        """The same for some of the rows, by an array of their numbers."""
+        return self if self.index is None else replace(self, index=self.index.take(rows))
+
+    def make_table(self, columns: Columns) -> Any:
+        """A table of this library with these columns; NaN is null where the library has both."""
+        return {"pandas": self._make_pandas, "polars": _make_polars, "pyarrow": _make_pyarrow}[self.library](columns)
+
+    def _make_pandas(self, columns: Columns) -> Any:
+        import pandas as pd
+
+        return pd.DataFrame(dict(columns), index=self.index)
+
+
+class Tabular:
+    """A base of frozen dataclasses with one entry per row and a field `origin`: results as tables that join back."""
+
+    __slots__ = ()
+
+    origin: Origin | None
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def list_columns(self) -> dict[str, NDArray[Any]]:
+        """What stands in tables, by name."""
+        raise NotImplementedError
+
+    @property
+    def index(self) -> Any:
+        """The index of the pandas frame that the rows came from; None where there was none."""
+        return None if self.origin is None else self.origin.index
+
+    def locate(self, rows: Any) -> tuple[IntArray, Origin | None]:
+        """The numbers of the rows that an index, a slice or a mask takes, and their origin."""
+        at = np.atleast_1d(np.arange(len(self))[rows])
+        return at, None if self.origin is None else self.origin.take(at)
+
+    def with_origin(self, X: Any) -> Self:
+        """The same, as results about the rows of this table: its index and its library are kept.
+
+        Parameters
+        ----------
+        X : array, or pandas, polars or pyarrow frame, of as many rows
+        """
+        return replace(self, origin=Origin.find(X))  # type: ignore[type-var]
+
+    def to_pandas(self) -> Any:
+        """A pandas frame, one line per row; it has the index of the pandas frame that the rows came from."""
+        return Origin("pandas", self.index).make_table(self.list_columns())
+
+    def to_polars(self) -> Any:
+        """A polars frame, one line per row; NaN is null."""
+        return Origin("polars").make_table(self.list_columns())
+
+    def to_frame(self) -> Any:
+        """A table of the library that the rows came in: pandas (with its index), polars or pyarrow; pandas for arrays.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from derand import StumpClassifier
+        >>> loans = pd.DataFrame({"income": [10.0, 20.0, 60.0, 70.0]}, index=["ann", "bob", "cy", "dee"])
+        >>> certificates = StumpClassifier(noise="gaussian:5").fit(loans, [0, 0, 1, 1]).certify(loans)
+        >>> loans.join(certificates.to_frame())["label"].to_dict()
+        {'ann': 0, 'bob': 0, 'cy': 1, 'dee': 1}
+        """
+        return (self.origin or Origin()).make_table(self.list_columns())
+
+
+def _make_polars(columns: Columns) -> Any:
+    import polars as pl
+
+    return pl.DataFrame(
+        [
+            pl.Series(name, values if values.dtype.kind in "biuf" else values.tolist(), nan_to_null=True)
+            for name, values in columns.items()
+        ]
+    )
+
+
+def _make_pyarrow(columns: Columns) -> Any:
+    import pyarrow as pa
+
+    return pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})

@@ -1,0 +1,275 @@
+"""What the page needs to answer for rows that its reader moves: the model's tables, the rows, what may change.
+
+Owns which of that goes into a page, and how much of it. Must not compute answers: the page's script does, from these
+tables. It proves nothing: what is proven are the certificates of the rows themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from derand._arrays import FloatArray
+from derand.model import AdditiveEnsemble, Term
+from derand.report._inputs import Inputs
+from derand.report._types import Row
+from derand.report._what_if_types import Decides, WhatIf, WhatIfColumn, WhatIfMember, WhatIfOption, WhatIfTerm
+from derand.text import as_plain_json, format_count
+from derand.threat import EVERY
+
+MOST_BYTES = 2_000_000
+"""Of a page that the tables and rows may take, as JSON."""
+_MOST_NUMBERS = MOST_BYTES // 2
+_SOME_ROWS = 2_000
+_GRAINS = 200
+_NEW, _MISSING = "(new)", "(missing)"
+
+
+def summarize_what_if(inputs: Inputs, table: Sequence[Row]) -> tuple[WhatIf | None, str | None]:
+    """The tables of the model and as many rows as there is room for; or None, and why."""
+    model = inputs.subject.model
+    if not any(term.features for term in model.member_terms):
+        return None, "“What if” is left out: the model reads no column."
+    if sum(_count_numbers(term) for term in model.member_terms) > _MOST_NUMBERS:
+        return None, _say_too_large(None)
+    columns = _list_columns(inputs)
+    members = [_list_member(member, columns) for member in model.members]
+    threat = inputs.threat
+    found: WhatIf = {
+        "decides": _find_decides(inputs),
+        "noise": None if inputs.subject.noise is None else inputs.subject.noise.name,
+        "norm": None if threat.norm is None else float(threat.ball_norm or 0),
+        "missing_budget": threat.missing_budget,
+        "budgets": [one.threat.l0 for one in inputs.certificates],
+        "points": inputs.subject.points,
+        "n_outputs": model.members[0].n_outputs,
+        "weights": None if model.weights is None else model.weights.tolist(),
+        "columns": columns,
+        "members": members,
+        "rows": [],
+        "sentence": _say_how(inputs),
+    }
+    taken = _measure(found)
+    if taken > MOST_BYTES:
+        return None, _say_too_large(taken)
+    for row in table:
+        values = [_place_value(column, float(inputs.matrix[row["row"] - 1, column["feature"]])) for column in columns]
+        taken += _measure(values) + 1
+        if taken > MOST_BYTES:
+            break
+        found["rows"].append(values)
+    note = None
+    if not found["rows"]:
+        return None, _say_too_large(taken)
+    if len(found["rows"]) < len(table):
+        note = f"“What if” offers the first {format_count(len(found['rows']))} rows of the table: the page stays small."
+    return found, note
+
+
+def _say_too_large(taken: int | None) -> str:
+    size = "" if taken is None else f" {math.ceil(taken / 1e5) / 10} MB,"
+    return (
+        f"“What if” is left out: the model's tables would take{size} more than {MOST_BYTES // 10**6} MB of this page."
+    )
+
+
+def _measure(value: object) -> int:
+    return len(json.dumps(as_plain_json(value), separators=(",", ":")))
+
+
+def _count_numbers(term: Term) -> int:
+    if term.slope is not None:
+        return term.n_outputs
+    return int(term.scores.size) + sum(int(axis.edges.size) for axis in term.axes)
+
+
+def _find_decides(inputs: Inputs) -> Decides:
+    model = inputs.subject.model
+    if model.is_linear:
+        return "line"
+    if inputs.subject.noise is None:
+        return "score"
+    if inputs.plain.rule == "mean":
+        return "mean"
+    return "vote" if model.n_classes == 2 else "none"
+
+
+def _say_how(inputs: Inputs) -> str:
+    """What the page computes, and how exactly, in words."""
+    model, decides = inputs.subject.model, _find_decides(inputs)
+    whose = "each member's " if model.weights is not None else "the "
+    told = {
+        "score": f"{whose}score is the sum of whole numbers from the model's own tables, exactly what `predict` adds.",
+        "line": (
+            f"{whose}score is the sum of the columns times their weights, to some 15 digits"
+            f"{'; noise does not move it on average' if inputs.subject.noise is not None else ''}."
+        ),
+        "mean": (
+            f"{whose}expected score, the mean over all noisy copies, is computed from the model's own tables, to "
+            "some 10 digits."
+        ),
+        "vote": (
+            f"{whose}share of noisy copies is computed from the law of the score, by the model's own tables; where the "
+            "model's grid is very fine, on a coarser one, and the share is told as a range that holds the true one."
+        ),
+        "none": (
+            "the scores are those without noise. The vote of noisy copies among several classes is not computed in "
+            "this page: ask `predict`."
+        ),
+    }[decides]
+    sure = " Where that does not decide, the page says so." if decides not in ("score", "none") else ""
+    return f"{told[0].upper()}{told[1:]}{sure}"
+
+
+def _list_columns(inputs: Inputs) -> list[WhatIfColumn]:
+    """The columns that the model reads, those first whose functions vary most over the rows."""
+    model = inputs.subject.model
+    some = inputs.matrix[:: max(1, -(-inputs.n_rows // _SOME_ROWS))]
+    spread: dict[int, float] = {}
+    for term in model.member_terms:
+        size = float(np.asarray(term.score_rows(some), dtype=np.float64).std(axis=0).sum())
+        for feature in term.features:
+            spread[feature] = max(spread.get(feature, 0.0), size)
+    categorical = set(model.categorical_features)
+    ranked = sorted(spread, key=lambda feature: (-spread[feature], feature))
+    return [
+        _describe_category(inputs, feature) if feature in categorical else _describe_number(inputs, feature)
+        for feature in ranked
+    ]
+
+
+def _describe_number(inputs: Inputs, feature: int) -> WhatIfColumn:
+    subject, threat = inputs.subject, inputs.threat
+    every = inputs.matrix[:, feature]
+    values = every[np.isfinite(every)]
+    low, high = _find_ends(inputs, feature, values)
+    whole = bool(values.size) and bool((values == np.rint(values)).all())
+    limit = threat.limits.get(feature, threat.limits.get(EVERY))
+    middle = float(np.sort(values)[values.size // 2]) if values.size else low
+    scale = None if subject.noise is None else float(subject.noise.scales(np.array([feature]))[0])
+    return {
+        "feature": feature,
+        "name": subject.names[feature],
+        "kind": "number",
+        "frozen": not threat.find_free([feature])[0],
+        "low": low,
+        "high": high,
+        "middle": middle,
+        "grain": _choose_grain(low, high, whole, float(threat.steps.get(feature, 0.0))),
+        "whole": whole,
+        "takes_missing": feature in subject.model.missing_features,
+        "unit": float(inputs.units[feature]),
+        "noise_scale": scale,
+        "limit": None if limit is None else _describe_limit(limit),
+        "domain": list(threat.domain[feature]) if feature in threat.domain else None,
+        "step": float(threat.steps.get(feature, 0.0)),
+    }
+
+
+def _describe_limit(limit: Any) -> dict[str, Any]:
+    """A limit as `Threat.find_box` reads it, to the last bit."""
+    if isinstance(limit, str):
+        return {"share": float(limit.rstrip("%")) / 100}
+    down, up = limit if isinstance(limit, tuple) else (limit, limit)
+    return {"down": down, "up": up}
+
+
+def _find_ends(inputs: Inputs, feature: int, values: FloatArray) -> tuple[float, float]:
+    """Between which numbers a slider moves: those of the rows, or the edges where the rows hold but one."""
+    ends = values if values.size and values.min() < values.max() else np.empty(0)
+    if not ends.size:
+        edges = [axis.edges for term in inputs.subject.model.member_terms for axis in term.axes]
+        own = [one.feature == feature for term in inputs.subject.model.member_terms for one in term.axes]
+        ends = np.concatenate([values, *(edge for edge, is_own in zip(edges, own, strict=True) if is_own)])
+    low, high = (float(ends.min()), float(ends.max())) if ends.size else (0.0, 1.0)
+    return (low, high) if low < high else (low - 1.0, high + 1.0)
+
+
+def _choose_grain(low: float, high: float, whole: bool, step: float) -> float:
+    """By how much a slider moves at once: a round number, a whole one for whole numbers, or a multiple of a step."""
+    target = max((high - low) / _GRAINS, 1e-300)
+    power = 10.0 ** math.floor(math.log10(target))
+    grain = next((size * power for size in (1, 2, 5) if size * power >= target), 10 * power)
+    if step:
+        return step * max(1, round(grain / step))
+    return max(1.0, float(round(grain))) if whole else grain
+
+
+def _describe_category(inputs: Inputs, feature: int) -> WhatIfColumn:
+    subject = inputs.subject
+    codes = {float(code) for code in range(len(subject.categories.get(feature, ())))}
+    codes |= {float(code) for term in _find_terms(inputs, feature) for code in term.codes if code >= 0}
+    texts = [(code, subject.describe_value(feature, code)) for code in sorted(codes)] + [(-1.0, _NEW)]
+    options: list[WhatIfOption] = [
+        {"code": code, "text": text, "allowed": _may_become(inputs, feature, code)} for code, text in texts
+    ]
+    options.append({"code": None, "text": _MISSING, "allowed": _may_become(inputs, feature, math.nan)})
+    frozen = feature in inputs.threat.frozen
+    return {
+        "feature": feature,
+        "name": subject.names[feature],
+        "kind": "category",
+        "frozen": frozen,
+        "options": options,
+    }
+
+
+def _find_terms(inputs: Inputs, feature: int) -> list[Term]:
+    return [term for term in inputs.subject.model.member_terms if feature in term.features]
+
+
+def _may_become(inputs: Inputs, feature: int, code: float) -> bool:
+    """Whether certificates cover a change of a category to this code."""
+    threat = inputs.threat
+    if feature in threat.may_become:
+        return any(one == code or (math.isnan(one) and math.isnan(code)) for one in threat.may_become[feature])
+    return bool(threat.unseen) or all(bool((term.codes == code).any()) for term in _find_terms(inputs, feature))
+
+
+def _place_value(column: WhatIfColumn, value: float) -> float | None:
+    """A cell of a row: a number, or the place of a category among its options."""
+    if column["kind"] == "number":
+        return None if math.isnan(value) else value
+    codes = [option["code"] for option in column["options"]]
+    if math.isnan(value):
+        return len(codes) - 1
+    return codes.index(value) if value in codes else len(codes) - 2
+
+
+def _list_member(member: AdditiveEnsemble, columns: Sequence[WhatIfColumn]) -> WhatIfMember:
+    places = {column["feature"]: at for at, column in enumerate(columns)}
+    ranges = [(0, 0) if term.slope is not None else term.score_range() for term in member.terms]
+    return {
+        "shift": list(member.offsets) if member.offsets else [-(member.threshold or 0)],
+        "low": float(sum(low for low, _ in ranges)),
+        "high": float(sum(high for _, high in ranges)),
+        "terms": [_list_term(term, columns, places) for term in member.terms],
+    }
+
+
+def _list_term(term: Term, columns: Sequence[WhatIfColumn], places: dict[int, int]) -> WhatIfTerm:
+    at = [places[feature] for feature in term.features]
+    if term.slope is not None:
+        missing = term.slope.missing
+        return {
+            "at": at,
+            "slopes": term.slope.values.tolist(),
+            "missing": None if missing is None else missing.tolist(),
+        }
+    if not term.axes:
+        codes = [math.nan if one["code"] is None else one["code"] for one in columns[at[0]]["options"]]
+        return {"at": at, "scores": np.asarray(term.evaluate(codes)).ravel().tolist()}
+    scores = term.scores
+    inside = math.prod(axis.edges.size + 1 for axis in term.axes)
+    if term.takes_missing and scores.shape[0] == inside:  # of one column: its cell for missing values stands beside
+        scores = np.concatenate([scores, np.array(term.missing, dtype=np.int64).reshape(1, -1)])
+    return {
+        "at": at,
+        "edges": [axis.edges.tolist() for axis in term.axes],
+        "gaps": [axis.feature in term.missing_features for axis in term.axes],
+        "scores": scores.ravel().tolist(),
+    }

@@ -1,0 +1,59 @@
+"""When a model is said to be worth no more than a constant answer, and when not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from derand.metrics import FEW_ROWS, FEW_UNLABELLED, judge_answers, judge_labels, measure_answers
+
+TRUTH = np.array(["no"] * 88 + ["yes"] * 12)
+
+
+def test_one_answer_is_a_warning_with_both_shares() -> None:
+    """The majority's, or another one that is worse still."""
+    remark = judge_answers(measure_answers(TRUTH, ["no"] * 100))
+    assert remark is not None
+    assert remark.level == "warning"
+    assert "every row the answer 'no'; 88.0 % is what the constant answer 'no' gets, too" in remark.text
+    remark = judge_answers(measure_answers(TRUTH, ["yes"] * 100))
+    assert remark is not None
+    assert "12.0 % of them are right, and the constant answer 'no' would be right on 88.0 %" in remark.text
+
+
+def test_a_model_that_beats_the_constant_is_left_alone() -> None:
+    """One right answer more is enough; the interval beside it says how little that is."""
+    label = np.where(np.arange(100) >= 99, "yes", "no")
+    assert judge_answers(measure_answers(TRUTH, label)) is None
+
+
+def test_a_trade_for_the_rare_class_is_a_note() -> None:
+    """Accuracy below the constant's, but both classes are told apart: no warning of a worthless model."""
+    label = np.where(np.arange(100) % 5 == 0, "yes", "no")
+    label[88:] = "yes"
+    remark = judge_answers(measure_answers(TRUTH, label))
+    assert remark is not None
+    assert remark.level == "note"
+    assert "82.0 %, is not above the 88.0 % that the constant answer 'no' gets" in remark.text
+    assert "does tell the classes apart" in remark.text
+    guess = judge_answers(measure_answers(TRUTH, np.where(np.arange(100) % 8 == 0, "yes", "no")))
+    assert guess is not None
+    assert guess.level == "warning"
+    assert "clearly above the 50.0 % of any constant answer" in guess.text
+
+
+def test_few_rows_and_rows_of_one_class_say_nothing() -> None:
+    """A handful may well be alike, and rows of one class cannot show anything."""
+    few = slice(100 - FEW_ROWS + 1, None)
+    assert judge_answers(measure_answers(TRUTH[few], ["no"] * (FEW_ROWS - 1))) is None
+    assert judge_answers(measure_answers(TRUTH[:88], ["no"] * 88)) is None
+
+
+@pytest.mark.parametrize(("n_rows", "told"), [(0, False), (FEW_UNLABELLED - 1, False), (FEW_UNLABELLED, True)])
+def test_many_rows_without_labels_that_get_one_answer(n_rows: int, told: bool) -> None:
+    """The text leaves it open whether that is wrong."""
+    remark = judge_labels(np.zeros(n_rows, dtype=int))
+    assert (remark is not None) == told
+    if remark is not None:
+        assert remark.text.startswith("All 50 rows get the answer 0. Unless all of them are of that class")
+    assert judge_labels(np.arange(n_rows) % 2) is None

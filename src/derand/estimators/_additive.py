@@ -76,7 +76,7 @@ class AdditiveClassifier(CertifiedClassifier):
         "from_dtype" takes columns of text, of booleans, and of a category type.
     min_rows_per_category : int or None
         Categories of fewer training rows get the value of one that training did not see. None: every category has its
-        own, drawn towards that value as strongly as the categories of the column are alike.
+        own; those of a column of more than ten are drawn towards that value as strongly as they are alike.
     n_jobs : int or None
         Threads; None or -1 uses all cores. The model does not depend on it.
     verbose : bool

@@ -31,7 +31,7 @@ class StumpRegressor(CertifiedRegressor):
         "from_dtype" takes columns of text, of booleans, and of a category type.
     min_rows_per_category : int or None
         Categories of fewer training rows get the value of one that training did not see. None: every category has its
-        own, drawn towards that value as strongly as the categories of the column are alike.
+        own; those of a column of more than ten are drawn towards that value as strongly as they are alike.
     rule : {"vote", "mean"}
         How a number is found: "vote" is the median of noisy copies, "mean" the expected score.
     n_jobs : int or None

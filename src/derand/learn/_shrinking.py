@@ -1,7 +1,7 @@
 """How strongly the weights of categories are drawn to nothing: as strongly as a column's categories are alike.
 
-Owns the penalty of each category. A column whose categories differ no more than chance lets them gets a large one, so
-that many small categories of noise do not add up to a column that seems to matter. Must not know models or losses.
+Owns the penalty of each category. A column of many categories that differ no more than chance lets them gets a large
+one, so that small categories of noise do not add up to a column that seems to matter. Must not know models or losses.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from derand.learn.table import TrainingTable
 _LEAST_PENALTY, _MOST_PENALTY = 1.0, 100.0
 _EXPECTED, _EXPECTING = 0.5, 2.0
 """The spread that is expected of any column, and for how many categories that counts: few of them say little."""
+_FEW, _MANY = 10, 20
+"""Up to so few categories the penalty is the least, from so many on what was found: few of them have many rows each."""
 _REPEATED = 4
 """Rows that are there so often on average are different cases that are described by few values."""
 _DIGITS = 6  # of penalties: the last ones depend on the order of rows
@@ -77,7 +79,8 @@ def shrink_by(
         codes = binned.codes[:, at].astype(np.int64)
         found = count * _measure_spread(codes, count, scaled, left) + _EXPECTING * _EXPECTED * variance
         wanted = variance * (count + _EXPECTING) / found * n_distinct / counted
-        own = np.full(count, np.round(np.clip(wanted, _LEAST_PENALTY, _MOST_PENALTY), _DIGITS))
+        trust = np.clip((count - _FEW) / (_MANY - _FEW), 0.0, 1.0)
+        own = np.full(count, np.round(np.clip(wanted, _LEAST_PENALTY, _MOST_PENALTY) ** trust, _DIGITS))
         if least_rows is not None:
             own[np.bincount(codes, minlength=count + 1)[:count] < least_rows] = RARE_PENALTY
         penalties[feature] = own

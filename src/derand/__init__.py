@@ -54,6 +54,7 @@ _HOMES = {
     "SmoothedClassifier": "estimators",
     "SmoothedRegressor": "estimators",
     "make_certified_scorer": "estimators",
+    "dates_to_numbers": "frames",
     "tune": "tuning",
     "Tuning": "tuning",
     "CertificateReport": "report",
@@ -92,6 +93,7 @@ if TYPE_CHECKING:
     from derand.estimators import from_model as from_model
     from derand.estimators import make_certified_scorer as make_certified_scorer
     from derand.exporters import export_onnx as export_onnx
+    from derand.frames import dates_to_numbers as dates_to_numbers
     from derand.metrics import AnswerMetrics as AnswerMetrics
     from derand.metrics import RadiusSummary as RadiusSummary
     from derand.metrics import average_certified_radius as average_certified_radius

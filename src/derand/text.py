@@ -120,6 +120,25 @@ def format_interval(value: float, low: float, high: float, decimals: int = 3, *,
     return f"{rounded if up else format_down(value, decimals)} ({format_down(low, decimals)} to {end})"
 
 
+def format_threshold(probability: float) -> str:
+    """A probability from which on an answer is given, as per cent with three digits.
+
+    Parameters
+    ----------
+    probability : float
+
+    Examples
+    --------
+    >>> format_threshold(1 / 6), format_threshold(0.5), format_threshold(0.9996)
+    ('16.7 %', '50 %', '99.96 %')
+    """
+    percent = 100 * probability
+    shown = f"{percent:.3g}"
+    if shown in ("0", "100"):  # 99.96 % is no certainty
+        shown = f"{percent:.4g}"
+    return f"{shown} %"
+
+
 def format_exactly(value: float) -> str:
     """The shortest text that reads as the same number: for what a user gave and is given back.
 

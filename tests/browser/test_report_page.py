@@ -270,3 +270,23 @@ def test_limits_alone_show_verdicts_and_witnesses(visit: Visit, size: dict[str, 
     held = [row["row"] for row in summary["rows"]["table"] if row["verdict"] == "holds"]
     assert sorted(visible_rows(page)) == sorted(held)
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+def test_a_phone_shows_all_of_the_navigation_and_details_below_the_table(
+    visit: Visit, mixed_report: CertificateReport
+) -> None:
+    """No link lies beyond the edge; a tapped row's details follow the table and come into view."""
+    page = visit(mixed_report, **PHONE)
+    ends = page.eval_on_selector_all("nav a", "links => links.map((link) => link.getBoundingClientRect().right)")
+    assert max(ends) <= PHONE["viewport"]["width"]
+    page.locator("#row-table tbody tr[data-at='4'] button").click()
+    page.wait_for_function("document.querySelector('#detail').getBoundingClientRect().top < innerHeight")
+    below = "document.querySelector('.scroll.tall').getBoundingClientRect().bottom"
+    assert page.evaluate(f"{below} <= document.querySelector('#detail').getBoundingClientRect().top")
+
+
+def test_bars_of_subgroups_stand_below_each_other(visit: Visit, mixed_report: CertificateReport) -> None:
+    """Also where one of the shares has a digit more."""
+    page = visit(mixed_report)
+    for table in page.locator("[data-test=subgroups]").all():
+        assert len(set(table.locator(".meter").evaluate_all("all => all.map((one) => one.offsetLeft)"))) == 1

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import GradientBoostingClassifier
 
+from derand import load
 from tests.cli.running import read_help, run
 
 
@@ -47,6 +48,16 @@ def test_json_holds_the_summary(source: Path, tmp_path: Path) -> None:
     assert summary["columns"] == ["mean radius", "mean texture"]
     assert summary["terms"] <= 2
     assert summary["noise"] == "none"
+
+
+def test_the_threshold_is_moved_as_asked(source: Path, tmp_path: Path) -> None:
+    """The comparison is that of the model as it was read."""
+    asked = ("--cost", "false_negative=1,false_positive=4")
+    result = run("import", source, "--trust-pickle", "-o", tmp_path / "m.json", "--classes", "malignant,benign", *asked)
+    assert "decision: benign from a probability of 80 % on" in result.stdout
+    assert load(tmp_path / "m.json").decision_threshold_ == 0.8
+    told = json.loads(run("import", source, "--trust-pickle", "-o", tmp_path / "m.json", *asked, "--json").stdout)
+    assert told["largest_difference"] < 1e-12
 
 
 @pytest.mark.parametrize(

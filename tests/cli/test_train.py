@@ -232,3 +232,34 @@ def test_whole_numbers_are_classes_by_a_guess(tmp_path: Path) -> None:
     table.write_text("\n".join(["x,y", *(f"{x},{x // 10}" for x in range(20))]))
     result = run("train", table, "--target", "y", "-o", tmp_path / "m.json", "--model", "stumps")
     assert "target: y, classes (2 different whole numbers; if that is wrong, --task number)" in result.output
+
+
+def test_a_threshold_or_costs_move_where_the_model_cuts(data: Path, tmp_path: Path) -> None:
+    """Both options are told in the output and kept in the model; a cost is a threshold."""
+    options = ["--target", "label", "--regularization", "1", "--radius", "0", "-o", tmp_path / "model.json"]
+    result = run("train", data, *options, "--cost", "false_negative=5, false_positive=1")
+    assert result.exit_code == 0, result.output
+    assert "decision: malignant from a probability of 16.7 % on" in result.output
+    assert load(tmp_path / "model.json").cost == {"false_negative": 5, "false_positive": 1}
+    told = json.loads(run("train", data, *options, "--decision-threshold", "0.2", "--json").stdout)
+    assert told["decision_threshold"] == load(tmp_path / "model.json").decision_threshold_ == 0.2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--decision-threshold", "0.2", "--cost", "false_negative=5,false_positive=1"], "got both"),
+        (["--decision-threshold", "2"], "between 0 and 1"),
+        (["--cost", "false_negative=many,false_positive=1"], "--cost must be numbers"),
+        (["--cost", "false_negative"], "false_negative=5,false_positive=1"),
+        (["--cost", "misses=5,alarms=1"], "must say what both mistakes cost"),
+        (["--cost", "false_negative=5,false_positive=1", "--model", "stumps"], "its score is no probability"),
+    ],
+)
+def test_thresholds_that_make_no_sense_are_one_line(
+    options: list[str], message: str, data: Path, tmp_path: Path
+) -> None:
+    result = run("train", data, "--target", "label", "-o", tmp_path / "model.json", *options)
+    assert result.exit_code == 2, result.output
+    assert message in " ".join(result.output.split())
+    assert not (tmp_path / "model.json").exists()

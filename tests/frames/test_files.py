@@ -39,8 +39,8 @@ def test_columns_are_numbers_text_or_neither(tmp_path: Path) -> None:
     """Kinds are found; truth values are text, empty cells null."""
     table = read_table(write(tmp_path, MIXED))
     kinds = {name: kind_of(table, name) for name in table.column_names}
-    number, text, other, empty = ColumnKind.NUMBER, ColumnKind.TEXT, ColumnKind.OTHER, ColumnKind.EMPTY
-    assert kinds == {"age": number, "job": text, "member": text, "seen": other, "gap": empty}
+    number, text, date, empty = ColumnKind.NUMBER, ColumnKind.TEXT, ColumnKind.DATE, ColumnKind.EMPTY
+    assert kinds == {"age": number, "job": text, "member": text, "seen": date, "gap": empty}
     assert table.column("age").to_pylist() == [31.0, None, 4.5]
     assert table.column("job").to_pylist() == ["clerk", None, "cook"]
     assert table.column("member").to_pylist() == ["True", "False", "True"]
@@ -80,7 +80,7 @@ def test_parquet_types_become_the_same_kinds(tmp_path: Path) -> None:
     assert kind_of(table, "whole") is ColumnKind.NUMBER
     assert table.column("category").to_pylist() == ["a", "b"]
     assert table.column("truth").to_pylist() == ["True", "False"]
-    assert kind_of(table, "day") is ColumnKind.OTHER
+    assert kind_of(table, "day") is ColumnKind.DATE
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

@@ -13,7 +13,7 @@ SIZE_LIMIT = 3 * 2**20
 class Page(HTMLParser):
     """Tags with their attributes, in order, and whether every one was closed."""
 
-    VOID = frozenset({"meta", "link", "input", "br", "line", "rect", "path", "polyline"})
+    VOID = frozenset({"meta", "link", "input", "br", "line", "rect", "path", "polyline", "circle"})
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -38,11 +38,15 @@ class Page(HTMLParser):
 
 
 def count_lines(summary: ReportSummary) -> int:
-    """Lines of the tables in LaTeX: that of accuracy, or those of verdicts and witnesses."""
-    verdicts = summary["verdicts"]
+    """Lines of the tables in LaTeX: that of accuracy, or those of verdicts and witnesses; and figures of answers."""
+    verdicts, answers = summary["verdicts"], summary["answers"]
+    figures = 0
+    if answers is not None:
+        figures = 1 + len(answers["lines"])
+        figures += 0 if summary["confusion"] else 1 + len(summary["model"]["classes"])
     if verdicts is None:
-        return 1 + len(summary["table"]["rows"])
-    return 1 + len(verdicts["counts"]) + bool(verdicts["witnesses"]) + len(verdicts["witnesses"])
+        return figures + 1 + len(summary["table"]["rows"])
+    return figures + 1 + len(verdicts["counts"]) + bool(verdicts["witnesses"]) + len(verdicts["witnesses"])
 
 
 def check_page(report: CertificateReport) -> Page:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from derand import Gaussian, StumpClassifier, average_certified_radius, certified_accuracy, certify
+from derand import Gaussian, StumpClassifier, certified_accuracy, certify, summarize_radii
 from derand.report import CertificateReport
 from tests.report.samples import make_rows, report_on_words, series
 
@@ -26,7 +26,7 @@ def test_curves_are_the_metrics(mixed: Any) -> None:
     for label in (0, 1):
         at = np.flatnonzero(y == label)
         assert series(summary, f"class={label}") == certified_accuracy(y[at], found[0][at], radii).tolist()
-    assert float(summary["radii"]["average_certified_radius"]) == average_certified_radius(y, found[0])
+    assert summary["radii"]["certified"] == summarize_radii(y, found[0]).to_dict()
     assert summary["radii"]["accuracy"] == (clf.predict(X) == y).mean()
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from derand import certified_accuracy
+from derand import StumpClassifier, certified_accuracy
 from derand.report import CertificateReport
+from tests.report.samples import make_rows
 
 
 def test_subgroups_are_the_metrics_of_their_rows(mixed: Any) -> None:
@@ -52,3 +53,23 @@ def test_groups_that_are_not_there_are_refused_with_a_hint(numbers: Any, groups:
     clf, X, y = numbers
     with pytest.raises(ValueError, match=message):
         CertificateReport(clf, X, y, groups=groups).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("days", "expected"),
+    [
+        (5, ["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05"]),
+        (80, ["2024-01", "2024-02", "2024-03"]),
+        (500, [*(f"2024, quarter {k}" for k in (1, 2, 3, 4)), "2025, quarter 1", "2025, quarter 2"]),
+        (1500, ["2024", "2025", "2026", "2027", "2028"]),
+    ],
+)
+def test_dates_are_put_together_in_order(days: int, expected: list[str]) -> None:
+    """By day, month, quarter or year, not by the most frequent single days; as text, and as numpy's dates."""
+    X, y = make_rows(120)
+    dates = np.datetime64("2024-01-01") + np.arange(120) * days // 120
+    clf = StumpClassifier(noise="gaussian:0.5").fit(X, y)
+    for given in (dates, [str(date) + "T10:00" for date in dates]):
+        (found,) = CertificateReport(clf, X, y, groups={"opened": given}, n_explained=0).to_dict()["subgroups"]
+        assert [one["name"] for one in found["groups"]] == expected
+        assert sum(one["n_rows"] for one in found["groups"]) == 120

@@ -338,8 +338,9 @@ def make_accuracy_table(
     """
     from derand.text import format_exactly, format_percent
 
-    rows = [["no change", format_percent(accuracy)]]
-    rows += [[format_exactly(entry["radius"]), format_percent(entry["share"])] for entry in shares]
+    rows = [["unchanged", format_percent(accuracy)]]
+    named = [format_exactly(entry["radius"]) if entry["radius"] else "above 0" for entry in shares]
+    rows += [[name, format_percent(entry["share"])] for name, entry in zip(named, shares, strict=True)]
     columns = ["radius", "share"]
     if constant is not None:
         columns.append(f"always {constant[0]}")

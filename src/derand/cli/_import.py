@@ -16,7 +16,7 @@ from derand.cli._app import (
     require_choice,
     show_progress,
 )
-from derand.cli._train import SCALINGS
+from derand.cli._train import SCALINGS, name_decision, read_cost
 
 if TYPE_CHECKING:
     from derand.jobs import ImportingSummary
@@ -77,6 +77,21 @@ def import_(
             show_default="mean",
         ),
     ] = None,
+    decision_threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="From which probability of the second class on it is the answer; the score's threshold is moved.",
+            show_default="where the model cuts",
+        ),
+    ] = None,
+    cost: Annotated[
+        str | None,
+        typer.Option(
+            metavar="false_negative=5,false_positive=1",
+            help="The same by what mistakes cost; a positive is the second class.",
+            show_default=False,
+        ),
+    ] = None,
     trust_pickle: Annotated[
         bool,
         typer.Option("--trust-pickle", help="Open a pickle, which runs whatever code it holds: only if you trust it."),
@@ -114,6 +129,8 @@ def import_(
                 scaling=None if scaling == "none" else scaling,
                 noise=noise,
                 rule=rule,
+                decision_threshold=decision_threshold,
+                cost=None if cost is None else read_cost(cost),
                 spell=lambda parameter: f"--{parameter.replace('_', '-')}",
             )
         except ImportError as error:
@@ -146,6 +163,7 @@ def _print_summary(summary: ImportingSummary) -> None:
         "rule": summary["rule"],
         "noise": f"{summary['noise']}, scaling {summary['scaling'] or 'none'}",
     }
+    facts |= name_decision(classes, summary["decision_threshold"])
     if "accuracy" in summary:
         lower = summary["accuracy"] < summary["majority"]
         doubt = ": less than one answer for all rows would get. Are the classes in the right order?" if lower else ""

@@ -7,6 +7,7 @@ from typing import Annotated, TypedDict
 
 import typer
 
+from derand.cli._answers import print_warnings
 from derand.cli._app import AsJson, add_command, make_console, print_facts, print_json, refuse_given, show_progress
 
 
@@ -88,6 +89,7 @@ def report(
         print_json(summary)
         return
     console = make_console()
+    print_warnings(console, summary["warnings"], summary["notes"])
     console.print(summary["guarantee"], markup=False)
     print_facts(console, {"written": summary["output"], "time": f"{summary['seconds']:.1f} s"})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -91,6 +92,14 @@ def train(
         float | None,
         typer.Option(help="How smooth the functions are: a number above 0.", show_default="by cross-validation"),
     ] = None,
+    min_rows_per_category: Annotated[
+        int | None,
+        typer.Option(
+            metavar="ROWS",
+            help="Categories of fewer rows get the value of one that was never seen.",
+            show_default=False,
+        ),
+    ] = None,
     noise: Annotated[
         str | None,
         typer.Option(
@@ -109,6 +118,21 @@ def train(
     class_weight: Annotated[
         str | None, typer.Option(help='"balanced" gives all classes the same weight.', show_default=False)
     ] = None,
+    decision_threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="From which probability of the second class on it is the answer; the score's threshold is moved.",
+            show_default="0.5, or where class weights put it",
+        ),
+    ] = None,
+    cost: Annotated[
+        str | None,
+        typer.Option(
+            metavar="false_negative=5,false_positive=1",
+            help="The same by what mistakes cost; a positive is the second class.",
+            show_default=False,
+        ),
+    ] = None,
     rule: Annotated[
         str | None,
         typer.Option(
@@ -120,6 +144,22 @@ def train(
         list[str] | None, typer.Option(help="A column of numbers that are categories; repeat it for more.")
     ] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; repeat it for more.")] = None,
+    numerical: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column of numbers to use though it looks like an identifier. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    dates: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column of dates to learn from, as days; later files are read alike. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a model on a table and save it: a classifier, or a regressor where the target is a number.
@@ -153,6 +193,9 @@ def train(
             "monotone": parse_pairs(monotone or (), "direction", "COLUMN=increasing", _read_direction),
             "groups": None if groups is None else read_groups(groups),
             "regularization": regularization,
+            "min_rows_per_category": min_rows_per_category,
+            "decision_threshold": decision_threshold,
+            "cost": None if cost is None else read_cost(cost),
         }
         used: dict[str, Any] = {key: value for key, value in given.items() if value not in (None, [], {})}
         summary = train_file(
@@ -167,6 +210,8 @@ def train(
             rule=rule,
             categorical=categorical or (),
             ignored=ignore or (),
+            numerical=numerical or (),
+            dates=dates or (),
             spell=_spell,
             **used,
         )
@@ -208,6 +253,27 @@ def read_groups(text: str) -> str | list[list[str]]:
                 "a group are apart by commas, groups by semicolons."
             )
     return found
+
+
+def read_cost(text: str) -> dict[str, float]:
+    """What mistakes cost as an option names them.
+
+    Examples
+    --------
+    >>> read_cost("false_negative=5, false_positive=1")
+    {'false_negative': 5.0, 'false_positive': 1.0}
+    """
+    from derand.threat_text import parse_pairs
+
+    parts = [part.strip() for part in text.split(",")]
+    return parse_pairs(parts, "cost", "false_negative=5,false_positive=1", _read_number)
+
+
+def _read_number(value: str, name: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError(f"--cost must be numbers such as false_negative=5, got {name}={value}.") from None
 
 
 def _read_direction(value: str, column: str) -> str:
@@ -270,7 +336,17 @@ def _describe_target(summary: TrainingSummary) -> str:
 def _describe_classes(summary: TrainingSummary) -> dict[str, str]:
     if summary["task"] != "classes":
         return {}
-    return {"classes": ", ".join(f"{name} ({count})" for name, count in summary["classes"].items())}
+    facts = {"classes": ", ".join(f"{name} ({count})" for name, count in summary["classes"].items())}
+    return facts | name_decision(list(summary["classes"]), summary["decision_threshold"])
+
+
+def name_decision(classes: Sequence[Any], threshold: float | None) -> dict[str, str]:
+    """From which probability on the answer is the second class, where that is not one half."""
+    from derand.text import format_threshold
+
+    if threshold is None or threshold == 0.5:
+        return {}
+    return {"decision": f"{classes[1]} from a probability of {format_threshold(threshold)} on"}
 
 
 def _describe_labels(summary: TrainingSummary) -> dict[str, str]:

@@ -152,13 +152,13 @@ def _tabulate(
     """One line per value: accuracy without any change and at each radius; a star marks the recommended one."""
     from derand.text import format_exactly, format_percent
 
-    radii = [format_exactly(radius) for radius in summary["radii"]]
+    radii = [format_exactly(radius) if radius else "above 0" for radius in summary["radii"]]
     rows = []
     for value, plain, shares in zip(summary["values"], natural, certified, strict=True):
         name = format_exactly(value) if isinstance(value, float) else str(value)
         if summary["command"] is not None and value == summary["recommended"]:
             name += " *"
         rows.append([name, format_percent(plain), *map(format_percent, shares)])
-    columns = ["no change", *radii]
+    columns = ["unchanged", *radii]
     title = f"{title} at radius"
     return make_table(title, [summary["parameter"], *columns], rows, right=columns)

@@ -40,7 +40,7 @@ class RobAdaBoostClassifier(CertifiedClassifier):
         Rounds.
     class_weight : None, "balanced" or dict
         Weights in the first round; "balanced" gives both classes the same total weight.
-    levels, split_step, max_entropy, categorical_leaf
+    levels, split_step, max_entropy, categorical_leaf, min_rows_per_category
         Of each member, as for StumpClassifier.
     scaling : None, "standard", "range" or "robust"
         Let the noise, and so the radius, count in deviations, ranges or interquartile ranges of the training columns.
@@ -82,7 +82,7 @@ class RobAdaBoostClassifier(CertifiedClassifier):
     A member without any error has an infinite weight: it decides alone, and training ends.
 
     A vote has no failure mass: `certify` gives NaN there. `predict_proba` is the share of the weight that votes
-    for each label.
+    for each label: no calibrated probability, and its threshold cannot be moved (use `class_weight`).
 
     Examples
     --------
@@ -109,6 +109,7 @@ class RobAdaBoostClassifier(CertifiedClassifier):
         scaling: str | None = None,
         categorical_features: Columns = "from_dtype",
         categorical_leaf: float | None = 0.125,
+        min_rows_per_category: int | None = None,
         verbose: bool = False,
         rule: str = "vote",
         n_jobs: int | None = None,
@@ -123,6 +124,7 @@ class RobAdaBoostClassifier(CertifiedClassifier):
         self.scaling = scaling
         self.categorical_features = categorical_features
         self.categorical_leaf = categorical_leaf
+        self.min_rows_per_category = min_rows_per_category
         self.verbose = verbose
         self.rule = rule
         self.n_jobs = n_jobs
@@ -155,6 +157,7 @@ class RobAdaBoostClassifier(CertifiedClassifier):
             split_step=self.split_step,
             max_entropy=self.max_entropy,
             categorical_leaf=self.categorical_leaf,
+            min_rows_per_category=self.min_rows_per_category,
             n_jobs=self.n_jobs,
         )
         check_whole("n_estimators", self.n_estimators, 1)
@@ -172,6 +175,7 @@ class RobAdaBoostClassifier(CertifiedClassifier):
             split_step=self.split_step,
             max_entropy=self.max_entropy,
             categorical_leaf=self.categorical_leaf,
+            least_rows=self.min_rows_per_category,
             progress=partial(count_rounds, what="boosting"),
             n_threads=count_threads(self.n_jobs),
         )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +15,7 @@ from derand._arrays import FloatArray
 from derand.certificates import DEDUCTION, measure_margins
 from derand.estimators._base import Columns, Training
 from derand.estimators._classifier import CertifiedClassifier
+from derand.estimators._cutting import Cut, find_threshold, keep_sides
 from derand.estimators._grouping import find_groups, name_groups, warn_of_gaps
 from derand.estimators._reading import ClassWeight
 from derand.learn import AdditiveOptions, AdditiveTraining, TrainingTable, train_additive
@@ -52,6 +53,12 @@ class AdditiveClassifier(CertifiedClassifier):
         How strongly changes of the functions are penalised; "cv" takes what loses least on rows left out.
     class_weight : None, "balanced" or dict
         Moves the decision. `predict_proba` stays calibrated to the data as they are: the two then differ.
+    decision_threshold : float or None
+        From which probability of `classes_[1]` on it is the answer, of two classes. It is the threshold of the score
+        that is moved, before anything is certified. None is 1/2, or where `class_weight` puts it.
+    cost : dict or None
+        The same by what mistakes cost, such as {"false_positive": 1, "false_negative": 5}: a false positive is a row of
+        `classes_[0]` that gets `classes_[1]`. The threshold is the first over the sum of both.
     l0 : int
         How many categorical features may change at the same time.
     frozen : sequence of columns
@@ -67,6 +74,9 @@ class AdditiveClassifier(CertifiedClassifier):
         missing values count when it is certified, not in training.
     categorical_features : "from_dtype", None, or a list of names or column numbers, or a mask
         "from_dtype" takes columns of text, of booleans, and of a category type.
+    min_rows_per_category : int or None
+        Categories of fewer training rows get the value of one that training did not see. None: every category has its
+        own, drawn towards that value as strongly as the categories of the column are alike.
     n_jobs : int or None
         Threads; None or -1 uses all cores. The model does not depend on it.
     verbose : bool
@@ -91,6 +101,8 @@ class AdditiveClassifier(CertifiedClassifier):
         Mean size of what each column adds to the score, as a share of all.
     calibration_ : array of shape (2,)
         Slope and shift from the decision's logarithm of odds to that of `predict_proba`.
+    decision_threshold_ : float
+        The probability of `classes_[1]` from which on it is the answer, of two classes.
     groups_ : tuple of tuples
         Columns that were trained together, by name or, where the table had no names, by number; empty without groups.
     n_features_in_, feature_names_in_
@@ -123,12 +135,15 @@ class AdditiveClassifier(CertifiedClassifier):
         n_cuts: int | str = "auto",
         regularization: float | str = "cv",
         class_weight: ClassWeight = None,
+        decision_threshold: float | None = None,
+        cost: Mapping[str, float] | None = None,
         l0: int = 0,
         frozen: Sequence[Column] = (),
         monotone: Mapping[Column, Any] | None = None,
         groups: Sequence[Sequence[Column]] | str | None = None,
         threat: Threat | None = None,
         categorical_features: Columns = "from_dtype",
+        min_rows_per_category: int | None = None,
         n_jobs: int | None = None,
         verbose: bool = False,
         random_state: int | np.random.RandomState | None = None,
@@ -141,12 +156,15 @@ class AdditiveClassifier(CertifiedClassifier):
         self.n_cuts = n_cuts
         self.regularization = regularization
         self.class_weight = class_weight
+        self.decision_threshold = decision_threshold
+        self.cost = cost
         self.l0 = l0
         self.frozen = frozen
         self.monotone = monotone
         self.groups = groups
         self.threat = threat
         self.categorical_features = categorical_features
+        self.min_rows_per_category = min_rows_per_category
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
@@ -179,6 +197,8 @@ class AdditiveClassifier(CertifiedClassifier):
             _require_number(self.n_cuts, "n_cuts", least=1, whole=True)
         if not isinstance(self.regularization, str):
             _require_number(self.regularization, "regularization", least=1e-12)
+        if self.min_rows_per_category is not None:
+            _require_number(self.min_rows_per_category, "min_rows_per_category", least=1, whole=True)
         if self._make_noise() is None and self.rule == "vote":
             raise ValueError(
                 "`noise` must not be 'none' under the rule 'vote', which counts noisy copies: give a noise such as "
@@ -231,6 +251,7 @@ class AdditiveClassifier(CertifiedClassifier):
                 regularization=None if isinstance(self.regularization, str) else float(self.regularization),
                 monotone=monotone,
                 groups=find_groups(self.groups, table, monotone),
+                least_rows=self.min_rows_per_category,
                 deduction=DEDUCTION if self.rule == "vote" else 0.0,
                 seed=state,
                 n_threads=count_threads(self.n_jobs),
@@ -281,8 +302,9 @@ class AdditiveClassifier(CertifiedClassifier):
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes: the logistic function of the expected score, calibrated on rows left out.
 
-        With class weights they are those of the data as they are, while `predict` weighs the classes. By the rule
-        "vote" they are the exact shares of noisy copies that get each label.
+        With class weights, `decision_threshold` or `cost` they are those of the data as they are, while `predict` cuts
+        elsewhere: at `decision_threshold_`. By the rule "vote" they are no probabilities of the classes, but the exact
+        shares of noisy copies that get each label.
 
         Parameters
         ----------
@@ -297,9 +319,16 @@ class AdditiveClassifier(CertifiedClassifier):
         odds = self.decision_function(X)
         if self.classes_.size > 2:
             return np.asarray(softmax(self.calibration_[0] * odds + self.calibration_[1:], axis=1))
-        slope, shift = self.calibration_.tolist()
-        odds = slope * odds + shift
-        return np.stack([expit(-odds), expit(odds)], axis=1)
+        asked = find_threshold(self.decision_threshold, self.cost)
+        return keep_sides(self._find_cut().read(odds), odds > 0, asked)
+
+    def _find_cut(self) -> Cut:
+        """Scores are logarithms of odds, calibrated on rows left out."""
+        if self.classes_.size > 2:
+            raise ValueError(
+                f"Thresholds are moved of two classes, got {self.classes_.size}: weigh the classes by `class_weight`."
+            )
+        return Cut("logit", *self.calibration_.tolist())
 
 
 def _require_number(value: Any, name: str, *, least: float, whole: bool = False) -> None:

@@ -30,7 +30,9 @@ class AdditiveRegressor(CertifiedRegressor):
 
     Parameters
     ----------
-    radius, norm, noise, scaling, n_cuts, l0, frozen, categorical_features, n_jobs, verbose, random_state
+    radius, norm, noise, scaling, n_cuts, l0, frozen
+        As for `AdditiveClassifier`.
+    categorical_features, min_rows_per_category, n_jobs, verbose, random_state
         As for `AdditiveClassifier`.
     rule : {"mean", "vote"}
         How a number is found: "mean" is the expected score under noise, "vote" the median of noisy copies.
@@ -89,6 +91,7 @@ class AdditiveRegressor(CertifiedRegressor):
         groups: Sequence[Sequence[Column]] | str | None = None,
         threat: Threat | None = None,
         categorical_features: Columns = "from_dtype",
+        min_rows_per_category: int | None = None,
         n_jobs: int | None = None,
         verbose: bool = False,
         random_state: int | np.random.RandomState | None = None,
@@ -105,6 +108,7 @@ class AdditiveRegressor(CertifiedRegressor):
         self.groups = groups
         self.threat = threat
         self.categorical_features = categorical_features
+        self.min_rows_per_category = min_rows_per_category
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
@@ -135,6 +139,8 @@ class AdditiveRegressor(CertifiedRegressor):
         elif self.n_cuts != "auto":
             raise ValueError(f"`n_cuts` must be 'auto' or a number, got {self.n_cuts!r}.")
         check_regularization(self.regularization)
+        if self.min_rows_per_category is not None:
+            check_whole("min_rows_per_category", self.min_rows_per_category, 1)
         if self._make_noise() is None and self.rule == "vote":
             raise ValueError(
                 "`noise` must not be 'none' under the rule 'vote', which counts noisy copies: give a noise such as "
@@ -164,6 +170,7 @@ class AdditiveRegressor(CertifiedRegressor):
             regularization=None if isinstance(self.regularization, str) else float(self.regularization),
             rule=self.rule,
             groups=find_groups(self.groups, rows, monotone=()),
+            least_rows=self.min_rows_per_category,
             seed=0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31)),
             n_threads=count_threads(self.n_jobs),
         )

@@ -23,7 +23,7 @@ from derand._arrays import FloatArray
 from derand.certificates import find_rule
 from derand.estimators._reading import read_weights, refuse_double_names
 from derand.finite import refuse_masked
-from derand.frames import TableEncoding, as_rows, is_frame, take_rows
+from derand.frames import ColumnWarning, TableEncoding, as_rows, describe_doubts, is_frame, take_rows
 from derand.learn import SCALINGS, TrainingTable, measure_units
 from derand.model import Model
 from derand.noise import Gaussian, Noise, as_noise, as_noise_or_none
@@ -106,6 +106,9 @@ class CertifiedEstimator(BaseEstimator, ABC):
                 told = self._fit(X, y, sample_weight)
             for text in told:
                 warnings.warn(text, stacklevel=2)  # the one place that warns: it points at the call of `fit`
+            doubts = self._doubt_columns(X, y)
+            if doubts is not None:
+                warnings.warn(doubts, ColumnWarning, stacklevel=2)
         except BaseException:  # an interrupted fit, too, leaves the estimator as it was
             self.__dict__ = before
             raise
@@ -114,6 +117,13 @@ class CertifiedEstimator(BaseEstimator, ABC):
     def _listen(self) -> AbstractContextManager[None]:
         """While a block runs, print what it tells of its progress, where that is asked for."""
         return listen(print_line if self.verbose else None)
+
+    def _doubt_columns(self, X: Any, y: ArrayLike) -> str | None:
+        """What is doubtful about the columns of a frame: identifiers, dates and numbers as text, leaks."""
+        if not is_frame(X):
+            return None
+        named = () if isinstance(self.categorical_features, str) else self.encoding_.categorical
+        return describe_doubts(X, y, named)
 
     @staticmethod
     def _keep_weighted(

@@ -23,7 +23,13 @@ def check_number(name: str, value: object, low: float, high: float) -> None:
 
 
 def check_stump_parameters(
-    *, levels: object, split_step: object, max_entropy: object, categorical_leaf: object, n_jobs: int | None
+    *,
+    levels: object,
+    split_step: object,
+    max_entropy: object,
+    categorical_leaf: object,
+    min_rows_per_category: object,
+    n_jobs: int | None,
 ) -> None:
     """Refuse parameters with which no independent ensemble can be trained."""
     check_whole("levels", levels, 1)
@@ -32,4 +38,6 @@ def check_stump_parameters(
     check_number("max_entropy", max_entropy, 0.0, np.inf)
     if categorical_leaf is not None:
         check_number("categorical_leaf", categorical_leaf, 0.0, 0.5)
+    if min_rows_per_category is not None:
+        check_whole("min_rows_per_category", min_rows_per_category, 1)
     count_threads(n_jobs)

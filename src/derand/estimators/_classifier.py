@@ -6,6 +6,7 @@ know how tables are read (`_base`) or how anything is trained.
 
 from __future__ import annotations
 
+import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -35,6 +36,7 @@ from derand.certificates import (
 )
 from derand.estimators._attacking import attack_encoded, name_rows
 from derand.estimators._base import CertifiedEstimator, Training
+from derand.estimators._cutting import Cut, find_threshold
 from derand.estimators._one_label import warn_of_no_gain, warn_of_one_label, warn_of_unseen_classes
 from derand.estimators._reading import (
     ClassWeight,
@@ -44,9 +46,10 @@ from derand.estimators._reading import (
     warn_of_lone_labels,
 )
 from derand.frames import TableEncoding
+from derand.importers import Wrapped
 from derand.learn import TrainingTable
 from derand.metrics import RowGrades, judge_labels
-from derand.model import Model
+from derand.model import Model, move_threshold
 from derand.noise import Noise
 from derand.progress import counting
 from derand.threat import Threat
@@ -71,6 +74,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
     """
 
     class_weight: ClassWeight
+    decision_threshold: float | None = None
+    cost: Mapping[str, float] | None = None
 
     score_is_log_odds = False
     """Whether the score of `ensemble_`, divided by its `levels`, is a logarithm of odds."""
@@ -90,6 +95,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         classes, target = read_labels(X, y, several=self.takes_several_classes)
         X, target, weights = self._keep_weighted(X, target, sample_weight)
         classes, target = keep_present(classes, target)
+        self._refuse_threshold_of(classes.size)
         encoding, matrix = self._learn_encoding(X)
         totals = np.bincount(target, weights=weights, minlength=classes.size).astype(np.float64)
         class_weight = resolve_class_weight(self.class_weight, classes, totals)
@@ -98,6 +104,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         self.classes_ = classes
         training = self._train(table, self._keep_table(table, encoding))
         self.ensemble_ = training.model
+        self._move_as_asked()
         told = self._warn_of_one_label(table, totals, training)
         return (*warn_of_lone_labels(classes, target), *told, *training.warnings)
 
@@ -108,6 +115,134 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         """
         told = warn_of_one_label(self, table, totals) or warn_of_unseen_classes(self, table)
         return told or warn_of_no_gain(self, table, totals)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        find_threshold(self.decision_threshold, self.cost)
+
+    def _refuse_threshold_of(self, n_classes: int) -> None:
+        if n_classes > 2 and find_threshold(self.decision_threshold, self.cost) is not None:
+            raise ValueError(
+                f"`decision_threshold` and `cost` are for two classes, got {n_classes}: weigh the classes by "
+                "`class_weight` instead."
+            )
+
+    def _find_cut(self) -> Cut:
+        """What the score says about probabilities; an error where it says nothing."""
+        raise ValueError(
+            f"The threshold of a {type(self).__name__} cannot be moved to a probability: its score is none, and its "
+            "`predict_proba` is a share of noisy copies (by the rule 'mean' the place of the score), which is "
+            "certified at one half only. Weigh the classes by `class_weight` in training, or train an "
+            "AdditiveClassifier, whose probabilities are calibrated."
+        )
+
+    def _move_as_asked(self) -> None:
+        """Move the threshold of the fitted model to where `decision_threshold` or `cost` asks for."""
+        asked = find_threshold(self.decision_threshold, self.cost)
+        if asked is None:
+            return
+        self._refuse_threshold_of(self.classes_.size)
+        cut = self._find_cut()
+        self._move(cut, cut.find_lead(asked))
+
+    def _move(self, cut: Cut, lead: float) -> None:
+        (before,) = self.ensemble_.members
+        # sums of noisy copies are whole and need no finer grid, expected ones are not
+        after = move_threshold(before, lead, refine=self.noise_ is not None and self.rule == "mean")
+        self.ensemble_ = after
+        moved = cut.move((after.threshold or 0) / after.levels - (before.threshold or 0) / before.levels)
+        self.calibration_ = np.array([moved.slope, moved.shift])
+
+    @property
+    def decision_threshold_(self) -> float:
+        """The probability of `classes_[1]` from which on the score decides for it.
+
+        As asked for by `decision_threshold` or `cost`; else 1/2, or where class weights put it. Only where scores are
+        probabilities: of two classes, by an AdditiveClassifier or a model of another library that has them.
+        """
+        check_is_fitted(self)
+        try:
+            cut = self._find_cut()
+        except ValueError as error:
+            raise AttributeError(str(error)) from None
+        asked = find_threshold(self.decision_threshold, self.cost)
+        return cut.probability if asked is None else asked
+
+    def with_threshold(self, decision_threshold: float) -> Self:
+        """A fitted copy that answers `classes_[1]` from another probability on, without training again.
+
+        The threshold of the score is moved, so that `predict`, `certify`, `attack`, `audit`, reports and exports all go
+        by it. By the rule "mean" `predict_proba` stays what it is, and `predict` is whether it is above the threshold;
+        by the rule "vote" each noisy copy votes by the moved threshold.
+
+        Parameters
+        ----------
+        decision_threshold : float
+            A probability of `classes_[1]`, between 0 and 1.
+
+        Returns
+        -------
+        fitted copy of the classifier
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from derand import AdditiveClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> clf = AdditiveClassifier(regularization=0.1).fit(X, y)
+        >>> careful = clf.with_threshold(0.9)
+        >>> bool((careful.predict(X) == (clf.predict_proba(X)[:, 1] > 0.9)).all())
+        True
+        """
+        return self._with_cut(decision_threshold=decision_threshold)
+
+    def with_cost(self, *, false_positive: float, false_negative: float) -> Self:
+        """A fitted copy that answers `classes_[1]` where that is expected to cost less, without training again.
+
+        Parameters
+        ----------
+        false_positive, false_negative : float
+            What a row of `classes_[0]` costs that gets `classes_[1]`, and the other way round; both above 0.
+
+        Returns
+        -------
+        fitted copy of the classifier
+            Its threshold is `false_positive / (false_positive + false_negative)`; see `with_threshold`.
+        """
+        return self._with_cut(cost={"false_positive": false_positive, "false_negative": false_negative})
+
+    def _with_cut(self, **asked: Any) -> Self:
+        check_is_fitted(self)
+        if find_threshold(asked.get("decision_threshold"), asked.get("cost")) is None:
+            raise ValueError("`decision_threshold` must be a probability between 0 and 1, got None.")
+        found = copy.copy(self)
+        found.decision_threshold, found.cost = asked.get("decision_threshold"), asked.get("cost")
+        found._refuse_threshold_of(self.classes_.size)
+        found._move_as_asked()
+        return found
+
+    def _cut_as_wrapped(self, wrapped: Wrapped, name: str) -> Self:
+        """A fitted copy that answers as the wrapper of scikit-learn around it does."""
+        check_is_fitted(self)
+        if self.rule != "mean":
+            raise ValueError(
+                f"{name} moves the threshold of `{wrapped.method}`, which by the rule {self.rule!r} is "
+                f"{'a share' if wrapped.method == 'predict_proba' else 'the radius'} of noisy copies and certified at "
+                "one half only: train an AdditiveClassifier with rule='mean', or move the threshold of the score by "
+                "`decision_threshold` or `cost`."
+            )
+        cut, number = self._find_cut(), wrapped.threshold
+        if wrapped.method == "decision_function":
+            lead = -number if wrapped.is_first else number
+            asked = cut.move(lead).probability
+        else:
+            lead = cut.find_lead(number, of_first=wrapped.is_first)
+            asked = 1 - number if wrapped.is_first else number
+        found = copy.copy(self)
+        found.decision_threshold, found.cost = asked, None
+        # at the threshold itself the answer is the positive class
+        found._move(cut, lead if wrapped.is_first else float(np.nextafter(lead, -np.inf)))
+        return found
 
     @classmethod
     def from_parts(
@@ -155,7 +290,10 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         return self.classes_[find_labels(self.ensemble_, rows, self.noise_, rule=self.rule, n_jobs=self.n_jobs)]
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Exact probabilities that a noisy copy of a row gets each label; by the rule "mean" the place of its score.
+        """Exact shares of noisy copies of a row that get each label; by the rule "mean" the place of its score.
+
+        A share is a fact about the noise, no probability that a row is of a class: it is not calibrated, and certified
+        at one half only. Calibrated probabilities are those of AdditiveClassifier.
 
         Parameters
         ----------
@@ -359,7 +497,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         """Whether `predict_proba` says how likely each class is, and not a share of noisy copies or a score's place."""
         return False
 
-    def grade_rows(self, X: Any, certificates: Certificates) -> RowGrades:
+    def grade_rows(self, X: Any, certificates: Certificates, *, encoded: FloatArray | None = None) -> RowGrades:
         """What the model says of certified rows besides their labels, for `measure_answers`.
 
         Parameters
@@ -367,6 +505,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         X : array or frame of shape (n_rows, n_features)
             The rows that were certified.
         certificates : Certificates
+        encoded : array of shape (n_rows, n_features), or None
+            The same as `encode_rows` returned them, lest they are encoded again.
 
         Returns
         -------
@@ -376,7 +516,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         is_own = certificates.rule == self.rule and certificates.noise == self.noise_
         if self.gives_probabilities and is_own:
             return RowGrades(None, self.predict_proba(X))
-        score = rank_rows(self.ensemble_, self.encode_rows(X), certificates, n_jobs=self.n_jobs)
+        rows = self.encode_rows(X) if encoded is None else encoded
+        score = rank_rows(self.ensemble_, rows, certificates, n_jobs=self.n_jobs)
         why = _NO_CHANCES[certificates.rule] if is_own or not self.gives_probabilities else _OTHER_RULE
         return RowGrades(score, None, f"Log-loss and calibration need probabilities: {why}.")
 

@@ -7,24 +7,28 @@ know any library (`derand.importers`).
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, softmax
+from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from derand._arrays import BoolArray, FloatArray
 from derand.certificates import expect_margins, measure_margins
 from derand.estimators._base import CertifiedEstimator, Columns, Training
 from derand.estimators._classifier import CertifiedClassifier
+from derand.estimators._cutting import Cut, find_threshold, keep_sides
 from derand.estimators._regressor import CertifiedRegressor
 from derand.frames import CategoryKindError, TableEncoding, as_rows, find_short_floats, take_rows
 from derand.importers import (
     Reading,
     adopt_table,
     compare_scores,
+    decode_rows,
+    find_wrapped,
     is_explained,
     probe_rows,
     read_model,
@@ -149,6 +153,10 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
     n_jobs : int or None
     verbose : bool
         Say on standard error what is being done.
+    decision_threshold : float or None
+        From which probability of `classes_[1]` on it is the answer, of two classes; None is where the model cuts.
+    cost : dict or None
+        The same by what mistakes cost, such as {"false_positive": 1, "false_negative": 5}.
 
     Attributes
     ----------
@@ -160,12 +168,44 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
         What probabilities are made of raw scores.
     source_ : str
         What was read, such as "xgboost.XGBClassifier".
+    calibration_ : array of shape (2,)
+        Slope and shift from the decision's score to that of `predict_proba`; only where they are not 1 and 0, as of a
+        threshold that was moved.
+    decision_threshold_ : float
+        The probability of `classes_[1]` from which on it is the answer; only where the score is one (`link_`).
     """
 
     class_weight = None
     takes_several_classes = True
     link_: str
     source_: str
+
+    def __init__(
+        self,
+        *,
+        noise: Noise | str | None = "none",
+        rule: str = "mean",
+        n_jobs: int | None = None,
+        decision_threshold: float | None = None,
+        cost: Mapping[str, float] | None = None,
+    ) -> None:
+        super().__init__(noise=noise, rule=rule, n_jobs=n_jobs)
+        self.decision_threshold = decision_threshold
+        self.cost = cost
+
+    def _find_cut(self) -> Cut:
+        """What the library makes of raw scores."""
+        if self.classes_.size > 2:
+            raise ValueError(
+                f"Thresholds are moved of two classes, got {self.classes_.size}: weigh the classes in training."
+            )
+        if self.link_ == "none":
+            raise ValueError(
+                f"The threshold of {self.source_} cannot be moved to a probability: its raw score is none, since it "
+                "has no probabilities or makes them in another way. Weigh the classes in training, or take a model "
+                "whose scores are logarithms of odds, such as LogisticRegression or AdditiveClassifier."
+            )
+        return Cut(self.link_, *np.asarray(getattr(self, "calibration_", (1.0, 0.0))).tolist())
 
     @property
     def score_is_log_odds(self) -> bool:  # type: ignore[override]
@@ -198,11 +238,12 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
         return measure(self.ensemble_, rows, self.noise_)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities as the library makes them of raw scores, those expected under noise.
+        """Probabilities as the library makes them of raw scores, those expected under noise: as calibrated as its own.
 
-        By the rule "vote" they are shares of noisy copies. Where the library has no probabilities, or makes them in
-        another way than by a logistic function, a softmax or shares of trees (`link_` is "none"), they say where the
-        score stands between its extremes; of several classes they are a softmax of raw scores.
+        By the rule "vote" they are shares of noisy copies, no probabilities of the classes. Where the library
+        has no probabilities, or makes them in another way than by a logistic function, a softmax or shares of trees
+        (`link_` is "none"), they say where the score stands between its extremes; of several classes they are a softmax
+        of raw scores.
 
         Parameters
         ----------
@@ -218,10 +259,8 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
         scores = self.decision_function(X)
         if scores.ndim == 2:
             return scores if self.link_ == "share" else np.asarray(softmax(scores, axis=1))
-        if self.link_ == "logit":
-            return np.stack([expit(-scores), expit(scores)], axis=1)
-        share = np.clip(0.5 + scores, 0.0, 1.0)
-        return np.stack([1 - share, share], axis=1)
+        asked = find_threshold(self.decision_threshold, self.cost)
+        return keep_sides(self._find_cut().read(scores), scores > 0, asked)
 
 
 class ImportedRegressor(ImportedEstimator, CertifiedRegressor):
@@ -243,6 +282,8 @@ def from_model(
     scaling: str | None = "auto",
     classes: ArrayLike | None = None,
     n_jobs: int | None = None,
+    decision_threshold: float | None = None,
+    cost: Mapping[str, float] | None = None,
 ) -> Any:
     """A fitted model of another library as an estimator of ours, which certifies it.
 
@@ -251,7 +292,8 @@ def from_model(
     model : fitted model
         Of interpret, XGBoost, LightGBM, CatBoost or scikit-learn; see docs/import.md for what can be read exactly. What
         cannot is refused with the reason. A Pipeline is read in the columns that it is given, where its steps act on
-        each of them by itself. An estimator of this package is given back as it is.
+        each of them by itself. An estimator of this package is given back as it is. A fitted TunedThresholdClassifierCV
+        or FixedThresholdClassifier is read with the threshold that it found, also around an AdditiveClassifier.
     X : array or frame of shape (n_rows, n_features), or None
         Rows such as those it was trained on. They give names to columns where the library keeps none, tell text from
         numbers where it keeps the text of categories alone (interpret), give the units in which radii and noise count
@@ -265,6 +307,11 @@ def from_model(
     classes : array-like of shape (n_classes,), or None
         Labels in the order of the classes, where the library knows 0, 1, ... alone.
     n_jobs : int or None
+    decision_threshold : float or None
+        From which probability of `classes_[1]` on it is the answer, for two classes and models whose scores are
+        probabilities; None is where the model cuts. The score's threshold is moved, before anything is certified.
+    cost : dict or None
+        The same by what mistakes cost, such as {"false_positive": 1, "false_negative": 5}.
 
     Returns
     -------
@@ -282,14 +329,31 @@ def from_model(
     >>> bool(certificates.label.shape == y.shape)
     True
     """
+    asked: dict[str, Any] = {"decision_threshold": decision_threshold, "cost": cost}
     if isinstance(model, CertifiedEstimator):
-        return _give_back(model, noise, rule, scaling)
+        return _cut_own(_give_back(model, noise, rule, scaling), asked)
+    wrapped = find_wrapped(model)
+    if wrapped is not None and isinstance(wrapped.inner, CertifiedClassifier):
+        moved = wrapped.inner._cut_as_wrapped(wrapped, type(model).__name__)
+        return _cut_own(_give_back(moved, noise, rule, scaling), asked)
     reading = read_model(model)
     if classes is not None:
         reading = _name_classes(reading, classes)
     if scaling == "auto":
         scaling = None if X is None else "standard"
-    return from_reading(reading, X, noise=noise, rule=rule, scaling=scaling, n_jobs=n_jobs)
+    estimator = from_reading(reading, X, noise=noise, rule=rule, scaling=scaling, n_jobs=n_jobs, **asked)
+    if wrapped is not None:
+        _require_labels(model, reading, X)
+    return estimator
+
+
+def _cut_own(model: CertifiedEstimator, asked: Mapping[str, Any]) -> CertifiedEstimator:
+    """A fitted estimator of this package, or a copy that cuts where it is asked to."""
+    if find_threshold(**asked) is None:
+        return model
+    if not isinstance(model, CertifiedClassifier):
+        raise ValueError(f"`decision_threshold` and `cost` are for classes: a {type(model).__name__} gives numbers.")
+    return model._with_cut(**asked)
 
 
 def _give_back(model: CertifiedEstimator, noise: Any, rule: str, scaling: str | None) -> CertifiedEstimator:
@@ -314,16 +378,30 @@ def _name_classes(reading: Reading, classes: ArrayLike) -> Reading:
 
 
 def from_reading(
-    reading: Reading, X: Any, *, noise: Noise | str | float, rule: str, scaling: str | None, n_jobs: int | None
+    reading: Reading,
+    X: Any,
+    *,
+    noise: Noise | str | float,
+    rule: str,
+    scaling: str | None,
+    n_jobs: int | None,
+    decision_threshold: float | None = None,
+    cost: Mapping[str, float] | None = None,
 ) -> ImportedClassifier | ImportedRegressor:
     """The estimator of what an importer read, compared with the library on the spot."""
+    if reading.classes is None and find_threshold(decision_threshold, cost) is not None:
+        raise ValueError(f"`decision_threshold` and `cost` are for classes: {reading.source} gives numbers.")
     if X is not None:
         reading = adopt_table(reading, X)
     ensemble, encoding = reading.build(), reading.encoding
     kind: Any = ImportedRegressor if reading.classes is None else ImportedClassifier
     parts = () if reading.classes is None else (reading.classes,)
     training = {"link_": reading.link, "source_": reading.source, **_list_refusals(reading)}
-    parameters = {"noise": noise, "rule": rule, "n_jobs": n_jobs}
+    if reading.calibration != (1.0, 0.0):
+        training["calibration_"] = np.array(reading.calibration)
+    parameters: dict[str, Any] = {"noise": noise, "rule": rule, "n_jobs": n_jobs}
+    if reading.classes is not None:
+        parameters |= {"decision_threshold": decision_threshold, "cost": cost}
     estimator: ImportedClassifier | ImportedRegressor = kind.from_parts(
         ensemble, None, *parts, encoding, training, **parameters
     )
@@ -338,6 +416,8 @@ def from_reading(
     estimator.noise_ = own
     estimator.units_ = np.ones(encoding.n_features) if units is None else np.array(units)
     _require_parity(reading, ensemble, rows)
+    if isinstance(estimator, ImportedClassifier):
+        estimator._move_as_asked()
     return estimator
 
 
@@ -364,6 +444,26 @@ def _require_parity(reading: Reading, ensemble: AdditiveEnsemble, rows: FloatArr
                 f"The raw scores of {reading.source} differ by {found:.3g} from what was read of it, more than "
                 "arithmetic explains: this model has something that the importer does not know, and cannot be "
                 "certified. Please report it with the versions of both libraries."
+            )
+
+
+def _require_labels(model: Any, reading: Reading, X: Any) -> None:
+    """Refuse a reading whose side of the threshold is not the answer of the library, wherever arithmetic decides it."""
+    ensemble, tables = reading.build(), []
+    if X is not None:
+        table = as_rows(X)
+        tables.append(take_rows(table, np.arange(min(table.shape[0], _PROBES))))
+    if not reading.encoding.categories:  # libraries want their own kinds of columns for these
+        tables.append(decode_rows(reading.encoding, probe_rows(reading, ensemble, _PROBES)))
+    for table in tables:
+        rows = reading.encoding.encode(table)
+        lead = ensemble.score(rows) - (ensemble.threshold or 0)
+        is_sure = np.abs(lead) > ensemble.bound_errors(rows)
+        is_one = np.asarray(model.predict(table)) == model.classes_[1]
+        if ((lead > 0) != is_one)[is_sure].any():
+            raise ValueError(
+                f"{type(model).__name__} answers otherwise than the scores of {reading.source} above its threshold: "
+                "it cannot be certified. Please report it with the version of scikit-learn."
             )
 
 

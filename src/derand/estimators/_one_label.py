@@ -21,6 +21,8 @@ from derand.text import format_percent, quote_short
 
 _ROUNDS = (64, 2000)
 """How many rows are looked at: few first, because most models tell them apart; a million would take too long."""
+_MOVING = ("class_weight", "decision_threshold", "cost")
+"""Parameters that move the decision away from the most right answers."""
 _ROUNDING = 1e-12
 """By how much a share may be off for being a sum of rounded numbers."""
 _FINER = "AdditiveClassifier"
@@ -98,8 +100,9 @@ def find_one_label(classifier: Fitted, table: TrainingTable) -> OneLabel | None:
 def warn_of_no_gain(classifier: Fitted, table: TrainingTable, totals: FloatArray) -> tuple[str, ...]:
     """What to say where no more training rows get the right label than by the constant answer; else nothing.
 
-    Where classes or rows were given weights, right answers are meant to be given away: then the mean of the shares
-    within each class counts. Of many rows some are looked at, and nothing is said while it may be chance.
+    Where classes or rows were given weights, or the decision was moved, right answers are meant to be given away: then
+    the mean of the shares within each class counts. Of many rows some are looked at, and nothing is said while it may
+    be chance.
 
     Parameters
     ----------
@@ -109,7 +112,8 @@ def warn_of_no_gain(classifier: Fitted, table: TrainingTable, totals: FloatArray
     totals : array of shape (n_classes,)
         How many rows each class has, or their weight.
     """
-    is_weighted = classifier.class_weight is not None or table.sample_weight is not None
+    is_moved = any(getattr(classifier, name, None) is not None for name in _MOVING)
+    is_weighted = is_moved or table.sample_weight is not None
     shares = np.full(totals.size, 1 / totals.size) if is_weighted else totals / totals.sum()
     constant = float(shares.max())
     if table.target.size < FEW_ROWS:

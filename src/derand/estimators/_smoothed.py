@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -69,7 +70,11 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         kind: Any = ImportedClassifier if hasattr(self, "classes_") else ImportedRegressor
         parts = (self.classes_,) if hasattr(self, "classes_") else ()
         found = {"link_": self.link_, "source_": self.source_, "units_": self.units_}
-        parameters = {"noise": self.noise_, "rule": self.rule, "n_jobs": self.n_jobs}
+        parameters: dict[str, Any] = {"noise": self.noise_, "rule": self.rule, "n_jobs": self.n_jobs}
+        if isinstance(self, ImportedClassifier):
+            parameters |= {"decision_threshold": self.decision_threshold, "cost": self.cost}
+        if hasattr(self, "calibration_"):
+            found["calibration_"] = self.calibration_
         return kind.from_parts(self.ensemble_, self.noise_, *parts, self.encoding_, found, **parameters)
 
     def _check_noise(self) -> None:
@@ -110,7 +115,8 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         reading = self._name_classes(read_model(self.estimator_), target)
         self._require_numbers(reading.encoding.categories, encoding.numerical)
         reading = replace(reading, precise=())  # what was read is the model itself, in any precision
-        read = from_reading(reading, X, noise=noise, rule=self.rule, scaling=None, n_jobs=self.n_jobs)
+        asked = {name: getattr(self, name, None) for name in ("decision_threshold", "cost")}
+        read = from_reading(reading, X, noise=noise, rule=self.rule, scaling=None, n_jobs=self.n_jobs, **asked)
         for name, value in vars(read).items():
             if name.endswith("_") and name not in ("n_features_in_", "feature_names_in_"):
                 setattr(self, name, value)
@@ -219,6 +225,9 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
         Threads to predict and certify with.
     verbose : bool
         Say on standard error what is being done.
+    decision_threshold, cost
+        As of ImportedClassifier: the threshold of the inner model's score is moved. By the rule "vote" each noisy copy
+        votes by it.
 
     Attributes
     ----------
@@ -234,8 +243,9 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
     Notes
     -----
     `fit` warns where the smoothed model gets more than two points of accuracy less than the inner model trained without
-    noise, on at most 2,000 training rows, and where all of them get one label. It is saved as the ImportedClassifier
-    that it is; `load` gives that.
+    noise, on at most 2,000 training rows, and where all of them get one label. `predict_proba` is the share of noisy
+    copies that get each label; by the rule "mean" what the library makes of the expected raw score. It is saved as the
+    ImportedClassifier that it is; `load` gives that.
 
     Examples
     --------
@@ -251,6 +261,33 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
 
     measure = "accuracy"
 
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        noise: Noise | str | None = "gaussian:0.25",
+        augment: int = 10,
+        rule: str = "vote",
+        scaling: str | None = "standard",
+        categorical_features: Columns = "from_dtype",
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        decision_threshold: float | None = None,
+        cost: Mapping[str, float] | None = None,
+    ) -> None:
+        super().__init__(
+            estimator,
+            noise=noise,
+            augment=augment,
+            rule=rule,
+            scaling=scaling,
+            categorical_features=categorical_features,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        self.decision_threshold = decision_threshold
+        self.cost = cost
+
     def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
         if y is None:
             raise ValueError(f"requires y to be passed, but the target y is None: give {type(self).__name__} labels.")
@@ -259,6 +296,7 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
         classes, target = read_labels(X, y, several=True)
         X, target, weights = self._keep_weighted(X, target, sample_weight)
         classes, target = keep_present(classes, target)
+        self._refuse_threshold_of(classes.size)
         return self._train_inner(X, classes[target], weights)
 
     def _fit_inner(self, model: Any, rows: Any, target: NDArray[Any], weights: dict[str, Any]) -> Any:

@@ -29,6 +29,9 @@ class StumpRegressor(CertifiedRegressor):
         Let the noise, and so the radius, count in deviations, ranges or interquartile ranges of the training columns.
     categorical_features : "from_dtype", None, or a list of names or column numbers, or a mask
         "from_dtype" takes columns of text, of booleans, and of a category type.
+    min_rows_per_category : int or None
+        Categories of fewer training rows get the value of one that training did not see. None: every category has its
+        own, drawn towards that value as strongly as the categories of the column are alike.
     rule : {"vote", "mean"}
         How a number is found: "vote" is the median of noisy copies, "mean" the expected score.
     n_jobs : int or None
@@ -74,6 +77,7 @@ class StumpRegressor(CertifiedRegressor):
         regularization: float | str = "cv",
         scaling: str | None = "standard",
         categorical_features: Columns = "from_dtype",
+        min_rows_per_category: int | None = None,
         rule: str = "vote",
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -83,6 +87,7 @@ class StumpRegressor(CertifiedRegressor):
         self.regularization = regularization
         self.scaling = scaling
         self.categorical_features = categorical_features
+        self.min_rows_per_category = min_rows_per_category
         self.rule = rule
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -91,6 +96,8 @@ class StumpRegressor(CertifiedRegressor):
         super()._check_parameters()
         check_whole("n_rounds", self.n_rounds, 1)
         check_regularization(self.regularization)
+        if self.min_rows_per_category is not None:
+            check_whole("min_rows_per_category", self.min_rows_per_category, 1)
         count_threads(self.n_jobs)
 
     def _train(self, table: RegressionTable, noise: Noise) -> RegressionTraining:
@@ -100,6 +107,7 @@ class StumpRegressor(CertifiedRegressor):
             n_rounds=int(self.n_rounds),
             regularization=None if isinstance(self.regularization, str) else float(self.regularization),
             rule=self.rule,
+            least_rows=self.min_rows_per_category,
             n_threads=count_threads(self.n_jobs),
         )
 

@@ -41,6 +41,9 @@ class StumpClassifier(CertifiedClassifier):
     categorical_leaf : float or None
         A category's leaf is 1/2 plus this where class 1 has at least half of the weight of its rows, else 1/2
         minus this. None: the share of class 1. Unseen and missing categories have 1/2.
+    min_rows_per_category : int or None
+        Categories of fewer training rows get 1/2, as one that training did not see. None, the paper's way, gives every
+        category a leaf of its own.
     rule : {"vote", "mean"}
         How a label is found: "vote" is the one that most noisy copies get, "mean" that of the expected score.
     n_jobs : int or None
@@ -78,6 +81,10 @@ class StumpClassifier(CertifiedClassifier):
     The search is exact for features of at most 32,768 distinct values; those of any other are put into bins first,
     eight of them per step and per scale of the noise (fewer where 65,536 bins do not suffice).
 
+    `predict_proba` is the share of noisy copies that get each label (by the rule "mean" the place of the score): a fact
+    about the noise, no calibrated probability. Its threshold cannot be moved: use `class_weight`, or AdditiveClassifier
+    with `decision_threshold` or `cost`.
+
     Examples
     --------
     >>> from derand import StumpClassifier
@@ -101,6 +108,7 @@ class StumpClassifier(CertifiedClassifier):
         scaling: str | None = None,
         categorical_features: Columns = "from_dtype",
         categorical_leaf: float | None = 0.125,
+        min_rows_per_category: int | None = None,
         rule: str = "vote",
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -113,6 +121,7 @@ class StumpClassifier(CertifiedClassifier):
         self.scaling = scaling
         self.categorical_features = categorical_features
         self.categorical_leaf = categorical_leaf
+        self.min_rows_per_category = min_rows_per_category
         self.rule = rule
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -124,6 +133,7 @@ class StumpClassifier(CertifiedClassifier):
             split_step=self.split_step,
             max_entropy=self.max_entropy,
             categorical_leaf=self.categorical_leaf,
+            min_rows_per_category=self.min_rows_per_category,
             n_jobs=self.n_jobs,
         )
 
@@ -135,6 +145,7 @@ class StumpClassifier(CertifiedClassifier):
             split_step=self.split_step,
             max_entropy=self.max_entropy,
             categorical_leaf=self.categorical_leaf,
+            least_rows=self.min_rows_per_category,
             n_threads=count_threads(self.n_jobs),
         )
         self.entropy_ = training.entropy

@@ -65,6 +65,8 @@ class RobTreeBoostClassifier(CertifiedClassifier):
         first ensemble and shift a row's score; stumps are added on numerical features alone.
     categorical_leaf : float or None
         As for StumpClassifier.
+    min_rows_per_category : int or None
+        As for StumpClassifier.
     validation_fraction : float or None
         Share of the rows set aside to measure `validation_score_` on. None sets none aside, or a tenth where
         `n_iter_no_change` is given.
@@ -114,6 +116,10 @@ class RobTreeBoostClassifier(CertifiedClassifier):
     leaf, in the first ensemble that of a category, later a Newton step of the rows that miss it, which count as one
     more cell in the search for the split. A feature without gaps in training refuses them later.
 
+    `predict_proba` is the share of noisy copies that get each label (by the rule "mean" the place of the score): a fact
+    about the noise, no calibrated probability. Its threshold cannot be moved: use `class_weight`, or AdditiveClassifier
+    with `decision_threshold` or `cost`.
+
     Examples
     --------
     >>> from derand import RobTreeBoostClassifier
@@ -143,6 +149,7 @@ class RobTreeBoostClassifier(CertifiedClassifier):
         scaling: str | None = None,
         categorical_features: Columns = "from_dtype",
         categorical_leaf: float | None = 0.125,
+        min_rows_per_category: int | None = None,
         validation_fraction: float | None = None,
         n_iter_no_change: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -163,6 +170,7 @@ class RobTreeBoostClassifier(CertifiedClassifier):
         self.scaling = scaling
         self.categorical_features = categorical_features
         self.categorical_leaf = categorical_leaf
+        self.min_rows_per_category = min_rows_per_category
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.random_state = random_state
@@ -219,6 +227,7 @@ class RobTreeBoostClassifier(CertifiedClassifier):
             split_step=self.split_step,
             max_entropy=self.max_entropy,
             categorical_leaf=self.categorical_leaf,
+            min_rows_per_category=self.min_rows_per_category,
             n_jobs=self.n_jobs,
         )
         check_number("split_step", self.split_step, 0.0, np.inf)
@@ -256,6 +265,7 @@ class RobTreeBoostClassifier(CertifiedClassifier):
             split_step=self.split_step,
             max_entropy=self.max_entropy,
             categorical_leaf=self.categorical_leaf,
+            least_rows=self.min_rows_per_category,
             n_iter_no_change=self.n_iter_no_change,
             progress=partial(count_rounds, what="boosting"),
             n_threads=count_threads(self.n_jobs),

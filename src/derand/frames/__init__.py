@@ -6,7 +6,15 @@ theirs is read.
 
 from __future__ import annotations
 
-from derand.frames._columns import ColumnCheck, ColumnUse, check_columns
+from derand.frames._columns import (
+    ColumnCheck,
+    ColumnUse,
+    ColumnWarning,
+    check_columns,
+    describe_doubts,
+    tell_doubts,
+)
+from derand.frames._dates import dates_to_numbers, format_days
 from derand.frames._encoding import CategoricalFeatures, CategoryKindError, TableEncoding, is_whole
 from derand.frames._files import TableFile, inspect_file, write_batches
 from derand.frames._kinds import Category, ColumnKind, kind_of_arrow_type, kind_of_values
@@ -21,13 +29,17 @@ __all__ = [
     "ColumnCheck",
     "ColumnKind",
     "ColumnUse",
+    "ColumnWarning",
     "Labels",
     "MatchedFile",
     "TableEncoding",
     "TableFile",
     "as_rows",
     "check_columns",
+    "dates_to_numbers",
+    "describe_doubts",
     "find_short_floats",
+    "format_days",
     "inspect_file",
     "is_frame",
     "is_whole",
@@ -37,5 +49,6 @@ __all__ = [
     "match_file",
     "stack_copies",
     "take_rows",
+    "tell_doubts",
     "write_batches",
 ]

@@ -5,21 +5,32 @@ Owns when a column is left out and when it must be mended first. Must not know c
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from derand.frames._encoding import find_columns
+from derand.frames._doubts import ADVICE_ON_DATES, Leaks, doubt_numbers, doubt_text, draw_sample
 from derand.frames._kinds import ColumnKind, reads_as_number
-from derand.frames._tables import Table, open_table
+from derand.frames._tables import Table, as_rows, find_columns, open_table
+from derand.origin import take_rows
 from derand.text import quote_short
 
 _MANY_CATEGORIES = 0.5
 """A text column is taken for a name or a number of the row where more than this share of its cells differ ..."""
 _FEW_CATEGORIES = 20
 """... and more than this many do."""
+
+
+_MOST_TOLD = 12
+"""Columns that a warning names."""
+
+
+class ColumnWarning(UserWarning):
+    """Columns of a table to look at before a model that was trained on them is trusted."""
 
 
 class ColumnUse(Enum):
@@ -52,6 +63,9 @@ class ColumnCheck:
         How many of its cells are empty: training takes them as a cell of their own.
     stray : tuple of (str, int)
         Text in a column of numbers, and in how many cells.
+    doubts : tuple of str
+        What to look at before the column is used: it may be an identifier, a date or a number written as text, or tell
+        the target by itself.
     """
 
     name: str | int
@@ -61,16 +75,22 @@ class ColumnCheck:
     gaps: int = 0
     missing: int = 0
     stray: tuple[tuple[str, int], ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 def check_columns(
-    table: object, *, categorical: Collection[str | int] = (), ignored: Collection[str | int] = ()
+    table: object,
+    *,
+    categorical: Collection[str | int] = (),
+    ignored: Collection[str | int] = (),
+    numerical: Collection[str | int] = (),
+    target: ArrayLike | None = None,
 ) -> tuple[ColumnCheck, ...]:
     """What the columns of a table of features are good for: to be asked before `fit`, as `derand train` does.
 
-    A column is left out where it is empty, constant, neither numbers nor text (dates), without a name, or text of
-    which nearly every cell is another (a name, or a number of the row). It must be mended where numbers are infinite,
-    or stand among text.
+    A column is left out where it is empty, constant, neither numbers nor text (dates), without a name, or where nearly
+    every cell is another: text, or whole numbers that are named like an identifier or count rows. It must be mended
+    where numbers are infinite, or stand among text. Of the others it is said what is doubtful about them.
 
     Parameters
     ----------
@@ -80,6 +100,10 @@ def check_columns(
         Columns that are categories though they hold numbers, or text of very many values; by name or number.
     ignored : collection of str or int
         Columns to leave out.
+    numerical : collection of str or int
+        Columns of numbers that are to be used though they look like an identifier.
+    target : array-like of shape (n_rows,), or None
+        Labels, or the numbers to be predicted: columns that tell them almost by themselves are doubted.
 
     Returns
     -------
@@ -101,10 +125,91 @@ def check_columns(
     opened = open_table(table)
     chosen = find_columns(opened, categorical, "categorical")
     left_out = find_columns(opened, ignored, "ignored")
-    return tuple(
+    kept = find_columns(opened, numerical, "numerical")
+    checks = [
         _check_column(opened, column, is_chosen=column in chosen, is_left_out=column in left_out)
         for column in range(opened.n_columns)
+    ]
+    rows = draw_sample(opened.n_rows)
+    sample = opened if rows is None else open_table(take_rows(as_rows(table), rows))
+    leaks = None if target is None else Leaks(np.asarray(target) if rows is None else np.asarray(target)[rows])
+    return tuple(
+        _doubt_column(sample, column, check, opened.n_rows, leaks, is_chosen=column in chosen or column in kept)
+        for column, check in enumerate(checks)
     )
+
+
+def describe_doubts(table: Any, target: ArrayLike, categorical: Collection[int] = ()) -> str | None:
+    """What is doubtful about the columns of a frame that a model was trained on, in one text; None for nothing.
+
+    Parameters
+    ----------
+    table : pandas, polars or pyarrow frame
+    target : array-like of shape (n_rows,)
+    categorical : collection of int
+        Columns that were named as categorical.
+    """
+    n_rows = table.shape[0]
+    rows, labels = draw_sample(n_rows), np.asarray(target).reshape(-1)
+    sample = open_table(table if rows is None else take_rows(table, rows))
+    leaks = Leaks(labels if rows is None else labels[rows])
+    checks = []
+    for column in range(sample.n_columns):
+        check = _check_column(sample, column, is_chosen=column in categorical, is_left_out=False)
+        if check.reason == "constant" and rows is not None:  # the rows that were not looked at may differ
+            check = _check_column(open_table(table), column, is_chosen=column in categorical, is_left_out=False)
+        checks.append(_doubt_column(sample, column, check, n_rows, leaks, is_chosen=column in categorical))
+    return tell_doubts(checks)
+
+
+def tell_doubts(checks: Iterable[ColumnCheck]) -> str | None:
+    """One text of all that is doubtful about columns, those that teach nothing included; None for nothing."""
+    told = []
+    for check in checks:
+        reasons = check.doubts
+        if check.use is ColumnUse.IGNORED and check.reason is not None:
+            reasons = (_tell_reason(check.reason),)
+        if reasons:
+            told.append(f"{quote_short(check.name)} {'; it also '.join(reasons)}")
+    if not told:
+        return None
+    more = f". And {len(told) - _MOST_TOLD} more columns" if len(told) > _MOST_TOLD else ""
+    return f"Columns to look at before the model is trusted: {'. '.join(told[:_MOST_TOLD])}{more}."
+
+
+_LEAVE = ": leave it out"
+_KEEP = " (to keep it: --numerical, in Python `numerical`)"
+_NOTHING = {"constant": "is constant", "holds nothing": "is empty"}
+
+
+def _tell_reason(reason: str) -> str:
+    """Why a column would be left out, as what follows its name where it was not."""
+    if reason in _NOTHING:
+        return f"{_NOTHING[reason]}: nothing can be learnt from it"
+    if reason.startswith("text with "):
+        return f"is text of which nearly every cell is another, as names and identifiers are{_LEAVE}"
+    return reason.replace(_KEEP, _LEAVE)
+
+
+def _doubt_column(
+    sample: Table, column: int, check: ColumnCheck, n_rows: int, leaks: Leaks | None, *, is_chosen: bool
+) -> ColumnCheck:
+    """The same check with what is doubtful about the column; an identifier is left out unless it was chosen."""
+    if check.use not in (ColumnUse.NUMERICAL, ColumnUse.CATEGORICAL):
+        return check
+    doubts: list[str | None] = []
+    if check.use is ColumnUse.NUMERICAL:
+        values = sample.read_numbers(column)
+        doubt, is_certain = (None, False) if is_chosen else doubt_numbers(check.name, values, n_rows)
+        if is_certain:
+            return replace(check, use=ColumnUse.IGNORED, reason=f"{doubt}{_KEEP}")
+        doubts += [doubt and f"{doubt}{_LEAVE}", None if leaks is None else leaks.find_in_numbers(values)]
+    else:
+        codes, seen = sample.code_values(column)
+        if check.kind is ColumnKind.TEXT and not is_chosen:
+            doubts.append(doubt_text(seen))
+        doubts.append(None if leaks is None else leaks.find_in_categories(codes))
+    return replace(check, doubts=tuple(doubt for doubt in doubts if doubt is not None))
 
 
 def _check_column(table: Table, column: int, *, is_chosen: bool, is_left_out: bool) -> ColumnCheck:
@@ -123,7 +228,8 @@ def _check_column(table: Table, column: int, *, is_chosen: bool, is_left_out: bo
         return _check_numbers(table, column, name)
     if kind is ColumnKind.NUMBER or kind.is_categorical:
         return _check_categories(table, column, ColumnCheck(name, kind, ColumnUse.CATEGORICAL), is_chosen=is_chosen)
-    return ColumnCheck(name, kind, ColumnUse.IGNORED, f"holds {kind.value}")
+    advice = f": {ADVICE_ON_DATES}" if kind is ColumnKind.DATE else ""
+    return ColumnCheck(name, kind, ColumnUse.IGNORED, f"holds {kind.value}{advice}")
 
 
 def _check_numbers(table: Table, column: int, name: str | int) -> ColumnCheck:
@@ -160,7 +266,7 @@ def _check_categories(table: Table, column: int, found: ColumnCheck, *, is_chose
     stray = {str(value): count for value, count in seen.items() if not reads_as_number(str(value))}
     n_stray = sum(stray.values())
     if len(seen) > max(_FEW_CATEGORIES, _MANY_CATEGORIES * total) and 2 * n_stray >= total:
-        reason = f"text with {len(seen)} different values in {table.n_rows} rows"
+        reason = doubt_text(seen) or f"text with {len(seen)} different values in {table.n_rows} rows"
         return ColumnCheck(name, kind, ColumnUse.IGNORED, reason)
     if 0 < n_stray < 0.5 * total:
         reason = f"{n_stray} of {table.n_rows} cells are text among numbers, such as {quote_short(next(iter(stray)))}"

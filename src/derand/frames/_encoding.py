@@ -15,8 +15,9 @@ import numpy as np
 
 from derand._arrays import BoolArray, FloatArray
 from derand.finite import cast_exactly, name_gaps, require_finite
+from derand.frames._dates import read_days
 from derand.frames._kinds import Category, ColumnKind, is_missing, kind_of_values
-from derand.frames._tables import Table, judge_cell, name_column, open_table
+from derand.frames._tables import Table, find_columns, judge_cell, name_column, open_table
 from derand.origin import Origin
 
 UNSEEN = -1.0
@@ -45,6 +46,8 @@ class TableEncoding:
     whole : mapping of column number to (least, largest)
         The numerical columns that held whole numbers alone in training rows, two different ones or more, with their
         ends; (0, 1) for a column of yes and no. Empty where the training table was not looked at.
+    dates : tuple of int
+        Numerical columns whose numbers are days: dates, and text that reads as dates, are taken there as well.
 
     Examples
     --------
@@ -58,6 +61,7 @@ class TableEncoding:
     names: tuple[str, ...] | None
     categories: Mapping[int, tuple[Category, ...]]
     whole: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    dates: tuple[int, ...] = ()
 
     @classmethod
     def learn(cls, X: object, categorical_features: CategoricalFeatures) -> TableEncoding:
@@ -99,6 +103,8 @@ class TableEncoding:
         for column in range(table.n_columns):
             if column in self.categories:
                 matrix[:, column] = _encode_categories(table, column, self.categories[column])
+            elif column in self.dates:
+                matrix[:, column] = read_days(table, column)
             else:
                 _refuse_text(table, column)
                 matrix[:, column] = table.read_numbers(column)
@@ -207,6 +213,12 @@ class TableEncoding:
             require_finite(matrix, self.numerical, may_miss)
         return matrix
 
+    def with_dates(self, names: Iterable[str]) -> TableEncoding:
+        """The same encoding, in which some numerical columns hold days and are read from dates; others are unknown."""
+        wanted = set(names)
+        found = tuple(column for column in self.numerical if self.name(column) in wanted)
+        return replace(self, dates=found)
+
     def require_some(self, matrix: FloatArray) -> None:
         """Refuse a numerical column, for training, of which every value is missing."""
         for column in self.numerical:
@@ -257,33 +269,15 @@ def _choose_categorical(table: Table, chosen: CategoricalFeatures) -> list[int]:
     return sorted(find_columns(table, entries, "categorical_features", or_mask))
 
 
-def find_columns(table: Table, entries: Iterable[object], parameter: str, or_mask: str = "") -> set[int]:
-    """Numbers of the columns that the entries of a parameter name; of two with one name, the first."""
-    places = {name: column for column, name in reversed(list(enumerate(table.names or ())))}
-    return {_find_column(table, places, entry, parameter, or_mask) for entry in entries}
-
-
-def _find_column(table: Table, places: Mapping[str, int], entry: object, parameter: str, or_mask: str) -> int:
-    if isinstance(entry, str):
-        if table.names is None:
-            raise ValueError(f"`{parameter}` names column {entry!r}, but `X` has no column names: give column numbers.")
-        if entry not in places:
-            raise ValueError(
-                f"`{parameter}` names column {entry!r}, which `X` does not have; it has "
-                f"{', '.join(table.names[:20])}{', ...' if len(table.names) > 20 else ''}."
-            )
-        return places[entry]
-    if isinstance(entry, bool) or not isinstance(entry, int | np.integer) or not 0 <= entry < table.n_columns:
-        or_number = f"column numbers from 0 to {table.n_columns - 1}"
-        choices = f"column names, {or_number}, or {or_mask}" if or_mask else f"column names or {or_number}"
-        raise ValueError(f"`{parameter}` must hold {choices}, got {entry!r}.")
-    return int(entry)
-
-
 def _refuse_text(table: Table, column: int) -> None:
     kind = table.kind(column)
     if kind in (ColumnKind.NUMBER, ColumnKind.BOOLEAN):
         return
+    if kind is ColumnKind.DATE:
+        raise ValueError(
+            f"A numerical column must hold numbers, but {name_column(table, column)} holds dates: turn them into days "
+            "by `derand.dates_to_numbers(X)`, here and for all later rows, or drop the column."
+        )
     values = table.code_values(column)[1] if kind is ColumnKind.TEXT else []
     example = f", such as {values[0]!r}" if values else ""
     raise ValueError(

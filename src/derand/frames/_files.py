@@ -23,7 +23,10 @@ from numpy.typing import NDArray
 from derand.files import PathLike, replace_when_done
 from derand.finite import MissingNumbersError
 from derand.frames._columns import ColumnCheck, ColumnUse
+from derand.frames._dates import read_days
+from derand.frames._doubts import reads_as_written_number
 from derand.frames._kinds import ColumnKind, kind_of_arrow_type
+from derand.frames._tables import open_table
 from derand.text import quote_short
 
 if TYPE_CHECKING:
@@ -102,7 +105,7 @@ class TableFile:
         Parameters
         ----------
         kinds : mapping of str to ColumnKind
-            The columns to read, NUMBER, TEXT or BOOLEAN each.
+            The columns to read, NUMBER, TEXT, BOOLEAN or DATE each; dates are read as days.
         as_is : collection of str
             Other columns, whose cells are only copied: with the types that Parquet has, of CSV as they are written.
 
@@ -118,9 +121,23 @@ class TableFile:
         with _clear_errors(self.path, self.names):
             for batch in _batches(self, {**kinds, **dict.fromkeys(others, ColumnKind.TEXT)}):
                 if batch.num_rows:
-                    columns = [_as_kind(batch.column(name), kind) for name, kind in kinds.items()]
+                    columns = [
+                        self.read_dates(batch.column(name), name)
+                        if kind is ColumnKind.DATE
+                        else _as_kind(batch.column(name), kind)
+                        for name, kind in kinds.items()
+                    ]
                     copied = [_as_plain(batch.column(name), f"{self.path}, column {name!r},") for name in others]
                     yield pa.table([*columns, *copied], names=[*kinds, *others])
+
+    def read_dates(self, column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
+        """A column of this file that holds dates, or text that reads as dates, in days since 1970-01-01; null stays."""
+        import pyarrow as pa
+
+        try:
+            return pa.array(read_days(open_table(pa.table([column], names=[name])), 0), from_pandas=True)
+        except ValueError as error:
+            raise ValueError(f"{self.path}: {str(error).replace(' of `X`', '')}") from None
 
     def require_columns(self, wanted: Collection[str]) -> None:
         """Refuse a file in which columns are missing; suggests the nearest name.
@@ -194,7 +211,8 @@ class TableFile:
             texts, counts = zip(*check.stray, strict=True)
             raise ValueError(
                 f"{self.path} has text in the number column {quote_short(check.name)}: {_list_some(texts)} in "
-                f"{sum(counts)} of {n_rows} cells. Correct the cells, or declare the column as categorical."
+                f"{sum(counts)} of {n_rows} cells. {_advise_on_stray(texts)}"
+                "Correct the cells, or declare the column as categorical."
             )
 
     def _refuse_gaps(
@@ -212,6 +230,11 @@ class TableFile:
                 f"{self.path} has {what} cells in {_list_some(bad, quote=False)}{rows}: "
                 f"drop those rows or fill the gaps first.{more}"
             )
+
+
+def _advise_on_stray(texts: Sequence[str]) -> str:
+    """How numbers must be written, where stray text looks like some."""
+    return "Numbers are written plainly, as 1234.5. " if any(map(reads_as_written_number, texts)) else ""
 
 
 def inspect_file(path: PathLike) -> TableFile:
@@ -378,6 +401,7 @@ def _batches(file: TableFile, kinds: Mapping[str, ColumnKind]) -> Iterator[pa.Re
     import pyarrow.csv as arrow_csv
 
     arrow_types = {ColumnKind.NUMBER: pa.float64(), ColumnKind.TEXT: pa.string(), ColumnKind.BOOLEAN: pa.bool_()}
+    arrow_types[ColumnKind.DATE] = pa.string()
     types = {name: arrow_types[kind] for name, kind in kinds.items()}
     with arrow_csv.open_csv(file.path, **_csv_options(file.delimiter, types, only=list(types))) as reader:
         yield from reader

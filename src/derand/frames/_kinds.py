@@ -32,6 +32,7 @@ class ColumnKind(Enum):
     BOOLEAN = "booleans"
     CATEGORY = "categories"
     MIXED = "cells of several kinds"
+    DATE = "dates"
     EMPTY = "nothing"
     OTHER = "neither numbers nor text"
 
@@ -42,7 +43,7 @@ class ColumnKind(Enum):
 
 
 _BY_LETTER = {"i": ColumnKind.NUMBER, "u": ColumnKind.NUMBER, "f": ColumnKind.NUMBER}
-_BY_LETTER |= {"b": ColumnKind.BOOLEAN, "U": ColumnKind.TEXT}
+_BY_LETTER |= {"b": ColumnKind.BOOLEAN, "U": ColumnKind.TEXT, "M": ColumnKind.DATE}
 
 
 def kind_of_letter(letter: str) -> ColumnKind:
@@ -62,6 +63,8 @@ def kind_of_arrow_type(found: pa.DataType) -> ColumnKind:
         return ColumnKind.CATEGORY
     if types.is_boolean(found):
         return ColumnKind.BOOLEAN
+    if types.is_date(found) or types.is_timestamp(found):
+        return ColumnKind.DATE
     return ColumnKind.EMPTY if types.is_null(found) else ColumnKind.OTHER
 
 

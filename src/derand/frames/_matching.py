@@ -247,6 +247,7 @@ def match_file(
         raise ValueError(f"The column {target!r} is a feature of the model: it cannot be the target.")
     file.require_columns([*names, *([] if target is None else [target]), *copied])
     kinds = {name: encoding.kind(feature) for feature, name in enumerate(names)}
+    kinds |= {names[feature]: ColumnKind.DATE for feature in encoding.dates}
     if target is not None:
         kinds[target] = ColumnKind.NUMBER if classes is None else kind_of_values(classes.tolist())
     return MatchedFile(file, encoding, names, kinds, target, classes, tuple(copied))

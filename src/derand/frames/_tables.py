@@ -6,7 +6,8 @@ one of its frames.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import datetime
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -41,6 +42,9 @@ class Table(Protocol):
 
     def read_numbers(self, column: int) -> FloatArray:
         """The column as float64, NaN where a cell is missing."""
+
+    def read_dates(self, column: int) -> Cells:
+        """A column of dates as numpy's, in millionths of a second; those with a time zone in universal time."""
 
     def code_values(self, column: int) -> tuple[IntArray, list[Category]]:
         """For each row the place of its value among the distinct ones, -1 where the cell is missing; and those."""
@@ -103,12 +107,16 @@ def stack_copies(X: Any, columns: Iterable[int], copies: FloatArray) -> Any:
             name = rows.columns[at]
             rows[name] = numbers[:, at].astype(np.float32 if rows[name].dtype == np.float32 else np.float64)
         else:
-            rows = _put_numbers(rows, at, numbers[:, at])
+            rows = put_numbers(rows, at, numbers[:, at])
     return rows
 
 
-def _put_numbers(X: Any, column: int, numbers: FloatArray) -> Any:
-    """A polars or pyarrow frame with other numbers in a column; NaN is null."""
+def put_numbers(X: Any, column: int, numbers: FloatArray) -> Any:
+    """A frame with other numbers in a column; NaN is null where there is such a thing."""
+    if hasattr(X, "iloc"):
+        changed = X.copy(deep=False)
+        changed.isetitem(column, numbers)
+        return changed
     import pyarrow as pa
 
     cells = pa.array(numbers, from_pandas=True)
@@ -132,6 +140,29 @@ def _name_or_number(table: Table, column: int) -> str | int:
 def name_column(table: Table, column: int) -> str:
     """How errors name a column."""
     return f"column {_name_or_number(table, column)!r} of `X`"
+
+
+def find_columns(table: Table, entries: Iterable[object], parameter: str, or_mask: str = "") -> set[int]:
+    """Numbers of the columns that the entries of a parameter name; of two with one name, the first."""
+    places = {name: column for column, name in reversed(list(enumerate(table.names or ())))}
+    return {_find_column(table, places, entry, parameter, or_mask) for entry in entries}
+
+
+def _find_column(table: Table, places: Mapping[str, int], entry: object, parameter: str, or_mask: str) -> int:
+    if isinstance(entry, str):
+        if table.names is None:
+            raise ValueError(f"`{parameter}` names column {entry!r}, but `X` has no column names: give column numbers.")
+        if entry not in places:
+            raise ValueError(
+                f"`{parameter}` names column {entry!r}, which `X` does not have; it has "
+                f"{', '.join(table.names[:20])}{', ...' if len(table.names) > 20 else ''}."
+            )
+        return places[entry]
+    if isinstance(entry, bool) or not isinstance(entry, int | np.integer) or not 0 <= entry < table.n_columns:
+        or_number = f"column numbers from 0 to {table.n_columns - 1}"
+        choices = f"column names, {or_number}, or {or_mask}" if or_mask else f"column names or {or_number}"
+        raise ValueError(f"`{parameter}` must hold {choices}, got {entry!r}.")
+    return int(entry)
 
 
 def _as_names(names: Iterable[object]) -> tuple[str, ...] | None:
@@ -158,6 +189,9 @@ class ArrayTable:
 
     def read_numbers(self, column: int) -> FloatArray:
         return _read_numbers(self._array[:, column], self, column)
+
+    def read_dates(self, column: int) -> Cells:
+        return _read_dates(self._array[:, column])
 
     def code_values(self, column: int) -> tuple[IntArray, list[Category]]:
         return _code_values(self._array[:, column], self, column)
@@ -194,6 +228,14 @@ class PandasTable:
                 series.dropna().to_numpy(dtype=series.dtype.name.lower()), lambda _: _name_or_number(self, column)
             )
         return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
+
+    def read_dates(self, column: int) -> Cells:
+        import pandas as pd
+
+        series = self._frame.iloc[:, column]
+        if series.dtype.name == "object":
+            return _read_dates(series.to_numpy())
+        return np.asarray(pd.to_datetime(series, utc=True).dt.tz_localize(None).to_numpy(dtype="datetime64[us]"))
 
     def code_values(self, column: int) -> tuple[IntArray, list[Category]]:
         series = self._frame.iloc[:, column]
@@ -232,6 +274,14 @@ class ArrowTable:
         if kinds.is_integer(cells.type):
             cast_exactly(cells.drop_null().to_numpy(), lambda _: _name_or_number(self, column))
         return np.asarray(cells.cast("float64", safe=False).to_numpy(), dtype=np.float64)
+
+    def read_dates(self, column: int) -> Cells:
+        import pyarrow as pa
+
+        cells = self._column(column)
+        exact = cells.cast(pa.timestamp("us", getattr(cells.type, "tz", None)), safe=False).cast("int64")
+        numbers = exact.fill_null(np.iinfo(np.int64).min).to_numpy()  # which is how numpy writes no date
+        return np.asarray(numbers).astype("datetime64[us]")
 
     def code_values(self, column: int) -> tuple[IntArray, list[Category]]:
         encoded = self._column(column).dictionary_encode().unify_dictionaries().combine_chunks()
@@ -277,10 +327,14 @@ def judge_cell(value: object, table: Table, column: int) -> ColumnKind:
     return kind
 
 
+def _is_date(value: object) -> bool:
+    return isinstance(value, datetime.date | np.datetime64)  # a datetime is a date, and so is one of pandas
+
+
 def _kinds_of_objects(array: Cells, table: Table, column: int) -> list[ColumnKind]:
     """All kinds of the cells of an array of objects, in the order of their words."""
     types = {type(value): value for value in array.tolist() if not is_missing(value)}
-    kinds = {judge_cell(value, table, column) for value in types.values()}
+    kinds = {ColumnKind.DATE if _is_date(value) else judge_cell(value, table, column) for value in types.values()}
     return sorted(kinds, key=lambda kind: kind.value)
 
 
@@ -308,6 +362,17 @@ def _read_numbers(array: Cells, table: Table, column: int) -> FloatArray:
     numbers = np.array([np.nan if is_missing(value) else value for value in array.tolist()], dtype=np.float64)
     require_unchanged(array, numbers, lambda _: _name_or_number(table, column))
     return numbers
+
+
+def _read_dates(array: Cells) -> Cells:
+    """Dates and times as numpy's; those with a time zone in universal time."""
+    if array.dtype.kind == "M":
+        return array.astype("datetime64[us]")
+    dates: list[Any] = [None if is_missing(value) else value for value in array.tolist()]
+    zoned = {at: value for at, value in enumerate(dates) if getattr(value, "tzinfo", None) is not None}
+    for at, value in zoned.items():
+        dates[at] = value.astimezone(datetime.UTC).replace(tzinfo=None)
+    return np.array(dates, dtype="datetime64[us]")
 
 
 def _code_values(array: Cells, table: Table, column: int) -> tuple[IntArray, list[Category]]:

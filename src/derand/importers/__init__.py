@@ -10,11 +10,12 @@ import os
 from importlib import import_module
 from typing import Any
 
-from derand.importers._columns import adopt_table
+from derand.importers._columns import adopt_table, decode_rows
 from derand.importers._files import read_file
 from derand.importers._objects import PICKLES, SKOPS, load_pickle, load_skops, shorten
 from derand.importers._probing import compare_scores, is_explained, probe_rows
 from derand.importers._reading import Reading
+from derand.importers._sklearn_threshold import Wrapped, unwrap
 
 IMPORTERS: dict[str, str] = {
     "catboost.CatBoost": "_catboost",
@@ -39,6 +40,7 @@ IMPORTERS: dict[str, str] = {
     "sklearn.ElasticNetCV": "_sklearn_linear",
     "sklearn.ExtraTreesClassifier": "_sklearn_trees",
     "sklearn.ExtraTreesRegressor": "_sklearn_trees",
+    "sklearn.FixedThresholdClassifier": "_sklearn_threshold",
     "sklearn.GradientBoostingClassifier": "_sklearn_boosting",
     "sklearn.GradientBoostingRegressor": "_sklearn_boosting",
     "sklearn.GridSearchCV": "_sklearn_search",
@@ -74,6 +76,7 @@ IMPORTERS: dict[str, str] = {
     "sklearn.SGDClassifier": "_sklearn_linear",
     "sklearn.SGDRegressor": "_sklearn_linear",
     "sklearn.TheilSenRegressor": "_sklearn_linear",
+    "sklearn.TunedThresholdClassifierCV": "_sklearn_threshold",
     "xgboost.Booster": "_xgboost",
     "xgboost.XGBClassifier": "_xgboost",
     "xgboost.XGBRanker": "_xgboost",
@@ -86,8 +89,11 @@ __all__ = [
     "PICKLES",
     "SKOPS",
     "Reading",
+    "Wrapped",
     "adopt_table",
     "compare_scores",
+    "decode_rows",
+    "find_wrapped",
     "is_explained",
     "load_pickle",
     "load_skops",
@@ -106,6 +112,12 @@ def find_importer(model: Any) -> str | None:
         if name in IMPORTERS:
             return name
     return None
+
+
+def find_wrapped(model: Any) -> Wrapped | None:
+    """What a classifier of scikit-learn that moves another one's threshold consists of; None for all else."""
+    name = find_importer(model)
+    return unwrap(model) if name is not None and IMPORTERS[name] == "_sklearn_threshold" else None
 
 
 def truncates_categories(source: str) -> bool:

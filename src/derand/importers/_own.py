@@ -31,6 +31,7 @@ def read(model: Any) -> Reading:
     def raw_scores(rows: FloatArray) -> FloatArray:
         return np.asarray((ensemble.score(rows) + shift) / ensemble.levels)
 
+    is_odds = bool(getattr(model, "score_is_log_odds", False)) and ensemble.n_classes == 2
     intercept = shift / ensemble.levels
     ranges = [term.score_range() for term in ensemble.terms if term.slope is None]
     sizes = [max(abs(low), abs(high)) / ensemble.levels for low, high in ranges]
@@ -43,11 +44,18 @@ def read(model: Any) -> Reading:
         getattr(model, "classes_", None),
         (ensemble.score_error / ensemble.levels + EPSILON * (float(np.abs(intercept).max()) + math.fsum(sizes)))
         * (1 + 8 * EPSILON),
-        getattr(model, "link_", "none"),
+        "logit" if is_odds else getattr(model, "link_", "none"),
         raw_scores,
         f"derand.{name}",
         functions.lines,
+        calibration=_read_calibration(model, float(shift)) if ensemble.n_classes == 2 else (1.0, 0.0),
     )
+
+
+def _read_calibration(model: Any, shift: float) -> tuple[float, float]:
+    """What turns raw scores into places of probabilities: they count from `shift`, the model from its threshold."""
+    slope, place = np.asarray(getattr(model, "calibration_", (1.0, 0.0))).tolist()
+    return slope, place - slope * (shift + model.ensemble_.threshold) / model.ensemble_.levels
 
 
 def _read_shift(ensemble: AdditiveEnsemble) -> FloatArray:

@@ -56,6 +56,9 @@ class Reading:
         Columns of categories, and whether a missing cell (True) or an unseen one is refused there by the library.
     precise : sequence of int
         Columns with which steps compute in the precision that they come in: what was read is true of doubles.
+    calibration : (float, float)
+        Slope and shift that turn a raw score into one of which the link makes probabilities, of two classes: not (1, 0)
+        where the library cuts elsewhere than at one half.
     """
 
     encoding: TableEncoding
@@ -71,6 +74,7 @@ class Reading:
     lines: Sequence[Line] = ()
     refused: Sequence[tuple[int, bool]] = ()
     precise: Sequence[int] = ()
+    calibration: tuple[float, float] = (1.0, 0.0)
 
     def build(self) -> AdditiveEnsemble:
         """The model on the finest grid that whole scores allow; its `score_error` covers rounding and arithmetic."""

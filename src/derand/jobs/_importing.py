@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
@@ -68,6 +68,8 @@ class ImportingSummary(TypedDict):
     score_error: float
     """How far raw scores may lie from the library's, on any row; certificates cover it. Of a linear model, what comes
     beside a share of each row's numbers, which they cover as well."""
+    decision_threshold: float | None
+    """The probability from which on the answer is the second class; None where scores are no probabilities."""
     largest_difference: float | None
     """Between raw scores of both on edges, beside them and on the rows; None where the library is not there."""
     noise: str
@@ -97,6 +99,8 @@ def import_file(
     scaling: str | None = None,
     noise: Noise | str | float | None = None,
     rule: str | None = None,
+    decision_threshold: float | None = None,
+    cost: Mapping[str, float] | None = None,
     spell: Spell = quote_parameter,
 ) -> ImportingSummary:
     """Read a model file of another library and save it as a model of ours, which can be certified.
@@ -125,6 +129,8 @@ def import_file(
         What it is smoothed by; None or "none" for the model as deployed.
     rule : {"mean", "vote"} or None
         How it answers; None is "mean".
+    decision_threshold, cost
+        As for `derand.from_model`.
     spell : callable
         How errors name a parameter that does not fit.
 
@@ -143,7 +149,9 @@ def import_file(
         reading = _adopt_kinds(_adopt_names(reading, data), data, target)
         found = match_file(data, reading.encoding, target=target, classes=reading.classes)
     table = None if found is None else found.read_all()
-    estimator = _build(reading, found, table, noise="none" if noise is None else noise, rule=rule, scaling=scaling)
+    noise = "none" if noise is None else noise
+    moved: dict[str, Any] = {"decision_threshold": decision_threshold, "cost": cost}
+    estimator = _build(reading, found, table, noise=noise, rule=rule, scaling=scaling, **moved)
     measured = {} if found is None or table is None else _measure(estimator, found, table)
     save(estimator, output)
     ensemble = estimator.ensemble_
@@ -160,6 +168,7 @@ def import_file(
         "is_linear": ensemble.is_linear,
         "cells": sum(term.n_cells for term in ensemble.terms),
         "score_error": ensemble.score_error / ensemble.levels,
+        "decision_threshold": getattr(estimator, "decision_threshold_", None),
         "largest_difference": _compare(reading, estimator, found, table),
         "noise": "none" if estimator.noise_ is None else str(estimator.noise_),
         "rule": estimator.rule,
@@ -286,10 +295,11 @@ def _compare(reading: Reading, estimator: Any, found: MatchedFile | None, table:
     """The largest difference of raw scores that was seen."""
     if reading.raw_scores is None:
         return None
-    probes = [probe_rows(reading, estimator.ensemble_, _PROBES)]
+    ensemble = reading.build()  # as read, wherever the threshold was moved to
+    probes = [probe_rows(reading, ensemble, _PROBES)]
     if found is not None and table is not None:
         probes.append(estimator.encode_rows(table.select(list(found.names)).slice(0, _PROBES)))
-    return max(compare_scores(reading, estimator.ensemble_, rows) for rows in probes)
+    return max(compare_scores(reading, ensemble, rows) for rows in probes)
 
 
 def _suggest(output: PathLike, data: PathLike | None, target: str | None) -> str:

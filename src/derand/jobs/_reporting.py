@@ -27,6 +27,9 @@ class ReportSummary(TypedDict):
     output: str
     rows: int
     guarantee: str
+    warnings: list[str]
+    """What a reader must know first: that the model is worth no more than a constant answer."""
+    notes: list[str]
     unseen_categories: dict[str, int]
     empty_columns: list[str]
     seconds: float
@@ -117,10 +120,15 @@ def report_file(
             what_if=what_if,
         )
         report.write(output)
+    banner = report.to_dict()["banner"]
+    told = [] if banner is None else [banner["text"]]
+    is_warning = banner is not None and banner["level"] == "warning"
     return {
         "output": os.fspath(output),
         "rows": table.num_rows,
         "guarantee": report.to_dict()["guarantee"]["paragraph"],
+        "warnings": told if is_warning else [],
+        "notes": [] if is_warning else told,
         "unseen_categories": source.count_unseen(table),
         "empty_columns": sorted(source.find_empty(table)),
         "seconds": time.perf_counter() - start,
@@ -189,6 +197,8 @@ def report_numbers_file(
         "output": os.fspath(output),
         "rows": table.num_rows,
         "guarantee": report.to_dict()["guarantee"]["paragraph"],
+        "warnings": [],
+        "notes": [],
         "unseen_categories": source.count_unseen(table),
         "empty_columns": sorted(source.find_empty(table)),
         "seconds": time.perf_counter() - start,

@@ -26,7 +26,7 @@ RECORD = "run.json"
 MODEL = "model.json"
 FOLDER = "results"
 
-COLUMN_KEYS = ("ignored", "categorical")
+COLUMN_KEYS = ("ignored", "categorical", "numerical", "dates")
 """Keys of [data] that `train_file` takes by the same names."""
 
 Reader = Callable[[Any, str], Any]
@@ -255,6 +255,12 @@ def _read_directions(value: Any, key: str) -> dict[str, str]:
     return value
 
 
+def _read_costs(value: Any, key: str) -> dict[str, float]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{key} must be such as {{false_negative = 5, false_positive = 1}}, got {quote_short(value)}.")
+    return {name: _read_number(one, f"{key} {name}") for name, one in value.items()}
+
+
 def _read_groups(value: Any, key: str) -> str | list[list[str]]:
     if value == "auto":
         return "auto"
@@ -284,8 +290,11 @@ SECTIONS: dict[str, dict[str, Reader]] = {
         "radius": _read_number,
         "regularization": _read_number_or_cv,
         "class_weight": _read_text,
+        "decision_threshold": _read_share,
+        "cost": _read_costs,
         "monotone": _read_directions,
         "groups": _read_groups,
+        "min_rows_per_category": _read_whole,
         "rule": _read_text,
         "noise": _read_noise,
         "scaling": _read_text,

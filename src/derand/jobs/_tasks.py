@@ -16,6 +16,11 @@ TASKS = (CLASSES, NUMBER)
 FEW = 20
 """Up to how many different whole numbers are classes, unless it is said otherwise."""
 
+_OF_THRESHOLDS = "its score is no probability, so leave it out, and weigh the classes by their class weight instead"
+_ADVICE = {"decision_threshold": _OF_THRESHOLDS, "cost": _OF_THRESHOLDS}
+"""What to do instead of setting a parameter that a trainer does not have, where there is more to say than to leave it
+out."""
+
 Spell = Callable[[str], str]
 """How a parameter is named in errors."""
 
@@ -138,4 +143,5 @@ def require_parameters(name: str, given: Mapping[str, str], task: str | None = C
         if not owners:  # of this task
             raise ValueError(f"{option} is for classes; a model of numbers has nothing of the kind: leave it out.")
         models = f"the model{'' if len(owners) == 1 else 's'} {', '.join(owners)}"
-        raise ValueError(f"{option} belongs to {models}; {name} has nothing of the kind: leave it out.")
+        advice = _ADVICE.get(parameter, "leave it out")
+        raise ValueError(f"{option} belongs to {models}; {name} has nothing of the kind: {advice}.")

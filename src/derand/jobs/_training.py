@@ -16,7 +16,7 @@ import numpy as np
 
 from derand.estimators import CertifiedClassifier, CertifiedEstimator, CertifiedRegressor
 from derand.files import PathLike, require_writable
-from derand.frames import ColumnCheck, TableEncoding
+from derand.frames import ColumnCheck, ColumnUse, ColumnWarning, TableEncoding, format_days, tell_doubts
 from derand.jobs._classifiers import OWN, choose_model, find_trainer, make_estimator
 from derand.jobs._tasks import CLASSES, Spell, quote_parameter, require_parameters, require_task, require_trainer
 from derand.jobs._training_table import TrainingData, read_training_data
@@ -49,6 +49,8 @@ class _Measured(TypedDict):
     """Right, and certified for some radius above 0."""
     training_certified_at_radius: NotRequired[float | None]
     """Right, and certified at the training radius; None where there is none."""
+    decision_threshold: NotRequired[float | None]
+    """The probability from which on the answer is the second class; None where scores are no probabilities."""
     target_range: NotRequired[tuple[float, float]]
     training_rmse: NotRequired[float]
     """Root of the mean square of what is missed, in units of the target."""
@@ -92,6 +94,8 @@ def train_file(
     noise: Noise | str | float | None = None,
     scaling: str | None = OWN,
     class_weight: str | None = None,
+    decision_threshold: float | None = None,
+    cost: Mapping[str, float] | None = None,
     rule: str | None = None,
     radius: float | None = None,
     norm: float | None = None,
@@ -101,8 +105,11 @@ def train_file(
     groups: Sequence[Sequence[str]] | str | None = None,
     threat: Threat | PathLike | None = None,
     regularization: float | None = None,
+    min_rows_per_category: int | None = None,
     categorical: Collection[str] = (),
     ignored: Collection[str] = (),
+    numerical: Collection[str] = (),
+    dates: Collection[str] = (),
     spell: Spell = quote_parameter,
 ) -> TrainingSummary:
     """Train a classifier or a regressor on a CSV or Parquet file and save it.
@@ -123,7 +130,9 @@ def train_file(
     model : str or None
         A trainer of `derand.estimators.TRAINERS`: "additive" (None), "stumps", "tree-boost" or "ada-boost"; for a
         number one of `REGRESSORS`: "additive" or "stumps".
-    noise, class_weight, rule, radius, norm, l0, frozen, monotone, groups, regularization
+    noise, class_weight, decision_threshold, cost, rule, radius, norm, l0, frozen, monotone, groups, regularization
+        As for the estimators; what is not given is the trainer's own, what it does not have is refused.
+    min_rows_per_category
         As for the estimators; what is not given is the trainer's own, what it does not have is refused.
     scaling : str or None
         "auto" is the trainer's own, and "standard" for those that have none.
@@ -134,6 +143,10 @@ def train_file(
         Columns to be taken as categorical though they hold numbers.
     ignored : collection of str
         Columns to be left out.
+    numerical : collection of str
+        Columns of numbers to be used though they look like an identifier.
+    dates : collection of str
+        Columns of dates, which become days since 1970-01-01; the model remembers that and reads them so in later files.
     spell : callable
         How errors name a parameter that does not fit.
 
@@ -147,6 +160,8 @@ def train_file(
     options: dict[str, Any] = {
         "noise": noise,
         "class_weight": class_weight,
+        "decision_threshold": decision_threshold,
+        "cost": cost or None,
         "rule": rule,
         "radius": radius,
         "norm": norm,
@@ -156,6 +171,7 @@ def train_file(
         "groups": groups or None,
         "threat": threat,
         "regularization": regularization,
+        "min_rows_per_category": min_rows_per_category,
     }
     require_task(task, spell)
     find_trainer(name, None)  # refused before any file is looked at, as far as the task need not be known
@@ -164,7 +180,9 @@ def train_file(
         as_noise_or_none(noise)
     path = None if isinstance(threat, Threat) else threat
     require_writable(output, data, *([] if path is None else [path]))
-    read = read_training_data(data, target, categorical=categorical, ignored=ignored, task=task)
+    read = read_training_data(
+        data, target, categorical=categorical, ignored=ignored, numerical=numerical, dates=dates, task=task
+    )
     require_trainer(name, read.task, target, len(set(read.labels.tolist())), spell)
     estimator = make_estimator(name, options, scaling, task=read.task.name, spell=spell)
     if path is not None:
@@ -172,6 +190,7 @@ def train_file(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         estimator.fit(read.rows, read.labels)
+        estimator.encoding_ = estimator.encoding_.with_dates(dates)
         measure = _measure_labels if read.task.name == CLASSES else _measure_numbers
         measured = measure(estimator, read)
     save(estimator, output)
@@ -190,9 +209,20 @@ def train_file(
         "scaling": estimator.scaling,
         "rule": estimator.rule,
         "columns": summarize_columns(read.checks, estimator),
-        "warnings": [str(warning.message) for warning in caught],
+        "warnings": [*_list_doubts(read), *_list_warnings(caught)],
         "seconds": time.perf_counter() - start,
     }
+
+
+def _list_doubts(read: TrainingData) -> list[str]:
+    """What is doubtful about columns that were used: of those that were left out the table of columns tells."""
+    doubts = tell_doubts(check for check in read.checks if check.use is not ColumnUse.IGNORED)
+    return [] if doubts is None else [doubts]
+
+
+def _list_warnings(caught: Iterable[warnings.WarningMessage]) -> list[str]:
+    """What training warned of, less of columns: it does not know which of them were asked for."""
+    return [str(one.message) for one in caught if not issubclass(one.category, ColumnWarning)]
 
 
 def _find_radius(estimator: Any) -> float | None:
@@ -207,6 +237,7 @@ def _measure_labels(classifier: CertifiedClassifier, read: TrainingData) -> _Mea
     held = None if radius is None else float(certified_accuracy(read.labels, certificates, [radius])[0])
     return {
         "classes": {str(name): int((read.labels == name).sum()) for name in classifier.classes_.tolist()},
+        "decision_threshold": getattr(classifier, "decision_threshold_", None),
         "norm": certificates.norm,
         "training_accuracy": float((certificates.label == read.labels).mean()),
         "training_certified_accuracy": float(certified_accuracy(read.labels, certificates, [0.0])[0]),
@@ -263,4 +294,5 @@ def _describe_feature(encoding: TableEncoding, feature: int, edges: Sequence[flo
     if not edges:
         return "ignored", "the model does not split it"
     more = f" and {len(edges) - _SHOWN_EDGES} more" if len(edges) > _SHOWN_EDGES else ""
-    return "numerical", "split at " + ", ".join(f"{edge:.6g}" for edge in edges[:_SHOWN_EDGES]) + more
+    write = format_days if feature in encoding.dates else "{:.6g}".format
+    return "numerical", "split at " + ", ".join(write(edge) for edge in edges[:_SHOWN_EDGES]) + more

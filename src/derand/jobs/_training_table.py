@@ -6,7 +6,7 @@ and columns judged: `derand.frames` does.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -46,22 +46,43 @@ class TrainingData:
 
 
 def read_training_data(
-    data: PathLike, target: str, *, categorical: Collection[str], ignored: Collection[str], task: str | None = None
+    data: PathLike,
+    target: str,
+    *,
+    categorical: Collection[str],
+    ignored: Collection[str],
+    numerical: Collection[str] = (),
+    dates: Collection[str] = (),
+    task: str | None = None,
 ) -> TrainingData:
     """Read a file to learn from; what cannot be learnt from is refused by name. A task of None is guessed."""
     file = inspect_file(data)
     table = file.read(as_text=categorical)
-    file.require_columns([target, *ignored])
-    if target in categorical or target in ignored:
-        raise ValueError(f"The column {target!r} is the target: it cannot be categorical or ignored as well.")
+    file.require_columns([target, *ignored, *numerical, *dates])
+    _require_one_use(target, {"categorical": categorical, "ignored": ignored, "numerical": numerical, "a date": dates})
     labels, found = _read_target(file, table, target, task)
+    for name in dates:
+        days = file.read_dates(table.column(name), name)
+        table = table.set_column(table.column_names.index(name), name, days)
     features = as_doubles(table.drop_columns([target]))
-    checks = check_columns(features, categorical=categorical, ignored=ignored)
+    checks = check_columns(
+        features, categorical=categorical, ignored=ignored, numerical=[*numerical, *dates], target=labels
+    )
     used = [str(check.name) for check in checks if check.use is not ColumnUse.IGNORED]
     if not used:
         raise ValueError(f"{data} has no column to learn from: {_describe_reasons(checks)}.")
     file.require_usable(checks, table.num_rows)
     return TrainingData(features.select(used), labels, found, checks)
+
+
+def _require_one_use(target: str, uses: Mapping[str, Collection[str]]) -> None:
+    """Refuse a column that is to be two things at once."""
+    taken = {target: "the target"}
+    for use, names in uses.items():
+        for name in dict.fromkeys(names):
+            if name in taken:
+                raise ValueError(f"The column {name!r} is {taken[name]}: it cannot be {use} as well.")
+            taken[name] = use
 
 
 def _read_target(file: TableFile, table: pa.Table, target: str, task: str | None) -> tuple[Labels, Task]:

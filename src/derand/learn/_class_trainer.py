@@ -29,12 +29,13 @@ from derand.learn.additive import (
     Choice,
     SelectionPath,
     Trainer,
+    bin_rows,
     choose_bins,
     find_groups,
     tell_of_fit,
     warn_of_idle_numbers,
 )
-from derand.learn.bins import BinnedTable, bin_table
+from derand.learn.bins import BinnedTable
 from derand.learn.table import TrainingTable
 from derand.noise import Noise
 from derand.progress import tell
@@ -61,7 +62,7 @@ def train_classes(
             f"`monotone` must be empty for {table.n_classes} classes, got columns {sorted(options.monotone)}: a "
             "function per class has no one direction. Leave it out, or train two classes against each other."
         )
-    binned = bin_table(table, n_bins=choose_bins(table, options), seed=options.seed, n_threads=options.n_threads)
+    binned = bin_rows(table, options, choose_bins(table, options))
     groups = options.groups
     if groups is None:
         groups = find_groups(ClassTrainer(binned, table.n_features, noise, threat, options, table.n_classes), binned)

@@ -23,6 +23,8 @@ _MORE_NEARBY = np.concatenate([[0.0], 1.7 ** np.arange(-7.0, -2.0), _EVENLY[2:]]
 _STAIRS = 128  # equal jumps that make a ramp
 _RAMP_PENALTY = 1.0
 _CATEGORY_PENALTY = 1.0
+RARE_PENALTY = 1e6
+"""Of a category that has too few rows to be told from one that training did not see."""
 _PRICES = 16
 _PRICE_RANGE = (0.03, 30.0)  # of a whole radius, in logarithms of odds
 
@@ -107,6 +109,8 @@ class CategoryColumn:
         Whether it may lead to one that is not among them, which weighs nothing.
     frozen : bool
         Whether nothing changes here.
+    penalties : array of shape (n_categories,)
+        Of half the square of each category's weight.
     """
 
     feature: int
@@ -115,6 +119,7 @@ class CategoryColumn:
     reachable: BoolArray
     unseen: bool
     frozen: bool
+    penalties: FloatArray
 
     @property
     def features(self) -> tuple[int, ...]:
@@ -129,13 +134,14 @@ class CategoryColumn:
         return self.n_categories + self.has_missing
 
     def list_penalties(self, regularization: float) -> FloatArray:
-        return np.full(self.n_weights, _CATEGORY_PENALTY)
+        return np.concatenate([self.penalties, np.full(int(self.has_missing), _CATEGORY_PENALTY)])
 
     def read_table(self, weights: FloatArray) -> CategoryShape:
-        """What these weights give to each category; nothing to one that training did not see."""
+        """What these weights give to each category; nothing to one that training did not see, or that is too rare."""
         codes = np.arange(self.n_categories)
         missing = float(weights[-1]) if self.has_missing else None
-        return CategoryShape(self.feature, codes, weights[: self.n_categories], 0.0, missing)
+        values = np.where(self.penalties < RARE_PENALTY, weights[: self.n_categories], 0.0)
+        return CategoryShape(self.feature, codes, values, 0.0, missing)
 
 
 Column = NumberColumn | CategoryColumn
@@ -270,7 +276,7 @@ def design_model(
         for place, (_, count) in enumerate(binned.categories)
     ]
     categories = tuple(
-        _design_category(feature, count, gaps, threat)
+        _design_category(feature, count, gaps, threat, binned.penalties.get(feature))
         for (feature, count), gaps in zip(binned.categories, has_gaps, strict=True)
     )
     free = np.zeros(1)  # at no price all may change as far as each may: what functions next to nothing lose by
@@ -354,10 +360,13 @@ def look_at(places: FloatArray, cuts: FloatArray, stairs: FloatArray, noise: Noi
     return basis
 
 
-def _design_category(feature: int, count: int, has_missing: bool, threat: Threat) -> CategoryColumn:
+def _design_category(
+    feature: int, count: int, has_missing: bool, threat: Threat, penalties: FloatArray | None
+) -> CategoryColumn:
     reachable, unseen = np.ones(count, dtype=bool), threat.unseen
     if feature in threat.may_become:
         codes = np.asarray(threat.may_become[feature], dtype=np.float64)
         known = codes[(codes >= 0) & (codes < count)]
         reachable, unseen = np.isin(np.arange(count), known), bool(known.size < codes.size)
-    return CategoryColumn(feature, count, has_missing, reachable, unseen, feature in threat.frozen)
+    own = np.full(count, _CATEGORY_PENALTY) if penalties is None else penalties
+    return CategoryColumn(feature, count, has_missing, reachable, unseen, feature in threat.frozen, own)

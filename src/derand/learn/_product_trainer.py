@@ -27,10 +27,11 @@ from derand.learn.additive import (
     Choice,
     SelectionPath,
     Trainer,
+    bin_rows,
     tell_of_fit,
     warn_of_idle_numbers,
 )
-from derand.learn.bins import BinnedTable, bin_table
+from derand.learn.bins import BinnedTable
 from derand.learn.table import TrainingTable
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
@@ -69,7 +70,7 @@ def train_products(
     groups: Sequence[Sequence[int]],
 ) -> AdditiveTraining:
     """Train a model with many groups; parameters are those of `train_additive`, and the groups by column numbers."""
-    binned = bin_table(table, seed=options.seed, n_threads=options.n_threads)
+    binned = bin_rows(table, options)
     trainer = ProductTrainer(binned, table.n_features, noise, threat, options, table.n_classes, groups)
     with threadpool_limits(1, user_api="blas"):
         chosen = trainer.choose()

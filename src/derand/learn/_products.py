@@ -9,7 +9,7 @@ rows' losses or how weights are fitted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -203,14 +203,8 @@ def design_products(
     n_numbers = len(binned.numbers)
     single = [at for at in range(n_numbers) if at not in joined]
     rest_places = np.array([*single, *range(n_numbers, binned.codes.shape[1])], dtype=np.int64)
-    left = BinnedTable(
-        binned.codes[:, rest_places],
-        binned.target,
-        binned.weights,
-        tuple(binned.numbers[at] for at in single),
-        binned.categories,
-        binned.keys,
-    )
+    numbers = tuple(binned.numbers[at] for at in single)
+    left = replace(binned, codes=binned.codes[:, rest_places], numbers=numbers)
     rest = design_model(
         left, noise, threat, 0.0, n_cuts=n_single_cuts, with_ramp=with_ramp, monotone={}, n_features=n_features
     )

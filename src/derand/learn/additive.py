@@ -23,6 +23,7 @@ from derand.learn._folds import FEW_ROWS, draw_folds, share_codes, spread_rows
 from derand.learn._groups import GroupBins, design_group, group_columns
 from derand.learn._interactions import find_pairs
 from derand.learn._margin import MarginLoss, Precondition, Stage, WeightFit
+from derand.learn._shrinking import shrink_categories
 from derand.learn.bins import MAX_BINS, BinnedTable, NumberBins, bin_table
 from derand.learn.table import TrainingTable
 from derand.model import AdditiveEnsemble
@@ -71,6 +72,8 @@ class AdditiveOptions:
     deduction: float = 0.0
     groups: tuple[tuple[int, ...], ...] | None = ()
     """Columns that interact, by number; None to find them."""
+    least_rows: int | None = None
+    """Categories of fewer rows get the value of one that training did not see."""
     seed: int = 0
     n_threads: int = 1
 
@@ -154,8 +157,7 @@ def train_additive(
         from derand.learn._class_trainer import train_classes
 
         return train_classes(table, noise, threat, options)
-    n_bins = choose_bins(table, options)
-    binned = bin_table(table, n_bins=n_bins, seed=options.seed, n_threads=options.n_threads)
+    binned = bin_rows(table, options, choose_bins(table, options))
     groups = options.groups
     if groups is None:
         tell("training: looking for columns that interact")
@@ -214,6 +216,12 @@ def warn_of_idle_numbers(table: TrainingTable, importances: FloatArray, radius: 
         f"At radius {radius:g} no numerical column counts any more: the model goes by its categories alone, so that "
         "radii are infinite and say little. Train with a smaller radius for a model that reads its numbers.",
     )
+
+
+def bin_rows(table: TrainingTable, options: AdditiveOptions, n_bins: int = MAX_BINS) -> BinnedTable:
+    """The rows in bins, with penalties for categories."""
+    binned = bin_table(table, n_bins=n_bins, seed=options.seed, n_threads=options.n_threads)
+    return shrink_categories(binned, table, options.least_rows)
 
 
 def choose_bins(table: TrainingTable, options: AdditiveOptions) -> int:

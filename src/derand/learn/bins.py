@@ -6,7 +6,8 @@ alone, not on their order: a row of weight 2 and the same row twice give the sam
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,8 @@ class BinnedTable:
     categories : tuple of (feature, n_categories)
     keys : array of shape (n_rows,)
         Of random order, equal for rows that are equal.
+    penalties : mapping of feature to array of shape (n_categories,)
+        How strongly the weight of each category is drawn to nothing; 1 for features that are not there.
     """
 
     codes: NDArray[Any]
@@ -86,6 +89,7 @@ class BinnedTable:
     numbers: tuple[NumberBins, ...]
     categories: tuple[tuple[int, int], ...]
     keys: NDArray[np.uint64]
+    penalties: Mapping[int, FloatArray] = field(default_factory=dict)
 
     @property
     def sizes(self) -> IntArray:

@@ -79,6 +79,7 @@ def boost_stumps(
     split_step: float = 0.01,
     max_entropy: float = 0.693147,
     categorical_leaf: float | None = 0.125,
+    least_rows: int | None = None,
     n_iter_no_change: int | None = None,
     choose_leaf_edge: LeafEdge = choose_newest,
     progress: Progress = range,
@@ -96,6 +97,8 @@ def boost_stumps(
         Rows that are scored and not trained on.
     n_estimators, max_stumps_per_feature, learning_rate, levels, split_step, max_entropy, categorical_leaf
         As for `derand.RobTreeBoostClassifier`.
+    least_rows : int or None
+        As for `train_stumps`.
     n_iter_no_change : int or None
         Stop where the score, on the rows set aside if there are any, has not risen for this many added stumps, and go
         back to the best stage.
@@ -129,6 +132,7 @@ def boost_stumps(
         levels=levels,
         max_entropy=max_entropy,
         categorical_leaf=categorical_leaf,
+        least_rows=least_rows,
         n_threads=n_threads,
         gaps=gaps,
     )
@@ -280,6 +284,7 @@ def boost_vote(
     split_step: float | None = 0.01,
     max_entropy: float = 0.693,
     categorical_leaf: float | None = 0.125,
+    least_rows: int | None = None,
     progress: Progress = range,
     n_threads: int = 1,
 ) -> VoteBoosting:
@@ -293,6 +298,8 @@ def boost_vote(
         Target radius.
     n_estimators, levels, split_step, max_entropy, categorical_leaf
         As for `derand.RobAdaBoostClassifier`.
+    least_rows : int or None
+        As for `train_stumps`.
     progress : callable
         Gives the rounds; `range`, or a range that shows how far it is.
     n_threads : int
@@ -322,6 +329,7 @@ def boost_vote(
             split_step=split_step,
             max_entropy=max_entropy,
             categorical_leaf=categorical_leaf,
+            least_rows=least_rows,
             n_threads=n_threads,
         )
         if number == 0:  # what can be said about the columns is said in the first round

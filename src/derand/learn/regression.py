@@ -22,6 +22,7 @@ from derand.learn._end_loss import EndLoss
 from derand.learn._groups import GroupBins, design_group, group_columns
 from derand.learn._interactions import find_pairs
 from derand.learn._margin import Precondition, Stage, WeightFit
+from derand.learn._shrinking import shrink_by
 from derand.learn._squares import PenaltyPath, add_functions, choose_penalty, sum_squares, tabulate_functions
 from derand.learn.bins import MAX_BINS, BinnedTable, NumberBins, bin_table
 from derand.learn.table import TrainingTable
@@ -137,6 +138,7 @@ def train_additive_regressor(
     regularization: float | None = None,
     rule: str = "mean",
     groups: tuple[tuple[int, ...], ...] | None = (),
+    least_rows: int | None = None,
     seed: int = 0,
     n_threads: int = 1,
 ) -> RegressionTraining:
@@ -159,6 +161,8 @@ def train_additive_regressor(
         By which the model answers: a median needs a coarser grid.
     groups : tuple of tuples of int, or None
         Columns that interact, by number; None to find them.
+    least_rows : int or None
+        Categories of fewer rows get the value of one that training did not see.
     seed, n_threads : int
 
     Returns
@@ -179,6 +183,7 @@ def train_additive_regressor(
     design = partial(
         _design_columns, noise=noise, threat=threat, radius=radius, n_cuts=most, n_features=table.rows.n_features
     )
+    binned = _shrink_numbers(leave_in_place(design(binned)), binned, table.standardise(), least_rows)
     if groups is None:
         groups = _find_groups(leave_in_place(design(binned)), binned, table.standardise())
     binned = group_columns(binned, groups, most)
@@ -206,6 +211,21 @@ def _design_columns(
     )
 
 
+def _shrink_numbers(design: Design, binned: BinnedTable, target: FloatArray, least_rows: int | None) -> BinnedTable:
+    """The rows with a penalty for each category, by what numbers alone leave unexplained."""
+    if not binned.categories:
+        return binned
+    some = _spread(binned)
+    rows, numbers = binned.take(some), replace(design, categories=())
+    with threadpool_limits(1, user_api="blas"):
+        penalties = numbers.list_penalties(_SEARCH_PENALTY) / rows.count_distinct()
+        weights = sum_squares(numbers, rows, target[some]).solve(penalties)
+    left = target - add_functions(numbers, binned, weights)
+    left -= np.average(left, weights=binned.weights)
+    variance = max(float(np.average(left**2, weights=binned.weights)), 1e-12)
+    return shrink_by(binned, binned.weights, left[:, None], variance, least_rows)
+
+
 def _find_groups(design: Design, binned: BinnedTable, target: FloatArray) -> tuple[tuple[int, ...], ...]:
     """Pairs of columns that say more together than each by itself, of what an additive model leaves unexplained."""
     some = _spread(binned)
@@ -224,6 +244,7 @@ def train_stump_regressor(
     n_rounds: int = 3,
     regularization: float | None = None,
     rule: str = "vote",
+    least_rows: int | None = None,
     seed: int = 0,
     n_threads: int = 1,
 ) -> RegressionTraining:
@@ -237,7 +258,7 @@ def train_stump_regressor(
     noise : Noise
     n_rounds : int
         Stumps of each column, at most.
-    regularization, rule, seed, n_threads
+    regularization, rule, least_rows, seed, n_threads
         As for `train_additive_regressor`.
 
     Returns
@@ -255,6 +276,7 @@ def train_stump_regressor(
     binned = bin_table(table.rows, seed=seed, n_threads=n_threads)
     target = table.standardise()
     cuts: list[list[float]] = [[] for _ in binned.numbers]
+    binned = _shrink_numbers(_design_plain(binned, noise, _FEW_CUTS), binned, target, least_rows)
     left, design = target - float(np.average(target, weights=binned.weights)), _design_stumps(binned, cuts, noise)
     with threadpool_limits(1, user_api="blas"):
         for _ in range(n_rounds):
@@ -288,18 +310,23 @@ def _find_stump(bins: NumberBins, codes: IntArray, left: FloatArray, weights: Fl
 
 def _design_stumps(binned: BinnedTable, cuts: Sequence[Sequence[float]], noise: Noise) -> Design:
     """A design whose functions are jumps at these cuts."""
-    plain = design_model(
+    plain = _design_plain(binned, noise, n_cuts=1)
+    numbers = tuple(_place_cuts(column, np.unique(own), noise) for column, own in zip(plain.numbers, cuts, strict=True))
+    return replace(plain, numbers=numbers)
+
+
+def _design_plain(binned: BinnedTable, noise: Noise, n_cuts: int) -> Design:
+    """A design of jumps alone, where nothing is moved."""
+    return design_model(
         binned,
         noise,
         Threat(norm=2),
         0.0,
-        n_cuts=1,
+        n_cuts=n_cuts,
         with_ramp=False,
         monotone={},
         n_features=1 + max((one.feature for one in binned.numbers), default=0),
     )
-    numbers = tuple(_place_cuts(column, np.unique(own), noise) for column, own in zip(plain.numbers, cuts, strict=True))
-    return replace(plain, numbers=numbers)
 
 
 def _place_cuts(column: NumberColumn, cuts: FloatArray, noise: Noise) -> NumberColumn:

@@ -192,6 +192,7 @@ def train_stumps(
     split_step: float | None = 0.01,
     max_entropy: float = 0.693147,
     categorical_leaf: float | None = 0.125,
+    least_rows: int | None = None,
     n_threads: int = 1,
 ) -> StumpTraining:
     """Train the independent ensemble.
@@ -204,6 +205,8 @@ def train_stumps(
         As for `derand.StumpClassifier`. Of more than two classes every one gets a stump of its own against the rest,
         `max_entropy` is that of such a stump, and `categorical_leaf` is what the most frequent class of a category gets
         beyond an equal share, taken evenly from the others.
+    least_rows : int or None
+        Categories of fewer rows get what one that training did not see gets.
     n_threads : int
         The result does not depend on it.
 
@@ -228,6 +231,7 @@ def train_stumps(
         levels=levels,
         max_entropy=max_entropy,
         categorical_leaf=categorical_leaf,
+        least_rows=least_rows,
         n_threads=n_threads,
     )
 
@@ -241,6 +245,7 @@ def find_stumps(
     levels: int,
     max_entropy: float,
     categorical_leaf: float | None,
+    least_rows: int | None = None,
     n_threads: int,
     gaps: Collection[int] | None = None,
 ) -> StumpTraining:
@@ -252,7 +257,7 @@ def find_stumps(
     splits, found = _search_columns(table, known, noise, grid, search, max_entropy, n_threads)
     even: Any = 0.5 if table.n_classes == 2 else np.full(table.n_classes, 1 / table.n_classes)
     tables = tuple(
-        CategoryLeaves(column, np.arange(size), _find_leaves(table, column, size, categorical_leaf), even)
+        CategoryLeaves(column, np.arange(size), _find_leaves(table, column, size, categorical_leaf, least_rows), even)
         for column, size in table.n_categories.items()
         if size > 1
     )
@@ -347,11 +352,17 @@ def find_majority(tables: Iterable[TrainingTable]) -> int:
     return int(np.argmax(weights * (1 + _TIE) >= weights.max()))
 
 
-def _find_leaves(table: TrainingTable, column: int, n_categories: int, categorical_leaf: float | None) -> FloatArray:
-    """Leaf of each category of a column."""
+def _find_leaves(
+    table: TrainingTable, column: int, n_categories: int, categorical_leaf: float | None, least_rows: int | None
+) -> FloatArray:
+    """Leaf of each category of a column; all classes are alike in those of too few rows."""
     codes = table.X[:, column]
     known = ~np.isnan(codes)
-    return _weigh_codes(table, codes[known].astype(np.int64), known, n_categories, categorical_leaf)
+    own = codes[known].astype(np.int64)
+    leaves = _weigh_codes(table, own, known, n_categories, categorical_leaf)
+    if least_rows is not None:
+        leaves[np.bincount(own, minlength=n_categories) < least_rows] = 1 / table.n_classes
+    return leaves
 
 
 def find_gap_leaves(

@@ -53,7 +53,7 @@ say only that it goes on giving that answer: they say nothing about how well it 
     share, accuracy = format_percent(found.majority_share), format_percent(found.accuracy.value)
     only = found.only_answer
     if only is not None:
-        title = "This model gives every row the same answer"
+        title = "This model is worth no more than a constant answer"
         right = f"{share} is what {constant} gets, too"
         if found.accuracy.value < found.majority_share:
             right = f"{accuracy} of them are right, and {constant} would be right on {share}"
@@ -67,7 +67,7 @@ say only that it goes on giving that answer: they say nothing about how well it 
             title,
             f"{start} Its balanced accuracy, {format_percent(balanced.value)}, is above the {guess} of any constant "
             "answer: it does tell the classes apart, and gives right answers of the larger class away for that, as "
-            "class weights do. Judge it by balanced accuracy and by both kinds of errors.",
+            "class weights and moved thresholds do. Judge it by balanced accuracy and by both kinds of errors.",
         )
     return Remark(
         "warning",

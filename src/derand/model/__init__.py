@@ -11,6 +11,7 @@ from derand.model._coarsen import coarsen, find_coarse_step
 from derand.model._decision import DECISIONS, Argmax, Decision, Threshold, Value
 from derand.model._grid import MAX_CELLS, GridTerm, join_terms
 from derand.model._lines import LinearTerm
+from derand.model._moving import move_threshold
 from derand.model._quantize import CategoryShape, GridShape, Line, Shape, Shapes, read_shapes
 from derand.model._terms import MAX_SCORE, TERMS, Axis, CategoryTable, Score, Slope, StepFunction, Term
 from derand.model._vote import WeightedVote
@@ -46,5 +47,6 @@ __all__ = [
     "find_coarse_step",
     "is_model",
     "join_terms",
+    "move_threshold",
     "read_shapes",
 ]

@@ -6,9 +6,11 @@ Nothing is proven of such a twin: it leads searches, whose finds are checked by 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from derand._arrays import IntArray
 from derand.model._additive import AdditiveEnsemble
 from derand.model._base import Model
 from derand.model._terms import TERMS, Term
@@ -59,12 +61,21 @@ def _coarsen_sum(member: AdditiveEnsemble, levels: int) -> AdditiveEnsemble:
     if grid < 2 or member.threshold is None:
         return member
     threshold = math.floor(member.threshold / grid)
-    return AdditiveEnsemble([_coarsen_term(term, grid) for term in member.terms], threshold, member.n_features)
+    terms = [map_scores(term, lambda scores: np.rint(scores / grid).astype(np.int64)) for term in member.terms]
+    return AdditiveEnsemble(terms, threshold, member.n_features)
 
 
-def _coarsen_term(term: Term, grid: int) -> Term:
+def map_scores(term: Term, change: Callable[[IntArray], IntArray]) -> Term:
+    """The same term with other scores, those of unseen and missing values included.
+
+    Parameters
+    ----------
+    term : Term
+        With cells.
+    change : function of an array of whole scores
+    """
     described = term.describe()
     for name in ("scores", "other", "missing") if len(term.axes) < 2 else ("scores",):  # of several it names axes
-        if name in described:
-            described[name] = np.rint(np.asarray(described[name]) / grid).astype(np.int64).tolist()
+        if described.get(name) is not None:
+            described[name] = change(np.asarray(described[name])).tolist()
     return TERMS[term.kind](**described)

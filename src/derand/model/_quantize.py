@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,6 +92,11 @@ def round_shapes(
     """
     terms, constant = _round_terms(shapes, tables, intercept, levels, grids)
     return terms, math.floor(-intercept * levels) - constant
+
+
+def move_level(level: int, levels: int, lead: float) -> int:
+    """The largest whole score that is not ahead of a level by more than `lead`, which counts in steps of 1 / levels."""
+    return level + math.floor(Fraction(lead) * levels)
 
 
 def round_number_shapes(

@@ -13,7 +13,8 @@ import numpy as np
 
 from derand._arrays import BoolArray, FloatArray
 from derand.certificates import Certificates, certify
-from derand.metrics import average_certified_radius, certified_accuracy, certified_share
+from derand.metrics import certified_accuracy, certified_share
+from derand.metrics import summarize_radii as measure_radii
 from derand.report._inputs import Classifier, Inputs, LabelArray, Training
 from derand.report._text import percent
 from derand.report._types import Accuracy, AccuracyTable, Histogram, Radii, Scale, Series
@@ -271,5 +272,6 @@ def summarize_radii(inputs: Inputs) -> Radii:
         by_class = [correct[inputs.labels == name].mean() for name in np.unique(inputs.labels)]
         found["accuracy"] = float(correct.mean())
         found["balanced_accuracy"] = float(np.mean(by_class))
-        found["average_certified_radius"] = average_certified_radius(inputs.labels, inputs.plain)
+        if inputs.plain.verdict is None:
+            found["certified"] = measure_radii(inputs.labels, inputs.plain).to_dict()
     return found

@@ -188,6 +188,29 @@ def draw_budgets(summary: ReportSummary) -> Markup | None:
     return wrap_svg(frame, "".join(body), "Certified accuracy by changed categories", told)
 
 
+def draw_calibration(summary: ReportSummary) -> Markup | None:
+    """Predicted probabilities beside what was observed, with intervals; on the diagonal they agree."""
+    bins = [] if summary["answers"] is None else summary["answers"]["figures"]["calibration"] or []
+    if not bins:
+        return None
+    ends = [one["mean_predicted"] for one in bins]
+    ends += [one["observed"][end] for one in bins for end in ("low", "high")]
+    step = next(step for step in (0.02, 0.05, 0.1, 0.25) if max(ends) - min(ends) <= 4 * step or step == 0.25)
+    places = range(math.floor(min(ends) / step + 1e-9), math.ceil(max(ends) / step - 1e-9) + 1)
+    ticks = [(place * step, f"{place * step:.3g}") for place in places]
+    low, high = ticks[0][0], max(ticks[-1][0], ticks[0][0] + step)
+    frame = Frame(_WIDTH, _HEIGHT, (low, high), (low, high))
+    body = [frame.grid(ticks), frame.ticks(ticks, "predicted probability")]
+    body.append(f'<path class="line-base line-0" d="M{frame.x(low)},{frame.y(low)}L{frame.x(high)},{frame.y(high)}"/>')
+    for one in bins:
+        x, observed = frame.x(one["mean_predicted"]), one["observed"]
+        bottom, top = frame.y(observed["low"]), frame.y(observed["high"])
+        body.append(f'<line class="whisker" x1="{x}" x2="{x}" y1="{bottom}" y2="{top}"/>')
+        body.append(f'<circle class="dot" cx="{x}" cy="{frame.y(observed["value"])}" r="3.5"/>')
+    told = "; ".join(f"{percent(one['mean_predicted'])} and {percent(one['observed']['value'])}" for one in bins)
+    return wrap_svg(frame, "".join(body), "Predicted and observed shares", told)
+
+
 def draw_verdicts(summary: ReportSummary) -> Markup | None:
     """Where limits alone say what may change: which share of all rows, and of each class, holds or flips, as bars."""
     if summary["verdicts"] is None:

@@ -233,9 +233,9 @@ def _cut_to_whole(move: float, ends: tuple[int, int]) -> float:
 def _say_move(name: str, move: float, norm: float | str | None, limit: str, ends: tuple[int, int] | None = None) -> str:
     if move == 0:
         step = "move" if ends is None else "change between 0 and 1" if ends == (0, 1) else "move by 1"
-        return f"{name}: no {step} is certified for half of the rows"
+        return f"“{name}”: no {step} is certified for half of the rows"
     within = f" ({limit})" if limit else ""
     if not math.isfinite(move):
-        return f"{name} can move by any amount{within}"
+        return f"“{name}” can move by any amount{within}"
     others = "while every other column moves as far" if norm == math.inf else "if nothing else moves"
-    return f"{name} can move by up to ±{format_short_down(move)} {others}{within}"
+    return f"“{name}” can move by up to ±{format_short_down(move)} {others}{within}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from derand.text import format_short, format_short_down
 
 MAX_GROUPS = 12
 _MISSING = "(missing or new)"
+_DATE = re.compile(r"(\d{4})-(0[1-9]|1[0-2])-([0-3]\d)(?=$|[T ])")
 
 
 class Grouping(NamedTuple):
@@ -76,14 +78,40 @@ def _as_given(n_rows: int, title: str, values: ArrayLike) -> LabelArray:
     names = np.asarray(values)
     if names.shape != (n_rows,):
         raise ValueError(f"`groups[{title!r}]` must hold one group per row, {n_rows} in all, got shape {names.shape}.")
+    if names.dtype.kind == "M":  # numbers as a list, and text here
+        names = np.where(np.isnat(names), _MISSING, np.datetime_as_string(names, unit="D"))
     return np.array([_MISSING if value is None else str(value) for value in names.tolist()])
 
 
 def _by_size(title: str, names: LabelArray) -> Grouping:
-    """Groups from the largest to the smallest, the rarest put together where there are too many."""
+    """Groups from the largest to the smallest, the rarest put together where there are too many; dates by time."""
+    dated = _join_dates(names)
+    if dated is not None:
+        return Grouping(title, dated, sorted(set(dated.tolist()), key=lambda name: (name == _MISSING, name)))
     merged = _merge_small(names)
     found, counts = np.unique(merged, return_counts=True)
     return Grouping(title, merged, found[np.argsort(-counts, kind="stable")].tolist())
+
+
+def _join_dates(names: LabelArray) -> LabelArray | None:
+    """Dates by day, month, quarter or year, whatever gives few enough groups; None where they are no dates."""
+    gaps = names == _MISSING
+    found = [_DATE.match(name) for name in names[~gaps].tolist()]
+    if not found or not all(found):
+        return None
+    dates = [one.groups() for one in found if one is not None]
+    ways = (
+        ["-".join(date) for date in dates],
+        [f"{year}-{month}" for year, month, _ in dates],
+        [f"{year}, quarter {(int(month) + 2) // 3}" for year, month, _ in dates],
+        [year for year, _, _ in dates],
+    )
+    fitting = next((way for way in ways if len(set(way)) <= MAX_GROUPS), None)
+    if fitting is None:
+        return None
+    joined = names.astype(object)
+    joined[~gaps] = fitting
+    return joined.astype(str)
 
 
 def _find_feature(names: Sequence[str], one: object) -> int:

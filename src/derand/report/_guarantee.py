@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from derand.metrics import RadiusFigures
+from derand.report._answers import name_constant
 from derand.report._features import multiply_down
 from derand.report._inputs import Inputs
 from derand.report._text import percent, plural, shorten
 from derand.report._threat import describe_measure, name_norm
 from derand.report._types import (
     Accuracy,
+    Answers,
     Guarantee,
     HeadlineNumber,
     Radii,
@@ -22,13 +25,18 @@ from derand.report._types import (
 )
 from derand.text import format_count, format_exactly, format_short_down
 
+_RIGHT, _CERTIFIED, _CHANGED = "Right answers", "Certified accuracy", "With 1 category changed"
+_SHARES = (_CERTIFIED, _CHANGED)
+"""Headlines that a constant answer is compared with."""
+
 
 class Words(NamedTuple):
-    """What was said already: of the rule, of the threat, and of limits alone."""
+    """What was said already: of the rule, of the threat, of limits alone, and of the answers."""
 
     rule: RuleFacts
     threat: ThreatFacts
     verdicts: Verdicts | None
+    answers: Answers | None
 
 
 def _give_example(inputs: Inputs, scale: Scale, feature: int) -> str:
@@ -50,7 +58,10 @@ def write_guarantee(
         numbers = _list_numbers(inputs, scale, radii, curves, at)
     else:
         sentences = _say_verdicts(inputs, words.verdicts, curves["all"][at])
-        numbers = _count_verdicts(inputs, radii, words.verdicts["counts"][0])
+        numbers = _count_verdicts(words.verdicts["counts"][0])
+    if words.answers is not None:
+        sentences.insert(1 if words.verdicts is None else len(sentences), words.answers["sentence"])
+        numbers = [*_list_answers(words.answers), *(_compare(one, words.answers) for one in numbers)]
     sentences += [words.rule["sentence"], *words.threat["sentences"], words.rule["proof_sentence"], _say_proof(inputs)]
     measure = describe_measure(inputs)
     if measure and foremost is not None and scale["quoted"] > 0 and inputs.threat.norm != 0:
@@ -209,36 +220,63 @@ def _list_numbers(
         changes = "changes of any one number" if scale["quoted"] == 1 else f"changes of any {size} numbers"
     numbers: list[HeadlineNumber] = []
     if inputs.labels is not None:
-        numbers.append({"name": "Right answers", "value": percent(radii["accuracy"]), "note": "without any change"})
         note = f"right and proven against {changes}" if scale["quoted"] else "right and proven"
-        numbers.append({"name": "Certified accuracy", "value": percent(curves["all"][at]), "note": note})
+        numbers.append({"name": _CERTIFIED, "value": percent(curves["all"][at]), "note": note})
     else:
         note = f"proven against {changes}" if scale["quoted"] else "whatever their numbers become"
         numbers.append({"name": "Certified rows", "value": percent(curves["all"][at]), "note": note})
     if len(inputs.certificates) > 1:
         numbers.append(
             {
-                "name": "With 1 category changed",
+                "name": _CHANGED,
                 "value": percent(curves["l0=1"][at]),
                 "note": f"to anything, numbers by less than {size}" if scale["quoted"] else "to anything",
             }
         )
     if inputs.subject.model.numerical_features:
         note = "half of the rows have this or more"
+        if math.isinf(float(radii["median"])):
+            note = "no change of numbers can flip half of the rows or more"
         numbers.append({"name": "Median radius", "value": format_short_down(float(radii["median"])), "note": note})
-    if inputs.labels is not None and inputs.subject.model.numerical_features and len(inputs.certificates) == 1:
-        mean = format_short_down(float(radii["average_certified_radius"]))
-        numbers.append({"name": "Average radius", "value": mean, "note": "wrong answers count 0"})
+    if "certified" in radii and inputs.subject.model.numerical_features and len(inputs.certificates) == 1:
+        numbers += _list_average(radii["certified"])
     return numbers
 
 
-def _count_verdicts(inputs: Inputs, radii: Radii, count: VerdictCount) -> list[HeadlineNumber]:
-    total = f"of {plural(count['n_rows'], 'decision')}"
-    numbers: list[HeadlineNumber] = []
-    if inputs.labels is not None:
-        numbers.append({"name": "Right answers", "value": percent(radii["accuracy"]), "note": "without any change"})
+def _list_average(radii: RadiusFigures) -> list[HeadlineNumber]:
+    """The average radius of rows that have one; how many have no limit is told beside it."""
+    if radii["average_of_others"] is None:
+        return []
+    note = "wrong answers count 0"
+    if radii["unbounded_rows"]:
+        note = f"{percent(radii['unbounded_share'])} of the rows have no limit and are left out; {note}"
+    return [{"name": "Average radius", "value": format_short_down(radii["average_of_others"]), "note": note}]
+
+
+def _list_answers(answers: Answers) -> list[HeadlineNumber]:
+    """How good the answers are, beside a constant one."""
+    accuracy, balanced = answers["lines"][:2]
+    note = f"mean over the classes; any constant answer: {balanced['constant']}"
     return [
-        *numbers,
+        {
+            "name": _RIGHT,
+            "value": accuracy["value"],
+            "note": f"without any change; {name_constant(answers['figures'])}",
+        },
+        {"name": "Balanced accuracy", "value": balanced["value"], "note": note},
+    ]
+
+
+def _compare(number: HeadlineNumber, answers: Answers) -> HeadlineNumber:
+    """A share of right answers with what the constant answer gets."""
+    if number["name"] not in _SHARES:
+        return number
+    return {**number, "note": f"{number['note']}; {name_constant(answers['figures'])}"}
+
+
+def _count_verdicts(count: VerdictCount) -> list[HeadlineNumber]:
+    total = f"of {plural(count['n_rows'], 'decision')}"
+    return [
         {"name": "Can be flipped", "value": format_count(count["flips"]), "note": f"{total}, within the limits"},
         {"name": "Proven to hold", "value": format_count(count["holds"]), "note": f"{total}, within the limits"},
         {"name": "Undecided", "value": format_count(count["undecided"]), "note": "neither proof nor flip found"},

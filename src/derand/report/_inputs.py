@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand._arrays import BoolArray, FloatArray
-from derand.certificates import Certificates, certify, check_request
+from derand.certificates import Certificates, certify, check_request, rank_rows
+from derand.metrics import RowGrades
 from derand.model import AdditiveEnsemble, Model, is_model
 from derand.noise import Noise, as_noise_or_none
 from derand.text import format_short
@@ -84,6 +85,9 @@ class Classifier(Protocol):
         noise: Noise | str | float | None = None,
     ) -> list[Certificates]:
         """Certificates of such rows, one list entry per threat."""
+
+    def grade_rows(self, X: Any, certificates: Certificates, *, encoded: FloatArray | None = None) -> RowGrades:
+        """What it says of certified rows besides their labels."""
 
 
 class Request(NamedTuple):
@@ -189,6 +193,8 @@ class Inputs:
     has_threat: bool = False
     whole: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     """Columns of whole numbers, in training and in these rows."""
+    grades: RowGrades | None = None
+    """What the model says of each row besides its label; None without labels."""
 
     @property
     def plain(self) -> Certificates:
@@ -303,8 +309,17 @@ def read_inputs(
     if not len(matrix):
         raise ValueError("`X` must hold at least one row, got none.")
     labels = _read_labels(y, certificates[0])
+    grades = None if labels is None else _grade(subject, X, matrix, certificates[0])
     whole = {} if subject.estimator is None else subject.estimator.encoding_.find_whole(matrix)
-    return Inputs(subject, matrix, labels, tuple(certificates), seconds, asked.proof, has_threat, whole)
+    return Inputs(subject, matrix, labels, tuple(certificates), seconds, asked.proof, has_threat, whole, grades)
+
+
+def _grade(subject: Subject, X: Any, matrix: FloatArray, certificates: Certificates) -> RowGrades:
+    """What the model says of each row besides its label."""
+    if subject.estimator is not None:
+        return subject.estimator.grade_rows(X, certificates, encoded=matrix)
+    score = rank_rows(subject.model, matrix, certificates)
+    return RowGrades(score, None, "Log-loss and calibration need probabilities, and a bare model gives none.")
 
 
 def _list_threats(subject: Subject, asked: Request) -> tuple[list[Threat], bool]:

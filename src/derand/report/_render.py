@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from derand.report import _charts
 from derand.report._text import percent, plural, shorten
-from derand.report._types import Computed, NoiseFacts, ReportSummary, Size, Verdicts, Witness
+from derand.report._types import Answers, Computed, NoiseFacts, ReportSummary, Size, Verdicts, Witness
 from derand.text import format_count, format_exactly, format_short, format_short_down
 
 _LATEX = {
@@ -30,6 +30,7 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _NAME_LENGTH = 60
 _LISTED_NAMES = 12
 _LISTED_CHANGES = 6
+_FIGURES = ["measure", "this model", "constant answer", "95 % interval"]
 _VERDICTS = ["all", "can be flipped", "proven to hold", "undecided"]
 _ROW_KEYS = {
     "row", "label", "runner_up", "truth", "correct", "is_one", "radius", "radius_text", "failure_text", "score_text",
@@ -150,9 +151,11 @@ def to_markdown(summary: ReportSummary) -> str:
         head = ["right and proven to hold" if summary["data"]["has_labels"] else "proven to hold", "share"]
     parts = [
         f"# {mark_text(summary['title'])}",
+        _mark_banner(summary),
         mark_text(summary["guarantee"]["paragraph"]),
         mark_text(summary["guarantee"]["measure"]),
         "\n".join(f"- {mark_text(limit)}" for limit in summary["guarantee"]["limits"]),
+        *_mark_answers(summary),
         *_mark_verdicts(summary),
         f"## {measure}",
         make_pipe_table(head, by_radius),
@@ -166,6 +169,39 @@ def to_markdown(summary: ReportSummary) -> str:
     if summary["left_out"]:
         parts += ["## Left out", "\n".join(f"- {mark_text(note)}" for note in summary["left_out"])]
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _mark_banner(summary: ReportSummary) -> str:
+    """What a reader must know first, as a quotation."""
+    banner = summary["banner"]
+    return "" if banner is None else f"> **{mark_text(banner['title'])}.** {mark_text(banner['text'])}"
+
+
+def _mark_answers(summary: ReportSummary) -> list[str]:
+    """How good the answers are, beside a constant one."""
+    answers = summary["answers"]
+    if answers is None:
+        return []
+    parts = ["## Is the model any good?", make_pipe_table(_FIGURES, _list_figures(answers))]
+    if summary["confusion"] is None:
+        parts.append(make_pipe_table(*_list_confusion(answers)))
+    if answers["calibration"]:
+        head = ["predicted, on average", "rows", "observed", "95 % interval"]
+        bins = [[one["predicted"], one["rows"], one["observed"], one["interval"]] for one in answers["calibration"]]
+        parts.append(make_pipe_table(head, bins))
+    return [*parts, mark_text(" ".join(answers["figures"]["left_out"]))]
+
+
+def _list_figures(answers: Answers) -> list[list[str]]:
+    return [[line["name"], line["value"], line["constant"], line["interval"]] for line in answers["lines"]]
+
+
+def _list_confusion(answers: Answers) -> tuple[list[str], list[list[str]]]:
+    """Rows by true class and answer: the head of the table, and its lines."""
+    figures = answers["figures"]
+    head = ["truth", *(f"answer {shorten(name, 16)}" for name in figures["classes"])]
+    counts = zip(figures["classes"], figures["confusion"], strict=True)
+    return head, [[name, *map(format_count, numbers)] for name, numbers in counts]
 
 
 def _mark_verdicts(summary: ReportSummary) -> list[str]:
@@ -325,7 +361,7 @@ def list_not_read(names: list[str]) -> str:
     if not names:
         return ""
     more = f" and {len(names) - _LISTED_NAMES} more" if len(names) > _LISTED_NAMES else ""
-    return ", ".join(shorten(name, 30) for name in names[:_LISTED_NAMES]) + f"{more}: they may change at will"
+    return ", ".join(f"“{shorten(name, 30)}”" for name in names[:_LISTED_NAMES]) + f"{more}: they may change at will"
 
 
 def mark_text(text: str) -> str:
@@ -340,9 +376,13 @@ def make_pipe_table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def to_latex(summary: ReportSummary) -> str:
-    """The table of certified accuracy, in per cent; where limits alone say what may change, verdicts and witnesses."""
+    """The table of certified accuracy, in per cent; where limits alone say what may change, verdicts and witnesses.
+
+    What a reader must know first stands above it, and figures of the answers below.
+    """
     words = [summary["rule"]["sentence"], *summary["threat"]["sentences"]]
-    lines = [f"% {put_on_one_line(sentence)}" for sentence in words]
+    lines = _warn_in_latex(summary)
+    lines += [f"% {put_on_one_line(sentence)}" for sentence in words]
     if summary["verdicts"] is None:
         radii = summary["table"]["radii"]
         head = [f"radius ({summary['threat']['norm_text']})", *(format_exactly(radius) for radius in radii)]
@@ -359,7 +399,28 @@ def to_latex(summary: ReportSummary) -> str:
         if listed:
             lines.append("% changes within the limits that flip an answer")
             lines += make_tabular("rllrp{8cm}", ["row", "answer", "other answer", "columns", "changes"], listed)
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_add_answers(summary)]) + "\n"
+
+
+def _warn_in_latex(summary: ReportSummary) -> list[str]:
+    """What a reader must know first, as a paragraph of its own."""
+    banner = summary["banner"]
+    if banner is None:
+        return []
+    title, text = (_tex(put_on_one_line(banner[key])) for key in ("title", "text"))
+    return [rf"\noindent\textbf{{{title}.}} {text}\par\medskip"]
+
+
+def _add_answers(summary: ReportSummary) -> list[str]:
+    """How good the answers are, as tables below the first."""
+    answers = summary["answers"]
+    if answers is None:
+        return []
+    lines = ["% figures of the answers", *make_tabular("lrrr", _FIGURES, _list_figures(answers))]
+    if summary["confusion"] is None:
+        head, rows = _list_confusion(answers)
+        lines += ["% rows by true class and answer", *make_tabular("l" + "r" * (len(head) - 1), head, rows)]
+    return lines
 
 
 def make_tabular(columns: str, head: list[str], rows: list[list[str]]) -> list[str]:

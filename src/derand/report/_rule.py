@@ -5,6 +5,7 @@ from __future__ import annotations
 from derand.report._inputs import Inputs
 from derand.report._text import join_words, plural, shorten
 from derand.report._types import ProofCount, RuleFacts
+from derand.text import format_threshold
 
 _PROOFS = ("paper", "dual", "exact", "none")
 
@@ -16,7 +17,7 @@ def describe_rule(inputs: Inputs) -> RuleFacts:
     return {
         "name": inputs.plain.rule,
         "answer": answer,
-        "sentence": f"The model's answer is {answer}.",
+        "sentence": f"The model's answer is {answer}.{_say_threshold(inputs)}",
         "proof": inputs.proof,
         "proofs": counts,
         "proof_sentence": _say_proofs(inputs, {one["proof"]: one["n_rows"] for one in counts}),
@@ -41,6 +42,16 @@ def _say_answer(inputs: Inputs) -> str:
     if rule == "vote":
         return "the label that most noisy copies of the row get"
     return f"{high} where the expected score under noise is above the threshold, and {low} elsewhere"
+
+
+def _say_threshold(inputs: Inputs) -> str:
+    """From which probability on the score decides for the second class, where that is not one half."""
+    threshold = getattr(inputs.subject.estimator, "decision_threshold_", None)
+    if threshold is None or threshold == 0.5:
+        return ""
+    high = f"“{shorten(str(inputs.subject.classes[1]), 40)}”"
+    start = f" Each noisy copy counts for {high}" if inputs.plain.rule == "vote" else f" It says {high}"
+    return f"{start} from a probability of {format_threshold(threshold)} on."
 
 
 def _say_largest(inputs: Inputs) -> str:

@@ -19,6 +19,7 @@ import numpy as np
 import derand
 from derand._arrays import FloatArray
 from derand.report._accuracy import choose_scale, summarize_accuracy, summarize_histogram, summarize_radii, tabulate
+from derand.report._answers import find_banner, measure_inputs, summarize_answers
 from derand.report._confusion import summarize_confusion
 from derand.report._features import summarize_moves, summarize_shapes
 from derand.report._groups import summarize_groups
@@ -63,16 +64,20 @@ def summarize(inputs: Inputs, options: Options) -> ReportSummary:
     shapes = summarize_shapes(inputs, options.n_shapes)
     rows = summarize_rows(inputs, scale, options.max_rows, options.n_explained, options.seed)
     what_if, what_if_note = summarize_what_if(inputs, rows["table"]) if options.what_if else (None, _NO_WHAT_IF)
-    words = Words(describe_rule(inputs), describe_threat(inputs), summarize_verdicts(inputs))
+    measured = measure_inputs(inputs)
+    answers = summarize_answers(measured)
+    words = Words(describe_rule(inputs), describe_threat(inputs), summarize_verdicts(inputs), answers)
     summary: ReportSummary = {
         "schema": SCHEMA,
         "title": options.title or "Certificate report",
+        "banner": find_banner(inputs, measured),
         "model": _describe_model(inputs),
         "data": _describe_data(inputs),
         "noise": list_noise(inputs),
         "rule": words.rule,
         "threat": words.threat,
         "guarantee": write_guarantee(inputs, scale, radii, accuracy, _find_foremost(inputs, shapes), words),
+        "answers": answers,
         "scale": scale,
         "radii": radii,
         "accuracy": accuracy,
@@ -121,6 +126,7 @@ def _describe_model(inputs: Inputs) -> ModelFacts:
         "n_members": len(model.members) if is_vote else None,
         "threshold": None if subject.additive is None else subject.additive.threshold,
         "levels": None if subject.additive is None else subject.additive.levels,
+        "decision_threshold": getattr(estimator, "decision_threshold_", None),
         "score_unit": "points" if subject.points == 1 else "log-odds",
         "classes": [str(name) for name in subject.classes.tolist()],
         "feature_names": list(subject.names),
@@ -181,7 +187,9 @@ def _list_shapeless(inputs: Inputs, shapes: list[Shape]) -> list[str]:
             "laws."
         ]
     joined = [
-        ", ".join(inputs.subject.names[at] for at in one.features) for one in model.terms if len(one.features) > 1
+        ", ".join(f"“{inputs.subject.names[at]}”" for at in one.features)
+        for one in model.terms
+        if len(one.features) > 1
     ]
     if joined:
         more = " and others" if len(joined) > 5 else ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
+from derand.metrics import AnswerSummary, RadiusFigures
 from derand.report._what_if_types import WhatIf
 
 Size = float | Literal["inf"]
@@ -36,6 +37,8 @@ class ModelFacts(TypedDict):
     n_members: int | None
     threshold: int | None
     levels: int | None
+    decision_threshold: float | None
+    """The probability from which on the score decides for the second class; None where it is none."""
     score_unit: Literal["points", "log-odds"]
     """In what pushes, scores and margins count."""
     classes: list[str]
@@ -127,6 +130,42 @@ class VerdictCount(TypedDict):
     undecided: int
 
 
+class Banner(TypedDict):
+    """What a reader must know before anything else: that a model is worth no more than a constant answer."""
+
+    level: Literal["warning", "note"]
+    title: str
+    text: str
+
+
+class FigureLine(TypedDict):
+    """A figure of the answers as text, its 95 % interval, and what a constant answer gets."""
+
+    name: str
+    value: str
+    interval: str
+    constant: str
+
+
+class CalibrationLine(TypedDict):
+    """Rows of like probabilities, as text."""
+
+    rows: str
+    predicted: str
+    observed: str
+    interval: str
+
+
+class Answers(TypedDict):
+    """How good the answers are, whatever is proven of them."""
+
+    figures: AnswerSummary
+    sentence: str
+    """What the best constant answer gets."""
+    lines: list[FigureLine]
+    calibration: list[CalibrationLine]
+
+
 class HeadlineNumber(TypedDict):
     """A number at the top of the page."""
 
@@ -145,7 +184,7 @@ class Guarantee(TypedDict):
 
 
 class Radii(TypedDict):
-    """Typical radii; the last three need labels."""
+    """Typical radii; the last three need labels, and the last of them a ball."""
 
     median: Size
     tenth: Size
@@ -154,7 +193,8 @@ class Radii(TypedDict):
     certified_rows: int
     accuracy: NotRequired[float]
     balanced_accuracy: NotRequired[float]
-    average_certified_radius: NotRequired[Size]
+    certified: NotRequired[RadiusFigures]
+    """Rows without a limit, average and median of the others; wrong answers count 0."""
 
 
 class Series(TypedDict):
@@ -484,12 +524,14 @@ class ReportSummary(TypedDict):
 
     schema: str
     title: str
+    banner: Banner | None
     model: ModelFacts
     data: DataFacts
     noise: NoiseFacts
     rule: RuleFacts
     threat: ThreatFacts
     guarantee: Guarantee
+    answers: Answers | None
     scale: Scale
     radii: Radii
     accuracy: Accuracy

@@ -36,9 +36,9 @@ _NOISE_WORDS = ("auto", "none")
 _STRANGE_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
-ENCODED_LATER = ("whole",)
+ENCODED_LATER = ("whole", "dates")
 """What is remembered of a training table that older files do not hold, and that is left out where there is nothing."""
-LATER = ("groups", "verbose")
+LATER = ("groups", "verbose", "min_rows_per_category", "decision_threshold", "cost")
 """Parameters that came later, left out of files where they are None or False, so that older readers know these."""
 
 
@@ -79,6 +79,7 @@ def describe_estimator(model: CertifiedEstimator) -> dict[str, Any]:
             {"feature": feature, "values": list(values)} for feature, values in model.encoding_.categories.items()
         ],
         **_describe_whole(model.encoding_.whole),
+        **({"dates": list(model.encoding_.dates)} if model.encoding_.dates else {}),
         "ensemble": describe_model(model.ensemble_),
         "training": {name: _describe_value(value, name) for name, value in fitted.items()},
     }
@@ -86,17 +87,8 @@ def describe_estimator(model: CertifiedEstimator) -> dict[str, Any]:
 
 def build_classifier(field: Field) -> CertifiedClassifier:
     """A fitted classifier from its JSON."""
-    fields = field.members(
-        "estimator",
-        "parameters",
-        "classes",
-        "noise",
-        "feature_names",
-        "categories",
-        "ensemble",
-        "training",
-        optional=ENCODED_LATER,
-    )
+    names = ("estimator", "parameters", "classes", "noise", "feature_names", "categories", "ensemble", "training")
+    fields = field.members(*names, optional=ENCODED_LATER)
     estimators = list_estimators()
     kind = estimators[fields["estimator"].choice(list(estimators))]
     # files of releases that had no rules have none: they vote
@@ -192,9 +184,9 @@ def _name_family(value: Any) -> type | None:
     return float if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-def _find_twice(names: Sequence[str]) -> str | None:
-    """The first name that is there twice."""
-    seen: set[str] = set()
+def _find_twice(names: Sequence[Any]) -> Any:
+    """The first name or number that is there twice; None for none."""
+    seen: set[Any] = set()
     for name in names:
         if name in seen:
             return name
@@ -230,7 +222,7 @@ def build_encoding(fields: Mapping[str, Field], ensemble: Model) -> Any:
                     f"hold as many values for feature {feature} as its category table has, {term.codes.size}"
                 )
     whole = _build_whole(fields["whole"], set(range(n_features)) - set(categories)) if "whole" in fields else {}
-    return TableEncoding(n_features, names, categories, whole)
+    return TableEncoding(n_features, names, categories, whole, _build_dates(fields, categories, n_features))
 
 
 def _describe_whole(whole: Mapping[int, tuple[int, int]]) -> dict[str, Any]:
@@ -250,6 +242,17 @@ def _build_whole(field: Field, numerical: set[int]) -> dict[int, tuple[int, int]
             parts["largest"].refuse("be above `least`, both within 2**53")
         found[feature] = (least, largest)
     return found
+
+
+def _build_dates(fields: Mapping[str, Field], categories: Collection[int], n_features: int) -> tuple[int, ...]:
+    """Numerical features whose numbers are days."""
+    if "dates" not in fields:
+        return ()
+    dates = tuple(item.whole() for item in fields["dates"].items())
+    known = set(range(n_features)) - set(categories)
+    if not set(dates) <= known or _find_twice(dates) is not None:
+        fields["dates"].refuse("name numerical features, each only once")
+    return dates
 
 
 def _build_categories(field: Field) -> tuple[Any, ...]:

@@ -207,7 +207,10 @@
     button.type = "button";
     button.setAttribute("aria-label", `Show row ${name.textContent}`);
     name.replaceChildren(button);
-    line.addEventListener("click", () => showRow(at));
+    line.addEventListener("click", () => {
+      showRow(at);
+      if (matchMedia("(max-width: 52rem)").matches) one("#detail").scrollIntoView({ block: "nearest" });
+    });
   });
   all("#row-table th[data-sort]").forEach((head) => {
     const button = make("button", "", head.textContent);

@@ -385,10 +385,10 @@
     list.replaceChildren();
     if (found.share) {
       add(`${holder.dataset.score} for “${classes[1]}”`, range(found.share));
-      add("The row itself", range(state.start.share));
+      add("The row itself (○)", range(state.start.share));
     } else if (found.sums.length === 1) {
       add(holder.dataset.score, write(scores(found.sums, 0)));
-      add("The row itself", write(scores(state.start.sums, 0)));
+      add("The row itself (○)", write(scores(state.start.sums, 0)));
       add("Threshold", write(-members[0].shift[0] / model.points));
     } else found.sums.forEach((_, k) => add(classes[k], `${write(scores(found.sums, k))} (row: ${write(scores(state.start.sums, k))})`));
     showGauge(found);

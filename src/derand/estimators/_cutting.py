@@ -1,0 +1,125 @@
+"""Where a classifier of two classes cuts: `decision_threshold` and `cost`, which move the threshold of its score.
+
+Owns the way from a probability, or from what mistakes cost, to a place of the score. Must not know how models are
+trained or read, nor how a level is put on a grid (`derand.model.move_threshold`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from derand._arrays import BoolArray, FloatArray
+
+COSTS = ("false_positive", "false_negative")
+"""What `cost` must name. A positive is `classes_[1]`."""
+
+
+class Cut(NamedTuple):
+    """What the score of a classifier says about the probability of `classes_[1]`.
+
+    Attributes
+    ----------
+    link : {"logit", "share"}
+        Whether probabilities are the logistic function of a place, or 1/2 more than it.
+    slope, shift : float
+        A score that is ahead of the threshold by m, divided by the levels, has the place `slope * m + shift`.
+    """
+
+    link: str
+    slope: float = 1.0
+    shift: float = 0.0
+
+    def find_lead(self, probability: float, *, of_first: bool = False) -> float:
+        """How far ahead of the threshold a score is that gives `classes_[1]`, or `classes_[0]`, that probability."""
+        place = invert_logit(probability) if self.link == "logit" else probability - 0.5
+        return ((-place if of_first else place) - self.shift) / self.slope
+
+    def move(self, lead: float) -> Cut:
+        """The same once the threshold is moved by a lead."""
+        return self._replace(shift=self.shift + self.slope * lead)
+
+    @property
+    def probability(self) -> float:
+        """That of a score at the threshold."""
+        return float(expit(self.shift)) if self.link == "logit" else min(max(0.5 + self.shift, 0.0), 1.0)
+
+    def read(self, margins: FloatArray) -> FloatArray:
+        """Probabilities of both classes, (n_rows, 2), of margins, (n_rows,)."""
+        places = self.slope * margins + self.shift
+        if self.link == "logit":
+            return np.stack([expit(-places), expit(places)], axis=1)
+        share = np.clip(0.5 + places, 0.0, 1.0)
+        return np.stack([1 - share, share], axis=1)
+
+
+def invert_logit(probability: float) -> float:
+    """The logarithm of the odds of a probability."""
+    return math.log(probability) - math.log1p(-probability)
+
+
+def find_threshold(decision_threshold: Any, cost: Any) -> float | None:
+    """The probability of `classes_[1]` to cut at, None where nothing is asked for.
+
+    Parameters
+    ----------
+    decision_threshold : float or None
+        Between 0 and 1.
+    cost : mapping or None
+        What a false positive and a false negative cost: the probability at which both are expected to cost the same.
+
+    Examples
+    --------
+    >>> find_threshold(None, {"false_positive": 1, "false_negative": 4})
+    0.2
+    """
+    if decision_threshold is not None and cost is not None:
+        raise ValueError("Give `decision_threshold` or `cost`, got both: a cost is a threshold, too.")
+    if cost is not None:
+        return _weigh_costs(cost)
+    if decision_threshold is None:
+        return None
+    if not _is_number(decision_threshold) or not 0 < decision_threshold < 1:
+        raise ValueError(
+            "`decision_threshold` must be a probability between 0 and 1, both left out, from which on the answer is "
+            f"`classes_[1]`, got {decision_threshold!r}."
+        )
+    return float(decision_threshold)
+
+
+def _weigh_costs(cost: Any) -> float:
+    known = isinstance(cost, Mapping) and set(cost) == set(COSTS)
+    if not known or not all(_is_number(one) and math.isfinite(one) and one > 0 for one in cost.values()):
+        raise ValueError(
+            "`cost` must say what both mistakes cost, each a number above 0, such as {'false_positive': 1, "
+            f"'false_negative': 5}}, got {cost!r}. A false positive is a row of `classes_[0]` that gets `classes_[1]`."
+        )
+    alarm, miss = (Fraction(float(cost[name])) for name in COSTS)
+    threshold = float(alarm / (alarm + miss))
+    if not 0 < threshold < 1:
+        raise ValueError(f"`cost` must not have one mistake cost next to nothing beside the other, got {cost!r}.")
+    return threshold
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def keep_sides(probabilities: FloatArray, is_one: BoolArray, threshold: float | None) -> FloatArray:
+    """Probabilities of both classes such that exactly the rows of class 1 are above a threshold.
+
+    Probabilities are computed quickly and may miss the side of the label by their last digits, where the label does
+    not; they are moved by that. None changes nothing.
+    """
+    if threshold is None:
+        return probabilities
+    second = probabilities[:, 1]
+    above, below = np.nextafter(threshold, 1.0), np.nextafter(threshold, 0.0)
+    moved = np.where(is_one, np.maximum(second, above), np.minimum(second, below))
+    first = np.where(moved == second, probabilities[:, 0], 1 - moved)
+    return np.stack([first, moved], axis=1)

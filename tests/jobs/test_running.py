@@ -200,6 +200,16 @@ def test_columns_are_copied_beside_results(quick: Path) -> None:
         check_run(quick, force=True)
 
 
+def test_dates_and_costs_reach_the_trainer(quick: Path) -> None:
+    """What is said of columns and of mistakes is the trainer's."""
+    more = 'trainer = "additive"\nregularization = 1\ncost = {false_negative = 1, false_positive = 3}\n'
+    text = QUICK.replace('trainer = "stumps"\nnoise = "gaussian:0.25"\n', more)
+    quick.write_text(text.replace("holdout = 0.25\n", 'holdout = 0.25\ndates = ["opened"]\nignored = ["job"]\n'))
+    done = run_file(quick)["steps"]["train"]
+    assert done["decision_threshold"] == 0.75
+    assert {one["name"]: one["use"] for one in done["columns"]}["opened"] == "numerical"
+
+
 def test_limits_and_witnesses(quick: Path) -> None:
     """Limits of the file hold in certificates; witnesses are written where they are asked for."""
     more = '[threat]\nnorm = "none"\nlimits = {income = "20%"}\n[certify]\nrule = "mean"\nwitness = "flips.csv"\n'
@@ -241,6 +251,7 @@ def test_checking_writes_nothing(quick: Path) -> None:
         ("[certify]", "[threat]\nnorms = 2", r"\[threat\] has no key 'norms'; did you mean 'norm'\?"),
         ("[certify]", "[certify\n", "is not a TOML file, or is damaged"),
         ('folder = "out"', 'folder = "loans.csv"', "is not a folder"),
+        ('"stumps"', '"stumps"\ncost = 5', r"\[model\] cost must be such as \{false_negative = 5"),
     ],
 )
 def test_what_is_wrong_is_named(quick: Path, old: str, new: str, words: str) -> None:

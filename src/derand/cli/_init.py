@@ -73,6 +73,7 @@ def _print_summary(summary: StartSummary) -> None:
         "target": f"{summary['target']}, {found} ({summary['task_reason']})",
         "columns to learn from": f"{len(summary['used'])}",
         **{f"left out: {name}": reason for name, reason in summary["left_out"].items()},
+        **{f"doubtful: {name}": " ".join(doubts) for name, doubts in summary["doubts"].items()},
         "written": summary["output"],
         "next": f"read it, then derand run{'' if summary['output'] == 'derand.toml' else ' ' + summary['output']}",
     }

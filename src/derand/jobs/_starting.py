@@ -27,7 +27,7 @@ from derand.text import format_percent, format_short, quote_short
 HOLDOUT = 0.25
 RARE = 0.2
 """Below this share of rows a class is told to be rare."""
-_COMMENT = 34
+_COMMENT = 33
 """Where comments behind values begin."""
 _SHOWN = 12
 
@@ -45,6 +45,8 @@ class StartSummary(TypedDict):
     """Columns to learn from."""
     left_out: dict[str, str]
     """Columns that are left out, with the reason."""
+    doubts: dict[str, list[str]]
+    """What is doubtful about columns that are used."""
 
 
 def init_file(
@@ -103,6 +105,7 @@ def init_file(
         "classes": _count_classes(read) if read.task.name == CLASSES else None,
         "used": list(read.rows.column_names),
         "left_out": _list_left_out(read),
+        "doubts": _list_doubts(read),
     }
 
 
@@ -144,6 +147,11 @@ def _list_left_out(read: TrainingData) -> dict[str, str]:
     return {str(one.name): one.reason or "" for one in read.checks if one.use is ColumnUse.IGNORED}
 
 
+def _list_doubts(read: TrainingData) -> dict[str, list[str]]:
+    used = [one for one in read.checks if one.use is not ColumnUse.IGNORED]
+    return {str(one.name): list(one.doubts) for one in used if one.doubts}
+
+
 def _write_sections(
     places: Sequence[str | None], target: str, read: TrainingData, asked: dict[str, Any], identity: str | None
 ) -> Iterable[str]:
@@ -172,16 +180,15 @@ def _write_data(places: Sequence[str | None], target: str, read: TrainingData, a
         yield _write("task", name, f"what the target holds{other}: {read.task.reason}")
     yield _write("ignored", asked["ignored"], "columns to leave out")
     yield _write("categorical", asked["categorical"], "columns of numbers that are categories")
-    dates = [str(one.name) for one in read.checks if one.kind is ColumnKind.DATE]
-    if dates:
-        yield _write_off("dates", dates, "dates to learn from, as days since 1970-01-01")
     for name, reason in _list_left_out(read).items():
         if name not in asked["ignored"]:
             yield f"# left out by itself: {_quote(name)}, {' '.join(reason.split())}"
+    for name, doubts in _list_doubts(read).items():
+        yield from (f"# doubtful: {_quote(name)} {' '.join(doubt.split())}" for doubt in doubts)
+    dates = [str(one.name) for one in read.checks if one.kind is ColumnKind.DATE]
+    if dates:
+        yield _write_off("dates", dates, "columns of dates to use, as days")
     gaps = [f"{_quote(str(one.name))} ({one.missing:,})" for one in read.checks if one.missing]
-    for one in read.checks:
-        for doubt in one.doubts:
-            yield f"# look at {_quote(str(one.name))}: it {' '.join(doubt.split())}"
     if gaps:
         yield f"# missing numbers, which are a value of their own: {', '.join(gaps[:_SHOWN])}"
 
@@ -200,16 +207,16 @@ def _write_model(read: TrainingData) -> Iterable[str]:
     yield _write("radius", 0.25, "how large a change to train against, in interquartile ranges; 0: none")
     if read.task.name == CLASSES:
         counts = _count_classes(read)
-        rare = min(counts, key=lambda name: counts[name])
-        share = counts[rare] / len(read.labels)
+        rarest = min(counts, key=lambda name: counts[name])
+        share = counts[rarest] / len(read.labels)
         if share < RARE:
-            rare = " ".join(rare.split())
+            rare = " ".join(rarest.split())
             yield f"# {format_percent(share)} of the rows are {rare}: where they must be found, use this:"
         yield _write_off("class_weight", "balanced", "all classes count the same")
         if len(counts) == 2:
-            positive = " ".join(list(counts)[1].split())
-            costs = {"false_negative": 5, "false_positive": 1}
-            yield _write_off("cost", costs, f"what mistakes cost; “{positive}” is the positive answer")
+            second = list(counts)[1]
+            costs = {"false_negative": 5 if second == rarest else 1, "false_positive": 1 if second == rarest else 5}
+            yield _write_off("cost", costs, f"or what mistakes cost; a positive is {' '.join(second.split())}")
     yield _write_off("regularization", "cv", "how smooth its functions are: a number, or by cross-validation")
     numbers = [str(one.name) for one in read.checks if one.use is ColumnUse.NUMERICAL]
     if numbers:
@@ -260,12 +267,12 @@ def _write_steps(read: TrainingData, target: str, identity: str | None) -> Itera
 
 def _write(key: str, value: Any, comment: str) -> str:
     """A key, its value, and a word on it."""
-    return f"{f'{key} = {_write_value(value)}':<{_COMMENT - 1}} # {comment}"
+    return f"{f'{key} = {_write_value(value)}':<{_COMMENT}} # {comment}"
 
 
 def _write_off(key: str, value: Any, comment: str) -> str:
     """The same as a comment, to be used by taking the sign away."""
-    return f"{f'# {key} = {_write_value(value)}':<{_COMMENT - 1}} # {comment}"
+    return f"{f'# {key} = {_write_value(value)}':<{_COMMENT}} # {comment}"
 
 
 def _write_value(value: Any) -> str:

@@ -10,15 +10,15 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray, IntArray
+from derand._arrays import IntArray
 from derand.certificates import Certificates, find_labels
 from derand.files import PathLike, require_writable
-from derand.frames import match_file, write_batches
+from derand.frames import MatchedFile, match_file, write_batches
 from derand.jobs._classifiers import Classifier, load_classifier
 from derand.jobs._copying import RESULT_COLUMNS, Copies
 from derand.jobs._recording import write_record
@@ -27,6 +27,9 @@ from derand.jobs._tally import Tally, TallySummary
 from derand.noise import Noise, as_noise_or_none
 from derand.storage import find_record
 from derand.threat import Threat
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class CertifyingSummary(TallySummary):
@@ -117,14 +120,7 @@ def certify_file(
     """
     start = time.perf_counter()
     as_noise_or_none(noise)  # refused before any file is looked at
-    inputs = [model, data, *([threat] if threat is not None and not isinstance(threat, Threat) else [])]
-    require_writable(output, *inputs)
-    require_writable(find_record(output), *inputs)
-    if witness is not None:
-        require_writable(witness, *inputs)
-        for taken in (output, find_record(output)):
-            if os.path.realpath(witness) == os.path.realpath(taken):
-                raise ValueError(f"The witnesses cannot go to {os.fspath(taken)} as well: name another file.")
+    _require_places(output, witness, [model, data, *([threat] if isinstance(threat, str | os.PathLike) else [])])
     copies = Copies.choose(identity, keep, RESULT_COLUMNS)
     classifier = load_classifier(model)
     source = match_file(data, classifier.encoding_, target=target, classes=classifier.classes_, copied=copies.names)
@@ -147,10 +143,7 @@ def certify_file(
             if write_flips is not None:
                 flips = _find_flips(certificates)
                 if flips.size or not tally.n_rows:  # a file without witnesses has a header line
-                    found = _list_flips(classifier, certificates, flips, first_row)
-                    flipped = batch.take(flips)
-                    changed = source.decode(flipped, _take_witnesses(certificates, flips))
-                    write_flips(copies.join_changed(flipped, found, changed))
+                    write_flips(_join_flips(classifier, source, copies, batch, certificates, flips, first_row))
             grades = None if labels is None else classifier.grade_rows(rows, certificates)
             tally.add(certificates, labels, grades, source.count_unseen(batch), source.find_empty(batch))
             advance(batch.num_rows)
@@ -185,6 +178,18 @@ def certify_file(
     }
 
 
+def _require_places(output: PathLike, witness: PathLike | None, inputs: Sequence[PathLike]) -> None:
+    """Refuse files that cannot be written, that are read, or that two results would go to."""
+    require_writable(output, *inputs)
+    require_writable(find_record(output), *inputs)
+    if witness is None:
+        return
+    require_writable(witness, *inputs)
+    for taken in (output, find_record(output)):
+        if os.path.realpath(witness) == os.path.realpath(taken):
+            raise ValueError(f"The witnesses cannot go to {os.fspath(taken)} as well: name another file.")
+
+
 def _list_results(certificates: Certificates, first_row: int) -> dict[str, NDArray[Any]]:
     """What is written of a batch, by column."""
     rivals = certificates.runner_up
@@ -204,21 +209,26 @@ def _find_flips(certificates: Certificates) -> IntArray:
     return np.flatnonzero(certificates.flips)
 
 
-def _take_witnesses(certificates: Certificates, at: IntArray) -> FloatArray:
-    assert certificates.witness is not None
-    return certificates.witness[at]
-
-
-def _list_flips(classifier: Classifier, certificates: Certificates, at: IntArray, first_row: int) -> dict[str, Any]:
-    """What is written of the rows of a batch that flip, by column, beside the changed rows."""
+def _join_flips(
+    classifier: Classifier,
+    source: MatchedFile,
+    copies: Copies,
+    batch: pa.Table,
+    certificates: Certificates,
+    at: IntArray,
+    first_row: int,
+) -> pa.Table:
+    """The rows of a batch that flip, changed so that they do, with both labels and what is copied of them."""
     import pyarrow as pa
 
-    changed = _take_witnesses(certificates, at)
+    assert certificates.witness is not None
+    changed, flipped = certificates.witness[at], batch.take(at)
     codes = find_labels(classifier.ensemble_, changed, certificates.noise, rule=certificates.rule)
     classes = classifier.classes_.tolist()
     kind = pa.array(classes).type
-    return {
+    found = {
         "row": at + first_row,
         "label": pa.array(certificates.label[at].tolist(), type=kind),
         "new_label": pa.array([classes[code] for code in codes.tolist()], type=kind),
     }
+    return copies.join_changed(flipped, found, source.decode(flipped, changed))

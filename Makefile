@@ -83,6 +83,7 @@ types: $(VENV)/.tested
 
 screenshots: $(VENV)/.tested
 	$(BIN)/python scripts/screenshots.py
+	$(BIN)/python scripts/pictures.py
 
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

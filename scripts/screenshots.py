@@ -47,6 +47,7 @@ SHOTS = (
     Shot("report-guarantee", (1200, 860), "light", "guarantee"),
     Shot("report-shapes", (1200, 700), "light", "shapes"),
     Shot("report-rows", (1200, 900), "dark", "rows", radius=10),
+    Shot("report-whatif", (1200, 820), "light", "whatif"),
     Shot("report-phone", (390, 844), "light", "accuracy"),
 )
 
@@ -63,6 +64,10 @@ def take(browser: Any, page_address: str, shot: Shot, folder: Path) -> Path:
     )
     if shot.section == "rows":
         page.locator("#row-table tbody tr:nth-child(9) button").click()
+    if shot.section == "whatif":
+        page.locator(".whatif-line input[type=range]").first.focus()
+        for _ in range(12):
+            page.keyboard.press("ArrowRight")
     if shot.section != "guarantee":
         page.locator(f"#h-{shot.section}").evaluate("element => window.scrollTo(0, element.offsetTop - 30)")
     path = folder / f"{shot.name}.png"

@@ -45,8 +45,8 @@ def test_the_reference_names_everything_public_once() -> None:
     """The reference holds the exports, the public functions of `derand.plot`, and what users take from rooms, once."""
     plots = {
         f"derand.plot.{name}"
-        for name, value in vars(plot).items()
-        if inspect.isfunction(value) and value.__module__ == "derand.plot" and not name.startswith("_")
+        for name in plot.__all__
+        if inspect.isfunction(getattr(plot, name)) and name not in derand.__all__
     }
     named = named_in_reference()
     rooms = {"derand.frames.check_columns", "derand.monte_carlo.certify_by_sampling"}

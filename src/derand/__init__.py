@@ -44,6 +44,8 @@ _HOMES = {
     "AnswerMetrics": "metrics",
     "summarize_radii": "metrics",
     "RadiusSummary": "metrics",
+    "plot_certified_accuracy": "plot",
+    "RowExplanation": "explaining",
     "AdditiveClassifier": "estimators",
     "StumpClassifier": "estimators",
     "RobTreeBoostClassifier": "estimators",
@@ -92,6 +94,7 @@ if TYPE_CHECKING:
     from derand.estimators import StumpRegressor as StumpRegressor
     from derand.estimators import from_model as from_model
     from derand.estimators import make_certified_scorer as make_certified_scorer
+    from derand.explaining import RowExplanation as RowExplanation
     from derand.exporters import export_onnx as export_onnx
     from derand.frames import dates_to_numbers as dates_to_numbers
     from derand.metrics import AnswerMetrics as AnswerMetrics
@@ -111,6 +114,7 @@ if TYPE_CHECKING:
     from derand.noise import Noise as Noise
     from derand.noise import Uniform as Uniform
     from derand.noise import parse_noise as parse_noise
+    from derand.plot import plot_certified_accuracy as plot_certified_accuracy
     from derand.report import CertificateReport as CertificateReport
     from derand.report import IntervalReport as IntervalReport
     from derand.storage import load as load

@@ -20,6 +20,7 @@ _WIDE = Context(prec=400)
 _SHORT = 3
 _QUOTED = 60
 _LARGE, _SMALL = 1e7, 1e-4
+_WHOLE = 2**53
 
 
 def format_down(value: float, decimals: int) -> str:
@@ -202,6 +203,44 @@ def format_short(value: float, digits: int = 4) -> str:
     return _write(value, digits, ROUND_HALF_EVEN)
 
 
+def format_readable(value: float, digits: int = 4) -> str:
+    """A number of a table as people write it, to nearest: whole ones in full, thousands apart.
+
+    Parameters
+    ----------
+    value : float
+    digits : int
+        Significant digits of a number that is not whole.
+
+    Examples
+    --------
+    >>> format_readable(2400.0), format_readable(1870.456), format_readable(0.012345), format_readable(-2.5e8)
+    ('2,400', '1,870', '0.01234', '-250,000,000')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    if abs(value) < _WHOLE and (float(value).is_integer() or abs(value) >= _LARGE):
+        return f"{round(value):,}"
+    text = format_short(value, digits)
+    return text if "e" in text else f"{Decimal(text):,f}"
+
+
+def format_move(before: float, after: float, digits: int = 3) -> str:
+    """By how much a number changes, with its sign.
+
+    Parameters
+    ----------
+    before, after : float
+    digits : int
+
+    Examples
+    --------
+    >>> format_move(2400.0, 1020.5), format_move(0.0, 0.25)
+    ('-1,380', '+0.25')
+    """
+    return f"{'-' if after < before else '+'}{format_readable(abs(after - before), digits)}"
+
+
 def format_count(number: int) -> str:
     """A count, thousands apart.
 
@@ -215,6 +254,39 @@ def format_count(number: int) -> str:
     '100,000'
     """
     return f"{number:,}"
+
+
+def plural(number: int, noun: str, many: str | None = None) -> str:
+    """A count with its noun.
+
+    Examples
+    --------
+    >>> plural(1, "row"), plural(2000, "row"), plural(2, "category", "categories")
+    ('1 row', '2,000 rows', '2 categories')
+    """
+    return f"{format_count(number)} {noun if number == 1 else many or noun + 's'}"
+
+
+def shorten(text: str, length: int = 60) -> str:
+    """Text of at most that length, its end replaced by an ellipsis.
+
+    Examples
+    --------
+    >>> shorten("abcdefgh", 5)
+    'abcd…'
+    """
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+def join_words(parts: list[str]) -> str:
+    """Parts of a sentence one after the other.
+
+    Examples
+    --------
+    >>> join_words(["a"]), join_words(["a", "b"]), join_words(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 
 def quote_short(value: object) -> str:

@@ -66,6 +66,12 @@ def make_report(clf: Any, several: bool = False, **options: Any) -> CertificateR
     return CertificateReport(clf, frame[160:], y[160:], n_explained=0, **options)
 
 
+@pytest.fixture(scope="module")
+def plain_report() -> CertificateReport:
+    """By votes of noisy copies."""
+    return make_report(StumpClassifier(noise="gaussian:0.5", scaling="standard"))
+
+
 def draw_moves(report: CertificateReport, seed: int = 0, n_moves: int = N_MOVES) -> list[dict[str, Any]]:
     """Rows with one to three columns changed, half of them by little: numbers, categories, gaps."""
     rng, what_if = np.random.default_rng(seed), report.to_dict()["what_if"]
@@ -188,19 +194,18 @@ def test_votes_of_members_limits_and_lines(visit: Visit) -> None:
     fine = AdditiveEnsemble(steps, 2**42 - 2**33, 3)
     limits = Threat(norm=None, limits={0: "20%", 1: 0.4}, domain={1: (-9.0, 9.0)}, frozen=[2])
     reports = [
-        CertificateReport(vote, X, y, noise="gaussian:0.5"),
-        CertificateReport(fine, X, y, noise="gaussian:0.5"),
-        CertificateReport(first, X, y, noise="none", rule="mean", threat=limits),
-        CertificateReport(from_model(LogisticRegression().fit(X, y)), X, y),
+        CertificateReport(vote, X, y, noise="gaussian:0.5", n_explained=0),
+        CertificateReport(fine, X, y, noise="gaussian:0.5", n_explained=0),
+        CertificateReport(first, X, y, noise="none", rule="mean", threat=limits, n_explained=0),
+        CertificateReport(from_model(LogisticRegression().fit(X, y)), X, y, n_explained=0),
     ]
     for report in reports:
         compare(visit(report), report)
 
 
-def test_shares_of_copies_are_the_library_s(visit: Visit) -> None:
+def test_shares_of_copies_are_the_library_s(visit: Visit, plain_report: CertificateReport) -> None:
     """The law of the score that the page computes gives the probabilities of `predict_proba`."""
-    clf = StumpClassifier(noise="gaussian:0.5", scaling="standard")
-    report = make_report(clf)
+    report = plain_report
     moves = draw_moves(report, seed=2, n_moves=40)
     said = visit(report).evaluate(PLAY, moves)
     subject = report._inputs.subject
@@ -232,10 +237,19 @@ def test_the_certified_set_ends_at_the_radius(visit: Visit) -> None:
     assert "may not change" in page.locator("[data-test=whatif-certified]").inner_text()
 
 
-def test_keys_alone_move_a_row_and_a_screen_reader_is_told(visit: Visit) -> None:
+@pytest.mark.parametrize("rule", ["mean", "vote"])
+def test_what_is_too_close_is_not_called(visit: Visit, rule: str) -> None:
+    """On the edge of a single stump the two sides weigh the same: the page leaves that to `predict`."""
+    model = AdditiveEnsemble([StepFunction(0, [0.5], [-1, 1])], 0, 1)
+    page = visit(CertificateReport(model, [[0.0], [1.0]], noise="gaussian:0.25", rule=rule))
+    said = page.evaluate(PLAY, [{"at": 0, "values": {0: value}} for value in (0.5 - 1e-6, 0.5 + 1e-6, 0.5)])
+    assert [one["found"] for one in said] == ["0", "1", ""]
+    assert page.locator("[data-test=whatif-answer]").inner_text() == "too close to call here: ask predict"
+
+
+def test_keys_alone_move_a_row_and_a_screen_reader_is_told(visit: Visit, plain_report: CertificateReport) -> None:
     """Every control has a name, arrow keys move sliders by whole numbers, the result is a live region."""
-    report = make_report(StumpClassifier(noise="gaussian:0.5", scaling="standard"))
-    page, what_if = visit(report), report.to_dict()["what_if"]
+    page, what_if = visit(plain_report), plain_report.to_dict()["what_if"]
     k = next(k for k, column in enumerate(what_if["columns"]) if column["name"] == "age")
     slider = page.get_by_role("slider", name="age")
     before = page.locator("[data-test=whatif-result]").inner_text()
@@ -259,10 +273,9 @@ def test_keys_alone_move_a_row_and_a_screen_reader_is_told(visit: Visit) -> None
     assert unnamed == 0
 
 
-def test_the_row_of_the_table_is_taken_over(visit: Visit) -> None:
+def test_the_row_of_the_table_is_taken_over(visit: Visit, plain_report: CertificateReport) -> None:
     """The link in a row's details picks that row."""
-    report = make_report(StumpClassifier(noise="gaussian:0.5", scaling="standard"))
-    page = visit(report)
+    page = visit(plain_report)
     page.locator("#row-table tbody tr[data-at='7'] button").press("Enter")
     page.locator("#detail-whatif").press("Enter")
     assert page.locator("#whatif-row").input_value() == "7"
@@ -284,15 +297,14 @@ def test_hostile_text_stays_text(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}])
-def test_it_fits_the_screen(visit: Visit, options: dict[str, Any]) -> None:
-    page = visit(make_report(StumpClassifier(noise="gaussian:0.5", scaling="standard")), **options)
+def test_it_fits_the_screen(visit: Visit, plain_report: CertificateReport, options: dict[str, Any]) -> None:
+    page = visit(plain_report, **options)
     page.evaluate(PLAY, [{"at": 0, "values": {0: 1, 1: 2}}])
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     assert page.locator("#whatif-answer").is_visible()
 
 
-def test_without_script_the_part_says_so(visit: Visit) -> None:
-    report = make_report(StumpClassifier(noise="gaussian:0.5", scaling="standard"))
-    page = visit(report, java_script_enabled=False)
+def test_without_script_the_part_says_so(visit: Visit, plain_report: CertificateReport) -> None:
+    page = visit(plain_report, java_script_enabled=False)
     assert not page.locator("#whatif-row").is_visible()
     assert json.loads(page.locator("#whatif-data").inner_text() or page.locator("#whatif-data").text_content())

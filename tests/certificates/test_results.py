@@ -18,8 +18,12 @@ from derand import (
     Threat,
     WeightedVote,
     certify,
+    certify_interval,
+    certify_radius,
     distribution,
 )
+from derand.model import Shape
+from derand.text import format_short_down
 
 MODEL = AdditiveEnsemble.from_stumps(
     [0], [0.5], [0.1], [0.9], n_features=2, levels=200, tables=[(1, [0, 1], [0.4, 0.6], 0.5)]
@@ -144,3 +148,27 @@ def test_a_distribution_of_no_rows_has_no_medians() -> None:
     found = distribution(MODEL, np.empty((0, 2)), Gaussian(0.5))
     assert found.median.shape == (0,)
     assert found.quantile([0.1, 0.9]).shape == (0, 2)
+
+
+def test_notebooks_see_certificates_in_short() -> None:
+    """Counts, radii that are never rounded up, the first rows; verdicts where limits alone count; no rows at all."""
+    model = AdditiveEnsemble.from_stumps([0], [0.5], [0.1], [0.9], n_features=1)
+    rows = [[0.0], [2.0], [3.0], [0.5], [9.0], [9.0], [9.0]]
+    certificates = certify(model, rows, "gaussian:0.25").with_classes(np.array(["<b>", "yes"]))
+    page = certificates._repr_html_()
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page
+    assert page.count("<tr>") == 1 + 5 + 6  # a head and five rows, six facts
+    assert format_short_down(float(np.sort(certificates.radius)[3])) in page
+    limits = Threat(norm=None, limits={0: 0.3})
+    assert "undecided" in certify(model, rows, None, rule="mean", threat=limits)._repr_html_()
+    assert "Certificates" in certificates[:0]._repr_html_()
+    number = AdditiveEnsemble.from_number_shapes(
+        [Shape(0, [1.0], [1.0, 4.0])], intercept=10.0, n_features=1, levels=100
+    )
+    for found in (
+        certify_interval(number, rows, "gaussian:0.25", 0.1),
+        certify_radius(number, rows, "gaussian:0.25", tolerance=0.5),
+    ):
+        assert found._repr_html_().count("<tr>") > 6
+        assert "rows" in found[:0]._repr_html_()

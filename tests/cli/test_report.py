@@ -18,8 +18,11 @@ def test_a_report_is_written_and_its_guarantee_printed(data: Path, model: Path, 
     assert result.exit_code == 0, result.output
     assert "smaller than 0.25 can alter it" in " ".join(result.output.split())
     assert f"written: {page}" in result.output
-    assert "<title>My report</title>" in page.read_text(encoding="utf-8")
-    told = json.loads(run("report", model, data, "-o", tmp_path / "report.md", "--json").stdout)
+    written = page.read_text(encoding="utf-8")
+    assert "<title>My report</title>" in written
+    assert 'id="whatif"' in written
+    told = json.loads(run("report", model, data, "-o", tmp_path / "report.md", "--no-what-if", "--json").stdout)
+    assert "was left out on request" in (tmp_path / "report.md").read_text(encoding="utf-8")
     assert told["rows"] == 569
     assert (tmp_path / "report.md").read_text(encoding="utf-8").startswith("# Certificate report: data.csv")
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from derand import StumpClassifier, distribution
+from derand.explaining import move_alone, multiply_down
 from derand.report import CertificateReport
-from derand.report._features import move_alone, multiply_down
 from derand.text import format_short_down
 from tests.report.pages import check_page
 from tests.report.samples import make_rows, report_on_codes

@@ -64,12 +64,12 @@ def test_what_is_too_large_is_left_out_and_told(monkeypatch: pytest.MonkeyPatch)
     """The tables first, then rows; the report says why."""
     X, _ = make_rows()
     monkeypatch.setattr(_what_if, "MOST_BYTES", 3_000)
-    some = CertificateReport(make_vote(), X, noise="gaussian:0.25").to_dict()
+    some = CertificateReport(make_vote(), X, noise="gaussian:0.25", n_explained=0).to_dict()
     assert 0 < len(some["what_if"]["rows"]) < 80
     assert len(json.dumps(some["what_if"], separators=(",", ":"))) <= 3_000
     assert any("offers the first" in note for note in some["left_out"])
     monkeypatch.setattr(_what_if, "MOST_BYTES", 500)
-    none = CertificateReport(make_vote(), X, noise="gaussian:0.25")
+    none = CertificateReport(make_vote(), X, noise="gaussian:0.25", n_explained=0)
     assert none.to_dict()["what_if"] is None
     assert any("would take" in note for note in none.to_dict()["left_out"])
     assert 'id="whatif"' not in none.to_html()
@@ -77,8 +77,8 @@ def test_what_is_too_large_is_left_out_and_told(monkeypatch: pytest.MonkeyPatch)
 
 def test_it_can_be_left_out_on_request() -> None:
     X, _ = make_rows()
-    report = CertificateReport(make_vote(), X, noise="gaussian:0.25", what_if=False)
+    report = CertificateReport(make_vote(), X, noise="gaussian:0.25", what_if=False, n_explained=0)
     assert report.to_dict()["what_if"] is None
     assert "whatif" not in report.to_html().replace(".whatif", "")
-    constant = CertificateReport(AdditiveEnsemble((), 0, 3), X, noise="gaussian:0.25").to_dict()
+    constant = CertificateReport(AdditiveEnsemble((), 0, 3), X, noise="gaussian:0.25", n_explained=0).to_dict()
     assert any("reads no column" in note for note in constant["left_out"])

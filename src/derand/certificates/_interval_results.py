@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import FloatArray, Frozen, freeze
+from derand.certificates._results import HTML_ROWS, list_quantiles, write_radius
 from derand.certificates._rule import PROOFS
+from derand.markup import write_block, write_lines, write_table
 from derand.noise import Noise
 from derand.origin import Origin, Tabular
+from derand.text import format_count, format_readable
 from derand.threat import Threat
 
 
@@ -71,6 +74,17 @@ class Intervals(Tabular, Frozen):
         where = _name_ball(self.threat) if self.radius is None else f"{_name_ball(self.threat)} of radius {self.radius}"
         mean = f", mean width {float(self.width.mean()):.4g}" if len(self) else ""
         return f"<Intervals: {len(self)} rows{mean}, {where}, {_name_way(self.threat, self.rule, self.noise)}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: how wide intervals are, and those of the first rows."""
+        facts = [("rows", format_count(len(self)))]
+        if len(self):
+            median = np.sort(self.width)[len(self) // 2]
+            facts += [("mean width", _write(float(self.width.mean()))), ("median width", _write(median))]
+        shown = [getattr(self, name)[:HTML_ROWS] for name in ("value", "low", "high", "width")]
+        lines = [[at, *map(_write, line)] for at, line in enumerate(zip(*shown, strict=True))]
+        table = write_table(["row", "value", "low", "high", "width"], lines)
+        return write_block("Intervals", write_table([], facts), table, write_lines([repr(self)], muted=True))
 
     def list_columns(self) -> dict[str, NDArray[Any]]:
         """What tables hold: value, low, high and width."""
@@ -133,9 +147,24 @@ class ToleranceRadii(Tabular, Frozen):
             f"{_name_ball(self.threat)}, {how}>"
         )
 
+    def _repr_html_(self) -> str:
+        """For notebooks: radii of all rows in short, and those of the first rows."""
+        facts = [("rows", format_count(len(self))), ("certified", format_count(int((self.radius > 0).sum())))]
+        facts += list_quantiles(self.radius) if len(self) else []
+        lines = [
+            [at, _write(self.value[at]), write_radius(self.radius[at]), self.proof[at]]
+            for at in range(min(len(self), HTML_ROWS))
+        ]
+        table = write_table(["row", "value", "radius", "proof"], lines)
+        return write_block("Tolerance radii", write_table([], facts), table, write_lines([repr(self)], muted=True))
+
     def list_columns(self) -> dict[str, NDArray[Any]]:
         """What tables hold: value, radius and proof."""
         return {name: getattr(self, name) for name in ("value", "radius", "proof")}
+
+
+def _write(value: float) -> str:
+    return format_readable(float(value), 6)
 
 
 def _name_ball(threat: Threat) -> str:

@@ -11,10 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from derand._arrays import BoolArray, FloatArray, Frozen, IntArray, freeze
 from derand.certificates._rule import NO_PROOF, PAPER, PROOFS
 from derand.kernels import PATHS
+from derand.markup import write_block, write_lines, write_table
 from derand.noise import Noise
 from derand.origin import Origin, Tabular
+from derand.text import format_count, format_percent, format_short_down
 from derand.threat import Threat
 
+HTML_ROWS = 5
+"""How many rows notebooks show."""
 _ARRAYS = ("label", "failure", "log_failure", "radius")
 _OPTIONAL = ("runner_up", "flips", "witness", "worst")
 
@@ -139,6 +143,23 @@ class Certificates(Tabular, Frozen):
         missing = f", missing = {self.threat.missing_budget}" if self.threat.missing_budget else ""
         return f"<Certificates: {len(self)} rows, {certified} certified, {where}, l0 = {self.l0}{missing}, {how}>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: what is certified of all rows, and the first ones."""
+        radius, verdict = self.radius, self.verdict
+        facts = [("rows", format_count(len(self)))]
+        if verdict is not None:
+            facts += [(name, format_count(int((verdict == name).sum()))) for name in ("holds", "flips", "undecided")]
+        elif len(self):
+            facts.append(("certified", _count_share(radius > 0)))
+            facts += list_quantiles(radius)
+            facts.append(("rows that no change flips", _count_share(np.isinf(radius))))
+        shown = slice(0, HTML_ROWS)
+        last = [write_radius(one) for one in radius[shown]] if verdict is None else verdict[shown]
+        headers = ["row", "label", "radius" if verdict is None else "verdict", "proof"]
+        lines = zip(range(HTML_ROWS), self.label[shown], last, self.proof[shown], strict=False)
+        note = write_lines([repr(self)], muted=True)
+        return write_block("Certificates", write_table([], facts), write_table(headers, lines), note)
+
     def with_classes(self, classes: NDArray[Any]) -> Certificates:
         """The same with labels of these classes in the place of 0, 1, ..."""
         runner_up = None if self.runner_up is None else classes[self.runner_up]
@@ -153,6 +174,25 @@ class Certificates(Tabular, Frozen):
         if self.classes.size > 2:
             columns["runner_up"] = self.runner_up
         return columns if self.verdict is None else columns | {"verdict": self.verdict}
+
+
+def write_radius(radius: float) -> str:
+    """A radius for a table, cut."""
+    return format_short_down(float(radius))
+
+
+def list_quantiles(radius: FloatArray) -> list[tuple[str, str]]:
+    """Radii that nine in ten rows, half of them and one in ten reach."""
+    ordered = np.sort(radius)  # a row is taken, not a mean of two, which may be infinite
+    places = {"nine in ten rows": 0.1, "half of the rows": 0.5, "one in ten rows": 0.9}
+    return [
+        (f"radius that {who} reach", write_radius(ordered[int(share * (ordered.size - 1))]))
+        for who, share in places.items()
+    ]
+
+
+def _count_share(which: BoolArray) -> str:
+    return f"{format_count(int(which.sum()))} ({format_percent(float(which.mean()))})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

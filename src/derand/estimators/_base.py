@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from derand._arrays import FloatArray
 from derand.certificates import find_rule
 from derand.estimators._reading import read_weights, refuse_double_names
+from derand.estimators._showing import draw_estimator, keep_densities, write_fitted
 from derand.finite import refuse_masked
 from derand.frames import ColumnWarning, TableEncoding, as_rows, describe_doubts, is_frame, take_rows
 from derand.learn import SCALINGS, TrainingTable, measure_units
@@ -149,6 +150,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         """Keep how tables are read and the noise in units of this one; the noise."""
         noise, units = self._resolve_noise(table)
         self.encoding_, self.noise_ = encoding, noise
+        self._seen = keep_densities(table.X, encoding)
         if noise is None:
             self.units_ = np.ones(table.n_features) if units is None else np.array(units)
         return noise
@@ -286,6 +288,79 @@ class CertifiedEstimator(BaseEstimator, ABC):
             )
         units = tuple(measure_units(table, self.scaling).tolist())
         return (None if noise is None else noise.with_units(units)), units
+
+    @property
+    def _points(self) -> float:
+        """How many whole scores are one unit of what is shown."""
+        return 1.0
+
+    @property
+    def _height(self) -> str:
+        """What that unit is called."""
+        return "score"
+
+    def plot(
+        self,
+        columns: str | int | Sequence[str | int] | None = None,
+        X: Any = None,
+        *,
+        max_columns: int = 12,
+        radius: float | None = None,
+        threat: Threat | None = None,
+    ) -> NDArray[Any]:
+        """Draw what the model does with each column, the most important first.
+
+        A number is a line, its mean under noise where there is any; a category is bars, two columns that interact are
+        a map. Heights are measured so that all columns add up to the distance from the threshold; of a number as the
+        answer, from what the column adds on average.
+
+        Parameters
+        ----------
+        columns : name, number, sequence of these, or None
+            Which columns, in this order; None for all that matter.
+        X : array or frame of shape (n_rows, n_features), or None
+            Rows whose density is drawn beneath, and by which columns are ranked; None for the training rows, of which
+            `fit` keeps counts in forty bins (`save` does not write them).
+        max_columns : int
+            How many functions are drawn at most.
+        radius : float or None
+            Of the band: between the least and the largest height that a change of the column alone by less than this
+            can reach. None is what the estimator was trained for, or else the magnitude of its noise.
+        threat : Threat or None
+            Its norm, units, limits and frozen columns hold for the band; None is `default_threat`.
+
+        Returns
+        -------
+        array of matplotlib Axes
+            Their figure is `axes[0].figure`.
+        """
+        check_is_fitted(self)
+        asked = self._name_columns(threat or self.default_threat)
+        classes = getattr(self, "classes_", np.empty(0))
+        return draw_estimator(
+            self,
+            columns,
+            X,
+            max_columns=max_columns,
+            radius=radius,
+            threat=asked,
+            height=self._height,
+            points=self._points,
+            classes=classes.tolist() if classes.size > 2 else (),
+        )
+
+    def _repr_html_inner(self) -> str:
+        """scikit-learn's page, and what was learnt beneath it."""
+        return self._add_fitted(super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._add_fitted(bundle["text/html"])
+        return bundle
+
+    def _add_fitted(self, page: str) -> str:
+        return page + write_fitted(self) if hasattr(self, "ensemble_") else page
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -10,7 +10,6 @@ import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Self, overload
 
 import numpy as np
@@ -24,7 +23,6 @@ from derand.auditing import Audit, audit
 from derand.certificates import (
     Attacks,
     Certificates,
-    Explanation,
     certify_checked,
     check_request,
     expect_margins,
@@ -45,6 +43,8 @@ from derand.estimators._reading import (
     resolve_class_weight,
     warn_of_lone_labels,
 )
+from derand.estimators._showing import as_table, name_all, name_unit
+from derand.explaining import Explanations, RowExplanation, tell_row
 from derand.frames import TableEncoding
 from derand.importers import Wrapped
 from derand.learn import TrainingTable
@@ -521,6 +521,15 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         why = _NO_CHANCES[certificates.rule] if is_own or not self.gives_probabilities else _OTHER_RULE
         return RowGrades(score, None, f"Log-loss and calibration need probabilities: {why}.")
 
+    @property
+    def _points(self) -> float:
+        """How many whole scores are 1 of what is shown: of log-odds, where the score is one."""
+        return float(self.ensemble_.members[0].levels) if self.score_is_log_odds else 1.0
+
+    @property
+    def _height(self) -> str:
+        return "log-odds" if self.score_is_log_odds else "points of the score"
+
     def explain(
         self,
         X: Any,
@@ -529,13 +538,16 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         rule: str | None = None,
         noise: Noise | str | float | None = None,
         whole: bool = True,
-    ) -> Explanation:
-        """The least change of each column that flips the answer of one row alone, and the cheapest of all numbers.
+    ) -> Any:
+        """What pushes the answer of a row, how far it is from flipping, and the nearest change that flips it.
+
+        `print` tells it in words, its `plot` draws it, and notebooks show it.
 
         Parameters
         ----------
-        X : array or frame of shape (1, n_features)
-            One row, such as `X[:1]` or `frame.iloc[[0]]`.
+        X : one row, or array or frame of shape (n_rows, n_features)
+            One row is `X[0]`, `frame.iloc[0]`, a mapping of columns to values, or a table of one row. Each row takes as
+            long as certifying it once for every column.
         threat : Threat or None
             Its norm and units measure changes, and within its limits they stay; frozen columns are left out.
         rule, noise
@@ -546,19 +558,43 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
 
         Returns
         -------
-        Explanation
+        RowExplanation, of several rows a tuple of them
             `columns` from the smallest change to the largest, each with what is certified and what was found; features
             by number (`feature_names_in_` has their names), changed rows as the model reads them (`decode_rows` turns
-            them back).
+            them back). `pushes`, `nearest` and `sentences` say the same in words.
         """
-        rows = self.encode_rows(X)
-        if len(rows) != 1:
-            raise ValueError(f"`X` must hold one row, got {len(rows)}: explain them one by one, such as X[:1].")
+        check_is_fitted(self)
+        table, _ = as_table(X, self.encoding_)
+        rows = self.encode_rows(table)
         asked = self._name_columns(threat or self.default_threat)
-        if whole:
-            asked = asked.with_whole(self.encoding_.find_whole(rows))
-        found = explain(self.ensemble_, rows[0], self._choose_noise(noise, asked), rule=rule or self.rule, threat=asked)
-        return replace(found, label=self.classes_[found.label])
+        chosen = self._choose_noise(noise, asked)
+        found = []
+        for row in rows:
+            here = asked.with_whole(self.encoding_.find_whole(row[None])) if whole else asked
+            found.append(self._explain_row(row, here, rule or self.rule, chosen))
+        return found[0] if len(found) == 1 else Explanations(found)
+
+    def _explain_row(self, row: FloatArray, threat: Threat, rule: str, noise: Noise | None) -> RowExplanation:
+        found = explain(self.ensemble_, row, noise, rule=rule, threat=threat)
+        rival = 1 - int(found.label) if self.classes_.size == 2 else self._find_rival(row, threat, rule, noise)
+        return tell_row(
+            found,
+            self.ensemble_,
+            row,
+            noise,
+            rule=rule,
+            threat=threat.resolve(noise),
+            classes=self.classes_,
+            rival=rival,
+            names=name_all(self),
+            points=self._points,
+            unit=name_unit(self, threat),
+        )
+
+    def _find_rival(self, row: FloatArray, threat: Threat, rule: str, noise: Noise | None) -> int:
+        """Of several classes the one that a change reaches first."""
+        (found,) = certify_checked(self.ensemble_, row[None], noise, [threat], rule=rule)
+        return int(found.runner_up[0]) if found.runner_up is not None else 1 - int(found.label[0])
 
     def attack(
         self,

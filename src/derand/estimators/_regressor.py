@@ -295,6 +295,15 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         with self._listen():
             return audit(self.ensemble_, self.encode_rows(X), certificates, rows=rows, random_state=random_state)
 
+    @property
+    def _points(self) -> float:
+        """How many whole scores are 1 of the target."""
+        return float(self.ensemble_.members[0].levels)
+
+    @property
+    def _height(self) -> str:
+        return "added to the answer"
+
     def _ask(
         self,
         X: Any,

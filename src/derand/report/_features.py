@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from derand._arrays import FloatArray
+from derand.explaining import Pushes, move_alone
 from derand.model import AdditiveEnsemble, Term
-from derand.noise import Noise
 from derand.report._inputs import Inputs
 from derand.report._text import shorten
 from derand.report._threat import limit_of
@@ -21,63 +19,6 @@ SHAPE_POINTS = 97
 SHAPE_BINS = 40
 MAX_CATEGORIES = 12
 _IMPORTANCE_ROWS = 20_000
-
-
-class Pushes:
-    """Scores measured from a neutral point: above 0 pushes towards class 1, and all pushes add up to score - threshold.
-
-    The neutral point divides every term's range at the same share, so that all terms at their neutral points sit
-    exactly on the threshold. It needs no data. Of a linear model, whose terms have no range, it is the mean over some
-    rows, and what these are off the threshold is shared. `points` is how many whole scores count as 1.
-    """
-
-    def __init__(self, model: AdditiveEnsemble, points: float = 1.0, rows: FloatArray | None = None) -> None:
-        self._points = points
-        if model.is_linear:
-            self.neutral = _find_neutral(model, rows)
-            return
-        ranges = {term.features: term.score_range() for term in model.terms}
-        lowest = sum(low for low, _ in ranges.values())
-        span = sum(high - low for low, high in ranges.values())
-        room = (model.threshold or 0) - lowest
-        share = room / span if span else 0.0
-        self.neutral = {features: low + share * (high - low) for features, (low, high) in ranges.items()}
-
-    def of_scores(self, term: Term, scores: ArrayLike) -> FloatArray:
-        """Pushes of scores of a term."""
-        return (np.asarray(scores, dtype=np.float64) - self.neutral[term.features]) / self._points
-
-    def under_noise(self, term: Term, x: FloatArray, noise: Noise | None) -> FloatArray:
-        """Mean push of values of the term's column under noise, if there is any; it acts neither on categories nor on
-        missing values. Of several columns x has one more axis."""
-        if not term.axes or noise is None or term.slope is not None:  # symmetric noise moves no mean of a line
-            return self.of_scores(term, term.evaluate(x))
-        if len(term.axes) > 1:
-            return self.of_scores(term, _multiply_cells(term, x, noise) @ term.cell_scores)
-        (axis,) = term.axes
-        gaps = np.isnan(x)
-        cells = noise.cell_probabilities(np.where(gaps, 0.0, x), axis.edges, axis.feature)
-        return self.of_scores(term, np.where(gaps, float(term.missing_score or 0), cells @ term.cell_scores))
-
-
-def _find_neutral(model: AdditiveEnsemble, rows: FloatArray | None) -> dict[tuple[int, ...], float]:
-    """Neutral points of a linear model: mean scores of terms, moved alike so that they sit on the threshold."""
-    table = np.zeros((1, model.n_features)) if rows is None or not len(rows) else rows
-    means = {term.features: float(term.score_rows(table).mean()) for term in model.terms}
-    shared = ((model.threshold or 0) - math.fsum(means.values())) / len(means)
-    return {features: mean + shared for features, mean in means.items()}
-
-
-def _multiply_cells(term: Term, x: FloatArray, noise: Noise) -> FloatArray:
-    """Probabilities of the boxes of a term of several columns, (n_rows, n_cells): products of those of their sides."""
-    boxes = np.ones((x.shape[0], 1))
-    for k, axis in enumerate(term.axes):
-        gaps = np.isnan(x[:, [k]])
-        side = noise.cell_probabilities(np.where(gaps, 0.0, x[:, [k]])[:, 0], axis.edges, axis.feature)
-        if axis.feature in term.missing_features:
-            side = np.concatenate([np.where(gaps, 0.0, side), gaps.astype(np.float64)], axis=1)
-        boxes = (boxes[:, :, None] * side[:, None]).reshape(x.shape[0], -1)
-    return boxes
 
 
 def rank_terms(inputs: Inputs, model: AdditiveEnsemble) -> list[tuple[float, Term]]:
@@ -202,19 +143,6 @@ def summarize_moves(inputs: Inputs, radii: Radii) -> list[Move]:
             }
         )
     return moves
-
-
-def multiply_down(radius: float, unit: float) -> float:
-    """The product, never above the true one."""
-    product = radius * unit
-    if not math.isfinite(product) or Fraction(product) <= Fraction(radius) * Fraction(unit):
-        return product
-    return math.nextafter(product, 0.0)
-
-
-def move_alone(radius: float, unit: float) -> float:
-    """How far one feature may move: a hair less than the product, because the ball is open."""
-    return math.nextafter(multiply_down(radius, unit), 0.0) if math.isfinite(radius) else radius
 
 
 def _cut_to_whole(move: float, ends: tuple[int, int]) -> float:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from derand.explaining import multiply_down
 from derand.metrics import RadiusFigures
 from derand.report._answers import name_constant
-from derand.report._features import multiply_down
 from derand.report._inputs import Inputs
 from derand.report._text import percent, plural, shorten
 from derand.report._threat import describe_measure, name_norm

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from derand._arrays import BoolArray, FloatArray
 from derand.certificates import Certificates, certify, check_request, rank_rows
+from derand.explaining import name_category
 from derand.metrics import RowGrades
 from derand.model import AdditiveEnsemble, Model, is_model
 from derand.noise import Noise, as_noise_or_none
@@ -141,13 +142,7 @@ class Subject:
         """A cell of the encoded table as the user wrote it."""
         if feature not in self.categories:
             return MISSING if np.isnan(value) else format_short(value, 6)
-        if np.isnan(value):
-            return "(missing or new)"
-        if value < 0 and self.estimator is not None:  # how classifiers encode them
-            return "(new)"
-        categories = self.categories[feature]
-        code = int(value)
-        return str(categories[code]) if 0 <= code < len(categories) else str(code)
+        return name_category(value, self.categories[feature], has_new=self.estimator is not None)
 
 
 class ThreatInputs(Protocol):

@@ -12,10 +12,11 @@ import numpy as np
 
 from derand._arrays import FloatArray, IntArray
 from derand.certificates import Distribution, distribution
+from derand.explaining import Pushes
 from derand.model import AdditiveEnsemble, coarsen, find_coarse_step
 from derand.noise import Noise
 from derand.report._attack import summarize_attacks
-from derand.report._features import Pushes, rank_terms
+from derand.report._features import rank_terms
 from derand.report._inputs import Inputs
 from derand.report._types import LAW_HEIGHT, BinnedLaw, Law, LawAxis, Row, RowFacts, RowPushes, Rows, Scale
 from derand.text import format_short, format_short_down, format_short_up

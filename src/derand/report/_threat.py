@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 
+from derand.explaining import SCALING_UNITS
 from derand.report._inputs import ThreatInputs
 from derand.report._text import join_words, plural, shorten
 from derand.report._types import LimitFacts, ThreatFacts
 from derand.text import format_exactly
 from derand.threat import EVERY, Limit
 
-_SCALING_UNITS = {
-    "standard": "standard deviation in the training data",
-    "range": "range in the training data",
-    "robust": "interquartile range in the training data",
-}
 _LISTED = 20
 _NAME_LENGTH = 60
 
@@ -25,8 +21,8 @@ def describe_unit(inputs: ThreatInputs) -> dict[str, str]:
     if units is None:
         return {"divide": "", "short": "own"}
     scaling = None if estimator is None else getattr(estimator, "scaling", None)
-    if scaling in _SCALING_UNITS and estimator is not None and units == estimator.units:
-        return {"divide": f"its {_SCALING_UNITS[scaling]}", "short": scaling}
+    if scaling in SCALING_UNITS and estimator is not None and units == estimator.units:
+        return {"divide": f"its {SCALING_UNITS[scaling]}", "short": scaling}
     return {"divide": "the unit given for it", "short": "given"}
 
 

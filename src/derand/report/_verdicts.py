@@ -11,7 +11,7 @@ from derand.certificates import certify, find_labels
 from derand.report._inputs import Inputs
 from derand.report._text import plural
 from derand.report._types import VerdictCount, Verdicts, Witness, WitnessChange
-from derand.text import format_count, format_exactly, format_short
+from derand.text import format_count, format_exactly, format_move, format_short
 
 MAX_WITNESSES = 20
 _DIGITS = 6
@@ -128,7 +128,7 @@ def _describe_change(inputs: Inputs, before: FloatArray, after: FloatArray, feat
         "name": subject.names[feature],
         "before": texts[0],
         "after": texts[1],
-        "move": f"{new - old:+.3g}",
+        "move": format_move(old, new),
         "before_value": old,
         "after_value": new,
     }

@@ -141,7 +141,7 @@
     law.moving.forEach((term) => {
       if (term === active) return;
       const found = massBySteps(term, values);
-      const longer = new Float64Array(masses.length + Math.max(...found.keys()));
+      const longer = new Float64Array(masses.length + [...found.keys()].reduce((most, step) => Math.max(most, step), 0));
       found.forEach((mass, step) => { for (let k = 0; k < masses.length; k += 1) longer[k + step] += mass * masses[k]; });
       masses = longer;
     });
@@ -328,7 +328,7 @@
       setValue(k, value);
     });
     box.addEventListener("input", () => { if (box.value !== "" && Number.isFinite(box.valueAsNumber)) setValue(k, box.valueAsNumber); });
-    box.addEventListener("blur", show);
+    box.addEventListener("blur", () => controls[k].place(state.values[k]));
     name.htmlFor = slider.id;
     return (value) => {
       const own = model.rows[state.at][k] ?? column.middle;
@@ -432,6 +432,7 @@
     box.textContent = `${certified.inside ? "Within" : "Outside"} the certified set of row ${row.row}: ${certified.inside ? "this answer is proven" : "nothing is proven about the moved row"} (${certified.why}).`;
     showScores(found);
     controls.forEach(({ place, was, line }, k) => {
+      if (state.moved.length && !state.moved.includes(k)) return; // the others stay as they are
       place(state.values[k]);
       const moved = state.values[k] !== own[k];
       was.textContent = moved ? `was ${tell(columns[k], own[k])}` : "";

@@ -1,0 +1,193 @@
+"""Changes and radii as sentences, in the user's values.
+
+Owns how far a value is rounded so that the sentence stays true: a value that is said to flip is tried before it is
+said. Must not know models: labels of changed rows come from a function.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from derand._arrays import BoolArray, FloatArray
+from derand.certificates import Change
+from derand.explaining._names import NEW, Names
+from derand.text import format_exactly, format_readable, format_short_down, format_short_up, join_words, plural
+
+Flips = Callable[[FloatArray], BoolArray]
+"""Which of some changed rows, (n, n_features), get another answer and may be asked for."""
+
+SCALING_UNITS = {
+    "standard": "standard deviation in the training data",
+    "range": "range in the training data",
+    "robust": "interquartile range in the training data",
+}
+"""What counts as a change of 1 of a column, by the scaling of an estimator."""
+_DIGITS_OF_A_MOVE = (2, 3, 5, 8)
+_NEARLY = 0.98
+_LISTED = 6
+_WORTH_TELLING = 1e-3
+
+
+def multiply_down(radius: float, unit: float) -> float:
+    """The product, never above the true one."""
+    product = radius * unit
+    if not math.isfinite(product) or Fraction(product) <= Fraction(radius) * Fraction(unit):
+        return product
+    return math.nextafter(product, 0.0)
+
+
+def move_alone(radius: float, unit: float) -> float:
+    """How far one feature may move: a hair less than the product, because the ball is open."""
+    return math.nextafter(multiply_down(radius, unit), 0.0) if math.isfinite(radius) else radius
+
+
+def say_flip(names: Names, feature: int, before: float, after: float) -> str:
+    """A change of one column, after "if", such as "'income' fell from 2,400 to 1,870"."""
+    name = names.quote(feature)
+    if names.is_category(feature):
+        new = "a value that training did not see" if names.write(feature, after) == NEW else names.say(feature, after)
+        return f"{name} were {new} instead of {names.say(feature, before)}"
+    return f"{name} {say_move(before, after)}"
+
+
+def say_move(before: float, after: float) -> str:
+    """A number that changes.
+
+    Examples
+    --------
+    >>> say_move(2400.0, 1870.0), say_move(0.5, 0.75)
+    ('fell from 2,400 to 1,870', 'rose from 0.5 to 0.75')
+    """
+    old, new = write_move(before, after)
+    return f"{'fell' if after < before else 'rose'} from {old} to {new}"
+
+
+def write_move(before: float, after: float) -> tuple[str, str]:
+    """Both ends of a move, with as many digits as it needs."""
+    return _write_exactly(before, after - before), _write_exactly(after, after - before)
+
+
+def _write_exactly(value: float, move: float) -> str:
+    """A number with as many digits as the move needs, thousands apart."""
+    short = format_readable(value, 6)
+    if "e" not in short and abs(float(short.replace(",", "")) - value) <= 1e-3 * abs(move):
+        return short
+    exact = format_exactly(value)
+    return exact if "e" in exact or "n" in exact else f"{Decimal(exact):,f}"
+
+
+def round_flip(start: FloatArray, feature: int, after: float, flips: Flips) -> float:
+    """A value of few digits, at or beyond the one that flips, that flips as well; the value itself where none does.
+
+    Parameters
+    ----------
+    start : array of shape (n_features,)
+        The row as the model reads it.
+    feature : int
+        A number.
+    after : float
+        Its value that flips.
+    flips : callable
+
+    Examples
+    --------
+    >>> round_flip(np.array([2400.0]), 0, 1870.91, lambda rows: rows[:, 0] < 1871)
+    1870.0
+    """
+    before = float(start[feature])
+    move = abs(after - before)
+    if not math.isfinite(move) or move == 0:
+        return after
+    first = math.floor(math.log10(move))
+    rounding = ROUND_FLOOR if after < before else ROUND_CEILING
+    steps = [Decimal(1).scaleb(first - digits) for digits in _DIGITS_OF_A_MOVE]
+    tried = [float((Decimal(after) / step).to_integral_value(rounding) * step) for step in steps]
+    rows = np.tile(start, (len(tried), 1))
+    rows[:, feature] = tried
+    good = np.flatnonzero(flips(rows))
+    return tried[int(good[0])] if good.size else after
+
+
+def say_column(names: Names, start: FloatArray, change: Change, after: float, unit: float, label: str) -> str:
+    """What is known of one column alone, as a sentence; `after` is its value that flips, as it is told."""
+    assert change.feature is not None  # one column
+    proven = move_alone(change.certified, unit) if change.certified >= 0 else 0.0
+    if change.row is not None:
+        sentence = f"It would flip to {label} if {say_flip(names, change.feature, float(start[change.feature]), after)}"
+        is_close = names.is_category(change.feature) or change.certified >= _NEARLY * change.attacked
+        return f"{sentence}." if is_close else f"{sentence}; {_say_proven(proven)}."
+    name = names.quote(change.feature)
+    if math.isinf(proven):
+        return f"No change of {name} alone flips it."
+    return f"No change of {name} alone was found to flip it; {_say_proven(proven)}."
+
+
+def _say_proven(move: float) -> str:
+    if move <= 0:
+        return "nothing is proven of smaller changes"
+    return f"a change by less than {format_short_down(move)} is proven not to"
+
+
+def say_joint(names: Names, start: FloatArray, after: FloatArray, units: FloatArray, label: str) -> str:
+    """The change of all numbers together that was found: its largest moves, in about the values that it takes."""
+    moves = np.abs(np.nan_to_num(after - start)) / units
+    order = [int(at) for at in np.argsort(-moves, kind="stable") if moves[at] > _WORTH_TELLING * moves.max(initial=0.0)]
+    told = [
+        f"{names.quote(at)} {'fell' if after[at] < start[at] else 'rose'} from {format_readable(float(start[at]))} "
+        f"to about {format_readable(float(after[at]))}"
+        for at in order[:_LISTED]
+    ]
+    if len(order) > _LISTED:
+        told.append(f"{plural(len(order) - _LISTED, 'more column')} moved a little")
+    return f"It would flip to {label} if {join_words(told)}."
+
+
+def say_radius(radius: float, norm: float | None, found: float, where: str, *, has_steps: bool = False) -> str:
+    """What is proven of the whole row, and how near the nearest flip is that was found.
+
+    With steps, such as those of whole numbers, the radius may be larger than that of any change.
+    """
+    its = "In whole steps its" if has_steps else "Its"
+    if math.isinf(radius):
+        return f"No change of numbers{'' if norm is not None else ' within the limits'} flips it: this is proven."
+    if norm == 0:
+        columns = plural(int(radius), "numerical column")
+        proven = f"any {columns} may become anything" if radius >= 1 else "no column may become anything"
+        return f"{its} radius is {int(radius)}: {proven} without flipping it."
+    proven = (
+        f"{its} radius is {format_short_down(radius)}: no smaller change of its numbers flips it"
+        if radius > 0
+        else f"{its} radius is 0: nothing is proven for it"
+    )
+    nearest = "" if math.isinf(found) else f", and one of size {format_short_up(found)} does"
+    return f"{proven}{nearest} ({where})."
+
+
+def say_size(norm: float | None, unit: str) -> str:
+    """How changes are measured, in few words.
+
+    Examples
+    --------
+    >>> say_size(2, "its interquartile range in the training data")
+    'l2 norm, each column divided by its interquartile range in the training data'
+    """
+    named = "l2 norm" if norm is None else f"l{norm:g} norm"
+    return f"{named}, each column divided by {unit}" if unit else f"{named}, columns in their own units"
+
+
+def list_safe(names: Names, changes: Sequence[Change]) -> list[str]:
+    """One sentence for all columns that no change alone flips, by proof."""
+    safe = [names.quote(change.feature) for change in changes if change.feature is not None]
+    if not safe:
+        return []
+    told = safe[:_LISTED]
+    if len(safe) > len(told):
+        told.append(plural(len(safe) - len(told), "other column"))
+    *most, last = told
+    which = f"{', '.join(most)} or {last}" if most else last
+    return [f"No change of {which} alone flips it: this is proven."]

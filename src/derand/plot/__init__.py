@@ -1,0 +1,38 @@
+"""Plots: matplotlib axes in and out. Must not know files or how results are made.
+
+`_accuracy` draws shares over the radius, `_trade_off` what robustness costs, `_shapes` one feature's part of a score
+with its band (`_heights`) and the data beneath (`_density`), `_figure` many of them, `_law` a row's score under noise,
+`_bars` what pushes a row and what flips it. matplotlib is imported when something is drawn, not before.
+"""
+
+from derand.plot._accuracy import certified_accuracy, certified_curve, plot_certified_accuracy
+from derand.plot._axes import ACCENT, DATA, MUTED, WRONG
+from derand.plot._bars import Bar, Step, pushes
+from derand.plot._density import Density, measure_density
+from derand.plot._figure import Panel, shapes
+from derand.plot._heights import measure_heights
+from derand.plot._law import law
+from derand.plot._shapes import Scale, shape
+from derand.plot._trade_off import trade_off
+
+__all__ = [
+    "ACCENT",
+    "DATA",
+    "MUTED",
+    "WRONG",
+    "Bar",
+    "Density",
+    "Panel",
+    "Scale",
+    "Step",
+    "certified_accuracy",
+    "certified_curve",
+    "law",
+    "measure_density",
+    "measure_heights",
+    "plot_certified_accuracy",
+    "pushes",
+    "shape",
+    "shapes",
+    "trade_off",
+]

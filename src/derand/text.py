@@ -113,7 +113,7 @@ def format_interval(value: float, low: float, high: float, decimals: int = 3, *,
 
     Examples
     --------
-    >>> format_interval(0.87654, 0.84321, 0.90123), format_interval(0.31, 0.3, 0.32001, up=True)
+    >>> format_interval(0.87654, 0.84321, 0.90123), format_interval(0.31, 0.3001, 0.32001, up=True)
     ('0.876 (0.843 to 0.902)', '0.310 (0.300 to 0.321)')
     """
     last = Decimal(1).scaleb(-decimals)

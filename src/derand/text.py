@@ -215,7 +215,7 @@ def format_readable(value: float, digits: int = 4) -> str:
     Examples
     --------
     >>> format_readable(2400.0), format_readable(1870.456), format_readable(0.012345), format_readable(-2.5e8)
-    ('2,400', '1,870', '0.01234', '-250,000,000')
+    ('2,400', '1,870', '0.01235', '-250,000,000')
     """
     if not math.isfinite(value):
         return str(value)

@@ -258,7 +258,7 @@ def _read_directions(value: Any, key: str) -> dict[str, str]:
 def _read_costs(value: Any, key: str) -> dict[str, float]:
     if not isinstance(value, dict):
         raise ValueError(f"{key} must be such as {{false_negative = 5, false_positive = 1}}, got {quote_short(value)}.")
-    return {name: _read_number(one, f"{key} {name}") for name, one in value.items()}
+    return {name: _read_number(one, f"{key}, {name},") for name, one in value.items()}
 
 
 def _read_groups(value: Any, key: str) -> str | list[list[str]]:
@@ -293,8 +293,8 @@ SECTIONS: dict[str, dict[str, Reader]] = {
         "decision_threshold": _read_share,
         "cost": _read_costs,
         "monotone": _read_directions,
-        "groups": _read_groups,
         "min_rows_per_category": _read_whole,
+        "groups": _read_groups,
         "rule": _read_text,
         "noise": _read_noise,
         "scaling": _read_text,

@@ -258,11 +258,11 @@ def _find_ending(data: PathLike) -> str:
 
 def _refuse_other_task(config: RunConfig, task: str) -> None:
     """Refuse keys that are for answers of the other kind."""
-    by_task: dict[str, dict[str, tuple[str, ...]]] = {
+    known: dict[str, dict[str, tuple[str, ...]]] = {
         CLASSES: {"certify": ("radius", "tolerance"), "report": ()},
         NUMBER: {"certify": ("radii", "witness"), "report": ("groups", "compare", "what_if")},
     }
-    for section, keys in by_task[task].items():
+    for section, keys in known[task].items():
         for key in keys:
             if key in config.section(section):
                 whom, what = ("numbers", "classes") if task == CLASSES else ("classes", "a number")

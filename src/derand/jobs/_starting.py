@@ -27,7 +27,7 @@ from derand.text import format_percent, format_short, quote_short
 HOLDOUT = 0.25
 RARE = 0.2
 """Below this share of rows a class is told to be rare."""
-_COMMENT = 33
+_COMMENT = 34
 """Where comments behind values begin."""
 _SHOWN = 12
 
@@ -180,15 +180,15 @@ def _write_data(places: Sequence[str | None], target: str, read: TrainingData, a
         yield _write("task", name, f"what the target holds{other}: {read.task.reason}")
     yield _write("ignored", asked["ignored"], "columns to leave out")
     yield _write("categorical", asked["categorical"], "columns of numbers that are categories")
+    dates = [str(one.name) for one in read.checks if one.kind is ColumnKind.DATE]
+    if dates:
+        yield _write_off("dates", dates, "dates to learn from, as days since 1970-01-01")
     for name, reason in _list_left_out(read).items():
         if name not in asked["ignored"]:
             yield f"# left out by itself: {_quote(name)}, {' '.join(reason.split())}"
-    for name, doubts in _list_doubts(read).items():
-        yield from (f"# doubtful: {_quote(name)} {' '.join(doubt.split())}" for doubt in doubts)
-    dates = [str(one.name) for one in read.checks if one.kind is ColumnKind.DATE]
-    if dates:
-        yield _write_off("dates", dates, "columns of dates to use, as days")
     gaps = [f"{_quote(str(one.name))} ({one.missing:,})" for one in read.checks if one.missing]
+    for name, doubts in _list_doubts(read).items():
+        yield from (f"# look at {_quote(name)}: it {' '.join(doubt.split())}" for doubt in doubts)
     if gaps:
         yield f"# missing numbers, which are a value of their own: {', '.join(gaps[:_SHOWN])}"
 
@@ -214,9 +214,9 @@ def _write_model(read: TrainingData) -> Iterable[str]:
             yield f"# {format_percent(share)} of the rows are {rare}: where they must be found, use this:"
         yield _write_off("class_weight", "balanced", "all classes count the same")
         if len(counts) == 2:
-            second = list(counts)[1]
-            costs = {"false_negative": 5 if second == rarest else 1, "false_positive": 1 if second == rarest else 5}
-            yield _write_off("cost", costs, f"or what mistakes cost; a positive is {' '.join(second.split())}")
+            is_positive, positive = list(counts)[1] == rarest, " ".join(list(counts)[1].split())
+            costs = {"false_negative": 5 if is_positive else 1, "false_positive": 1 if is_positive else 5}
+            yield _write_off("cost", costs, f"what mistakes cost; “{positive}” is the positive answer")
     yield _write_off("regularization", "cv", "how smooth its functions are: a number, or by cross-validation")
     numbers = [str(one.name) for one in read.checks if one.use is ColumnUse.NUMERICAL]
     if numbers:
@@ -267,12 +267,12 @@ def _write_steps(read: TrainingData, target: str, identity: str | None) -> Itera
 
 def _write(key: str, value: Any, comment: str) -> str:
     """A key, its value, and a word on it."""
-    return f"{f'{key} = {_write_value(value)}':<{_COMMENT}} # {comment}"
+    return f"{f'{key} = {_write_value(value)}':<{_COMMENT - 1}} # {comment}"
 
 
 def _write_off(key: str, value: Any, comment: str) -> str:
     """The same as a comment, to be used by taking the sign away."""
-    return f"{f'# {key} = {_write_value(value)}':<{_COMMENT}} # {comment}"
+    return f"{f'# {key} = {_write_value(value)}':<{_COMMENT - 1}} # {comment}"
 
 
 def _write_value(value: Any) -> str:

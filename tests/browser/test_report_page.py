@@ -36,6 +36,7 @@ def test_the_page_loads_alone(visit: Visit, mixed_report: CertificateReport) -> 
     page = visit(mixed_report)
     for name in (
         "guarantee",
+        "answers",
         "accuracy",
         "radii",
         "units",
@@ -47,7 +48,7 @@ def test_the_page_loads_alone(visit: Visit, mixed_report: CertificateReport) -> 
         "computed",
     ):
         assert page.locator(f"section#{name} h2").is_visible()
-    assert page.locator("nav a").count() == 10
+    assert page.locator("nav a").count() == 11
 
 
 def test_the_slider_shows_the_library_s_numbers(visit: Visit, mixed_report: CertificateReport) -> None:

@@ -558,7 +558,7 @@ NAN, INF = math.nan, math.inf
         (("model", ROW, "gaussian:1"), {}, TypeError, ["`model`", "AdditiveEnsemble", "str"]),
         ((MODEL, ROW, "cauchy:1"), {}, ValueError, ["cauchy", "gaussian", "uniform", "laplace"]),
         ((MODEL, ROW, "gaussian:0"), {}, ValueError, ["`sigma`", "positive", "0"]),
-        ((MODEL, ROW, 0.25), {}, TypeError, ["`noise`", "gaussian:0.25", "0.25"]),
+        ((MODEL, ROW, [0.25]), {}, TypeError, ["`noise`", "gaussian:0.25", "[0.25]"]),
         ((MODEL, ROW, Gaussian(1.0, (1.0,))), {}, ValueError, ["`units`", "one entry per feature", "2", "got 1"]),
         ((MODEL, ROW, "gaussian:1"), {"l0": -1}, ValueError, ["`l0`", "0 or larger", "-1"]),
         ((MODEL, ROW, "gaussian:1"), {"l0": [0, -2]}, ValueError, ["`l0`", "0 or larger", "-2"]),

@@ -42,7 +42,7 @@ def test_two_runs_with_a_fixed_date_write_the_same_bytes(
 def test_a_report_within_limits(tmp_path: Path) -> None:
     """A threat in a file: the report counts the decisions that can flip, by the rule that was asked for."""
     table = tmp_path / "loans.csv"
-    lines = [f"{age},{age * 100},{'yes' if age % 50 > 25 else 'no'}" for age in range(20, 90)]
+    lines = [f"{age},{age * 100},{'yes' if age % 50 > 25 else 'no'}" for age in (*range(20, 90), *range(20, 90))]
     table.write_text("\n".join(["age,income,paid", *lines]))
     threat = tmp_path / "threat.toml"
     threat.write_text('norm = "none"\nfrozen = ["age"]\n[limits]\nincome = "5%"\n')

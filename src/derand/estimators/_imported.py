@@ -183,13 +183,14 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
     def __init__(
         self,
         *,
-        noise: Noise | str | None = "none",
+        noise: Noise | str | float | None = "none",
         rule: str = "mean",
         n_jobs: int | None = None,
+        verbose: bool = False,
         decision_threshold: float | None = None,
         cost: Mapping[str, float] | None = None,
     ) -> None:
-        super().__init__(noise=noise, rule=rule, n_jobs=n_jobs)
+        super().__init__(noise=noise, rule=rule, n_jobs=n_jobs, verbose=verbose)
         self.decision_threshold = decision_threshold
         self.cost = cost
 

@@ -266,13 +266,14 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
         self,
         estimator: Any,
         *,
-        noise: Noise | str | None = "gaussian:0.25",
+        noise: Noise | str | float | None = "gaussian:0.25",
         augment: int = 10,
         rule: str = "vote",
         scaling: str | None = "standard",
         categorical_features: Columns = "from_dtype",
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
+        verbose: bool = False,
         decision_threshold: float | None = None,
         cost: Mapping[str, float] | None = None,
     ) -> None:
@@ -285,6 +286,7 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
             categorical_features=categorical_features,
             random_state=random_state,
             n_jobs=n_jobs,
+            verbose=verbose,
         )
         self.decision_threshold = decision_threshold
         self.cost = cost

@@ -261,3 +261,30 @@ def test_a_grid_of_one_column_with_a_cell_for_missing_numbers_has_witnesses() ->
         for rule in ("vote", "mean"):
             found = certify(model, [[0.2]], "gaussian:0.5", rule=rule, threat=threat)
             assert found.verdict.tolist() == ["flips"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("steps", [{}, {0: 0.7, 1: 1.5}])
+def test_limits_without_noise_find_every_flip_of_a_group(steps: dict[int, float]) -> None:
+    """Whatever the order in which columns would have to move, and wherever steps fall beside the edges."""
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        edges = [np.unique(rng.integers(-6, 7, 4)).astype(np.float64) for _ in range(2)]
+        term = GridTerm((0, 1), tuple(edges), rng.integers(-5, 6, tuple(one.size + 1 for one in edges)))
+        model = AdditiveEnsemble([term], int(rng.integers(-4, 5)), 2)
+        rows = rng.integers(-6, 7, (20, 2)) + rng.choice([0.0, 0.5, 0.1])
+        found = certify(
+            model, rows, None, rule="mean", threat=Threat(norm=None, limits={0: 3.0, 1: (2.0, 4.0)}, steps=steps)
+        )
+        sides = [
+            one + np.arange(-9, 10) * steps[k] if k in steps else np.append(edges[k], np.nextafter(edges[k], -np.inf))
+            for k, one in enumerate((np.zeros(1), np.zeros(1)))
+        ]
+        for row, label, flips in zip(rows, found.label, found.flips, strict=True):
+            places = [side + row[k] * (k in steps) for k, side in enumerate(sides)]
+            inside = [(row[0] - 3.0, row[0] + 3.0), (row[1] - 2.0, row[1] + 4.0)]
+            kept = [
+                np.append(one[(one >= low) & (one <= high)], row[k])
+                for k, (one, (low, high)) in enumerate(zip(places, inside, strict=True))
+            ]
+            points = np.stack(np.meshgrid(*kept, indexing="ij"), axis=-1).reshape(-1, 2)
+            assert flips == ((model.score(points) > (model.threshold or 0)) != bool(label)).any()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
@@ -387,3 +388,23 @@ def test_models_without_a_threshold_have_none_to_move() -> None:
         move_threshold(model, 1.0)
     with pytest.raises(ValueError, match="must be finite"):
         move_threshold(AdditiveEnsemble(model.terms, 0, 1), float("inf"))
+
+
+@pytest.mark.parametrize("kind", ["plain"])
+def test_a_probability_of_a_row_as_threshold_is_not_above_itself(kind: str) -> None:
+    """As curves of scikit-learn give thresholds: the row's own number, to the last digit."""
+    clf, (X, y) = train(kind), read_table()
+    probabilities, margins = clf.predict_proba(X), clf.decision_function(X)
+    for at in range(0, 200, 2):
+        own = float(probabilities[at, 1])
+        np.testing.assert_array_equal(clf.with_threshold(own).predict(X), probabilities[:, 1] > own)
+    for at in range(0, 200, 10):
+        for positive in (0, 1):
+            for method, scores in (
+                ("predict_proba", probabilities[:, positive]),
+                ("decision_function", margins if positive else -margins),
+            ):
+                wrapper = FixedThresholdClassifier(
+                    FrozenEstimator(clf), threshold=float(scores[at]), pos_label=positive, response_method=method
+                ).fit(X, y)
+                np.testing.assert_array_equal(from_model(wrapper).predict(X), wrapper.predict(X))

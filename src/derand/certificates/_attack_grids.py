@@ -6,6 +6,8 @@ not know rules or thresholds.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +18,9 @@ from derand.noise import Noise
 
 _PLACES = 33
 _PASSES = 3
+_MOST_POINTS = 4096
+"""Of a row, all of which are tried without noise."""
+_CHUNK = 2**19
 _REACH = 4.0
 """Noise scales beyond the outer edges that are looked at."""
 
@@ -89,7 +94,8 @@ def move_grid(
 ) -> None:
     """Move the numbers of a term of several columns to places where it is worst, one after the other, in turns.
 
-    From the rows as they stand, and from each of their corners; the worst end is taken.
+    From the rows as they stand, and from each of their corners; the worst end is taken. Without noise all cells are
+    tried where they are few enough.
     """
     columns = list(term.features)
     own = moved[:, columns].copy()
@@ -97,6 +103,9 @@ def move_grid(
     listed = [
         _list_places(axis.feature, axis.edges, own[:, k], noise, steps, low, high) for k, axis in enumerate(term.axes)
     ]
+    if noise is None and math.prod(one.shape[1] for one in listed) <= _MOST_POINTS:
+        moved[:, columns] = _find_worst_points(term, own, listed, signs, least)
+        return
     for start in (None, 0, -1):
         point = own.copy()
         if start is not None:
@@ -112,6 +121,23 @@ def move_grid(
         value = signs * expect_grid(term, point, noise)
         best, least = np.where((value < least)[:, None], point, best), np.minimum(value, least)
     moved[:, columns] = best
+
+
+def _find_worst_points(
+    term: Term, own: FloatArray, listed: list[FloatArray], signs: FloatArray, least: FloatArray
+) -> FloatArray:
+    """The worst of all points that places of the numbers make up, without noise; where none is worse, the row's own."""
+    found = own.copy()
+    at = np.indices([one.shape[1] for one in listed]).reshape(len(listed), -1)
+    size = max(1, _CHUNK // at.size)
+    for begin in range(0, own.shape[0], size):
+        part = slice(begin, begin + size)
+        points = np.stack([one[part][:, chosen] for one, chosen in zip(listed, at, strict=True)], axis=2)
+        points = np.where(np.isnan(own[part, None]), np.nan, points)
+        values = signs[part, None] * expect_grid(term, points, None)
+        worst = points[np.arange(values.shape[0]), values.argmin(axis=1)]
+        found[part] = np.where((values.min(axis=1) < least[part])[:, None], worst, own[part])
+    return found
 
 
 def _list_places(
@@ -135,7 +161,10 @@ def _list_places(
         shares: IntArray | FloatArray = np.linspace(0.0, 1.0, _PLACES)
         wide = first[:, None] * (1 - shares) + last[:, None] * shares
     if steps[feature]:
-        counts = np.rint((wide - there[:, None]) / steps[feature])
+        counts = (wide - there[:, None]) / steps[feature]
+        if noise is None:  # the last step before an edge and the first one beyond it, however quotients are rounded
+            counts = np.concatenate([np.floor(counts) + more for more in (-1, 0, 1)], axis=1)
+        counts = np.rint(counts)
         wide = there[:, None] + counts * steps[feature]
         inside = (wide >= low[:, [feature]]) & (wide <= high[:, [feature]])
         wide = np.where(inside, wide, there[:, None])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, overload
 
 import numpy as np
@@ -18,7 +18,7 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from derand._arrays import TINY, FloatArray
+from derand._arrays import TINY, BoolArray, FloatArray
 from derand.auditing import Audit, audit
 from derand.certificates import (
     Attacks,
@@ -34,7 +34,7 @@ from derand.certificates import (
 )
 from derand.estimators._attacking import attack_encoded, name_rows
 from derand.estimators._base import CertifiedEstimator, Training
-from derand.estimators._cutting import Cut, find_threshold
+from derand.estimators._cutting import Cut, find_threshold, settle_lead
 from derand.estimators._one_label import warn_of_no_gain, warn_of_one_label, warn_of_unseen_classes
 from derand.estimators._reading import (
     ClassWeight,
@@ -64,6 +64,11 @@ _NO_CHANCES = {
 }
 _OTHER_RULE = "probabilities are those of the model's own rule and noise, and others were asked for"
 """Why there is no log-loss."""
+
+
+def _read_margins(margins: FloatArray) -> FloatArray:
+    """What speaks for both classes, (n_rows, 2), by `decision_function`."""
+    return np.stack([-margins, margins], axis=1)
 
 
 class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
@@ -143,7 +148,18 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
             return
         self._refuse_threshold_of(self.classes_.size)
         cut = self._find_cut()
-        self._move(cut, cut.find_lead(asked))
+        lead = cut.find_lead(asked)
+        self._move(cut, self._settle(lead, lambda margins: cut.read(margins)[:, 1] <= asked))
+
+    def _settle(self, lead: float, is_below: Callable[[FloatArray], BoolArray]) -> float:
+        """A lead by which whole scores get the side that their own numbers have, to the last digit.
+
+        Expected scores are no whole numbers, and those of another library's model are known up to its own rounding.
+        """
+        (model,) = self.ensemble_.members
+        if self.noise_ is not None or self.rule != "mean" or model.is_linear or model.score_error:
+            return lead
+        return settle_lead(lead, model.levels, is_below)
 
     def _move(self, cut: Cut, lead: float) -> None:
         (before,) = self.ensemble_.members
@@ -235,13 +251,20 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         if wrapped.method == "decision_function":
             lead = -number if wrapped.is_first else number
             asked = cut.move(lead).probability
+            scores = _read_margins
         else:
             lead = cut.find_lead(number, of_first=wrapped.is_first)
             asked = 1 - number if wrapped.is_first else number
+            scores = cut.read
         found = copy.copy(self)
         found.decision_threshold, found.cost = asked, None
         # at the threshold itself the answer is the positive class
-        found._move(cut, lead if wrapped.is_first else float(np.nextafter(lead, -np.inf)))
+        lead = lead if wrapped.is_first else float(np.nextafter(lead, -np.inf))
+        if wrapped.is_first:
+            lead = self._settle(lead, lambda margins: scores(margins)[:, 0] >= number)
+        else:
+            lead = self._settle(lead, lambda margins: scores(margins)[:, 1] < number)
+        found._move(cut, lead)
         return found
 
     @classmethod

@@ -7,7 +7,7 @@ trained or read, nor how a level is put on a grid (`derand.model.move_threshold`
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -108,6 +108,29 @@ def _weigh_costs(cost: Any) -> float:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def settle_lead(lead: float, levels: int, is_below: Callable[[FloatArray], BoolArray]) -> float:
+    """A lead between the whole scores that are told apart, so that those exactly at a threshold get their side.
+
+    Parameters
+    ----------
+    lead : float
+        As computed, off by its last digits.
+    levels : int
+    is_below : function of margins, (n,)
+        Whether a row with such a margin gets `classes_[0]`; the larger ones do not.
+
+    Examples
+    --------
+    >>> settle_lead(0.29999999999999993, 10, lambda margins: margins <= 0.3)
+    0.35
+    """
+    counts = math.floor(Fraction(lead) * levels) + np.arange(-2, 3)
+    below = is_below(counts / levels)
+    if not below[0] or below[-1]:  # nowhere near: nothing to settle
+        return lead
+    return float((counts[below][-1] + 0.5) / levels)
 
 
 def keep_sides(probabilities: FloatArray, is_one: BoolArray, threshold: float | None) -> FloatArray:

@@ -146,7 +146,7 @@ def test_files_pickles_and_clones(kind: type[CertifiedRegressor], tmp_path: Path
     save(reg, tmp_path / "model.json")
     for other in (load(tmp_path / "model.json"), pickle.loads(pickle.dumps(reg)), clone(reg).fit(frame, price)):
         assert type(other) is kind
-        assert vars(other).keys() == vars(reg).keys()
+        assert vars(other).keys() - {"_seen"} == vars(reg).keys() - {"_seen"}  # files do not hold counts of rows
         assert other.get_params() == reg.get_params()
         assert other.path_ == reg.path_
         np.testing.assert_array_equal(other.predict(frame), reg.predict(frame))
@@ -177,7 +177,7 @@ def test_files_that_are_no_regressors(tmp_path: Path) -> None:
         ([1.0, np.inf, 2.0], "infinity"),
         ([1.0, 2.0], "inconsistent numbers of samples"),
         (["a", "b", "c"], "`y` must hold numbers"),
-        ([1.0, "b", None], "`y` must hold numbers"),
+        ([1.0, "b", None], "`y` must hold a number in every row"),
         ([1.0, 2.0, 1e200], "`y` must lie within"),
         ([1 + 2j, 2.0, 3.0], "`y` must hold numbers"),
         (None, "requires y to be passed"),

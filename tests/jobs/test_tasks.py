@@ -57,7 +57,7 @@ def test_every_regressor_learns_from_a_file(model: str, prices: Path, tmp_path: 
 def test_the_task_can_be_said(tmp_path: Path) -> None:
     """Few whole numbers are classes or a number, and halves are classes, as asked."""
     data, model = tmp_path / "data.csv", tmp_path / "model.json"
-    frame = pd.DataFrame({"x": np.arange(60.0), "stars": np.arange(60) // 20, "half": np.arange(60) // 30 + 0.5})
+    frame = pd.DataFrame({"x": np.arange(60) / 4, "stars": np.arange(60) // 20, "half": np.arange(60) // 30 + 0.5})
     frame.to_csv(data, index=False)
     options: dict[str, Any] = {"model": "stumps", "ignored": ["half"]}
     assert train_file(data, "stars", model, **options)["classes"] == {"0": 20, "1": 20, "2": 20}

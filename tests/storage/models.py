@@ -61,7 +61,7 @@ def make_classifier(labels: Any = ("no", "yes"), **parameters: Any) -> StumpClas
 def as_bytes(model: Any) -> Any:
     """Everything a model holds, down to the bits of its numbers."""
     if isinstance(model, StumpClassifier):
-        values = {name: as_bytes(value) for name, value in vars(model).items() if name != "encoding_"}
+        values = {name: as_bytes(value) for name, value in vars(model).items() if name not in ("encoding_", "_seen")}
         return (
             dict(sorted(values.items())),
             model.encoding_.names,

@@ -51,6 +51,7 @@ from derand.learn import TrainingTable
 from derand.metrics import RowGrades, judge_labels
 from derand.model import Model, move_threshold
 from derand.noise import Noise
+from derand.origin import refuse_other_rows
 from derand.progress import counting
 from derand.threat import Threat
 
@@ -644,6 +645,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         -------
         Audit
         """
+        refuse_other_rows(X, certificates, "X")
         with self._listen():
             return audit(self.ensemble_, self.encode_rows(X), certificates, rows=rows, random_state=random_state)
 

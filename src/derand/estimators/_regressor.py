@@ -36,6 +36,7 @@ from derand.frames import TableEncoding
 from derand.learn import RegressionTable, RegressionTraining
 from derand.model import Model
 from derand.noise import Noise
+from derand.origin import refuse_other_rows
 from derand.progress import counting
 from derand.threat import Threat
 
@@ -292,6 +293,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         -------
         Audit
         """
+        refuse_other_rows(X, certificates, "X")
         with self._listen():
             return audit(self.ensemble_, self.encode_rows(X), certificates, rows=rows, random_state=random_state)
 

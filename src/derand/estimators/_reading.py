@@ -6,6 +6,7 @@ Owns the errors that bad input gets there. Must not know how anything is trained
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,20 @@ def refuse_double_names(X: Any) -> None:
     name, count = max(Counter(names).items(), key=lambda pair: pair[1], default=(None, 1))
     if count > 1:
         raise ValueError(f"`X` must have columns of different names, got {name!r} {count} times.")
+
+
+def refuse_one_row(X: Any) -> None:
+    """Refuse a pandas Series or a mapping: a row without a table."""
+    if isinstance(X, Mapping):
+        raise ValueError(
+            f"`X` must be a table of rows, got a {type(X).__name__}: give `pandas.DataFrame([row])` for one row, or a "
+            "frame of its columns."
+        )
+    if hasattr(X, "iloc"):
+        raise ValueError(
+            f"`X` must be a table of rows, got a {type(X).__name__}: give `frame.iloc[[0]]`, in two pairs of brackets, "
+            "for one row, or `frame[['name']]` for one column."
+        )
 
 
 MOST_CLASSES = 256

@@ -310,7 +310,7 @@ def _choose_value(names: Names, row: FloatArray, change: Change, flips: Flips) -
     if at is None or change.row is None:
         return math.nan
     after = float(change.row[at])
-    return after if names.is_category(at) else round_flip(row, at, after, flips)
+    return after if names.is_category(at) else round_flip(row, at, after, flips, is_date=at in names.dates)
 
 
 def _list_steps(
@@ -333,7 +333,7 @@ def _describe_step(names: Names, change: Change, after: float, row: FloatArray) 
     if names.is_category(at):  # a change without a size
         text = f"{names.write(at, float(row[at]))} \N{RIGHTWARDS ARROW} {names.write(at, after)} flips it"
         return Step(names.columns[at], math.nan, math.nan, text)
-    old, new = write_move(float(row[at]), after)
+    old, new = write_move(float(row[at]), after, is_date=at in names.dates)
     return Step(names.columns[at], change.certified, change.attacked, f"{old} \N{RIGHTWARDS ARROW} {new}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
@@ -279,3 +280,27 @@ def test_one_row_for_certify_is_told_how(clf: StumpClassifier) -> None:
         clf.certify(LOANS.iloc[0])
     with pytest.raises(ValueError, match=r"got a dict: give `pandas\.DataFrame\(\[row\]\)`"):
         clf.certify(LOANS.iloc[0].to_dict())
+
+
+def test_radii_in_whole_steps_are_told_where_they_are_larger() -> None:
+    """A count that one step flips: the flip is of size 1, and the radius is that of whole steps."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"count": rng.integers(0, 6, 300), "sum": rng.normal(size=300)})
+    row = X.iloc[[int(np.flatnonzero(X["count"] == 2)[0])]].assign(sum=1.0)
+    how = {"noise": "none", "scaling": None, "radius": 0.1, "norm": math.inf}
+    counts = AdditiveClassifier(**how).fit(X, np.where(X["count"] > 2, "many", "few"))
+    found = counts.explain(row, threat=Threat(frozen=["sum"]))
+    assert found.joint.certified > float(counts.certify(row).radius[0])
+    assert found.radius_text.startswith("In whole steps its radius is")
+    assert "one of size 1 does" in found.radius_text
+    assert counts.explain(row, whole=False).radius_text.startswith("Its radius is")
+    sums = AdditiveClassifier(**how).fit(X, np.where(X["sum"] > 0, "many", "few"))
+    assert sums.explain(row.assign(sum=0.3)).radius_text.startswith("Its radius is")
+
+
+def test_whole_numbers_are_told_exactly() -> None:
+    """Nothing is "about" a number that is shown as it is."""
+    told = say_joint(NAMES, np.array([0.0, 0.0]), np.array([1.0, 0.0]), np.ones(2), "1")
+    assert told == "It would flip to 1 if 'income' rose from 0 to 1."
+    told = say_joint(NAMES, np.array([0.0, 0.0]), np.array([1.5, 0.0]), np.ones(2), "1")
+    assert "from 0 to about 1.5" in told

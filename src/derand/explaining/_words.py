@@ -17,7 +17,7 @@ from derand._arrays import BoolArray, FloatArray
 from derand.certificates import Change
 from derand.explaining._names import NEW, Names
 from derand.frames import SECONDS, format_moment
-from derand.text import format_exactly, format_readable, format_short_down, format_short_up, join_words, plural
+from derand.text import format_distance, format_exactly, format_readable, format_short_down, join_words, plural
 
 Flips = Callable[[FloatArray], BoolArray]
 """Which of some changed rows, (n, n_features), get another answer and may be asked for."""
@@ -165,12 +165,12 @@ def _say_about(before: float, after: float, is_date: bool) -> str:
     return f"{'fell' if after < before else 'rose'} from {write(before)} to {about}{write(after)}"
 
 
-def say_radius(radius: float, norm: float | None, found: float, where: str, *, has_steps: bool = False) -> str:
+def say_radius(radius: float, norm: float | None, found: float, where: str, *, in_steps: bool = False) -> str:
     """What is proven of the whole row, and how near the nearest flip is that was found.
 
-    With steps, such as those of whole numbers, the radius may be larger than that of any change.
+    `in_steps` is whether it is larger than that of any change, because whole numbers stay whole.
     """
-    its = "In whole steps its" if has_steps else "Its"
+    its = "In whole steps its" if in_steps else "Its"
     if math.isinf(radius):
         return f"No change of numbers{'' if norm is not None else ' within the limits'} flips it: this is proven."
     if norm == 0:
@@ -182,7 +182,7 @@ def say_radius(radius: float, norm: float | None, found: float, where: str, *, h
         if radius > 0
         else f"{its} radius is 0: nothing is proven for it"
     )
-    nearest = "" if math.isinf(found) else f", and one of size {format_short_up(found)} does"
+    nearest = "" if math.isinf(found) else f", and one of size {format_distance(found)} does"
     return f"{proven}{nearest} ({where})."
 
 

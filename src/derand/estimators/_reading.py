@@ -23,10 +23,26 @@ ClassWeight = str | dict[Any, float] | None
 
 def refuse_double_names(X: Any) -> None:
     """Refuse a frame in which two columns have the same name."""
-    names = list(X.columns if hasattr(X, "iloc") or not hasattr(X, "column_names") else X.column_names)
+    names = _list_names(X)
     name, count = max(Counter(names).items(), key=lambda pair: pair[1], default=(None, 1))
     if count > 1:
         raise ValueError(f"`X` must have columns of different names, got {name!r} {count} times.")
+
+
+def _list_names(X: Any) -> list[Any]:
+    """Names of a frame's columns."""
+    return list(X.columns if hasattr(X, "iloc") or not hasattr(X, "column_names") else X.column_names)
+
+
+def hint_columns(X: Any, wanted: NDArray[Any] | None) -> str:
+    """What to do where a frame has all columns of the training table, in another order or with others beside them."""
+    if wanted is None or not set(wanted) <= set(_list_names(X)):
+        return ""
+    chosen = "X.select(clf.feature_names_in_.tolist())"
+    return (
+        "All columns of the training table are there: give "
+        f"`{'X[clf.feature_names_in_]' if hasattr(X, 'iloc') else chosen}`, where clf is the estimator."
+    )
 
 
 def refuse_one_row(X: Any) -> None:

@@ -47,7 +47,7 @@ def hint_columns(X: Any, wanted: NDArray[Any] | None) -> str:
 
 def refuse_one_row(X: Any) -> None:
     """Refuse a pandas Series or a mapping: a row without a table."""
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not hasattr(X, "shape"):  # a sparse matrix may be one, too
         raise ValueError(
             f"`X` must be a table of rows, got a {type(X).__name__}: give `pandas.DataFrame([row])` for one row, or a "
             "frame of its columns."

@@ -157,6 +157,7 @@ def draw_estimator(
         importances=_find_importances(estimator),
         radius=_choose_radius(estimator, radius, threat),
         max_columns=max_columns,
+        ends=estimator.encoding_.whole,
     )
     names = name_all(estimator)
     return draw_model(

@@ -11,7 +11,15 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from derand import AdditiveRegressor, Gaussian, StumpClassifier, Threat
+from derand import (
+    AdditiveRegressor,
+    Gaussian,
+    StumpClassifier,
+    Threat,
+    average_certified_radius,
+    certified_accuracy,
+    summarize_radii,
+)
 
 INCOME = [10.0, 20.0, 30.0, 60.0, 70.0, 80.0]
 JOB = ["cook", "cook", "clerk", "clerk", "clerk", "clerk"]
@@ -139,3 +147,32 @@ def test_what_is_not_there_is_null_in_polars_and_arrow(regressor: AdditiveRegres
     assert clf.certify(pa.table({"income": INCOME, "job": JOB})).to_frame().column("failure").null_count == 6
     intervals = regressor.certify_interval(pl.DataFrame({"income": INCOME, "job": JOB}), 0.5)
     assert intervals.to_frame().columns == ["value", "low", "high", "width"]
+
+
+@pytest.mark.parametrize("index", [pd.Index(list("uvwxyz")), pd.RangeIndex(6), INDEXES[2]])
+def test_labels_and_rows_in_another_order_are_refused(
+    classifier: StumpClassifier, regressor: AdditiveRegressor, index: pd.Index
+) -> None:
+    """By their index: shares of rows that do not belong together are no shares."""
+    frame, y = make_frame(index), pd.Series(Y, index)
+    c = classifier.certify(frame)
+    right, backwards = certified_accuracy(y, c, [0.1]).tolist(), y[::-1]
+    for measure in (average_certified_radius, summarize_radii, lambda labels, c: certified_accuracy(labels, c, [0.1])):
+        with pytest.raises(ValueError, match=r"same rows in another order by its index: give `y\.loc\[c\.index\]`"):
+            measure(backwards, c)
+    assert certified_accuracy(backwards.loc[c.index], c, [0.1]).tolist() == right
+    with pytest.raises(ValueError, match=r"`X` must hold .* another order"):
+        classifier.audit(frame[::-1], c)
+    with pytest.raises(ValueError, match=r"`X` must hold .* another order"):
+        regressor.audit(frame[::-1], regressor.certify_interval(frame, 1.0))
+
+
+def test_an_index_that_was_lost_is_no_other_order(classifier: StumpClassifier) -> None:
+    """Arrays, the plain numbers of pandas, names that occur twice: nothing is known of the order then."""
+    named = pd.Index(list("uvwxyz"))
+    c = classifier.certify(make_frame(named))
+    for y in (Y, pd.Series(Y), pd.Series(Y, named), pd.Series(Y, INDEXES[1])):
+        certified_accuracy(y, c, [0.1])
+    certified_accuracy(pd.Series(Y, named), classifier.certify(make_frame()), [0.1])
+    with pytest.raises(ValueError, match="got other rows by its index"):
+        certified_accuracy(pd.Series(Y, list("abcdef")), c, [0.1])

@@ -249,3 +249,16 @@ def test_densities_of_odd_columns() -> None:
     assert plots.measure_density([1.0, np.nextafter(1.0, 2.0)]).counts.sum() == 2
     for column in ([2.0, 2.0], [np.nan], [1e300, -1e300]):
         plots.shape(StepFunction(0, [1.0], [0, 2]), column=column, axes=Figure().subplots()).figure.canvas.draw()
+
+
+def test_axes_show_the_ends_of_columns_and_nothing_below() -> None:
+    """Amounts begin where they do; ends that are known without data are on the axis."""
+    step = StepFunction(0, [0.4, 0.6], [-2, 0, 3])
+    axes = plots.shape(step, "gaussian:0.1", [0.0, 1.0, 1.0], Figure().subplots())
+    assert axes.get_xlim() == pytest.approx((0.0, 1.05))
+    axes = plots.shape(step, "gaussian:0.1", [-1.0, 1.0], Figure().subplots())
+    assert axes.get_xlim() == pytest.approx((-1.1, 1.1))
+    ((known,),) = plots.shapes([plots.Panel(step, ["flag"], ends=[(0, 1)])]).reshape(1, 1)
+    low, high = known.get_xlim()
+    assert low == 0.0
+    assert high > 1.0

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from derand.text import (
     as_plain_json,
+    format_distance,
     format_down,
     format_exactly,
     format_percent,
@@ -89,3 +90,13 @@ def test_json_gets_no_number_that_it_cannot_hold() -> None:
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
     with pytest.raises(TypeError, match="got a set"):
         as_plain_json({"x": {1, 2}})
+
+
+def test_distances_are_rounded_up_but_for_a_hair() -> None:
+    """What is measured a hair above a short number is that number; nothing else is shown too small."""
+    for text in ("1", "0.1", "0.899", "12", "12345", "1.23e-5", "0"):
+        value = float(text)
+        for hair in (0.0, 3e-16, 1e-12, 1e-11):
+            assert format_distance(value * (1 + hair)) == text
+    assert format_distance(1 + 1e-9) == format_short_up(1 + 1e-9) == "1.01"
+    assert format_distance(float("inf")) == "no limit"

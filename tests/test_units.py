@@ -30,7 +30,7 @@ from derand import (
 )
 from derand.jobs import audit_file, certify_file
 from derand.noise import as_noise
-from derand.units import NamedUnits
+from derand.units import NamedUnits, look_up
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame({"income": RNG.normal(0, 1000, 60), "age": RNG.normal(40, 5, 60), "job": ["cook", "clerk"] * 30})
@@ -177,3 +177,11 @@ def test_records_and_audits_know_no_names(field: str, tmp_path: Path) -> None:
     forged = replace(clf.certify(FRAME[:1]), noise=Gaussian(0.25, units=named))
     with pytest.raises(ValueError, match="`units` of the noise must be one positive number per column here"):
         clf.audit(FRAME[:1], forged)
+
+
+def test_names_that_are_hardly_alike_are_not_suggested() -> None:
+    with pytest.raises(ValueError, match="'age', which does not exist: the columns are garage, income"):
+        look_up("age", {"garage": 0, "income": 1}, "`units`")
+    for slip in ("Income", "incme"):
+        with pytest.raises(ValueError, match="did you mean 'income'"):
+            look_up(slip, {"garage": 0, "income": 1}, "`units`")

@@ -129,6 +129,40 @@ class Tabular:
         return (self.origin or Origin()).make_table(self.list_columns())
 
 
+def refuse_other_rows(given: Any, results: object, name: str) -> None:
+    """Refuse what is about other rows than results are, or about the same in another order, by its pandas index.
+
+    Nothing is said where either has no index or names rows twice, nor where one has the numbers that pandas gives
+    by itself and the other has not: such names were lost on the way, not changed.
+
+    Parameters
+    ----------
+    given : array, or pandas frame or series, of as many rows
+    results : Certificates, Intervals or the like
+    name : str
+        What it is called.
+    """
+    own = results.index if isinstance(results, Tabular) else None
+    index = getattr(given, "index", None) if hasattr(given, "iloc") else None
+    if own is None or index is None or len(index) != len(own) or index.equals(own):
+        return
+    if not (index.is_unique and own.is_unique):
+        return
+    is_same = len(own.intersection(index)) == len(own)
+    if not is_same and any(_is_plain(one) for one in (index, own)):
+        return
+    raise ValueError(
+        f"`{name}` must hold the rows that were certified, in their order, got "
+        f"{'the same rows in another order' if is_same else 'other rows'} by its index: give `{name}.loc[c.index]`, "
+        f"where c are the certificates; or `{name}.to_numpy()`, if the rows do match and the index alone differs."
+    )
+
+
+def _is_plain(index: Any) -> bool:
+    """Whether an index is 0, 1, 2, ..., as pandas gives it where none is given."""
+    return bool(type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1))
+
+
 def _make_polars(columns: Columns) -> Any:
     import polars as pl
 

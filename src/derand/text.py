@@ -3,7 +3,7 @@
 Owns how numbers are written, for people and for JSON, and how much of a cell is quoted. Must not know what they mean.
 Two manners of writing: a fixed number of decimals, for columns of a table (`format_down`, `format_up`,
 `format_percent`; with intervals `format_interval`, `format_percent_interval`), and few significant digits without idle
-zeros, for sentences and axes (`format_short_down`, `format_short_up`, `format_short`).
+zeros, for sentences and axes (`format_short_down`, `format_short_up`, `format_distance`, `format_short`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _SHORT = 3
 _QUOTED = 60
 _LARGE, _SMALL = 1e7, 1e-4
 _WHOLE = 2**53
+_HAIR = 2e-11
 
 
 def format_down(value: float, decimals: int) -> str:
@@ -187,6 +188,28 @@ def format_short_up(value: float, digits: int = _SHORT) -> str:
     return _write(value, digits, ROUND_CEILING)
 
 
+def format_distance(value: float, digits: int = _SHORT) -> str:
+    """The size of a change that was found, rounded up like `format_short_up`, but for a hair of 2e-11 of it.
+
+    Searches step beyond an edge by a hair, and sizes are measured upwards: such a change of 1 is 1, and not 1.01.
+
+    Parameters
+    ----------
+    value : float
+        At least 0.
+    digits : int
+
+    Examples
+    --------
+    >>> format_distance(1.0000000000000002), format_distance(0.1), format_distance(1.0001), format_distance(1.01)
+    ('1', '0.1', '1.01', '1.01')
+    """
+    near = f"{value:.10g}"
+    if math.isfinite(value) and abs(float(near) - value) <= _HAIR * value:
+        return _write_decimal(Decimal(near), digits, ROUND_CEILING)
+    return format_short_up(value, digits)
+
+
 def format_short(value: float, digits: int = 4) -> str:
     """A number to nearest, for what is no guarantee: data values and contributions.
 
@@ -335,11 +358,15 @@ def as_plain_json(value: object) -> JsonPlain:
 def _write(value: float, digits: int, rounding: str) -> str:
     if not math.isfinite(value):
         return "no limit" if value > 0 else str(value)
+    return _write_decimal(Decimal(value), digits, rounding)
+
+
+def _write_decimal(value: Decimal, digits: int, rounding: str) -> str:
     if value == 0:
         return "0"
-    rounded = Context(prec=digits, rounding=rounding).create_decimal(Decimal(value))
+    rounded = Context(prec=digits, rounding=rounding).create_decimal(value)
     if _SMALL <= abs(value) < _LARGE and abs(value) >= 10 ** (digits - 1):
-        rounded = Decimal(value).quantize(Decimal(1), rounding=rounding)
+        rounded = value.quantize(Decimal(1), rounding=rounding)
     if not _SMALL <= abs(value) < _LARGE:
         mantissa, exponent = f"{rounded:e}".split("e")
         return f"{_strip(mantissa)}e{int(exponent)}"

@@ -143,6 +143,10 @@ class Threat:
             name: {_find_column(column, known, name): value for column, value in getattr(self, name).items()}
             for name in _READERS
         }
+        for name in ("limits", "domain", "steps"):
+            for column in found[name]:
+                if names is not None and column in (categories or {}):
+                    raise _refuse_category(name, repr(names[column]))
         for column, values in (categories or {}).items():
             if column in found["may_become"]:
                 codes = {value: float(code) for code, value in enumerate(values)} | {None: np.nan}
@@ -221,10 +225,7 @@ class Threat:
                         "numbers: `limits` and `domain` say what those may become."
                     )
                 if name in ("limits", "domain", "steps") and column in codes:
-                    raise ValueError(
-                        f"`{name}` of Threat must name numerical columns, got column {column}, which is categorical: "
-                        "`l0` says how many of those may change, `frozen` which may not."
-                    )
+                    raise _refuse_category(name, f"column {column}")
 
     def check_missing(self, columns: Collection[int]) -> None:
         """Refuse a budget of missing numbers for a model that takes none; `columns` are those that it takes them in."""
@@ -473,6 +474,13 @@ def as_threats(l0: int | Iterable[int] | None, unseen: bool | None, threat: Thre
         return [threat]
     budgets: list[Any] = [0] if l0 is None else [l0] if np.ndim(l0) == 0 else list(l0)  # type: ignore[arg-type]
     return [Threat(l0=as_budget(budget), unseen=True if unseen is None else unseen) for budget in budgets]
+
+
+def _refuse_category(name: str, column: str) -> ValueError:
+    return ValueError(
+        f"`{name}` of Threat must name numerical columns, got {column}, which is categorical: `l0` says how many of "
+        "those may change, `frozen` which may not."
+    )
 
 
 def _warn_of_strange(chosen: Sequence[Any], codes: Mapping[Any, float], column: str | int) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+_ALIKE = 0.7  # "age" is no slip of "garage"
 _LARGEST_SCALE = 1e300  # differences of finite numbers that overflow are then too many scales to matter
 
 
@@ -108,7 +109,8 @@ def require_numbered(units: tuple[float, ...] | None, what: str) -> None:
 def look_up(column: str, known: Mapping[str, int], what: str) -> int:
     """The number of a column by its name; one that does not exist is refused with the nearest, or with all."""
     if column not in known:
-        near = difflib.get_close_matches(column, known, n=1)
+        same = [name for name in known if name.casefold() == column.casefold()]
+        near = same or difflib.get_close_matches(column, known, n=1, cutoff=_ALIKE)
         meant = f"; did you mean {near[0]!r}?" if near else f": the columns are {', '.join(known) or 'numbers alone'}."
         raise ValueError(f"{what} names the column {column!r}, which does not exist{meant}")
     return known[column]

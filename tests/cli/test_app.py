@@ -47,13 +47,20 @@ BAD_INPUT = {
     "tuning in too many folds": ([*TUNE, "--folds", "500"], "must be at most 212"),
     "tuning for everything": ([*TUNE, "--tolerance", "1"], "`tolerance` must be"),
     "a picture of no known kind": ([*TUNE, "-o", "t.doc"], "must end with one of .png"),
+    "costs of no mistakes": (
+        ["train", "data.csv", "--target", "label", "-o", "m.json", "--model", "additive", "--cost", "fn=5,fp=1"],
+        "--cost must say what both mistakes cost, each a number above 0, such as false_negative=5,false_positive=1",
+    ),
     "no such folder": (["train", "data.csv", "--target", "label", "-o", "no/m.json"], "Cannot write no"),
     "radii": (["certify", "model.json", "data.csv", "-o", "o.csv", "--radii", "0,x"], "--radii must be numbers"),
     "negative radii": (
         ["certify", "model.json", "data.csv", "-o", "o.csv", "--radii", "-1"],
         "--radii must be numbers",
     ),
-    "not a model": (["certify", "data.csv", "data.csv", "-o", "o.csv"], "data.csv is not a model file"),
+    "not a model": (
+        ["certify", "data.csv", "data.csv", "-o", "o.csv"],
+        "data.csv is not a model file: it holds something else",
+    ),
     "no model": (["certify", "absent.json", "data.csv", "-o", "o.csv"], "absent.json"),
     "output name": (["certify", "model.json", "data.csv", "-o", "o.txt"], "must end with .csv or .parquet"),
     "negative l0": (["certify", "model.json", "data.csv", "-o", "o.csv", "--l0", "-2"], "`l0` must be"),

@@ -24,6 +24,7 @@ from derand import (
     average_certified_radius,
     certified_accuracy,
     from_model,
+    measure_answers,
 )
 from derand.estimators._reading import warn_of_lone_labels
 
@@ -149,3 +150,34 @@ def test_columns_behind_a_step_of_a_pipeline_are_named() -> None:
     model = make_pipeline(steps, HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=1)).fit(frame, labels)
     with pytest.raises(ValueError, match=r"Trees join \d+ columns \(.*'remainder__a'"):
         from_model(model)
+
+
+def test_columns_in_another_order_or_beside_others(classifier: StumpClassifier) -> None:
+    for other in (X[["b", "a"]], X.assign(c=1.0)):
+        with pytest.raises(ValueError, match=r"(?s)feature names should match.*give `X\[clf\.feature_names_in_\]`"):
+            classifier.certify(other)
+        assert classifier.predict(other[classifier.feature_names_in_]).size == N
+    with pytest.raises(ValueError, match="feature names should match") as told:
+        classifier.certify(X[["a"]])
+    assert "All columns" not in str(told.value)
+
+
+def test_certificates_as_answers(classifier: StumpClassifier) -> None:
+    certificates = classifier.certify(X)
+    with pytest.raises(TypeError, match=r"`label` must hold .* got certificates: give .* `c\.label`"):
+        measure_answers(Y, certificates)
+    with pytest.raises(TypeError, match=r"`y` must hold .* the true labels come first"):
+        measure_answers(certificates, Y)
+
+
+@pytest.mark.parametrize("kind", [str, object])
+def test_text_for_a_regressor(kind: type) -> None:
+    with pytest.raises(ValueError, match=r"must hold numbers, got text.* such as AdditiveClassifier"):
+        AdditiveRegressor().fit(X, np.array(["yes", "no"] * (N // 2), dtype=kind))
+
+
+def test_limits_of_a_category_name_it() -> None:
+    frame = X.assign(job=["cook", "clerk"] * (N // 2))
+    clf = StumpClassifier().fit(frame, Y)
+    with pytest.raises(ValueError, match="`limits` of Threat must name numerical columns, got 'job', which is categor"):
+        clf.certify(frame, threat=Threat(limits={"job": 1}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
@@ -9,7 +10,15 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot
 
-from derand import AdditiveClassifier, RobAdaBoostClassifier, RowExplanation, StumpClassifier, Threat, from_model
+from derand import (
+    AdditiveClassifier,
+    RobAdaBoostClassifier,
+    RowExplanation,
+    StumpClassifier,
+    Threat,
+    dates_to_numbers,
+    from_model,
+)
 from derand.certificates import Change
 from derand.explaining import Names, move_alone
 from derand.explaining._words import (
@@ -216,3 +225,82 @@ def test_radii_in_words() -> None:
         "Its radius is 2: any 2 numerical columns may become anything without flipping it."
     )
     assert say_size(np.inf, "") == "linf norm, columns in their own units"
+
+
+def make_dated() -> tuple[StumpClassifier, pd.DataFrame]:
+    """A model of dates, as `derand train --dates` gives it."""
+    rng = np.random.default_rng(0)
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 400, 200), unit="D")
+    frame = pd.DataFrame({"opened": days, "sum": rng.normal(size=200).round(2)})
+    y = np.where(frame.opened > pd.Timestamp("2024-06-01"), "new", "old")
+    dated = StumpClassifier(noise="gaussian:0.1", scaling="standard", rule="mean").fit(dates_to_numbers(frame), y)
+    dated.encoding_ = dated.encoding_.with_dates(["opened"])
+    return dated, frame
+
+
+def test_dates_are_taken_and_told_as_dates() -> None:
+    """In one row of any kind; the date in a sentence flips the answer."""
+    dated, frame = make_dated()
+    expected = str(dated.explain(frame.iloc[[4]]))
+    row, text = frame.iloc[4], str(frame.opened[4].date())
+    same = [
+        row,
+        row.to_dict(),
+        row.to_dict() | {"opened": text},
+        {"opened": frame.opened.to_numpy()[4], "sum": row["sum"]},
+    ]
+    for one in same:
+        assert str(dated.explain(one)) == expected
+    match = re.search(rf"'opened' (?:fell|rose) from {text} to (\d{{4}}-\d\d-\d\d)\.", expected)
+    assert match is not None
+    assert f"opened = {text}" in expected
+    assert dated.predict(frame.iloc[[4]].assign(opened=pd.Timestamp(match.group(1))))[0] != dated.predict(frame)[4]
+    with pytest.raises(ValueError, match=r"NaN or infinity in column 'opened'"):
+        dated.explain({"opened": pd.NaT, "sum": 0.5})
+    with pytest.raises(ValueError, match="'sum' of `X` holds text, such as 'much'"):
+        dated.explain({"opened": text, "sum": "much"})
+
+
+def test_times_are_told_to_the_second() -> None:
+    dates = Names(("opened",), {}, (0,))
+    start = np.array([19723.0])
+    assert round_flip(start, 0, 19722.3, lambda rows: rows[:, 0] < 19722.4, is_date=True) == 19722.0
+    by_time = round_flip(start, 0, 19722.3, lambda rows: rows[:, 0] > 19722.1, is_date=True)
+    assert say_flip(dates, 0, 19723.0, by_time) == "'opened' fell from 2024-01-01 to 2023-12-31 07:12:00"
+    change = Change(0, 2.5, 40.0, np.array([19763.0]))
+    assert say_column(dates, start, change, 19763.0, 1.0, "1").endswith(
+        "a change by less than 2.49 days is proven not to."
+    )
+    joint = say_joint(dates, start, np.array([19724.0]), np.ones(1), "1")
+    assert joint == "It would flip to 1 if 'opened' rose from 2024-01-01 to 2024-01-02."
+
+
+def test_one_row_for_certify_is_told_how(clf: StumpClassifier) -> None:
+    with pytest.raises(ValueError, match=r"got a Series: give `frame\.iloc\[\[0\]\]`"):
+        clf.certify(LOANS.iloc[0])
+    with pytest.raises(ValueError, match=r"got a dict: give `pandas\.DataFrame\(\[row\]\)`"):
+        clf.certify(LOANS.iloc[0].to_dict())
+
+
+def test_radii_in_whole_steps_are_told_where_they_are_larger() -> None:
+    """A count that one step flips: the flip is of size 1, and the radius is that of whole steps."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"count": rng.integers(0, 6, 300), "sum": rng.normal(size=300)})
+    row = X.iloc[[int(np.flatnonzero(X["count"] == 2)[0])]].assign(sum=1.0)
+    how = {"noise": "none", "scaling": None, "radius": 0.1, "norm": math.inf}
+    counts = AdditiveClassifier(**how).fit(X, np.where(X["count"] > 2, "many", "few"))
+    found = counts.explain(row, threat=Threat(frozen=["sum"]))
+    assert found.joint.certified > float(counts.certify(row).radius[0])
+    assert found.radius_text.startswith("In whole steps its radius is")
+    assert "one of size 1 does" in found.radius_text
+    assert counts.explain(row, whole=False).radius_text.startswith("Its radius is")
+    sums = AdditiveClassifier(**how).fit(X, np.where(X["sum"] > 0, "many", "few"))
+    assert sums.explain(row.assign(sum=0.3)).radius_text.startswith("Its radius is")
+
+
+def test_whole_numbers_are_told_exactly() -> None:
+    """Nothing is "about" a number that is shown as it is."""
+    told = say_joint(NAMES, np.array([0.0, 0.0]), np.array([1.0, 0.0]), np.ones(2), "1")
+    assert told == "It would flip to 1 if 'income' rose from 0 to 1."
+    told = say_joint(NAMES, np.array([0.0, 0.0]), np.array([1.5, 0.0]), np.ones(2), "1")
+    assert "from 0 to about 1.5" in told

@@ -32,8 +32,8 @@ def test_the_file_is_versioned_json_with_scores_per_output(tmp_path: Path) -> No
 
 
 TEXTS = {
-    "empty": (b"", "Expecting value"),
-    "not JSON": (b"label,x\n1,2\n", "Expecting value"),
+    "empty": (b"", "it holds something else than `save`"),
+    "not JSON": (b"label,x\n1,2\n", "it holds something else than `save`"),
     "not text": (b"\xff\xfe\x00", "not UTF-8 text"),
     "a list": (b"[]", "`the file` must be an object"),
     "nan": (b'{"schema": NaN}', "it holds NaN"),

@@ -20,6 +20,7 @@ from derand.auditing._machine import MachineCheck, check_machine, find_failed
 from derand.auditing._row_claims import Claimed, RowClaims, read_claims
 from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.model import Model, as_model
+from derand.origin import refuse_other_rows
 from derand.progress import count, counting
 
 PROVEN, NOT_PROVEN = "proven", "not proven"
@@ -199,6 +200,7 @@ def _as_table(model: Model, X: ArrayLike, certificates: Claimed) -> FloatArray:
     if isinstance(certificates, Certificates) != (model.n_classes > 0):
         answers, others = ("a label", "numbers") if model.n_classes else ("a number", "labels")
         raise ValueError(f"`certificates` must be about this model, whose answer is {answers}, got those of {others}.")
+    refuse_other_rows(X, certificates, "X")
     table = np.asarray(X, dtype=np.float64)
     if table.shape != (len(certificates), model.n_features):
         raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -263,10 +264,17 @@ def read_cost(text: str) -> dict[str, float]:
     >>> read_cost("false_negative=5, false_positive=1")
     {'false_negative': 5.0, 'false_positive': 1.0}
     """
+    from derand.text import quote_short
     from derand.threat_text import parse_pairs
 
     parts = [part.strip() for part in text.split(",")]
-    return parse_pairs(parts, "cost", "false_negative=5,false_positive=1", _read_number)
+    found = parse_pairs(parts, "cost", "false_negative=5,false_positive=1", _read_number)
+    if set(found) != {"false_negative", "false_positive"} or not all(0 < one < math.inf for one in found.values()):
+        raise ValueError(
+            "--cost must say what both mistakes cost, each a number above 0, such as "
+            f"false_negative=5,false_positive=1, got {quote_short(text)}."
+        )
+    return found
 
 
 def _read_number(value: str, name: str) -> float:

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from derand._arrays import FloatArray
 from derand.certificates import find_rule
-from derand.estimators._reading import read_weights, refuse_double_names
+from derand.estimators._reading import hint_columns, read_weights, refuse_double_names, refuse_one_row
 from derand.estimators._showing import draw_estimator, keep_densities, write_fitted
 from derand.finite import refuse_masked
 from derand.frames import ColumnWarning, TableEncoding, as_rows, describe_doubts, is_frame, take_rows
@@ -261,10 +261,14 @@ class CertifiedEstimator(BaseEstimator, ABC):
         refuse_masked(X)
         if is_frame(X):
             refuse_double_names(X)
-            validate_data(self, X, reset=reset, skip_check_array=True)
+            try:
+                validate_data(self, X, reset=reset, skip_check_array=True)
+            except ValueError as error:
+                raise ValueError(f"{error}{hint_columns(X, getattr(self, 'feature_names_in_', None))}") from None
             if 0 in X.shape:
                 raise ValueError(f"Found array with 0 sample(s) or 0 feature(s) (shape={X.shape}) in `X`.")
             return X
+        refuse_one_row(X)
         return validate_data(self, as_rows(X), reset=reset, dtype=None, ensure_all_finite=False)
 
     def _resolve_noise(self, table: TrainingTable) -> tuple[Noise | None, tuple[float, ...] | None]:

@@ -10,6 +10,7 @@ import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self, overload
 
 import numpy as np
@@ -51,6 +52,7 @@ from derand.learn import TrainingTable
 from derand.metrics import RowGrades, judge_labels
 from derand.model import Model, move_threshold
 from derand.noise import Noise
+from derand.origin import refuse_other_rows
 from derand.progress import counting
 from derand.threat import Threat
 
@@ -594,10 +596,13 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         found = []
         for row in rows:
             here = asked.with_whole(self.encoding_.find_whole(row[None])) if whole else asked
-            found.append(self._explain_row(row, here, rule or self.rule, chosen))
+            found.append(self._explain_row(row, here, asked, rule or self.rule, chosen))
         return found[0] if len(found) == 1 else Explanations(found)
 
-    def _explain_row(self, row: FloatArray, threat: Threat, rule: str, noise: Noise | None) -> RowExplanation:
+    def _explain_row(
+        self, row: FloatArray, threat: Threat, plain: Threat, rule: str, noise: Noise | None
+    ) -> RowExplanation:
+        """One row under a threat; `plain` is the same before whole numbers stayed whole."""
         found = explain(self.ensemble_, row, noise, rule=rule, threat=threat)
         rival = 1 - int(found.label) if self.classes_.size == 2 else self._find_rival(row, threat, rule, noise)
         return tell_row(
@@ -612,7 +617,15 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
             names=name_all(self),
             points=self._points,
             unit=name_unit(self, threat),
+            in_steps=threat.steps != plain.steps
+            and (threat.norm is None or found.joint.certified > self._find_radius(row, plain, rule, noise)),
         )
+
+    def _find_radius(self, row: FloatArray, threat: Threat, rule: str, noise: Noise | None) -> float:
+        """The radius of changes of numbers alone."""
+        numbers = replace(threat, l0=0, missing="fixed")
+        (found,) = certify_checked(self.ensemble_, row[None], noise, [numbers], rule=rule)
+        return float(found.radius[0])
 
     def _find_rival(self, row: FloatArray, threat: Threat, rule: str, noise: Noise | None) -> int:
         """Of several classes the one that a change reaches first."""
@@ -667,6 +680,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         -------
         Audit
         """
+        refuse_other_rows(X, certificates, "X")
         with self._listen():
             return audit(self.ensemble_, self.encode_rows(X), certificates, rows=rows, random_state=random_state)
 

@@ -6,6 +6,7 @@ Owns the errors that bad input gets there. Must not know how anything is trained
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,40 @@ ClassWeight = str | dict[Any, float] | None
 
 def refuse_double_names(X: Any) -> None:
     """Refuse a frame in which two columns have the same name."""
-    names = list(X.columns if hasattr(X, "iloc") or not hasattr(X, "column_names") else X.column_names)
+    names = _list_names(X)
     name, count = max(Counter(names).items(), key=lambda pair: pair[1], default=(None, 1))
     if count > 1:
         raise ValueError(f"`X` must have columns of different names, got {name!r} {count} times.")
+
+
+def _list_names(X: Any) -> list[Any]:
+    """Names of a frame's columns."""
+    return list(X.columns if hasattr(X, "iloc") or not hasattr(X, "column_names") else X.column_names)
+
+
+def hint_columns(X: Any, wanted: NDArray[Any] | None) -> str:
+    """What to do where a frame has all columns of the training table, in another order or with others beside them."""
+    if wanted is None or not set(wanted) <= set(_list_names(X)):
+        return ""
+    chosen = "X.select(clf.feature_names_in_.tolist())"
+    return (
+        "All columns of the training table are there: give "
+        f"`{'X[clf.feature_names_in_]' if hasattr(X, 'iloc') else chosen}`, where clf is the estimator."
+    )
+
+
+def refuse_one_row(X: Any) -> None:
+    """Refuse a pandas Series or a mapping: a row without a table."""
+    if isinstance(X, Mapping) and not hasattr(X, "shape"):  # a sparse matrix may be one, too
+        raise ValueError(
+            f"`X` must be a table of rows, got a {type(X).__name__}: give `pandas.DataFrame([row])` for one row, or a "
+            "frame of its columns."
+        )
+    if hasattr(X, "iloc"):
+        raise ValueError(
+            f"`X` must be a table of rows, got a {type(X).__name__}: give `frame.iloc[[0]]`, in two pairs of brackets, "
+            "for one row, or `frame[['name']]` for one column."
+        )
 
 
 MOST_CLASSES = 256

@@ -36,6 +36,7 @@ from derand.frames import TableEncoding
 from derand.learn import RegressionTable, RegressionTraining
 from derand.model import Model
 from derand.noise import Noise
+from derand.origin import refuse_other_rows
 from derand.progress import counting
 from derand.threat import Threat
 
@@ -292,6 +293,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         -------
         Audit
         """
+        refuse_other_rows(X, certificates, "X")
         with self._listen():
             return audit(self.ensemble_, self.encode_rows(X), certificates, rows=rows, random_state=random_state)
 
@@ -325,6 +327,13 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         return self.encode_rows(X), chosen, named
 
 
+_LABELS = "labels are learnt by a classifier, such as AdditiveClassifier"
+
+
+def _name_type(values: NDArray[Any]) -> str:
+    return "text" if values.dtype.kind in "US" else f"the type {values.dtype}"
+
+
 def read_targets(X: Any, y: ArrayLike) -> FloatArray:
     """The number of each row, all of them finite and of a size that can be computed with."""
     if np.asarray(y).dtype.kind == "c":
@@ -333,11 +342,13 @@ def read_targets(X: Any, y: ArrayLike) -> FloatArray:
     check_consistent_length(X, given)
     refuse_gaps(given, "a number")
     if given.dtype.kind not in "biufO":
-        raise ValueError(f"`y` must hold numbers, got the type {given.dtype}: a classifier takes labels.")
+        raise ValueError(f"`y` must hold numbers, got {_name_type(given)}: {_LABELS}.")
     try:
         target = given.astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError("Unknown label type: `y` must hold numbers, got text or something else among them.") from None
+        raise ValueError(
+            f"Unknown label type: `y` must hold numbers, got text or something else among them: {_LABELS}."
+        ) from None
     assert_all_finite(target, input_name="y")
     largest = float(np.abs(target).max(initial=0.0))
     if largest > _LARGEST:

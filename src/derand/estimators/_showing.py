@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from derand._arrays import FloatArray
 from derand.explaining import SCALING_UNITS, Names, Picture, draw_model
-from derand.frames import TableEncoding, is_frame
+from derand.frames import TableEncoding, is_frame, is_missing
 from derand.markup import write_block, write_table
 from derand.model import Model
 from derand.noise import Noise
@@ -55,7 +55,7 @@ def name_all(estimator: Shown) -> Names:
     """Names of an estimator's columns and categories."""
     encoding = estimator.encoding_
     columns = encoding.names or tuple(f"feature {at}" for at in range(encoding.n_features))
-    return Names(tuple(map(str, columns)), encoding.categories)
+    return Names(tuple(map(str, columns)), encoding.categories, encoding.dates)
 
 
 def name_unit(estimator: Shown, threat: Threat) -> str:
@@ -103,7 +103,11 @@ def _name_cells(cells: Sequence[Any], encoding: TableEncoding) -> Any:
     import pyarrow
 
     assert encoding.names is not None  # asked by the caller
-    arrays = [pyarrow.array([_restore(cell, encoding.categories.get(at))]) for at, cell in enumerate(cells)]
+    restored = [
+        _restore_date(cell) if at in encoding.dates else _restore(cell, encoding.categories.get(at))
+        for at, cell in enumerate(cells)
+    ]
+    arrays = [pyarrow.array([cell]) for cell in restored]
     return pyarrow.table(arrays, names=[str(name) for name in encoding.names])
 
 
@@ -111,12 +115,23 @@ def _restore(cell: Any, categories: Sequence[Any] | None) -> Any:
     """A cell as it was in its table: a Series of mixed columns turns whole numbers into floats, gaps into NaN."""
     value = cell.item() if isinstance(cell, np.generic) else cell
     if categories is None:
-        return None if value is None else float(value)
+        try:
+            return None if value is None else float(value)
+        except (TypeError, ValueError):  # whoever reads the table says which column it is
+            return value
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, float) and value.is_integer() and categories and isinstance(categories[0], int):
         return int(value)
     return value
+
+
+def _restore_date(cell: Any) -> Any:
+    """A date, text or days, as a table can hold it; None for a missing one."""
+    if isinstance(cell, np.datetime64):
+        return cell.astype("datetime64[us]").item()
+    value = cell.item() if isinstance(cell, np.generic) else cell
+    return None if is_missing(value) else value
 
 
 def draw_estimator(
@@ -142,6 +157,7 @@ def draw_estimator(
         importances=_find_importances(estimator),
         radius=_choose_radius(estimator, radius, threat),
         max_columns=max_columns,
+        ends=estimator.encoding_.whole,
     )
     names = name_all(estimator)
     return draw_model(

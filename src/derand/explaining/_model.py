@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,8 @@ class Picture:
     radius : float or None
         Of the band; None for none.
     max_columns : int
+    ends : mapping of column to (least, largest)
+        Those of columns of which they are known without data.
     """
 
     columns: Sequence[int] | None = None
@@ -51,6 +53,7 @@ class Picture:
     importances: FloatArray | None = None
     radius: float | None = None
     max_columns: int = 12
+    ends: Mapping[int, tuple[float, float]] = field(default_factory=dict)
 
 
 def draw_model(
@@ -171,6 +174,7 @@ def _make_panel(term: Term, scale: Scale, threat: Threat, names: Names, picture:
         densities,
         None if term.axes else names.categories.get(feature),
         reach,
+        [picture.ends.get(at) for at in term.features],
     )
 
 

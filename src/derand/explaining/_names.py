@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from derand.frames import format_moment
 from derand.text import format_exactly, format_readable, quote_short
 
 MISSING = "(missing)"
@@ -47,10 +48,13 @@ class Names:
     columns : tuple of str
     categories : mapping of column number to sequence
         Values of categorical columns, by code.
+    dates : tuple of int
+        Columns whose numbers are days since 1970-01-01.
     """
 
     columns: tuple[str, ...]
     categories: Mapping[int, Sequence[Any]]
+    dates: tuple[int, ...] = ()
 
     def quote(self, feature: int) -> str:
         """The name of a column in a sentence."""
@@ -66,6 +70,8 @@ class Names:
             return name_category(value, self.categories[feature], has_new=True)
         if math.isnan(value):
             return MISSING
+        if feature in self.dates:
+            return format_moment(value)
         text = format_readable(value, _DIGITS)
         return text if float(text.replace(",", "")) != 0 or value == 0 else format_exactly(value)
 

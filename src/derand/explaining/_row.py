@@ -32,7 +32,7 @@ from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise
 from derand.plot import Bar, Step
 from derand.plot import pushes as draw_pushes
-from derand.text import format_short, format_short_up, join_words, plural, quote_short, shorten
+from derand.text import format_distance, format_short, join_words, plural, quote_short, shorten
 from derand.threat import Threat
 
 _LISTED = 10
@@ -114,7 +114,7 @@ class RowExplanation(Explanation):
         alone = "No column alone flips it" if is_proven else "No column alone was found to flip it"
         if self.joint.row is None:
             return f"{alone}, and no change of all numbers was found to, either."
-        return f"{alone}; all numbers together do, by a change of size {format_short_up(self.joint.attacked)}."
+        return f"{alone}; all numbers together do, by a change of size {format_distance(self.joint.attacked)}."
 
     @property
     def total(self) -> float:
@@ -229,6 +229,7 @@ def tell_row(
     names: Names,
     points: float,
     unit: str,
+    in_steps: bool,
 ) -> RowExplanation:
     """An explanation with what there is to say about it.
 
@@ -250,6 +251,8 @@ def tell_row(
         How many whole scores are one unit of a push.
     unit : str
         By what changes of a column are divided; empty where by nothing.
+    in_steps : bool
+        Whether the radius is larger than that of any change, because whole numbers stay whole.
     """
     home, units = int(found.label), threat.units_of(row.size)
 
@@ -281,9 +284,7 @@ def tell_row(
         pushes=pushes,
         sides=(classes[sides[0]], classes[sides[1]]),
         unit=_name_pushes(model, points),
-        radius_text=say_radius(
-            found.joint.certified, threat.ball_norm, found.joint.attacked, where, has_steps=bool(threat.steps)
-        ),
+        radius_text=say_radius(found.joint.certified, threat.ball_norm, found.joint.attacked, where, in_steps=in_steps),
         sentences=(*told, *list_safe(names, safe)),
         joint_text=_tell_joint(found.joint, names, row, units, name_new(found.joint)),
         size_text=where,
@@ -310,7 +311,7 @@ def _choose_value(names: Names, row: FloatArray, change: Change, flips: Flips) -
     if at is None or change.row is None:
         return math.nan
     after = float(change.row[at])
-    return after if names.is_category(at) else round_flip(row, at, after, flips)
+    return after if names.is_category(at) else round_flip(row, at, after, flips, is_date=at in names.dates)
 
 
 def _list_steps(
@@ -333,7 +334,7 @@ def _describe_step(names: Names, change: Change, after: float, row: FloatArray) 
     if names.is_category(at):  # a change without a size
         text = f"{names.write(at, float(row[at]))} \N{RIGHTWARDS ARROW} {names.write(at, after)} flips it"
         return Step(names.columns[at], math.nan, math.nan, text)
-    old, new = write_move(float(row[at]), after)
+    old, new = write_move(float(row[at]), after, is_date=at in names.dates)
     return Step(names.columns[at], change.certified, change.attacked, f"{old} \N{RIGHTWARDS ARROW} {new}")
 
 

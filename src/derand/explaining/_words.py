@@ -16,7 +16,8 @@ import numpy as np
 from derand._arrays import BoolArray, FloatArray
 from derand.certificates import Change
 from derand.explaining._names import NEW, Names
-from derand.text import format_exactly, format_readable, format_short_down, format_short_up, join_words, plural
+from derand.frames import SECONDS, format_moment
+from derand.text import format_distance, format_exactly, format_readable, format_short_down, join_words, plural
 
 Flips = Callable[[FloatArray], BoolArray]
 """Which of some changed rows, (n, n_features), get another answer and may be asked for."""
@@ -52,23 +53,27 @@ def say_flip(names: Names, feature: int, before: float, after: float) -> str:
     if names.is_category(feature):
         new = "a value that training did not see" if names.write(feature, after) == NEW else names.say(feature, after)
         return f"{name} were {new} instead of {names.say(feature, before)}"
-    return f"{name} {say_move(before, after)}"
+    return f"{name} {say_move(before, after, is_date=feature in names.dates)}"
 
 
-def say_move(before: float, after: float) -> str:
-    """A number that changes.
+def say_move(before: float, after: float, *, is_date: bool = False) -> str:
+    """A number that changes, or a date, in days.
 
     Examples
     --------
     >>> say_move(2400.0, 1870.0), say_move(0.5, 0.75)
     ('fell from 2,400 to 1,870', 'rose from 0.5 to 0.75')
+    >>> say_move(19878.0, 19844.0, is_date=True)
+    'fell from 2024-06-04 to 2024-05-01'
     """
-    old, new = write_move(before, after)
+    old, new = write_move(before, after, is_date=is_date)
     return f"{'fell' if after < before else 'rose'} from {old} to {new}"
 
 
-def write_move(before: float, after: float) -> tuple[str, str]:
+def write_move(before: float, after: float, *, is_date: bool = False) -> tuple[str, str]:
     """Both ends of a move, with as many digits as it needs."""
+    if is_date:
+        return format_moment(before), format_moment(after)
     return _write_exactly(before, after - before), _write_exactly(after, after - before)
 
 
@@ -81,7 +86,7 @@ def _write_exactly(value: float, move: float) -> str:
     return exact if "e" in exact or "n" in exact else f"{Decimal(exact):,f}"
 
 
-def round_flip(start: FloatArray, feature: int, after: float, flips: Flips) -> float:
+def round_flip(start: FloatArray, feature: int, after: float, flips: Flips, *, is_date: bool = False) -> float:
     """A value of few digits, at or beyond the one that flips, that flips as well; the value itself where none does.
 
     Parameters
@@ -93,6 +98,8 @@ def round_flip(start: FloatArray, feature: int, after: float, flips: Flips) -> f
     after : float
         Its value that flips.
     flips : callable
+    is_date : bool
+        Whether it is a date, in days, so that whole days and seconds are short.
 
     Examples
     --------
@@ -103,10 +110,14 @@ def round_flip(start: FloatArray, feature: int, after: float, flips: Flips) -> f
     move = abs(after - before)
     if not math.isfinite(move) or move == 0:
         return after
-    first = math.floor(math.log10(move))
-    rounding = ROUND_FLOOR if after < before else ROUND_CEILING
-    steps = [Decimal(1).scaleb(first - digits) for digits in _DIGITS_OF_A_MOVE]
-    tried = [float((Decimal(after) / step).to_integral_value(rounding) * step) for step in steps]
+    if is_date:
+        cut = math.floor if after < before else math.ceil
+        tried = [float(cut(after)), cut(after * SECONDS) / SECONDS]
+    else:
+        first = math.floor(math.log10(move))
+        rounding = ROUND_FLOOR if after < before else ROUND_CEILING
+        steps = [Decimal(1).scaleb(first - digits) for digits in _DIGITS_OF_A_MOVE]
+        tried = [float((Decimal(after) / step).to_integral_value(rounding) * step) for step in steps]
     rows = np.tile(start, (len(tried), 1))
     rows[:, feature] = tried
     good = np.flatnonzero(flips(rows))
@@ -117,20 +128,21 @@ def say_column(names: Names, start: FloatArray, change: Change, after: float, un
     """What is known of one column alone, as a sentence; `after` is its value that flips, as it is told."""
     assert change.feature is not None  # one column
     proven = move_alone(change.certified, unit) if change.certified >= 0 else 0.0
+    smaller = _say_proven(proven, " days" if change.feature in names.dates else "")
     if change.row is not None:
         sentence = f"It would flip to {label} if {say_flip(names, change.feature, float(start[change.feature]), after)}"
         is_close = names.is_category(change.feature) or change.certified >= _NEARLY * change.attacked
-        return f"{sentence}." if is_close else f"{sentence}; {_say_proven(proven)}."
+        return f"{sentence}." if is_close else f"{sentence}; {smaller}."
     name = names.quote(change.feature)
     if math.isinf(proven):
         return f"No change of {name} alone flips it."
-    return f"No change of {name} alone was found to flip it; {_say_proven(proven)}."
+    return f"No change of {name} alone was found to flip it; {smaller}."
 
 
-def _say_proven(move: float) -> str:
+def _say_proven(move: float, unit: str) -> str:
     if move <= 0:
         return "nothing is proven of smaller changes"
-    return f"a change by less than {format_short_down(move)} is proven not to"
+    return f"a change by less than {format_short_down(move)}{unit} is proven not to"
 
 
 def say_joint(names: Names, start: FloatArray, after: FloatArray, units: FloatArray, label: str) -> str:
@@ -138,8 +150,7 @@ def say_joint(names: Names, start: FloatArray, after: FloatArray, units: FloatAr
     moves = np.abs(np.nan_to_num(after - start)) / units
     order = [int(at) for at in np.argsort(-moves, kind="stable") if moves[at] > _WORTH_TELLING * moves.max(initial=0.0)]
     told = [
-        f"{names.quote(at)} {'fell' if after[at] < start[at] else 'rose'} from {format_readable(float(start[at]))} "
-        f"to about {format_readable(float(after[at]))}"
+        f"{names.quote(at)} {_say_about(float(start[at]), float(after[at]), at in names.dates)}"
         for at in order[:_LISTED]
     ]
     if len(order) > _LISTED:
@@ -147,12 +158,19 @@ def say_joint(names: Names, start: FloatArray, after: FloatArray, units: FloatAr
     return f"It would flip to {label} if {join_words(told)}."
 
 
-def say_radius(radius: float, norm: float | None, found: float, where: str, *, has_steps: bool = False) -> str:
+def _say_about(before: float, after: float, is_date: bool) -> str:
+    """A number that changes, with few digits, or a date; "about" where a change is told less than exactly."""
+    write = format_moment if is_date else format_readable
+    about = "" if after.is_integer() else "about "
+    return f"{'fell' if after < before else 'rose'} from {write(before)} to {about}{write(after)}"
+
+
+def say_radius(radius: float, norm: float | None, found: float, where: str, *, in_steps: bool = False) -> str:
     """What is proven of the whole row, and how near the nearest flip is that was found.
 
-    With steps, such as those of whole numbers, the radius may be larger than that of any change.
+    `in_steps` is whether it is larger than that of any change, because whole numbers stay whole.
     """
-    its = "In whole steps its" if has_steps else "Its"
+    its = "In whole steps its" if in_steps else "Its"
     if math.isinf(radius):
         return f"No change of numbers{'' if norm is not None else ' within the limits'} flips it: this is proven."
     if norm == 0:
@@ -164,7 +182,7 @@ def say_radius(radius: float, norm: float | None, found: float, where: str, *, h
         if radius > 0
         else f"{its} radius is 0: nothing is proven for it"
     )
-    nearest = "" if math.isinf(found) else f", and one of size {format_short_up(found)} does"
+    nearest = "" if math.isinf(found) else f", and one of size {format_distance(found)} does"
     return f"{proven}{nearest} ({where})."
 
 

@@ -14,15 +14,16 @@ from derand.frames._columns import (
     describe_doubts,
     tell_doubts,
 )
-from derand.frames._dates import dates_to_numbers, format_days
+from derand.frames._dates import SECONDS, dates_to_numbers, format_days, format_moment
 from derand.frames._encoding import CategoricalFeatures, CategoryKindError, TableEncoding, is_whole
 from derand.frames._files import TableFile, inspect_file, write_batches
-from derand.frames._kinds import Category, ColumnKind, kind_of_arrow_type, kind_of_values
+from derand.frames._kinds import Category, ColumnKind, is_missing, kind_of_arrow_type, kind_of_values
 from derand.frames._matching import Labels, MatchedFile, make_unseen, match_file
 from derand.frames._tables import as_rows, find_short_floats, is_frame, stack_copies
 from derand.origin import take_rows
 
 __all__ = [
+    "SECONDS",
     "CategoricalFeatures",
     "Category",
     "CategoryKindError",
@@ -40,8 +41,10 @@ __all__ = [
     "describe_doubts",
     "find_short_floats",
     "format_days",
+    "format_moment",
     "inspect_file",
     "is_frame",
+    "is_missing",
     "is_whole",
     "kind_of_arrow_type",
     "kind_of_values",

@@ -23,6 +23,8 @@ _DOTS = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
 _OTHER = re.compile(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}([ T].*)?")
 _DAY = 86_400_000_000
 """In millionths of a second."""
+SECONDS = 86_400
+"""Of a day."""
 
 
 def dates_to_numbers(frame: Any, columns: Collection[str | int] | None = None) -> Any:
@@ -140,5 +142,21 @@ def format_days(days: float) -> str:
     """
     try:
         return (datetime.date(1970, 1, 1) + datetime.timedelta(days=math.floor(days))).isoformat()
+    except OverflowError:
+        return f"{days:.6g}"
+
+
+def format_moment(days: float) -> str:
+    """The same with the time, to the second, where a number of days is not whole.
+
+    Examples
+    --------
+    >>> format_moment(19723.0), format_moment(19723.25), format_moment(1e9)
+    ('2024-01-01', '2024-01-01 06:00:00', '1e+09')
+    """
+    if days == math.floor(days):
+        return format_days(days)
+    try:
+        return str(datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=round(days * SECONDS)))
     except OverflowError:
         return f"{days:.6g}"

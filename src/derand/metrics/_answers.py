@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand._arrays import FloatArray, Frozen, IntArray, freeze
+from derand.certificates import Certificates
 from derand.metrics._calibration import (
     CalibrationBin,
     CalibrationSummary,
@@ -261,6 +262,10 @@ def measure_answers(
     >>> found.balanced_accuracy.value, found.auc.value, found.confusion.tolist()
     (0.6875, 0.9375, [[7, 1], [1, 1]])
     """
+    for name, given in {"y": y, "label": label}.items():
+        if isinstance(given, Certificates):
+            cure = "give their `label`, such as `c.label`" if name == "label" else "the true labels come first"
+            raise TypeError(f"`{name}` must hold one label per row, got certificates: {cure}.")
     truth, answers = np.asarray(y), np.asarray(label)
     if truth.ndim != 1 or truth.shape != answers.shape or not truth.size:
         raise ValueError(

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from derand._arrays import FloatArray
 from derand.certificates import Certificates
+from derand.origin import refuse_other_rows
 
 
 class ShareAtRadius(TypedDict):
@@ -124,6 +125,7 @@ def as_labels(y: ArrayLike, certificates: Certificates) -> NDArray[Any]:
             "`certificates` must be what `certify` gave, "
             + ("got it as `y`: the true labels come first." if swapped else f"got a {type(certificates).__name__}.")
         )
+    refuse_other_rows(y, certificates, "y")
     labels = np.asarray(y)
     if labels.shape != (len(certificates),):
         raise ValueError(

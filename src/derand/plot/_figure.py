@@ -15,7 +15,7 @@ from derand.noise import Noise
 from derand.plot._axes import ACCENT, DATA, LINES, MUTED, as_label, keep_plain
 from derand.plot._density import Density
 from derand.plot._heights import Reach
-from derand.plot._shapes import BAND, Scale, draw_map, draw_steps, draw_table, write_ticks
+from derand.plot._shapes import BAND, Ends, Scale, draw_map, draw_steps, draw_table, write_ticks
 from derand.text import plural
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class Panel:
         Names of its categories, by code.
     reach : callable or None
         How far its number may change: draws the band.
+    ends : sequence of (least, largest) or None
+        Of its columns: they are shown where there is no data.
     """
 
     term: Term
@@ -54,6 +56,7 @@ class Panel:
     densities: Sequence[Density | None] = ()
     categories: Sequence[Any] | None = None
     reach: Reach | None = None
+    ends: Sequence[Ends] = ()
 
 
 def shapes(
@@ -127,7 +130,8 @@ def _draw_panel(axes: Axes, panel: Panel, noise: Noise | None, outputs: list[int
         return []
     if term.axes:
         axes.axhline(0.0, color="black", linewidth=0.6, zorder=1)
-        draw_steps(axes, term, noise, densities[0], panel.reach, panel.scale, colours, outputs)
+        ends = panel.ends or (None,)
+        draw_steps(axes, term, noise, densities[0], panel.reach, panel.scale, colours, outputs, ends=ends[0])
         axes.set_ylabel(height, fontsize=8)
         write_ticks(axes.xaxis, axes.yaxis)
         return []
@@ -143,7 +147,8 @@ def _draw_panel(axes: Axes, panel: Panel, noise: Noise | None, outputs: list[int
 def _draw_map(axes: Axes, panel: Panel, noise: Noise | None, densities: Sequence[Density | None]) -> None:
     """Two numbers that interact."""
     names = [as_label(name, _NAME_LENGTH // 2) for name in panel.names]
-    picture = draw_map(axes, panel.term, noise, densities, panel.scale)
+    ends = panel.ends or (None, None)
+    picture = draw_map(axes, panel.term, noise, densities, panel.scale, ends)
     keep_plain(axes.set_xlabel(names[0], fontsize=8), axes.set_ylabel(names[1], fontsize=8))
     bar = axes.figure.colorbar(picture, ax=axes, pad=0.02)
     bar.ax.tick_params(labelsize=7)

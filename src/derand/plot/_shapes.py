@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _POINTS = 400
 _BAR_NAME = 18
 _GRID = 120
+Ends = tuple[float, float] | None
+"""The least and the largest value of a column, where they are known."""
 BAND = 0.22
 """How opaque a band is."""
 
@@ -115,10 +117,12 @@ def draw_steps(
     scale: Scale,
     colours: Sequence[str],
     outputs: Sequence[int] = (0,),
+    *,
+    ends: Ends = None,
 ) -> None:
-    """A number's part of the score: one line for each of some outputs."""
+    """A number's part of the score: one line for each of some outputs; `ends` are shown where there is no data."""
     (axis,) = term.axes
-    x = _choose_range(axis, noise, density)
+    x = _choose_range(axis, noise, density, ends)
     if density is not None:
         _draw_beneath(axes, density, (float(x[0]), float(x[-1])))
     heights = scale.place(measure_heights(term, x, noise))
@@ -143,17 +147,18 @@ def draw_steps(
     axes.set_xlim(float(x[0]), float(x[-1]))
 
 
-def _choose_range(axis: Axis, noise: Noise | None, density: Density | None) -> FloatArray:
-    """Values at which a number's function is drawn."""
+def _choose_range(axis: Axis, noise: Noise | None, density: Density | None, ends: Ends = None) -> FloatArray:
+    """Values at which a number's function is drawn: none below 0 where no value is."""
     scale = 1.0 if noise is None else float(noise.scales(np.array([axis.feature]))[0])
-    known = None if density is None else density.ends
+    known = ends if density is None else density.ends
     seen = [*(() if known is None else known), *axis.edges.tolist()]
     low, high = (min(seen), max(seen)) if seen else (0.0, 0.0)
     margin = 0.05 * (high - low) or 3 * scale
     if known is None:
         margin = max(margin, 3 * scale)
     margin = max(margin, 1e-9 * max(abs(low), abs(high)))  # so large that a small margin would vanish beside it
-    return np.linspace(low - margin, high + margin, _POINTS)
+    start = low if known is not None and 0 <= low < high else low - margin
+    return np.linspace(start, high + margin, _POINTS)
 
 
 def _draw_beneath(axes: Axes, density: Density, ends: tuple[float, float]) -> None:
@@ -218,9 +223,19 @@ def _choose_codes(codes: FloatArray, heights: FloatArray, density: Density | Non
     return [int(at) for at in np.lexsort((-spread, -weight))[:most]]
 
 
-def draw_map(axes: Axes, term: Term, noise: Noise | None, densities: Sequence[Density | None], scale: Scale) -> Any:
+def draw_map(
+    axes: Axes,
+    term: Term,
+    noise: Noise | None,
+    densities: Sequence[Density | None],
+    scale: Scale,
+    ends: Sequence[Ends] = (None, None),
+) -> Any:
     """A function of two numbers as a map, from blue below 0 to orange above; what a colour bar is made from."""
-    sides = [_choose_range(axis, noise, one) for axis, one in zip(term.axes, densities, strict=True)]
+    sides = [
+        _choose_range(axis, noise, density, pair)
+        for axis, density, pair in zip(term.axes, densities, ends, strict=True)
+    ]
     first, second = (np.linspace(side[0], side[-1], _GRID) for side in sides)
     points = np.stack(np.meshgrid(first, second, indexing="ij"), axis=-1).reshape(-1, 2)
     heights = scale.place(measure_heights(term, points, noise))[:, 0].reshape(_GRID, _GRID)

@@ -14,7 +14,7 @@ from derand.report._inputs import Inputs
 from derand.report._text import plural
 from derand.report._types import Attack, Change
 from derand.report._verdicts import choose_witness, holds_fractions, list_changes, name_answer
-from derand.text import format_short_up
+from derand.text import format_distance
 
 _LISTED = 6
 _WORTH_TELLING = 1e-3
@@ -73,7 +73,7 @@ def _tell_flip(inputs: Inputs, row: int, attacks: Attacks, practical: Attacks | 
         "found": True,
         "searched": True,
         "distance": distance,
-        "distance_text": format_short_up(distance),
+        "distance_text": format_distance(distance),
         "label": str(attacks.flipped[at]),
         "whole": whole,
         "n_changes": len(changes),
@@ -85,7 +85,7 @@ def _say_whole(inputs: Inputs, attacks: Attacks, practical: Attacks, at: int) ->
     """How far the nearest flip in whole numbers is, beside the nearest of all."""
     if not practical.found[at]:
         return f"No flip was found that leaves whole numbers whole. {_FRACTIONS}"
-    size, nearest = (format_short_up(float(one.distance[at])) for one in (practical, attacks))
+    size, nearest = (format_distance(float(one.distance[at])) for one in (practical, attacks))
     if size == nearest:
         return ""
     where = f"at {size}" if inputs.plain.norm else plural(int(practical.distance[at]), "column")

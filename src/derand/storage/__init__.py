@@ -135,7 +135,8 @@ def _check_file(path: PathLike, read: Callable[[dict[str, Field]], Found]) -> Fo
         missing = f"The model file {os.fspath(path)} does not exist: check its name and folder."
         return read(open_document(parse_document(read_bytes(path, MAX_BYTES, missing))))
     except ValueError as error:
-        is_other = "`schema` is missing" in str(error) or Path(path).suffix.lower() not in ("", ".json")
+        suffix = Path(path).suffix.lower()
+        is_other = "`schema` is missing" in str(error) or suffix not in ("", ".json", ".csv", ".tsv", ".parquet")
         hint = " A model file of another library is read by `derand import` first." if is_other else ""
         raise ValueError(f"{os.fspath(path)} is not a model file: {error}{hint}") from None
 

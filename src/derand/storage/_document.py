@@ -78,6 +78,10 @@ def parse_document(content: bytes) -> Any:
         return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_as_object)
     except UnicodeDecodeError as error:
         raise ValueError(f"it is not UTF-8 text (byte {error.start}).") from None
+    except json.JSONDecodeError:
+        if content.lstrip().startswith(b"{"):  # damaged: the place helps
+            raise
+        raise ValueError("it holds something else than `save` and `derand train` write.") from None
 
 
 def open_document(document: Any) -> dict[str, Field]:

@@ -277,8 +277,10 @@
   // ---- what is shown ----
 
   const write = (value) => String(Number(value.toPrecision(6)));
-  function writeUp(value) { // four digits, the last one rounded up
+  function writeUp(value) { // four digits, the last one rounded up; sizes are a few last places above the true ones
     if (!(value > 0 && value < Infinity)) return String(value);
+    const near = Number(value.toPrecision(4));
+    if (Math.abs(value - near) <= 256 * Number.EPSILON * value) return String(near);
     const last = 10 ** (Math.floor(Math.log10(value)) - 3);
     return String(Number((Math.ceil(value / last) * last).toPrecision(4)));
   }

@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from derand.explaining import multiply_down
-from derand.metrics import RadiusFigures
+from derand.metrics import RadiusFigures, describe_costs
 from derand.report._answers import name_constant
 from derand.report._inputs import Inputs
 from derand.report._text import percent, plural, shorten
@@ -23,7 +23,7 @@ from derand.report._types import (
     VerdictCount,
     Verdicts,
 )
-from derand.text import format_count, format_exactly, format_short_down
+from derand.text import format_count, format_exactly, format_readable, format_short_down
 
 _RIGHT, _CERTIFIED, _CHANGED = "Right answers", "Certified accuracy", "With 1 category changed"
 _SHARES = (_CERTIFIED, _CHANGED)
@@ -257,7 +257,14 @@ def _list_answers(answers: Answers) -> list[HeadlineNumber]:
     """How good the answers are, beside a constant one."""
     accuracy, balanced = answers["lines"][:2]
     note = f"mean over the classes; any constant answer: {balanced['constant']}"
+    cost: list[HeadlineNumber] = []
+    told = answers["figures"]["cost"]
+    if told is not None:
+        constant = f"always “{shorten(told['constant_label'], 24)}”: {format_readable(told['constant_total'])}"
+        value = format_readable(told["total"])
+        cost.append({"name": "Cost of mistakes", "value": value, "note": f"{describe_costs(told)}; {constant}"})
     return [
+        *cost,
         {
             "name": _RIGHT,
             "value": accuracy["value"],

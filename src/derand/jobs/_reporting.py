@@ -52,6 +52,7 @@ def report_file(
     configuration: str | None = None,
     whole: bool = False,
     what_if: bool = True,
+    identity: str | None = None,
 ) -> ReportSummary:
     """Certify the rows of a CSV or Parquet file and write a CertificateReport about them.
 
@@ -77,6 +78,8 @@ def report_file(
         Whether columns that held whole numbers alone in training stay whole; not beside `threat`, which says so itself.
     what_if : bool
         As for CertificateReport.
+    identity : str or None
+        Column whose values name the rows; it need not be a feature.
 
     Returns
     -------
@@ -89,7 +92,7 @@ def report_file(
     require_writable(output, model, data, *([] if train is None else [train]))
     classifier = load_classifier(model, "use `report_numbers_file`")
     source = match_file(data, classifier.encoding_, target=target, classes=classifier.classes_)
-    table = source.read_all(groups)
+    table = source.read_all([*groups, *([] if identity is None or identity in groups else [identity])])
     rows, labels = source.split(table, first_row=1)
     X_train, y_train = None, None
     if train is not None:
@@ -113,6 +116,7 @@ def report_file(
             l0=l0,
             title=title or f"Certificate report: {Path(data).name}",
             feature_names=source.names,
+            row_names=None if identity is None else table.column(identity).to_pylist(),
             rule=rule,
             noise=noise,
             threat=threat,

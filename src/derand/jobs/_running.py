@@ -450,6 +450,7 @@ class _Run:
         output = self._draft / config.outputs["report"]
         if self._task == NUMBER:
             return report_numbers_file(self._model, self._test, output, **asked)
+        asked["identity"] = config.section("certify").get("id")
         return report_file(
             self._model, self._test, output, groups=groups, train=self._train if compare else None, **asked
         )

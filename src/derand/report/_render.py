@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from derand.report import _charts
 from derand.report._text import percent, plural, shorten
-from derand.report._types import Answers, Computed, NoiseFacts, ReportSummary, Size, Verdicts, Witness
+from derand.report._types import Answers, Computed, NoiseFacts, ReportSummary, Row, Size, Verdicts, Witness
 from derand.text import format_count, format_exactly, format_short, format_short_down
 
 _LATEX = {
@@ -33,8 +33,8 @@ _LISTED_CHANGES = 6
 _FIGURES = ["measure", "this model", "constant answer", "95 % interval"]
 _VERDICTS = ["all", "can be flipped", "proven to hold", "undecided"]
 _ROW_KEYS = {
-    "row", "label", "runner_up", "truth", "correct", "is_one", "radius", "radius_text", "failure_text", "score_text",
-    "margin_text", "pushes", "law",
+    "row", "name", "label", "runner_up", "truth", "correct", "is_one", "radius", "radius_text", "failure_text",
+    "score_text", "margin_text", "pushes", "law",
 }  # fmt: skip
 
 
@@ -237,7 +237,12 @@ def _list_witness(witness: Witness) -> list[str]:
     if len(changes) > _LISTED_CHANGES:
         told.append(plural(len(changes) - _LISTED_CHANGES, "more column"))
     answers = [shorten(witness[key], 40) for key in ("label", "other")]
-    return [str(witness["row"]), *answers, str(len(changes)), "; ".join(told)]
+    return [_name_row(witness), *answers, str(len(changes)), "; ".join(told)]
+
+
+def _name_row(row: Witness | Row) -> str:
+    """What a row is called, or its number."""
+    return str(row["row"]) if row["name"] is None else shorten(row["name"], 40)
 
 
 def _mark_confusion(summary: ReportSummary) -> list[str]:
@@ -281,7 +286,7 @@ def _mark_weakest(summary: ReportSummary) -> list[str]:
     by_mean = any(row["score_text"] is not None for row in weakest)
     rows = [
         [
-            str(row["row"]),
+            _name_row(row),
             row["label"],
             row["truth"] or "",
             row["radius_text"][0],

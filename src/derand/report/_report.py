@@ -50,6 +50,9 @@ class CertificateReport(WrittenReport):
         `Threat(norm=None, limits=...)` the report says which answers can be flipped within the limits, and how.
     feature_names : sequence of str, optional
         Names to show, where the model was trained without.
+    row_names : sequence, optional
+        What the rows are called, such as by an id; by default the index of a pandas frame that has one of its own, else
+        the number of the row.
     max_rows : int
         Rows of the interactive table; of more rows the weakest and a random sample are shown.
     n_explained : int
@@ -91,6 +94,7 @@ class CertificateReport(WrittenReport):
         proof: str = "best",
         threat: Threat | None = None,
         feature_names: Sequence[str] | None = None,
+        row_names: Sequence[Any] | None = None,
         max_rows: int = 300,
         n_explained: int = 5,
         n_shapes: int = 24,
@@ -108,7 +112,7 @@ class CertificateReport(WrittenReport):
         subject = read_subject(clf, noise, feature_names)
         if groups is not None:  # refused before any work
             find_groups(subject.names, groups, X.shape[0] if hasattr(X, "shape") else len(X))
-        self._inputs = read_inputs(subject, X, y, request=request)
+        self._inputs = read_inputs(subject, X, y, request=request, row_names=row_names)
         self._options = Options(
             title=title,
             training=None if y_train is None else Training(X_train, y_train),

@@ -372,7 +372,7 @@
     one("#whatif-row").append(...model.rows.map((_, at) => {
       const row = page.rows[at];
       const told = page.has_radius ? `radius ${row.radius_text[0]}` : row.radius_text[0];
-      const choice = make("option", "", `Row ${row.row}: ${row.label}, ${told}`);
+      const choice = make("option", "", `Row ${row.name ?? row.row}: ${row.label}, ${told}`);
       choice.value = at;
       return choice;
     }));
@@ -429,7 +429,7 @@
     const box = one("#whatif-certified");
     box.classList.toggle("held", certified.inside);
     box.dataset.inside = certified.inside;
-    box.textContent = `${certified.inside ? "Within" : "Outside"} the certified set of row ${row.row}: ${certified.inside ? "this answer is proven" : "nothing is proven about the moved row"} (${certified.why}).`;
+    box.textContent = `${certified.inside ? "Within" : "Outside"} the certified set of row ${row.name ?? row.row}: ${certified.inside ? "this answer is proven" : "nothing is proven about the moved row"} (${certified.why}).`;
     showScores(found);
     controls.forEach(({ place, was, line }, k) => {
       if (state.moved.length && !state.moved.includes(k)) return; // the others stay as they are

@@ -85,7 +85,11 @@ def test_rows_are_named_by_the_index_of_a_frame() -> None:
     frame = pd.DataFrame({"a": [0.0, 1.0, 4.0, 5.0]}, index=["<b>A-1</b>", "A-2", "A-3", "A-4"])
     y = ["no", "no", "yes", "yes"]
     clf = StumpClassifier(noise="gaussian:0.5").fit(frame, y)
-    report = CertificateReport(clf, frame, y)
+    report = CertificateReport(clf, frame, y, notes=["Look at <i>code_1</i>."], left_out=["<u>id</u> is not read."])
+    told = [report.to_html(), report.to_markdown(), report.to_latex(), report.to_json()]
+    parts = ("&lt;i&gt;code_1&lt;/i&gt;", r"\<i\>code\_1", r"code\_1", "<i>code_1</i>")
+    assert all(part in text for part, text in zip(parts, told, strict=True))
+    assert "&lt;u&gt;id&lt;/u&gt; is not read." in told[0]
     assert {row["name"]: row["row"] for row in report.to_dict()["rows"]["table"]}["A-3"] == 3
     page = report.to_html()
     assert "&lt;b&gt;A-1&lt;/b&gt;" in page

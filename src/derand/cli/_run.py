@@ -54,7 +54,9 @@ def _print_check(found: CheckSummary) -> None:
         "steps": ", ".join(found["steps"]),
         "would write": f"{', '.join(found['files'])} into {found['folder']}",
     }
-    print_facts(make_console(), facts)
+    console = make_console()
+    print_warnings(console, found["warnings"])
+    print_facts(console, facts)
 
 
 def _print_run(done: RunSummary) -> None:

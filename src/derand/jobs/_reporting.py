@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict
 
@@ -17,8 +17,11 @@ from derand.frames import match_file
 from derand.jobs._classifiers import load_classifier, load_regressor
 from derand.jobs._request import read_named, read_request, require_domains
 from derand.report import CertificateReport, IntervalReport
+from derand.text import quote_short
 from derand.threat import Threat
 from derand.threat_text import read_threat
+
+_MOST_NAMED = 20
 
 
 class ReportSummary(TypedDict):
@@ -53,6 +56,8 @@ def report_file(
     whole: bool = False,
     what_if: bool = True,
     identity: str | None = None,
+    notes: Sequence[str] = (),
+    left_out: Sequence[str] = (),
 ) -> ReportSummary:
     """Certify the rows of a CSV or Parquet file and write a CertificateReport about them.
 
@@ -80,6 +85,8 @@ def report_file(
         As for CertificateReport.
     identity : str or None
         Column whose values name the rows; it need not be a feature.
+    notes, left_out
+        As for CertificateReport; without `left_out` it is told which columns of the file the model does not read.
 
     Returns
     -------
@@ -121,6 +128,8 @@ def report_file(
             noise=noise,
             threat=threat,
             configuration=configuration,
+            notes=notes,
+            left_out=left_out or tell_unread(source.not_used),
             what_if=what_if,
         )
         report.write(output)
@@ -153,6 +162,8 @@ def report_numbers_file(
     threat: Threat | PathLike | None = None,
     configuration: str | None = None,
     whole: bool = False,
+    notes: Sequence[str] = (),
+    left_out: Sequence[str] = (),
 ) -> ReportSummary:
     """Certify the rows of a CSV or Parquet file by a regressor and write an IntervalReport about them.
 
@@ -160,7 +171,7 @@ def report_numbers_file(
     ----------
     model : path-like
         A saved regressor.
-    data, output, title, rule, noise, threat, configuration, whole
+    data, output, title, rule, noise, threat, configuration, whole, notes, left_out
         As for `report_file`.
     target : str or None
         Column with the true numbers.
@@ -195,6 +206,8 @@ def report_numbers_file(
             title=title or f"Interval report: {Path(data).name}",
             feature_names=source.names,
             configuration=configuration,
+            notes=notes,
+            left_out=left_out or tell_unread(source.not_used),
         )
         report.write(output)
     return {
@@ -207,3 +220,12 @@ def report_numbers_file(
         "empty_columns": sorted(source.find_empty(table)),
         "seconds": time.perf_counter() - start,
     }
+
+
+def tell_unread(names: Sequence[str], reasons: Mapping[str, str] | None = None) -> list[str]:
+    """A sentence on columns of a table that the model does not read, with reasons where they are known."""
+    known = reasons or {}
+    told = [f"{quote_short(name)}{f' ({known[name]})' if known.get(name) else ''}" for name in names]
+    if len(told) > _MOST_NAMED:
+        told = [*told[:_MOST_NAMED], f"{len(told) - _MOST_NAMED:,} more"]
+    return [f"The model does not read these columns of the table: {', '.join(told)}."] if told else []

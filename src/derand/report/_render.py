@@ -152,6 +152,7 @@ def to_markdown(summary: ReportSummary) -> str:
     parts = [
         f"# {mark_text(summary['title'])}",
         _mark_banner(summary),
+        *mark_notes(summary["notes"]),
         mark_text(summary["guarantee"]["paragraph"]),
         mark_text(summary["guarantee"]["measure"]),
         "\n".join(f"- {mark_text(limit)}" for limit in summary["guarantee"]["limits"]),
@@ -175,6 +176,16 @@ def _mark_banner(summary: ReportSummary) -> str:
     """What a reader must know first, as a quotation."""
     banner = summary["banner"]
     return "" if banner is None else f"> **{mark_text(banner['title'])}.** {mark_text(banner['text'])}"
+
+
+def mark_notes(notes: list[str]) -> list[str]:
+    """What else a reader must know, as quotations."""
+    return [f"> {mark_text(note)}" for note in notes]
+
+
+def write_notes(notes: list[str]) -> list[str]:
+    """The same as paragraphs of LaTeX."""
+    return [rf"\noindent {_tex(put_on_one_line(note))}\par\medskip" for note in notes]
 
 
 def _mark_answers(summary: ReportSummary) -> list[str]:
@@ -386,7 +397,7 @@ def to_latex(summary: ReportSummary) -> str:
     What a reader must know first stands above it, and figures of the answers below.
     """
     words = [summary["rule"]["sentence"], *summary["threat"]["sentences"]]
-    lines = _warn_in_latex(summary)
+    lines = _warn_in_latex(summary) + write_notes(summary["notes"])
     lines += [f"% {put_on_one_line(sentence)}" for sentence in words]
     if summary["verdicts"] is None:
         radii = summary["table"]["radii"]

@@ -65,6 +65,8 @@ class CertificateReport(WrittenReport):
         The file that says how the report was made, as it is to be named there: `derand run` gives its own.
     what_if : bool
         Whether the page has the part “What if”, which holds the model's tables; False keeps them out of the report.
+    notes, left_out : sequence of str
+        What else a reader must know of the model, at the top, and what else is left out: `derand run` tells of columns.
 
     Examples
     --------
@@ -101,6 +103,8 @@ class CertificateReport(WrittenReport):
         seed: int = 0,
         configuration: str | None = None,
         what_if: bool = True,
+        notes: Sequence[str] = (),
+        left_out: Sequence[str] = (),
     ) -> None:
         if (X_train is None) != (y_train is None):
             missing = "y_train" if y_train is None else "X_train"
@@ -124,6 +128,8 @@ class CertificateReport(WrittenReport):
             seed=seed,
             configuration=configuration,
             what_if=what_if,
+            notes=tuple(notes),
+            left_out=tuple(left_out),
         )
 
     @cached_property

@@ -528,6 +528,8 @@ class ReportSummary(TypedDict):
     schema: str
     title: str
     banner: Banner | None
+    notes: list[str]
+    """What else a reader must know of the model, such as columns that may tell the target."""
     model: ModelFacts
     data: DataFacts
     noise: NoiseFacts

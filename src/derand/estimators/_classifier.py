@@ -522,6 +522,17 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         return RowGrades(score, None, f"Log-loss and calibration need probabilities: {why}.", self._costs)
 
     @property
+    def odds_of_lead(self) -> tuple[float, float] | None:
+        """Slope and shift that make calibrated log-odds of `classes_[1]` of how far a score is ahead of the threshold.
+
+        None where scores are no logarithms of odds, or `predict_proba` gives no probabilities.
+        """
+        if self.classes_.size > 2 or not (self.score_is_log_odds and self.gives_probabilities):
+            return None
+        cut = self._find_cut()
+        return cut.slope, cut.shift
+
+    @property
     def _costs(self) -> Costs | None:
         """What mistakes cost, as `cost` or `decision_threshold` says; None where all count the same."""
         return read_costs(self.decision_threshold, self.cost)

@@ -61,6 +61,10 @@ class Classifier(Protocol):
     def __init__(self, **parameters: Any) -> None: ...
 
     @property
+    def odds_of_lead(self) -> tuple[float, float] | None:
+        """Slope and shift that make log-odds of a score's lead; None where there are no probabilities."""
+
+    @property
     def units(self) -> tuple[float, ...] | None:
         """What counts as a change of 1 of each feature."""
 

@@ -66,7 +66,7 @@ def _list_what_if(summary: ReportSummary) -> dict[str, Markup | str]:
     what_if = summary["what_if"]
     if what_if is None:
         return {}
-    unit = " (log-odds)" if summary["model"]["score_unit"] == "log-odds" else ""
+    unit = " (in its own units)" if summary["model"]["score_unit"] == "log-odds" else ""
     names = {"vote": "Share of noisy copies", "mean": f"Expected score{unit}", "none": "Score without noise"}
     score = names.get(what_if["decides"], f"Score{unit}")
     return {

@@ -304,9 +304,14 @@
     const slider = make("input");
     Object.assign(slider, { type: "range", id: `whatif-${k}` });
     const box = make("input", "whatif-number");
-    Object.assign(box, { type: "number", step: "any", autocomplete: "off" });
+    Object.assign(box, { type: "number", step: column.whole && !column.step ? "1" : "any", autocomplete: "off" });
+    if (column.ends) [box.min, box.max] = column.ends;
     box.setAttribute("aria-label", `${column.name}, as a number`);
     line.append(slider, box);
+    const keepWhole = (value) => {
+      if (!column.whole || column.step) return value;
+      return column.ends ? Math.min(column.ends[1], Math.max(column.ends[0], Math.round(value))) : Math.round(value);
+    };
     let gap = null;
     if (column.takes_missing) {
       gap = make("input");
@@ -327,7 +332,7 @@
       else value = column.whole ? Math.round(value) : Number(value.toPrecision(7));
       setValue(k, value);
     });
-    box.addEventListener("input", () => { if (box.value !== "" && Number.isFinite(box.valueAsNumber)) setValue(k, box.valueAsNumber); });
+    box.addEventListener("input", () => { if (box.value !== "" && Number.isFinite(box.valueAsNumber)) setValue(k, keepWhole(box.valueAsNumber)); });
     box.addEventListener("blur", () => controls[k].place(state.values[k]));
     name.htmlFor = slider.id;
     return (value) => {
@@ -335,7 +340,7 @@
       const shown = value ?? own;
       const [low, high] = [Math.min(column.low, own), Math.max(column.high, own)];
       slider.min = own - Math.ceil((own - low) / column.grain) * column.grain; // so that its own value is a place of it
-      slider.max = high + column.grain;
+      slider.max = own + Math.ceil((high - own) / column.grain) * column.grain + (column.whole ? 0 : column.grain / 4);
       slider.step = column.grain;
       slider.value = shown;
       slider.setAttribute("aria-valuetext", value === null ? "missing" : write(value));
@@ -381,6 +386,7 @@
   function showScores(found) {
     const list = one("#whatif-scores");
     const scores = (sums, k) => (sums[k] - (model.n_outputs === 1 ? members[0].shift[0] : 0)) / model.points;
+    const chance = (lead) => percent(1 / (1 + Math.exp(-(model.odds[0] * lead / model.points + model.odds[1]))));
     const add = (name, text) => { const pair = make("div"); pair.append(make("dt", "", name), make("dd", "", text)); list.append(pair); };
     list.replaceChildren();
     if (found.share) {
@@ -390,6 +396,7 @@
       add(holder.dataset.score, write(scores(found.sums, 0)));
       add("The row itself (○)", write(scores(state.start.sums, 0)));
       add("Threshold", write(-members[0].shift[0] / model.points));
+      if (model.odds) add(`Probability of “${classes[1]}”`, `${chance(found.sums[0])} (row: ${chance(state.start.sums[0])})`);
     } else found.sums.forEach((_, k) => add(classes[k], `${write(scores(found.sums, k))} (row: ${write(scores(state.start.sums, k))})`));
     showGauge(found);
   }

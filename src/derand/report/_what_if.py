@@ -161,8 +161,6 @@ def _describe_number(inputs: Inputs, feature: int) -> WhatIfColumn:
     values = every[np.isfinite(every)]
     low, high = _find_ends(inputs, feature, values)
     whole = feature in inputs.whole
-    if subject.estimator is None:  # a bare model does not know
-        whole = bool(values.size) and bool((values == np.rint(values)).all())
     ends = [0.0, 1.0] if inputs.whole.get(feature) == (0, 1) else None
     low, high = (low, high) if ends is None else (0.0, 1.0)
     limit = threat.limits.get(feature, threat.limits.get(EVERY))

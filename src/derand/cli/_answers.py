@@ -69,7 +69,7 @@ def describe_radii(radii: RadiusFigures) -> dict[str, str]:
     average, median = radii["average_of_others"], radii["median_of_others"]
     if average is not None and median is not None:
         whose = f" of the other {n_others:,} rows" if radii["unbounded_rows"] else ""
-        told = f"{format_down(average, 4)}, median {format_down(median, 4)}; wrong answers count 0"
+        told = f"{format_down(average, 4)}, median {format_down(median, 4)}; in both, rows with a wrong answer count 0"
         facts[f"average certified radius{whose}"] = told
     return facts
 

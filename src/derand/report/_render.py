@@ -289,7 +289,7 @@ def _mark_moves(summary: ReportSummary) -> list[str]:
 def _say_move(move: Size) -> str:
     if move == "inf":
         return "any move"
-    return f"±{format_short_down(move)}" if move > 0 else "none"
+    return f"±{format_short_down(move)}" if move > 0 else "no move proven"
 
 
 def _mark_weakest(summary: ReportSummary) -> list[str]:

@@ -138,7 +138,7 @@
       return item;
     };
     const items = row.pushes.listed.map((push) => line(data.names[push.feature], push.value, push.push, ""));
-    if (row.pushes.n_rest) items.push(line(`${row.pushes.n_rest} other columns`, "", row.pushes.rest, "rest"));
+    if (row.pushes.n_rest) items.push(line(`${row.pushes.n_rest} other ${row.pushes.n_rest === 1 ? "column" : "columns"}`, "", row.pushes.rest, "rest"));
     const total = make("li", "total");
     total.append(make("span", "push-name", data.together), make("span"), make("span", "push-value", signed(row.pushes.total)));
     list.replaceChildren(...items, total);

@@ -89,7 +89,8 @@ def draw_moves(report: CertificateReport, seed: int = 0, n_moves: int = N_MOVES)
             else:
                 reach = (column["high"] - column["low"]) * (0.02 if rng.random() < 0.5 else 1.0)
                 start = column["middle"] if own is None else float(own)
-                values[k] = round(start + rng.uniform(-reach, reach), 3)
+                value = start + rng.uniform(-reach, reach)
+                values[k] = round(value) if column["whole"] and not column["step"] else round(value, 3)
         moves.append({"at": at, "values": values})
     return moves
 
@@ -180,6 +181,25 @@ def test_predict_of_the_table_itself_agrees(visit: Visit) -> None:
     assert [summary["model"]["classes"][int(one["found"])] for one in said if one["found"]] == [
         label for label, one in zip(expected, said, strict=True) if one["found"]
     ]
+
+
+def test_whole_numbers_stay_whole(visit: Visit) -> None:
+    """A count moves by 1, a 0/1 column between 0 and 1, also where other numbers are typed; a probability is shown."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"flag": rng.integers(0, 2, 120), "count": rng.integers(0, 9, 120), "size": rng.normal(size=120)})
+    y = X["flag"] + X["count"] / 4 + X["size"] > 1.5
+    clf = AdditiveClassifier(radius=0.05, regularization=1.0).fit(X, y)
+    page = visit(CertificateReport(clf, X[:30].set_index("I-" + X[:30].index.astype(str)), n_explained=0))
+    assert "Row I-" in page.locator("#whatif-row option").first.inner_text()
+    assert "Probability of “True”" in page.locator("[data-test=whatif-scores]").inner_text()
+    for name, typed, kept in (("flag", "7", "1"), ("count", "2.6", "3")):
+        line = page.locator(".whatif-line").filter(has_text=name)
+        slider, box = line.locator("input[type=range]"), line.locator(".whatif-number")
+        assert slider.get_attribute("step") == "1"
+        assert name == "count" or (slider.get_attribute("min"), slider.get_attribute("max")) == ("0", "1")
+        box.fill(typed)
+        box.blur()
+        assert box.input_value() == kept
 
 
 def test_several_classes_show_a_score_each(visit: Visit) -> None:

@@ -18,12 +18,15 @@ from tests.jobs.tables import make_frame, make_prices
 def test_a_report_on_a_file_equals_a_report_on_its_rows(data: Path, model: Path, tmp_path: Path) -> None:
     """Features, labels, subgroups (of features and of other columns) and the baseline come from the files."""
     path = tmp_path / "report.json"
-    summary = report_file(model, data, path, target="label", train=data, groups=["job", "member", "word"], radius=0.1)
+    summary = report_file(
+        model, data, path, target="label", train=data, groups=["job", "member", "word"], radius=0.1, identity="word"
+    )
     report = json.loads(path.read_text(encoding="utf-8"))
     frame, classifier = make_frame(), load(model)
     rows = frame[list(classifier.feature_names_in_)].astype({"floor": str, "member": str})
     direct = CertificateReport(classifier, rows, frame["label"], radius=0.1).to_dict()
     assert report["data"] == direct["data"]
+    assert all(row["name"] == frame["word"][row["row"] - 1] for row in report["rows"]["table"])
     assert report["radii"] == direct["radii"]
     assert summary["guarantee"] == report["guarantee"]["paragraph"] == direct["guarantee"]["paragraph"]
     assert [group["column"] for group in report["subgroups"]] == ["job", "member", "word"]

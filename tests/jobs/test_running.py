@@ -130,7 +130,7 @@ def test_every_key_that_is_written_is_known(loans: Path, tmp_path: Path) -> None
 def test_every_parameter_of_the_jobs_has_its_key() -> None:
     """What a step can be asked for can be written down; what [threat] and the run itself say has no key of its own."""
     elsewhere = {"data", "target", "output", "task", "model", "threat", "norm", "l0", "frozen", "changes", "spell"}
-    elsewhere |= {"whole", "advance", "train", "configuration", "identity", "witness"}
+    elsewhere |= {"whole", "advance", "train", "configuration", "identity", "witness", "notes", "left_out"}
     for job, sections in (
         (train_file, ("data", "model")),
         (certify_file, ("certify",)),
@@ -198,6 +198,21 @@ def test_columns_are_copied_beside_results(quick: Path) -> None:
     quick.write_text(QUICK.replace("[certify]\n", '[certify]\nid = "idd"\n'))
     with pytest.raises(ValueError, match="has no column 'idd'"):
         check_run(quick, force=True)
+
+
+def test_the_report_names_rows_and_tells_of_columns(quick: Path) -> None:
+    """Rows by their id; what is doubtful stands at the top, what the model does not read with what is left out."""
+    table = pd.read_csv(quick.parent / "loans.csv")
+    table["settled_code"] = table["outcome"].map({"default": "<b>X</b>", "paid": "A"})
+    table.rename(columns={"settled_code": "<i>code"}).to_csv(quick.parent / "loans.csv", index=False)
+    quick.write_text(QUICK.replace("[certify]\n", '[certify]\nid = "id"\n') + '[report]\noutput = "report.json"\n')
+    assert "'<i>code' tells the target almost by itself" in check_run(quick)["warnings"][0]
+    run_file(quick)
+    report = json.loads((quick.parent / "out" / "report.json").read_text(encoding="utf-8"))
+    assert "'<i>code' tells the target almost by itself" in report["notes"][0]
+    assert "The model does not read these columns of the table: 'id' (" in report["left_out"][-1]
+    held = pd.read_csv(quick.parent / "out" / "held_out.csv")["id"].astype(str)
+    assert all(row["name"] == held[row["row"] - 1] for row in report["rows"]["table"])
 
 
 def test_dates_and_costs_reach_the_trainer(quick: Path) -> None:

@@ -42,6 +42,26 @@ def test_a_trade_for_the_rare_class_is_a_note() -> None:
     assert "clearly above the 50.0 % of any constant answer" in guess.text
 
 
+def test_costs_decide_where_there_are_costs() -> None:
+    """Accuracy below the constant's is nothing to tell where the answers are cheaper; dearer ones are told."""
+    label = np.where(np.arange(100) % 5 == 0, "yes", "no")
+    label[88:] = "yes"
+    cost = {"false_positive": 1, "false_negative": 5}
+    found = measure_answers(TRUTH, label, cost=cost)
+    assert found.cost is not None
+    assert (found.cost["total"], found.cost["constant_total"], found.cost["constant_label"]) == (18, 60, "no")
+    assert found.to_dict()["cost"] == found.cost
+    assert judge_answers(found) is None
+    right_more_often = np.where(np.arange(100) >= 98, "yes", "no")
+    right_more_often[:1] = "yes"
+    dear = judge_answers(measure_answers(TRUTH, right_more_often, cost={"false_positive": 30, "false_negative": 1}))
+    assert dear is not None
+    assert dear.level == "warning"
+    assert "cost 40 on these rows, not less than the 12 of the constant answer 'no'" in dear.text
+    with pytest.raises(ValueError, match="must say what both mistakes cost"):
+        measure_answers(TRUTH, label, cost={"false_negative": 5})
+
+
 def test_few_rows_and_rows_of_one_class_say_nothing() -> None:
     """A handful may well be alike, and rows of one class cannot show anything."""
     few = slice(100 - FEW_ROWS + 1, None)

@@ -90,6 +90,19 @@ def test_figures_are_the_metrics(weighed: Any) -> None:
     assert "AUC & 0." in report.to_latex()
 
 
+def test_costs_decide_whether_there_is_a_banner(weighed: Any) -> None:
+    """Cheaper than every constant answer: no note, whatever the accuracy; the cost stands beside the constant's."""
+    clf, X, y, _ = weighed
+    summary = CertificateReport(
+        clf.with_cost(false_positive=5, false_negative=1), X, y, max_rows=5, n_explained=0, what_if=False
+    ).to_dict()
+    cost = summary["answers"]["figures"]["cost"]
+    assert cost["total"] < cost["constant_total"]
+    assert summary["banner"] is None
+    assert summary["answers"]["lines"][-1]["name"] == "Cost: a false positive costs 5, a false negative 1"
+    assert summary["guarantee"]["numbers"][0]["name"] == "Cost of mistakes"
+
+
 def test_what_is_no_probability_has_no_log_loss(numbers: Any) -> None:
     """A vote of noisy copies, another rule than the model's own, bare models: AUC alone, and the reason."""
     clf, X, y = numbers

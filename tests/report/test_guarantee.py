@@ -7,7 +7,7 @@ from typing import Any
 from derand import certified_accuracy
 from derand.report import CertificateReport
 from derand.report._text import percent
-from derand.text import format_short_down
+from derand.text import format_exactly, format_short_down
 from tests.report.samples import make_vote, report_on_bare, report_on_words, series
 
 
@@ -47,3 +47,13 @@ def test_a_model_without_numbers_promises_no_radius() -> None:
     guarantee = report_on_words(groups="job").to_dict()["guarantee"]
     assert "the model reads none" in guarantee["paragraph"]
     assert guarantee["measure"] == ""
+
+
+def test_an_example_in_units_of_one_is_left_out(numbers: Any) -> None:
+    """A move by less than 0.25 is smaller than 0.25: nobody needs to be told."""
+    clf, X, y = numbers
+    summary = CertificateReport(clf, X, y, n_explained=0, max_rows=5, what_if=False).to_dict()
+    quoted, measure = format_exactly(summary["scale"]["quoted"]), summary["guarantee"]["measure"]
+    assert f"by less than {quoted} is smaller than {quoted}" not in measure
+    notes = {one["name"]: one["note"] for one in summary["guarantee"]["numbers"]}
+    assert notes["Median radius"] == "half of all rows, right or wrong, have this or more"

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from derand import AdditiveEnsemble, StumpClassifier, certify
@@ -77,3 +78,26 @@ def test_the_weakest_rows_come_first_and_a_sample_is_announced() -> None:
     histogram = summary["histogram"]
     beside = histogram["beyond"] + histogram["nothing_certified"] + histogram["cannot_flip"]
     assert sum(histogram["right"]) + sum(histogram["wrong"]) + beside == 2000
+
+
+def test_rows_are_named_by_the_index_of_a_frame() -> None:
+    """An index of its own names rows wherever they stand, escaped; the default one leaves numbers."""
+    frame = pd.DataFrame({"a": [0.0, 1.0, 4.0, 5.0]}, index=["<b>A-1</b>", "A-2", "A-3", "A-4"])
+    y = ["no", "no", "yes", "yes"]
+    clf = StumpClassifier(noise="gaussian:0.5").fit(frame, y)
+    report = CertificateReport(clf, frame, y, notes=["Look at <i>code_1</i>."], left_out=["<u>id</u> is not read."])
+    told = [report.to_html(), report.to_markdown(), report.to_latex(), report.to_json()]
+    parts = ("&lt;i&gt;code_1&lt;/i&gt;", r"\<i\>code\_1", r"code\_1", "<i>code_1</i>")
+    assert all(part in text for part, text in zip(parts, told, strict=True))
+    assert "&lt;u&gt;id&lt;/u&gt; is not read." in told[0]
+    assert {row["name"]: row["row"] for row in report.to_dict()["rows"]["table"]}["A-3"] == 3
+    page = report.to_html()
+    assert "&lt;b&gt;A-1&lt;/b&gt;" in page
+    assert "<b>A-1" not in page
+    assert "A-2" in report.to_markdown()
+    plain = CertificateReport(clf, frame.reset_index(drop=True), y)
+    assert all(row["name"] is None for row in plain.to_dict()["rows"]["table"])
+    named = CertificateReport(clf, frame, y, row_names=["p", "q", None, "s"])
+    assert {row["name"] for row in named.to_dict()["rows"]["table"]} == {"p", "q", None, "s"}
+    with pytest.raises(ValueError, match="one name per row, 4 in all, got 1"):
+        CertificateReport(clf, frame, y, row_names=["p"])

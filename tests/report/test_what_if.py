@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from derand import AdditiveEnsemble, CategoryTable, GridTerm, StepFunction, Threat
+from derand import AdditiveClassifier, AdditiveEnsemble, CategoryTable, GridTerm, StepFunction, StumpClassifier, Threat
 from derand.report import CertificateReport, _what_if
 from tests.report.samples import make_rows, make_vote
 
@@ -82,3 +82,23 @@ def test_it_can_be_left_out_on_request() -> None:
     assert "whatif" not in report.to_html().replace(".whatif", "")
     constant = CertificateReport(AdditiveEnsemble((), 0, 3), X, noise="gaussian:0.25", n_explained=0).to_dict()
     assert any("reads no column" in note for note in constant["left_out"])
+
+
+def test_whole_numbers_stay_whole_and_odds_are_calibrated() -> None:
+    """Counts move by whole steps and 0/1 between 0 and 1; the page's probabilities are those of `predict_proba`."""
+    random = np.random.default_rng(0)
+    X = np.column_stack([random.normal(size=200), random.integers(0, 2, 200), random.integers(0, 9, 200)]) * 1.0
+    y = X[:, 0] + X[:, 1] + 0.1 * X[:, 2] + random.normal(size=200) > 1
+    clf = AdditiveClassifier(radius=0.05, regularization=1.0).fit(X, y)
+    report = CertificateReport(clf, np.where(X[:40] == 8, 7, X[:40]), n_explained=0, max_rows=40)
+    told = report.to_dict()["what_if"]
+    columns = {one["feature"]: one for one in told["columns"]}
+    assert [columns[at]["whole"] for at in range(3)] == [False, True, True]
+    assert [columns[at]["ends"] for at in range(3)] == [None, [0, 1], None]
+    assert (columns[1]["low"], columns[1]["high"], columns[1]["grain"]) == (0, 1, 1)
+    slope, shift = told["odds"]
+    lead = clf.decision_function(X[:40])
+    assert clf.predict_proba(X[:40])[:, 1] == pytest.approx(1 / (1 + np.exp(-(slope * lead + shift))))
+    assert "Expected score (in its own units)" in report.to_html() or "Score (in its own units)" in report.to_html()
+    other = CertificateReport(StumpClassifier(noise="gaussian:0.25").fit(X, y), X[:5], n_explained=0).to_dict()
+    assert other["what_if"]["odds"] is None

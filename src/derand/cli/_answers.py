@@ -26,7 +26,15 @@ def print_warnings(console: Console, warnings: Sequence[str], notes: Sequence[st
 
 def describe_answers(answers: AnswerSummary) -> dict[str, str]:
     """Accuracy, balanced accuracy, AUC and log-loss, each with its 95 % interval and what a constant answer gets."""
-    from derand.text import format_down, format_interval, format_percent, format_percent_interval, quote_short
+    from derand.metrics import describe_costs
+    from derand.text import (
+        format_down,
+        format_interval,
+        format_percent,
+        format_percent_interval,
+        format_readable,
+        quote_short,
+    )
 
     majority = f"always {quote_short(answers['majority_label'])} gets {format_percent(answers['majority_share'])}"
     balanced, guess = answers["balanced_accuracy"], format_percent(answers["constant_balanced_accuracy"])
@@ -39,6 +47,11 @@ def describe_answers(answers: AnswerSummary) -> dict[str, str]:
     if answers["log_loss"] is not None:
         shares = format_down(answers["constant_log_loss"], 3)
         facts["log-loss"] = f"{format_interval(**answers['log_loss'], up=True)}; the shares of the classes get {shares}"
+    if answers["cost"] is not None:
+        cost = answers["cost"]
+        total, mean = format_readable(cost["total"]), format_readable(cost["mean"])
+        constant = f"always {quote_short(cost['constant_label'])} costs {format_readable(cost['constant_total'])}"
+        facts["cost"] = f"{total}, {mean} a row; {constant} ({describe_costs(cost)})"
     if answers["left_out"]:
         facts["not measured"] = " ".join(answers["left_out"])
     return facts
@@ -56,7 +69,7 @@ def describe_radii(radii: RadiusFigures) -> dict[str, str]:
     average, median = radii["average_of_others"], radii["median_of_others"]
     if average is not None and median is not None:
         whose = f" of the other {n_others:,} rows" if radii["unbounded_rows"] else ""
-        told = f"{format_down(average, 4)}, median {format_down(median, 4)}; wrong answers count 0"
+        told = f"{format_down(average, 4)}, median {format_down(median, 4)}; in both, rows with a wrong answer count 0"
         facts[f"average certified radius{whose}"] = told
     return facts
 

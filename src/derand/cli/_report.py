@@ -60,6 +60,9 @@ def report(
     no_what_if: Annotated[
         bool, typer.Option("--no-what-if", help="Leave out “What if”, and with it the model's tables.")
     ] = False,
+    identity: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="Column that names the rows.", show_default=False)
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a report on a table that anyone can read: what is proven, with charts, in one file."""
@@ -79,12 +82,21 @@ def report(
         }
         if read_kind(model) == "regressor":
             refuse_given(
-                {"--train": train, "--group": group or None, "--no-what-if": no_what_if or None},
+                {"--train": train, "--group": group or None, "--no-what-if": no_what_if or None, "--id": identity},
                 f"classes, and {model} predicts a number",
             )
             summary = report_numbers_file(model, data, output, **asked)
         else:
-            summary = report_file(model, data, output, train=train, groups=group or (), what_if=not no_what_if, **asked)
+            summary = report_file(
+                model,
+                data,
+                output,
+                train=train,
+                groups=group or (),
+                what_if=not no_what_if,
+                identity=identity,
+                **asked,
+            )
     if as_json:
         print_json(summary)
         return

@@ -54,7 +54,9 @@ def _print_check(found: CheckSummary) -> None:
         "steps": ", ".join(found["steps"]),
         "would write": f"{', '.join(found['files'])} into {found['folder']}",
     }
-    print_facts(make_console(), facts)
+    console = make_console()
+    print_warnings(console, found["warnings"])
+    print_facts(console, facts)
 
 
 def _print_run(done: RunSummary) -> None:
@@ -108,13 +110,18 @@ def _tell_certifying(summary: Any) -> Iterator[str]:
 
 def _compare(summary: Any) -> str:
     """What a constant answer gets, beside the model's."""
-    from derand.text import format_percent, quote_short
+    from derand.text import format_percent, format_readable, quote_short
 
     if "answers" not in summary:
         return ""
     answers = summary["answers"]
     constant = f"always {quote_short(answers['majority_label'])}: {format_percent(answers['majority_share'])}"
-    return f" ({constant}; balanced {format_percent(answers['balanced_accuracy']['value'])})"
+    cost = ""
+    if answers["cost"] is not None:
+        told = answers["cost"]
+        always = f"always {quote_short(told['constant_label'])}: {format_readable(told['constant_total'])}"
+        cost = f", cost {format_readable(told['total'])} ({always})"
+    return f" ({constant}; balanced {format_percent(answers['balanced_accuracy']['value'])}){cost}"
 
 
 def _tell_audit(summary: Any) -> Iterator[str]:

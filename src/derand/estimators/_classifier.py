@@ -35,7 +35,7 @@ from derand.certificates import (
 )
 from derand.estimators._attacking import attack_encoded, name_rows
 from derand.estimators._base import CertifiedEstimator, Training
-from derand.estimators._cutting import Cut, find_threshold, settle_lead
+from derand.estimators._cutting import Cut, find_threshold, read_costs, settle_lead
 from derand.estimators._one_label import warn_of_no_gain, warn_of_one_label, warn_of_unseen_classes
 from derand.estimators._reading import (
     ClassWeight,
@@ -49,7 +49,7 @@ from derand.explaining import Explanations, RowExplanation, tell_row
 from derand.frames import TableEncoding
 from derand.importers import Wrapped
 from derand.learn import TrainingTable
-from derand.metrics import RowGrades, judge_labels
+from derand.metrics import Costs, RowGrades, judge_labels
 from derand.model import Model, move_threshold
 from derand.noise import Noise
 from derand.origin import refuse_other_rows
@@ -540,11 +540,27 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         """
         is_own = certificates.rule == self.rule and certificates.noise == self.noise_
         if self.gives_probabilities and is_own:
-            return RowGrades(None, self.predict_proba(X))
+            return RowGrades(None, self.predict_proba(X), costs=self._costs)
         rows = self.encode_rows(X) if encoded is None else encoded
         score = rank_rows(self.ensemble_, rows, certificates, n_jobs=self.n_jobs)
         why = _NO_CHANCES[certificates.rule] if is_own or not self.gives_probabilities else _OTHER_RULE
-        return RowGrades(score, None, f"Log-loss and calibration need probabilities: {why}.")
+        return RowGrades(score, None, f"Log-loss and calibration need probabilities: {why}.", self._costs)
+
+    @property
+    def odds_of_lead(self) -> tuple[float, float] | None:
+        """Slope and shift that make calibrated log-odds of `classes_[1]` of how far a score is ahead of the threshold.
+
+        None where scores are no logarithms of odds, or `predict_proba` gives no probabilities.
+        """
+        if self.classes_.size > 2 or not (self.score_is_log_odds and self.gives_probabilities):
+            return None
+        cut = self._find_cut()
+        return cut.slope, cut.shift
+
+    @property
+    def _costs(self) -> Costs | None:
+        """What mistakes cost, as `cost` or `decision_threshold` says; None where all count the same."""
+        return read_costs(self.decision_threshold, self.cost)
 
     @property
     def _points(self) -> float:

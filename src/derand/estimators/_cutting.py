@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import expit
 
 from derand._arrays import BoolArray, FloatArray
+from derand.metrics import Costs
 
 COSTS = ("false_positive", "false_negative")
 """What `cost` must name. A positive is `classes_[1]`."""
@@ -90,6 +91,21 @@ def find_threshold(decision_threshold: Any, cost: Any) -> float | None:
             f"`classes_[1]`, got {decision_threshold!r}."
         )
     return float(decision_threshold)
+
+
+def read_costs(decision_threshold: float | None, cost: Mapping[str, float] | None) -> Costs | None:
+    """What mistakes cost; a threshold t is a false positive at t / (1 - t) false negatives. None where none is set.
+
+    Examples
+    --------
+    >>> read_costs(0.2, None)
+    Costs(false_positive=0.25, false_negative=1.0)
+    """
+    if cost is not None:
+        return Costs(*(float(cost[name]) for name in COSTS))
+    if decision_threshold is None or decision_threshold == 0.5:
+        return None
+    return Costs(decision_threshold / (1 - decision_threshold), 1.0)
 
 
 def _weigh_costs(cost: Any) -> float:

@@ -327,7 +327,8 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
     def _warn_of_one_answer(self, answers: NDArray[Any], target: NDArray[Any]) -> tuple[str, ...]:
         """The same, and what to say where no more answers are right than of a constant one."""
         told = super()._warn_of_one_answer(answers, target)
-        remark = judge_answers(measure_answers(target, answers))
+        cost = None if self._costs is None else self._costs._asdict()
+        remark = judge_answers(measure_answers(target, answers, classes=self.classes_, cost=cost))
         if told or remark is None or remark.level != "warning":
             return told
         return (f"On {answers.size:,} training rows: {remark.text}",)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict
 
@@ -17,8 +17,11 @@ from derand.frames import match_file
 from derand.jobs._classifiers import load_classifier, load_regressor
 from derand.jobs._request import read_named, read_request, require_domains
 from derand.report import CertificateReport, IntervalReport
+from derand.text import quote_short
 from derand.threat import Threat
 from derand.threat_text import read_threat
+
+_MOST_NAMED = 20
 
 
 class ReportSummary(TypedDict):
@@ -52,6 +55,9 @@ def report_file(
     configuration: str | None = None,
     whole: bool = False,
     what_if: bool = True,
+    identity: str | None = None,
+    notes: Sequence[str] = (),
+    left_out: Sequence[str] = (),
 ) -> ReportSummary:
     """Certify the rows of a CSV or Parquet file and write a CertificateReport about them.
 
@@ -77,6 +83,10 @@ def report_file(
         Whether columns that held whole numbers alone in training stay whole; not beside `threat`, which says so itself.
     what_if : bool
         As for CertificateReport.
+    identity : str or None
+        Column whose values name the rows; it need not be a feature.
+    notes, left_out
+        As for CertificateReport; without `left_out` it is told which columns of the file the model does not read.
 
     Returns
     -------
@@ -89,7 +99,7 @@ def report_file(
     require_writable(output, model, data, *([] if train is None else [train]))
     classifier = load_classifier(model, "use `report_numbers_file`")
     source = match_file(data, classifier.encoding_, target=target, classes=classifier.classes_)
-    table = source.read_all(groups)
+    table = source.read_all([*groups, *([] if identity is None or identity in groups else [identity])])
     rows, labels = source.split(table, first_row=1)
     X_train, y_train = None, None
     if train is not None:
@@ -113,10 +123,13 @@ def report_file(
             l0=l0,
             title=title or f"Certificate report: {Path(data).name}",
             feature_names=source.names,
+            row_names=None if identity is None else table.column(identity).to_pylist(),
             rule=rule,
             noise=noise,
             threat=threat,
             configuration=configuration,
+            notes=notes,
+            left_out=left_out or tell_unread(source.not_used),
             what_if=what_if,
         )
         report.write(output)
@@ -149,6 +162,8 @@ def report_numbers_file(
     threat: Threat | PathLike | None = None,
     configuration: str | None = None,
     whole: bool = False,
+    notes: Sequence[str] = (),
+    left_out: Sequence[str] = (),
 ) -> ReportSummary:
     """Certify the rows of a CSV or Parquet file by a regressor and write an IntervalReport about them.
 
@@ -156,7 +171,7 @@ def report_numbers_file(
     ----------
     model : path-like
         A saved regressor.
-    data, output, title, rule, noise, threat, configuration, whole
+    data, output, title, rule, noise, threat, configuration, whole, notes, left_out
         As for `report_file`.
     target : str or None
         Column with the true numbers.
@@ -191,6 +206,8 @@ def report_numbers_file(
             title=title or f"Interval report: {Path(data).name}",
             feature_names=source.names,
             configuration=configuration,
+            notes=notes,
+            left_out=left_out or tell_unread(source.not_used),
         )
         report.write(output)
     return {
@@ -203,3 +220,12 @@ def report_numbers_file(
         "empty_columns": sorted(source.find_empty(table)),
         "seconds": time.perf_counter() - start,
     }
+
+
+def tell_unread(names: Sequence[str], reasons: Mapping[str, str] | None = None) -> list[str]:
+    """A sentence on columns of a table that the model does not read, with reasons where they are known."""
+    known = reasons or {}
+    told = [f"{quote_short(name)}{f' ({known[name]})' if known.get(name) else ''}" for name in names]
+    if len(told) > _MOST_NAMED:
+        told = [*told[:_MOST_NAMED], f"{len(told) - _MOST_NAMED:,} more"]
+    return [f"The model does not read these columns of the table: {', '.join(told)}."] if told else []

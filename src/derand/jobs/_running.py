@@ -27,12 +27,12 @@ from derand.jobs._auditing import AuditingSummary, audit_file
 from derand.jobs._certifying import CertifyingSummary, certify_file
 from derand.jobs._certifying_numbers import CertifyingNumbersSummary, certify_numbers_file
 from derand.jobs._classifiers import OWN, choose_model, load_estimator, make_estimator
-from derand.jobs._reporting import ReportSummary, report_file, report_numbers_file
+from derand.jobs._reporting import ReportSummary, report_file, report_numbers_file, tell_unread
 from derand.jobs._request import read_named
 from derand.jobs._run_config import CONFIG, MODEL, RECORD, RunConfig, read_config
 from derand.jobs._splitting import choose_held_out, split_file
 from derand.jobs._tasks import CLASSES, NUMBER, require_task, require_trainer
-from derand.jobs._training import TrainingSummary, train_file
+from derand.jobs._training import TrainingSummary, list_doubts, train_file
 from derand.jobs._training_table import TrainingData, read_training_data
 from derand.storage import mark_file
 from derand.text import as_plain_json
@@ -107,6 +107,8 @@ class CheckSummary(TypedDict):
     """Whether the rows to be certified have a target, by which errors are measured."""
     folder: str
     files: list[str]
+    warnings: list[str]
+    """What is doubtful about columns that would be learnt from."""
 
 
 def run_file(
@@ -186,7 +188,7 @@ def _check(config: RunConfig, force: bool) -> CheckSummary:
             "section out."
         )
     data = config.section("data")
-    task = _check_model(config) if config.find_input("model", "file") else _check_training(config)
+    task, doubts = (_check_model(config), []) if config.find_input("model", "file") else _check_training(config)
     _refuse_other_task(config, task)
     rows = config.find_input("data", "test") or config.find_input("data", "train")
     assert rows is not None  # `read_config` saw to that
@@ -206,11 +208,12 @@ def _check(config: RunConfig, force: bool) -> CheckSummary:
         "has_target": data.get("target") in table.names,
         "folder": os.fspath(config.folder),
         "files": [*(["held_out" + _find_ending(rows)] if "holdout" in data else []), *config.outputs.values(), RECORD],
+        "warnings": doubts,
     }
 
 
-def _check_training(config: RunConfig) -> str:
-    """Look whether a model can be trained as asked; what the target holds."""
+def _check_training(config: RunConfig) -> tuple[str, list[str]]:
+    """Look whether a model can be trained as asked; what the target holds, and which columns are doubtful."""
     read = _read_training(config)
     name, options = _list_options(config)
     require_trainer(name, read.task, config.section("data")["target"], len(set(read.labels.tolist())), _spell)
@@ -221,7 +224,7 @@ def _check_training(config: RunConfig) -> str:
     test = config.find_input("data", "test")
     if test is not None:
         inspect_file(test).require_columns(read.rows.column_names)
-    return read.task.name
+    return read.task.name, list_doubts(read)
 
 
 def _read_training(config: RunConfig) -> TrainingData:
@@ -345,6 +348,7 @@ class _Run:
     def __init__(self, config: RunConfig, task: str, draft: Path, work: Path, told: Told) -> None:
         self._config, self._task, self._draft, self._told = config, task, draft, told
         self.held_out: HeldOut | None = None
+        self._trained: TrainingSummary | None = None
         self._train = config.find_input("data", "train")
         test = config.find_input("data", "test")
         if test is None:
@@ -396,7 +400,7 @@ class _Run:
         assert self._train is not None  # `read_config` saw to that
         name, options = _list_options(config)
         makes_use = "threat" in make_estimator(name, {}, task=self._task).get_params(deep=False)
-        return train_file(
+        self._trained = train_file(
             self._train,
             data["target"],
             self._model,
@@ -408,6 +412,7 @@ class _Run:
             **config.columns,
             **options,
         )
+        return self._trained
 
     def _do_certifying(self, advance: Callable[[int], None]) -> CertifyingSummary | CertifyingNumbersSummary:
         asked = {
@@ -447,9 +452,13 @@ class _Run:
             "configuration": f"{config.path.name}, sha256 {config.sha256}",
             "title": asked.get("title") or self._name_report(),
         }
+        if self._trained is not None:
+            unread = {one["name"]: one["detail"] for one in self._trained["columns"] if one["use"] == "ignored"}
+            asked |= {"notes": self._trained["warnings"], "left_out": tell_unread(list(unread), unread)}
         output = self._draft / config.outputs["report"]
         if self._task == NUMBER:
             return report_numbers_file(self._model, self._test, output, **asked)
+        asked["identity"] = config.section("certify").get("id")
         return report_file(
             self._model, self._test, output, groups=groups, train=self._train if compare else None, **asked
         )

@@ -209,12 +209,12 @@ def train_file(
         "scaling": estimator.scaling,
         "rule": estimator.rule,
         "columns": summarize_columns(read.checks, estimator),
-        "warnings": [*_list_doubts(read), *_list_warnings(caught)],
+        "warnings": [*list_doubts(read), *_list_warnings(caught)],
         "seconds": time.perf_counter() - start,
     }
 
 
-def _list_doubts(read: TrainingData) -> list[str]:
+def list_doubts(read: TrainingData) -> list[str]:
     """What is doubtful about columns that were used: of those that were left out the table of columns tells."""
     doubts = tell_doubts(check for check in read.checks if check.use is not ColumnUse.IGNORED)
     return [] if doubts is None else [doubts]

@@ -6,12 +6,28 @@
 constant answer.
 """
 
-from derand.metrics._answers import AnswerMetrics, AnswerSummary, AnswerTally, RowGrades, measure_answers
+from derand.metrics._answers import (
+    AnswerMetrics,
+    AnswerSummary,
+    AnswerTally,
+    Costs,
+    CostSummary,
+    RowGrades,
+    measure_answers,
+)
 from derand.metrics._calibration import CalibrationBin
 from derand.metrics._certified import ShareAtRadius, average_certified_radius, certified_accuracy, certified_share
 from derand.metrics._radii import RadiusFigures, RadiusSummary, summarize_finite_radii, summarize_radii
 from derand.metrics._shares import Estimate, EstimateSummary, find_wilson_interval, weigh_shares
-from derand.metrics._worth import FEW_ROWS, FEW_UNLABELLED, Remark, judge_answers, judge_labels, remark_one_answer
+from derand.metrics._worth import (
+    FEW_ROWS,
+    FEW_UNLABELLED,
+    Remark,
+    describe_costs,
+    judge_answers,
+    judge_labels,
+    remark_one_answer,
+)
 
 __all__ = [
     "FEW_ROWS",
@@ -20,6 +36,8 @@ __all__ = [
     "AnswerSummary",
     "AnswerTally",
     "CalibrationBin",
+    "CostSummary",
+    "Costs",
     "Estimate",
     "EstimateSummary",
     "RadiusFigures",
@@ -30,6 +48,7 @@ __all__ = [
     "average_certified_radius",
     "certified_accuracy",
     "certified_share",
+    "describe_costs",
     "find_wilson_interval",
     "judge_answers",
     "judge_labels",

@@ -5,6 +5,7 @@ Owns the counting, batch by batch. Must not know models, nor how anything is sho
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict
 
@@ -29,6 +30,25 @@ _SEVERAL = "AUC and the calibration curve are for two classes."
 _ONE_CLASS = "AUC needs rows of both classes."
 
 
+class Costs(NamedTuple):
+    """What mistakes cost; a positive is the second of two classes."""
+
+    false_positive: float
+    false_negative: float
+
+
+class CostSummary(TypedDict):
+    """What mistakes cost, and what the answers do, beside the cheapest constant answer."""
+
+    false_positive: float
+    false_negative: float
+    total: float
+    mean: float
+    constant_label: str
+    constant_total: float
+    constant_mean: float
+
+
 class RowGrades(NamedTuple):
     """What a model says of each row besides its answer."""
 
@@ -38,6 +58,8 @@ class RowGrades(NamedTuple):
     """Of each class, shape (n_rows, n_classes); None where the model gives no probabilities."""
     reason: str = _NO_PROBABILITY
     """Why there is no probability."""
+    costs: Costs | None = None
+    """What mistakes cost where the model cuts for that; None where all count the same."""
 
 
 class AnswerSummary(TypedDict):
@@ -55,6 +77,8 @@ class AnswerSummary(TypedDict):
     log_loss: EstimateSummary | None
     constant_log_loss: float
     calibration: list[CalibrationSummary] | None
+    cost: CostSummary | None
+    """None where all mistakes count the same."""
     left_out: list[str]
 
 
@@ -76,6 +100,8 @@ class AnswerMetrics(Frozen):
         Predicted and observed shares of the second class.
     left_out : tuple of str
         What is None, and why.
+    costs : Costs or None
+        What mistakes cost; None where all count the same.
     """
 
     classes: NDArray[Any]
@@ -84,6 +110,7 @@ class AnswerMetrics(Frozen):
     log_loss: Estimate | None
     calibration: tuple[CalibrationBin, ...] | None
     left_out: tuple[str, ...]
+    costs: Costs | None = None
 
     def __post_init__(self) -> None:
         for name in ("classes", "confusion"):
@@ -141,6 +168,37 @@ class AnswerMetrics(Frozen):
         """Whether more answers are right than of the best constant one."""
         return int(self.confusion.trace()) > int(self.confusion.sum(axis=1).max())
 
+    @property
+    def cost(self) -> CostSummary | None:
+        """What the answers cost in all and on average, beside the cheapest constant answer; None without costs."""
+        if self.costs is None:
+            return None
+        alarm, miss = self.costs
+        constants = self._constant_costs.tolist()
+        total = int(self.confusion[0, 1]) * alarm + int(self.confusion[1, 0]) * miss
+        return {
+            "false_positive": alarm,
+            "false_negative": miss,
+            "total": total,
+            "mean": total / self.n_rows,
+            "constant_label": str(self.cheapest_label),
+            "constant_total": min(constants),
+            "constant_mean": min(constants) / self.n_rows,
+        }
+
+    @property
+    def cheapest_label(self) -> Any | None:
+        """The constant answer that costs least; None without costs."""
+        return None if self.costs is None else self.classes[int(self._constant_costs.argmin())]
+
+    @property
+    def _constant_costs(self) -> FloatArray:
+        """What always answering either class would cost."""
+        assert self.costs is not None
+        alarm, miss = self.costs
+        negatives, positives = self.confusion.sum(axis=1).tolist()
+        return np.array([positives * miss, negatives * alarm])
+
     def to_dict(self) -> AnswerSummary:
         """All figures as a plain dict, for JSON."""
         return {
@@ -156,6 +214,7 @@ class AnswerMetrics(Frozen):
             "log_loss": None if self.log_loss is None else self.log_loss.to_dict(),
             "constant_log_loss": self.constant_log_loss,
             "calibration": None if self.calibration is None else [one.to_dict() for one in self.calibration],
+            "cost": self.cost,
             "left_out": list(self.left_out),
         }
 
@@ -218,7 +277,8 @@ class AnswerTally:
         if not has_loss:
             left_out.append(self._grades.reason)
         loss = self._loss.measure() if has_loss else None
-        return AnswerMetrics(self._classes, self._confusion, auc, loss, calibration, tuple(left_out))
+        costs = self._grades.costs
+        return AnswerMetrics(self._classes, self._confusion, auc, loss, calibration, tuple(left_out), costs)
 
 
 def measure_answers(
@@ -228,6 +288,7 @@ def measure_answers(
     classes: ArrayLike | None = None,
     probability: ArrayLike | None = None,
     score: ArrayLike | None = None,
+    cost: Mapping[str, float] | None = None,
 ) -> AnswerMetrics:
     """How good answers are, whatever is certified of them, beside what a constant answer gets.
 
@@ -247,6 +308,9 @@ def measure_answers(
     score : array-like of shape (n_rows,), or None
         For AUC: anything that is larger where the second of two classes is more likely, such as `decision_function`.
         None is the probability.
+    cost : dict or None
+        What mistakes cost, such as {"false_positive": 1, "false_negative": 5}, for the cost of the answers beside that
+        of the cheapest constant one; a positive is the second of two classes.
 
     Returns
     -------
@@ -276,9 +340,8 @@ def measure_answers(
     _require_among(names, truth, "y")
     _require_among(names, answers, "label")
     tally = AnswerTally(names)
-    tally.add(
-        truth, answers, RowGrades(_read_score(score, truth.size, names), _read_chances(probability, truth, names))
-    )
+    scores, chances = _read_score(score, truth.size, names), _read_chances(probability, truth, names)
+    tally.add(truth, answers, RowGrades(scores, chances, costs=_read_costs(cost, names)))
     return tally.measure()
 
 
@@ -303,6 +366,19 @@ def _read_score(score: ArrayLike | None, n_rows: int, classes: NDArray[Any]) -> 
     if found.shape != (n_rows,) or np.isnan(found).any():
         raise ValueError(f"`score` must hold one number per row, {n_rows} in all, none missing, got {found.shape}.")
     return found
+
+
+def _read_costs(cost: Mapping[str, float] | None, classes: NDArray[Any]) -> Costs | None:
+    if cost is None:
+        return None
+    if len(classes) != 2:
+        raise ValueError(f"`cost` is for two classes, got {len(classes)}: leave it out.")
+    if set(cost) != set(Costs._fields) or not all(0 < one < np.inf for one in cost.values()):
+        raise ValueError(
+            "`cost` must say what both mistakes cost, each a number above 0, such as {'false_positive': 1, "
+            f"'false_negative': 5}}, got {cost!r}."
+        )
+    return Costs(**cost)
 
 
 def _read_chances(probability: ArrayLike | None, truth: NDArray[Any], classes: NDArray[Any]) -> FloatArray | None:

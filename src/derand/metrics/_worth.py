@@ -10,8 +10,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand.metrics._answers import AnswerMetrics
-from derand.text import format_count, format_percent, quote_short
+from derand.metrics._answers import AnswerMetrics, CostSummary
+from derand.text import format_count, format_percent, format_readable, quote_short
 
 FEW_ROWS = 20
 """Of fewer labelled rows nothing is said: a few rows may well be alike."""
@@ -30,7 +30,8 @@ class Remark(NamedTuple):
 def judge_answers(found: AnswerMetrics) -> Remark | None:
     """What to say of answers beside the true labels; None where they beat the constant answer, or rows are few.
 
-    Rows of one true class are left alone: they cannot show whether classes are told apart.
+    Where mistakes have costs, these decide: answers must be cheaper than the cheapest constant one. Rows of one true
+    class are left alone: they cannot show whether classes are told apart.
 
     Parameters
     ----------
@@ -47,7 +48,11 @@ def judge_answers(found: AnswerMetrics) -> Remark | None:
     This model gives every row the answer 'no'; 96.6 % is what the constant answer 'no' gets, too. Its certificates \
 say only that it goes on giving that answer: they say nothing about how well it tells rows apart.
     """
-    if found.n_rows < FEW_ROWS or found.beats_constant or found.constant_balanced_accuracy == 1:
+    if found.n_rows < FEW_ROWS or found.constant_balanced_accuracy == 1:
+        return None
+    if found.cost is not None:
+        return _judge_cost(found, found.cost)
+    if found.beats_constant:
         return None
     constant = f"the constant answer {_quote(found.majority_label)}"
     share, accuracy = format_percent(found.majority_share), format_percent(found.accuracy.value)
@@ -76,6 +81,27 @@ say only that it goes on giving that answer: they say nothing about how well it 
         f"{format_percent(balanced.high)}), clearly above the {guess} of any constant answer. Its certificates say "
         "that answers stay as they are, not that they are worth anything.",
     )
+
+
+def _judge_cost(found: AnswerMetrics, cost: CostSummary) -> Remark | None:
+    """What to say of answers whose mistakes have costs; None where they are cheaper than every constant answer."""
+    if cost["total"] < cost["constant_total"]:
+        return None
+    total, constant = (format_readable(cost[key]) for key in ("total", "constant_total"))
+    text = (
+        f"The answers of this model cost {total} on these rows, not less than the {constant} of the constant answer "
+        f"{_quote(found.cheapest_label)} ({describe_costs(cost)})."
+    )
+    if found.only_answer is not None:
+        text = f"This model gives every row the answer {_quote(found.only_answer)}. {text}"
+    worth = "Its certificates say that answers stay as they are, not that they are worth anything."
+    return Remark("warning", "This model costs no less than a constant answer", f"{text} {worth}")
+
+
+def describe_costs(cost: CostSummary) -> str:
+    """What each mistake costs."""
+    alarm, miss = (format_readable(cost[key]) for key in ("false_positive", "false_negative"))
+    return f"a false positive costs {alarm}, a false negative {miss}"
 
 
 def judge_labels(label: NDArray[Any]) -> Remark | None:

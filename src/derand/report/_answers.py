@@ -5,11 +5,20 @@ Owns the banner at the top of a report. Every number comes from `derand.metrics`
 
 from __future__ import annotations
 
-from derand.metrics import AnswerMetrics, AnswerSummary, AnswerTally, Remark, judge_answers, judge_labels
+from derand.metrics import (
+    AnswerMetrics,
+    AnswerSummary,
+    AnswerTally,
+    CostSummary,
+    Remark,
+    describe_costs,
+    judge_answers,
+    judge_labels,
+)
 from derand.report._inputs import Inputs
 from derand.report._text import percent, shorten
 from derand.report._types import Answers, Banner, CalibrationLine, FigureLine
-from derand.text import format_count, format_down, format_interval, format_percent_interval
+from derand.text import format_count, format_down, format_interval, format_percent_interval, format_readable
 
 _SPACE = "\N{NO-BREAK SPACE}"
 _DECIMALS = 3
@@ -69,7 +78,21 @@ def _list_lines(figures: AnswerSummary) -> list[FigureLine]:
     if figures["log_loss"] is not None:
         text = format_interval(**figures["log_loss"], decimals=_DECIMALS, up=True)
         lines.append(_split("Log-loss", text, format_down(figures["constant_log_loss"], _DECIMALS)))
+    if figures["cost"] is not None:
+        lines.append(_tell_cost(figures["cost"]))
     return lines
+
+
+def _tell_cost(cost: CostSummary) -> FigureLine:
+    """What the answers cost, beside the cheapest constant answer; it has no interval."""
+    total, mean = format_readable(cost["total"]), format_readable(cost["mean"])
+    constant, label = format_readable(cost["constant_total"]), shorten(cost["constant_label"], 24)
+    return {
+        "name": f"Cost: {describe_costs(cost)}",
+        "value": f"{total}, {mean} a row",
+        "interval": "",
+        "constant": f"{constant}, {format_readable(cost['constant_mean'])} a row (always “{label}”)",
+    }
 
 
 def _split(name: str, text: str, constant: str) -> FigureLine:

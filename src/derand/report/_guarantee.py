@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from derand.explaining import multiply_down
-from derand.metrics import RadiusFigures
+from derand.metrics import RadiusFigures, describe_costs
 from derand.report._answers import name_constant
 from derand.report._inputs import Inputs
 from derand.report._text import percent, plural, shorten
@@ -23,7 +23,7 @@ from derand.report._types import (
     VerdictCount,
     Verdicts,
 )
-from derand.text import format_count, format_exactly, format_short_down
+from derand.text import format_count, format_exactly, format_readable, format_short_down
 
 _RIGHT, _CERTIFIED, _CHANGED = "Right answers", "Certified accuracy", "With 1 category changed"
 _SHARES = (_CERTIFIED, _CHANGED)
@@ -40,10 +40,12 @@ class Words(NamedTuple):
 
 
 def _give_example(inputs: Inputs, scale: Scale, feature: int) -> str:
-    """The quoted radius in the unit of one column."""
+    """The quoted radius in the unit of one column; nothing where that is the radius itself."""
     name = inputs.subject.names[feature]
     move = format_short_down(multiply_down(scale["quoted"], float(inputs.units[feature])))
     size = format_exactly(scale["quoted"])
+    if move == size:
+        return ""
     return f"For instance, a move of “{shorten(name)}” alone by less than {move} is smaller than {size}."
 
 
@@ -65,7 +67,7 @@ def write_guarantee(
     sentences += [words.rule["sentence"], *words.threat["sentences"], words.rule["proof_sentence"], _say_proof(inputs)]
     measure = describe_measure(inputs)
     if measure and foremost is not None and scale["quoted"] > 0 and inputs.threat.norm != 0:
-        measure += " " + _give_example(inputs, scale, foremost)
+        measure = f"{measure} {_give_example(inputs, scale, foremost)}".rstrip()
     return {
         "paragraph": " ".join(filter(None, sentences)),
         "measure": measure,
@@ -234,9 +236,10 @@ def _list_numbers(
             }
         )
     if inputs.subject.model.numerical_features:
-        note = "half of the rows have this or more"
+        whose = "the rows" if inputs.labels is None else "all rows, right or wrong,"
+        note = f"half of {whose} have this or more"
         if math.isinf(float(radii["median"])):
-            note = "no change of numbers can flip half of the rows or more"
+            note = f"no change of numbers can flip half of {whose} or more"
         numbers.append({"name": "Median radius", "value": format_short_down(float(radii["median"])), "note": note})
     if "certified" in radii and inputs.subject.model.numerical_features and len(inputs.certificates) == 1:
         numbers += _list_average(radii["certified"])
@@ -257,7 +260,14 @@ def _list_answers(answers: Answers) -> list[HeadlineNumber]:
     """How good the answers are, beside a constant one."""
     accuracy, balanced = answers["lines"][:2]
     note = f"mean over the classes; any constant answer: {balanced['constant']}"
+    cost: list[HeadlineNumber] = []
+    told = answers["figures"]["cost"]
+    if told is not None:
+        constant = f"always “{shorten(told['constant_label'], 24)}”: {format_readable(told['constant_total'])}"
+        value = format_readable(told["total"])
+        cost.append({"name": "Cost of mistakes", "value": value, "note": f"{describe_costs(told)}; {constant}"})
     return [
+        *cost,
         {
             "name": _RIGHT,
             "value": accuracy["value"],

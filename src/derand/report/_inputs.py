@@ -19,6 +19,7 @@ from derand.explaining import name_category
 from derand.metrics import RowGrades
 from derand.model import AdditiveEnsemble, Model, is_model
 from derand.noise import Noise, as_noise_or_none
+from derand.origin import Origin
 from derand.text import format_short
 from derand.threat import Threat, as_budget, as_threats
 
@@ -58,6 +59,10 @@ class Classifier(Protocol):
     score_is_log_odds: bool
 
     def __init__(self, **parameters: Any) -> None: ...
+
+    @property
+    def odds_of_lead(self) -> tuple[float, float] | None:
+        """Slope and shift that make log-odds of a score's lead; None where there are no probabilities."""
 
     @property
     def units(self) -> tuple[float, ...] | None:
@@ -190,6 +195,12 @@ class Inputs:
     """Columns of whole numbers, in training and in these rows."""
     grades: RowGrades | None = None
     """What the model says of each row besides its label; None without labels."""
+    row_names: tuple[str | None, ...] | None = None
+    """What rows are called, such as by an id; None, of all or of one, is their number."""
+
+    def name_row(self, row: int) -> str | None:
+        """What a row is called where that is not its number."""
+        return None if self.row_names is None else self.row_names[row]
 
     @property
     def plain(self) -> Certificates:
@@ -283,7 +294,12 @@ def _list_codes(model: Model) -> dict[int, tuple[int, ...]]:
 
 
 def read_inputs(
-    subject: Subject, X: Any, y: ArrayLike | None, l0: int | None = None, request: Request | None = None
+    subject: Subject,
+    X: Any,
+    y: ArrayLike | None,
+    l0: int | None = None,
+    request: Request | None = None,
+    row_names: Sequence[Any] | None = None,
 ) -> Inputs:
     """Encode the rows once, certify them and check the labels."""
     asked = Request(l0) if request is None else request
@@ -306,7 +322,20 @@ def read_inputs(
     labels = _read_labels(y, certificates[0])
     grades = None if labels is None else _grade(subject, X, matrix, certificates[0])
     whole = {} if subject.estimator is None else subject.estimator.encoding_.find_whole(matrix)
-    return Inputs(subject, matrix, labels, tuple(certificates), seconds, asked.proof, has_threat, whole, grades)
+    called = _name_rows(X, row_names, len(matrix))
+    return Inputs(subject, matrix, labels, tuple(certificates), seconds, asked.proof, has_threat, whole, grades, called)
+
+
+def _name_rows(X: Any, given: Sequence[Any] | None, n_rows: int) -> tuple[str | None, ...] | None:
+    """What rows are called: as given, or by the index of a frame that has one of its own."""
+    if given is None:
+        index = Origin.find(X).index
+        if index is None or list(index) == list(range(n_rows)):
+            return None
+        given = list(index)
+    if len(given) != n_rows:
+        raise ValueError(f"`row_names` must hold one name per row, {n_rows} in all, got {len(given)}.")
+    return tuple(None if one is None else " ".join(str(one).split()) for one in given)
 
 
 def _grade(subject: Subject, X: Any, matrix: FloatArray, certificates: Certificates) -> RowGrades:

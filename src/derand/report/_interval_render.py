@@ -14,10 +14,12 @@ from derand.report._render import (
     list_not_read,
     make_pipe_table,
     make_tabular,
+    mark_notes,
     mark_text,
     open_environment,
     put_on_one_line,
     read_static,
+    write_notes,
 )
 from derand.report._text import plural
 from derand.text import format_exactly, format_short, format_short_up
@@ -91,6 +93,7 @@ def to_markdown(summary: IntervalSummary) -> str:
     """The guarantee, the tables and how they were computed."""
     parts = [
         f"# {mark_text(summary['title'])}",
+        *mark_notes(summary["notes"]),
         mark_text(summary["guarantee"]["paragraph"]),
         mark_text(" ".join(summary["threat"]["sentences"])),
         "\n".join(f"- {mark_text(limit)}" for limit in summary["guarantee"]["limits"]),
@@ -109,7 +112,7 @@ def to_markdown(summary: IntervalSummary) -> str:
 def to_latex(summary: IntervalSummary) -> str:
     """The table of widths."""
     words = [summary["rule"]["sentence"], *summary["threat"]["sentences"]]
-    lines = [f"% {put_on_one_line(sentence)}" for sentence in words]
+    lines = write_notes(summary["notes"]) + [f"% {put_on_one_line(sentence)}" for sentence in words]
     lines.append("% width of intervals, at most; needs \\usepackage{booktabs}")
     return "\n".join([*lines, *make_tabular("lrr", _WIDTH_HEAD, _list_widths(summary))]) + "\n"
 

@@ -48,6 +48,8 @@ class IntervalReport(WrittenReport):
         Of the sample.
     configuration : str, optional
         The file that says how the report was made, as it is to be named there: `derand run` gives its own.
+    notes, left_out : sequence of str
+        What else a reader must know of the model, at the top, and what else is left out: `derand run` tells of columns.
 
     Examples
     --------
@@ -79,6 +81,8 @@ class IntervalReport(WrittenReport):
         max_rows: int = 300,
         seed: int = 0,
         configuration: str | None = None,
+        notes: Sequence[str] = (),
+        left_out: Sequence[str] = (),
     ) -> None:
         if not hasattr(reg, "certify_interval") or not hasattr(reg, "ensemble_"):
             raise TypeError(f"`reg` must be a fitted regressor of derand, got {type(reg).__name__}.")
@@ -95,11 +99,13 @@ class IntervalReport(WrittenReport):
         )
         part = partial(_certify_part, reg, found, proof)
         self._inputs = NumberInputs(subject, reg.encode_rows(X), _read_targets(y, found), found, part, seconds)
+        self._notes, self._left_out = list(notes), list(left_out)
         self._title, self._max_rows, self._seed, self._configuration = title, max_rows, seed, configuration
 
     @cached_property
     def _summary(self) -> IntervalSummary:
-        return summarize_intervals(self._inputs, self._title, self._max_rows, self._seed, self._configuration)
+        found = summarize_intervals(self._inputs, self._title, self._max_rows, self._seed, self._configuration)
+        return {**found, "notes": self._notes, "left_out": [*found["left_out"], *self._left_out]}
 
     def to_dict(self) -> IntervalSummary:
         """All that the report says, as plain numbers, text, lists and dicts; computed once."""

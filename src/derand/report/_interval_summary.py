@@ -91,6 +91,7 @@ def summarize_intervals(
         "noise": list_noise(inputs),
         "rule": _describe_rule(found),
         "threat": describe_threat(inputs),
+        "notes": [],
         "radius": found.radius,
         "guarantee": _write_guarantee(inputs, moves, errors),
         "moves": moves,

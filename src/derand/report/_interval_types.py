@@ -92,6 +92,8 @@ class IntervalSummary(TypedDict):
     noise: NoiseFacts
     rule: NumberRule
     threat: ThreatFacts
+    notes: list[str]
+    """What else a reader must know of the model."""
     radius: float | None
     """None where limits alone say what may change."""
     guarantee: Guarantee

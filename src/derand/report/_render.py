@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from derand.report import _charts
 from derand.report._text import percent, plural, shorten
-from derand.report._types import Answers, Computed, NoiseFacts, ReportSummary, Size, Verdicts, Witness
+from derand.report._types import Answers, Computed, NoiseFacts, ReportSummary, Row, Size, Verdicts, Witness
 from derand.text import format_count, format_exactly, format_short, format_short_down
 
 _LATEX = {
@@ -33,8 +33,8 @@ _LISTED_CHANGES = 6
 _FIGURES = ["measure", "this model", "constant answer", "95 % interval"]
 _VERDICTS = ["all", "can be flipped", "proven to hold", "undecided"]
 _ROW_KEYS = {
-    "row", "label", "runner_up", "truth", "correct", "is_one", "radius", "radius_text", "failure_text", "score_text",
-    "margin_text", "pushes", "law",
+    "row", "name", "label", "runner_up", "truth", "correct", "is_one", "radius", "radius_text", "failure_text",
+    "score_text", "margin_text", "pushes", "law",
 }  # fmt: skip
 
 
@@ -66,7 +66,7 @@ def _list_what_if(summary: ReportSummary) -> dict[str, Markup | str]:
     what_if = summary["what_if"]
     if what_if is None:
         return {}
-    unit = " (log-odds)" if summary["model"]["score_unit"] == "log-odds" else ""
+    unit = " (in its own units)" if summary["model"]["score_unit"] == "log-odds" else ""
     names = {"vote": "Share of noisy copies", "mean": f"Expected score{unit}", "none": "Score without noise"}
     score = names.get(what_if["decides"], f"Score{unit}")
     return {
@@ -152,6 +152,7 @@ def to_markdown(summary: ReportSummary) -> str:
     parts = [
         f"# {mark_text(summary['title'])}",
         _mark_banner(summary),
+        *mark_notes(summary["notes"]),
         mark_text(summary["guarantee"]["paragraph"]),
         mark_text(summary["guarantee"]["measure"]),
         "\n".join(f"- {mark_text(limit)}" for limit in summary["guarantee"]["limits"]),
@@ -175,6 +176,16 @@ def _mark_banner(summary: ReportSummary) -> str:
     """What a reader must know first, as a quotation."""
     banner = summary["banner"]
     return "" if banner is None else f"> **{mark_text(banner['title'])}.** {mark_text(banner['text'])}"
+
+
+def mark_notes(notes: list[str]) -> list[str]:
+    """What else a reader must know, as quotations."""
+    return [f"> {mark_text(note)}" for note in notes]
+
+
+def write_notes(notes: list[str]) -> list[str]:
+    """The same as paragraphs of LaTeX."""
+    return [rf"\noindent {_tex(put_on_one_line(note))}\par\medskip" for note in notes]
 
 
 def _mark_answers(summary: ReportSummary) -> list[str]:
@@ -237,7 +248,12 @@ def _list_witness(witness: Witness) -> list[str]:
     if len(changes) > _LISTED_CHANGES:
         told.append(plural(len(changes) - _LISTED_CHANGES, "more column"))
     answers = [shorten(witness[key], 40) for key in ("label", "other")]
-    return [str(witness["row"]), *answers, str(len(changes)), "; ".join(told)]
+    return [_name_row(witness), *answers, str(len(changes)), "; ".join(told)]
+
+
+def _name_row(row: Witness | Row) -> str:
+    """What a row is called, or its number."""
+    return str(row["row"]) if row["name"] is None else shorten(row["name"], 40)
 
 
 def _mark_confusion(summary: ReportSummary) -> list[str]:
@@ -273,7 +289,7 @@ def _mark_moves(summary: ReportSummary) -> list[str]:
 def _say_move(move: Size) -> str:
     if move == "inf":
         return "any move"
-    return f"±{format_short_down(move)}" if move > 0 else "none"
+    return f"±{format_short_down(move)}" if move > 0 else "no move proven"
 
 
 def _mark_weakest(summary: ReportSummary) -> list[str]:
@@ -281,7 +297,7 @@ def _mark_weakest(summary: ReportSummary) -> list[str]:
     by_mean = any(row["score_text"] is not None for row in weakest)
     rows = [
         [
-            str(row["row"]),
+            _name_row(row),
             row["label"],
             row["truth"] or "",
             row["radius_text"][0],
@@ -381,7 +397,7 @@ def to_latex(summary: ReportSummary) -> str:
     What a reader must know first stands above it, and figures of the answers below.
     """
     words = [summary["rule"]["sentence"], *summary["threat"]["sentences"]]
-    lines = _warn_in_latex(summary)
+    lines = _warn_in_latex(summary) + write_notes(summary["notes"])
     lines += [f"% {put_on_one_line(sentence)}" for sentence in words]
     if summary["verdicts"] is None:
         radii = summary["table"]["radii"]

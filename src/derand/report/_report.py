@@ -50,6 +50,9 @@ class CertificateReport(WrittenReport):
         `Threat(norm=None, limits=...)` the report says which answers can be flipped within the limits, and how.
     feature_names : sequence of str, optional
         Names to show, where the model was trained without.
+    row_names : sequence, optional
+        What the rows are called, such as by an id; by default the index of a pandas frame that has one of its own, else
+        the number of the row.
     max_rows : int
         Rows of the interactive table; of more rows the weakest and a random sample are shown.
     n_explained : int
@@ -62,6 +65,8 @@ class CertificateReport(WrittenReport):
         The file that says how the report was made, as it is to be named there: `derand run` gives its own.
     what_if : bool
         Whether the page has the part “What if”, which holds the model's tables; False keeps them out of the report.
+    notes, left_out : sequence of str
+        What else a reader must know of the model, at the top, and what else is left out: `derand run` tells of columns.
 
     Examples
     --------
@@ -91,12 +96,15 @@ class CertificateReport(WrittenReport):
         proof: str = "best",
         threat: Threat | None = None,
         feature_names: Sequence[str] | None = None,
+        row_names: Sequence[Any] | None = None,
         max_rows: int = 300,
         n_explained: int = 5,
         n_shapes: int = 24,
         seed: int = 0,
         configuration: str | None = None,
         what_if: bool = True,
+        notes: Sequence[str] = (),
+        left_out: Sequence[str] = (),
     ) -> None:
         if (X_train is None) != (y_train is None):
             missing = "y_train" if y_train is None else "X_train"
@@ -108,7 +116,7 @@ class CertificateReport(WrittenReport):
         subject = read_subject(clf, noise, feature_names)
         if groups is not None:  # refused before any work
             find_groups(subject.names, groups, X.shape[0] if hasattr(X, "shape") else len(X))
-        self._inputs = read_inputs(subject, X, y, request=request)
+        self._inputs = read_inputs(subject, X, y, request=request, row_names=row_names)
         self._options = Options(
             title=title,
             training=None if y_train is None else Training(X_train, y_train),
@@ -120,6 +128,8 @@ class CertificateReport(WrittenReport):
             seed=seed,
             configuration=configuration,
             what_if=what_if,
+            notes=tuple(notes),
+            left_out=tuple(left_out),
         )
 
     @cached_property

@@ -84,6 +84,7 @@ def _describe_row(inputs: Inputs, row: int, pushes: RowPushes | None, verdict: s
     failure = float(plain.failure[row])
     return {
         "row": row + 1,
+        "name": inputs.name_row(row),
         "label": str(plain.label[row]),
         "runner_up": None if plain.classes.size == 2 or plain.runner_up is None else str(plain.runner_up[row]),
         "truth": None if truth is None else str(truth),

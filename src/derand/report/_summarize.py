@@ -53,6 +53,8 @@ class Options:
     seed: int
     configuration: str | None
     what_if: bool = True
+    notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 def summarize(inputs: Inputs, options: Options) -> ReportSummary:
@@ -71,6 +73,7 @@ def summarize(inputs: Inputs, options: Options) -> ReportSummary:
         "schema": SCHEMA,
         "title": options.title or "Certificate report",
         "banner": find_banner(inputs, measured),
+        "notes": list(options.notes),
         "model": _describe_model(inputs),
         "data": _describe_data(inputs),
         "noise": list_noise(inputs),
@@ -90,7 +93,11 @@ def summarize(inputs: Inputs, options: Options) -> ReportSummary:
         "rows": rows,
         "what_if": what_if,
         "subgroups": summarize_groups(inputs, options.groups, scale["quoted"]),
-        "left_out": _list_left_out(inputs, shapes, rows, options.groups) + [note for note in [what_if_note] if note],
+        "left_out": [
+            *_list_left_out(inputs, shapes, rows, options.groups),
+            *([] if what_if_note is None else [what_if_note]),
+            *options.left_out,
+        ],
         "computed": describe_computation(inputs.certify_seconds, start, options.configuration),
     }
     return cast(ReportSummary, as_plain_json(summary))

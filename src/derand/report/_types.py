@@ -362,6 +362,8 @@ class RowFacts(TypedDict):
     """What is certified of a row; radii by the number of categorical changes."""
 
     row: int
+    name: str | None
+    """What the row is called, such as by an id; None is its number."""
     label: str
     runner_up: str | None
     """Of several classes the rival that decides the radius."""
@@ -431,6 +433,7 @@ class Witness(TypedDict):
     """A change within the limits that flips a row, from the largest move in units to the smallest."""
 
     row: int
+    name: str | None
     label: str
     other: str
     changes: list[WitnessChange]
@@ -525,6 +528,8 @@ class ReportSummary(TypedDict):
     schema: str
     title: str
     banner: Banner | None
+    notes: list[str]
+    """What else a reader must know of the model, such as columns that may tell the target."""
     model: ModelFacts
     data: DataFacts
     noise: NoiseFacts

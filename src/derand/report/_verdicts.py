@@ -61,6 +61,7 @@ def describe_witness(inputs: Inputs, row: int) -> Witness:
     changed = choose_witness(inputs, row)
     return {
         "row": row + 1,
+        "name": inputs.name_row(row),
         "label": str(inputs.plain.label[row]),
         "other": name_answer(inputs, changed),
         "changes": list_changes(inputs, inputs.matrix[row], changed),

@@ -26,6 +26,7 @@ MOST_BYTES = 2_000_000
 _MOST_NUMBERS = MOST_BYTES // 2
 _SOME_ROWS = 2_000
 _GRAINS = 200
+_OF_ODDS = " The score counts from a point of its own: differences of it are log-odds, before calibration."
 _NEW, _MISSING = "(new)", "(missing)"
 
 
@@ -46,6 +47,7 @@ def summarize_what_if(inputs: Inputs, table: Sequence[Row]) -> tuple[WhatIf | No
         "missing_budget": threat.missing_budget,
         "budgets": [one.threat.l0 for one in inputs.certificates],
         "points": inputs.subject.points,
+        "odds": _find_odds(inputs),
         "n_outputs": model.members[0].n_outputs,
         "weights": None if model.weights is None else model.weights.tolist(),
         "columns": columns,
@@ -68,6 +70,16 @@ def summarize_what_if(inputs: Inputs, table: Sequence[Row]) -> tuple[WhatIf | No
     if len(found["rows"]) < len(table):
         note = f"“What if” offers the first {format_count(len(found['rows']))} rows of the table: the page stays small."
     return found, note
+
+
+def _find_odds(inputs: Inputs) -> list[float] | None:
+    """Slope and shift from a lead to calibrated log-odds, where the answer is the classifier's own."""
+    estimator, plain = inputs.subject.estimator, inputs.plain
+    if estimator is None or inputs.subject.additive is None:
+        return None
+    is_own = plain.rule == estimator.rule and plain.noise == estimator.noise_
+    found = estimator.odds_of_lead if is_own else None
+    return None if found is None else list(found)
 
 
 def _say_too_large(taken: int | None) -> str:
@@ -121,6 +133,7 @@ def _say_how(inputs: Inputs) -> str:
             "this page: ask `predict`."
         ),
     }[decides]
+    told += "" if inputs.subject.points == 1 else _OF_ODDS
     sure = " Where that does not decide, the page says so." if decides not in ("score", "none") else ""
     return f"{told[0].upper()}{told[1:]}{sure}"
 
@@ -147,7 +160,9 @@ def _describe_number(inputs: Inputs, feature: int) -> WhatIfColumn:
     every = inputs.matrix[:, feature]
     values = every[np.isfinite(every)]
     low, high = _find_ends(inputs, feature, values)
-    whole = bool(values.size) and bool((values == np.rint(values)).all())
+    whole = feature in inputs.whole
+    ends = [0.0, 1.0] if inputs.whole.get(feature) == (0, 1) else None
+    low, high = (low, high) if ends is None else (0.0, 1.0)
     limit = threat.limits.get(feature, threat.limits.get(EVERY))
     middle = float(np.sort(values)[values.size // 2]) if values.size else low
     scale = None if subject.noise is None else float(subject.noise.scales(np.array([feature]))[0])
@@ -161,6 +176,7 @@ def _describe_number(inputs: Inputs, feature: int) -> WhatIfColumn:
         "middle": middle,
         "grain": _choose_grain(low, high, whole, float(threat.steps.get(feature, 0.0))),
         "whole": whole,
+        "ends": ends,
         "takes_missing": feature in subject.model.missing_features,
         "unit": float(inputs.units[feature]),
         "noise_scale": scale,

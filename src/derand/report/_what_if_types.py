@@ -36,6 +36,8 @@ class WhatIfColumn(TypedDict):
     middle: NotRequired[float]
     grain: NotRequired[float]
     whole: NotRequired[bool]
+    ends: NotRequired[list[float] | None]
+    """What it cannot leave: 0 and 1, where training rows held nothing else."""
     takes_missing: NotRequired[bool]
     unit: NotRequired[float]
     noise_scale: NotRequired[float | None]
@@ -78,6 +80,8 @@ class WhatIf(TypedDict):
     missing_budget: int
     budgets: list[int]
     points: float
+    odds: list[float] | None
+    """Slope and shift from a score's lead to log-odds; None where the classifier gives no probabilities."""
     n_outputs: int
     weights: list[float] | None
     columns: list[WhatIfColumn]

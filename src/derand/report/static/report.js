@@ -14,7 +14,7 @@
   const radiusCells = lines.map((line) => one(".radius", line));
   const haystacks = data.rows.map((row) => {
     const values = row.pushes ? row.pushes.listed.map((push) => `${data.names[push.feature]} ${push.value}`) : [];
-    return [row.row, row.label, row.truth ?? "", ...values].join(" ").toLowerCase();
+    return [row.row, row.name ?? "", row.label, row.truth ?? "", ...values].join(" ").toLowerCase();
   });
 
   const isHeld = (row) => {
@@ -138,7 +138,7 @@
       return item;
     };
     const items = row.pushes.listed.map((push) => line(data.names[push.feature], push.value, push.push, ""));
-    if (row.pushes.n_rest) items.push(line(`${row.pushes.n_rest} other columns`, "", row.pushes.rest, "rest"));
+    if (row.pushes.n_rest) items.push(line(`${row.pushes.n_rest} other ${row.pushes.n_rest === 1 ? "column" : "columns"}`, "", row.pushes.rest, "rest"));
     const total = make("li", "total");
     total.append(make("span", "push-name", data.together), make("span"), make("span", "push-value", signed(row.pushes.total)));
     list.replaceChildren(...items, total);
@@ -171,7 +171,7 @@
     one(".law-failing", frame.picture).setAttribute("d", parts.failing);
     one(".law-cdf", frame.picture).setAttribute("d", `${below}H${frame.right}`);
     const told = row.law.percentile.length ? `. The part on the wrong side of the threshold has probability ${row.failure_text}` : "";
-    frame.picture.setAttribute("aria-label", `Law of the score of row ${row.row}${told}`);
+    frame.picture.setAttribute("aria-label", `Law of the score of row ${row.name ?? row.row}${told}`);
     markPercentile();
   }
 
@@ -195,7 +195,7 @@
     const row = data.rows[at];
     lines.forEach((line) => line.removeAttribute("aria-current"));
     lines[at].setAttribute("aria-current", "true");
-    one("#detail-title").textContent = `Row ${row.row.toLocaleString("en")}`;
+    one("#detail-title").textContent = `Row ${row.name ?? row.row.toLocaleString("en")}`;
     showFacts(row);
     showLaw(row);
     showPushes(row);

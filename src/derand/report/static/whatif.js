@@ -306,9 +306,14 @@
     const slider = make("input");
     Object.assign(slider, { type: "range", id: `whatif-${k}` });
     const box = make("input", "whatif-number");
-    Object.assign(box, { type: "number", step: "any", autocomplete: "off" });
+    Object.assign(box, { type: "number", step: column.whole && !column.step ? "1" : "any", autocomplete: "off" });
+    if (column.ends) [box.min, box.max] = column.ends;
     box.setAttribute("aria-label", `${column.name}, as a number`);
     line.append(slider, box);
+    const keepWhole = (value) => {
+      if (!column.whole || column.step) return value;
+      return column.ends ? Math.min(column.ends[1], Math.max(column.ends[0], Math.round(value))) : Math.round(value);
+    };
     let gap = null;
     if (column.takes_missing) {
       gap = make("input");
@@ -329,7 +334,7 @@
       else value = column.whole ? Math.round(value) : Number(value.toPrecision(7));
       setValue(k, value);
     });
-    box.addEventListener("input", () => { if (box.value !== "" && Number.isFinite(box.valueAsNumber)) setValue(k, box.valueAsNumber); });
+    box.addEventListener("input", () => { if (box.value !== "" && Number.isFinite(box.valueAsNumber)) setValue(k, keepWhole(box.valueAsNumber)); });
     box.addEventListener("blur", () => controls[k].place(state.values[k]));
     name.htmlFor = slider.id;
     return (value) => {
@@ -337,7 +342,7 @@
       const shown = value ?? own;
       const [low, high] = [Math.min(column.low, own), Math.max(column.high, own)];
       slider.min = own - Math.ceil((own - low) / column.grain) * column.grain; // so that its own value is a place of it
-      slider.max = high + column.grain;
+      slider.max = own + Math.ceil((high - own) / column.grain) * column.grain + (column.whole ? 0 : column.grain / 4);
       slider.step = column.grain;
       slider.value = shown;
       slider.setAttribute("aria-valuetext", value === null ? "missing" : write(value));
@@ -374,7 +379,7 @@
     one("#whatif-row").append(...model.rows.map((_, at) => {
       const row = page.rows[at];
       const told = page.has_radius ? `radius ${row.radius_text[0]}` : row.radius_text[0];
-      const choice = make("option", "", `Row ${row.row}: ${row.label}, ${told}`);
+      const choice = make("option", "", `Row ${row.name ?? row.row}: ${row.label}, ${told}`);
       choice.value = at;
       return choice;
     }));
@@ -383,6 +388,7 @@
   function showScores(found) {
     const list = one("#whatif-scores");
     const scores = (sums, k) => (sums[k] - (model.n_outputs === 1 ? members[0].shift[0] : 0)) / model.points;
+    const chance = (lead) => percent(1 / (1 + Math.exp(-(model.odds[0] * lead / model.points + model.odds[1]))));
     const add = (name, text) => { const pair = make("div"); pair.append(make("dt", "", name), make("dd", "", text)); list.append(pair); };
     list.replaceChildren();
     if (found.share) {
@@ -392,6 +398,7 @@
       add(holder.dataset.score, write(scores(found.sums, 0)));
       add("The row itself (○)", write(scores(state.start.sums, 0)));
       add("Threshold", write(-members[0].shift[0] / model.points));
+      if (model.odds) add(`Probability of “${classes[1]}”`, `${chance(found.sums[0])} (row: ${chance(state.start.sums[0])})`);
     } else found.sums.forEach((_, k) => add(classes[k], `${write(scores(found.sums, k))} (row: ${write(scores(state.start.sums, k))})`));
     showGauge(found);
   }
@@ -431,7 +438,7 @@
     const box = one("#whatif-certified");
     box.classList.toggle("held", certified.inside);
     box.dataset.inside = certified.inside;
-    box.textContent = `${certified.inside ? "Within" : "Outside"} the certified set of row ${row.row}: ${certified.inside ? "this answer is proven" : "nothing is proven about the moved row"} (${certified.why}).`;
+    box.textContent = `${certified.inside ? "Within" : "Outside"} the certified set of row ${row.name ?? row.row}: ${certified.inside ? "this answer is proven" : "nothing is proven about the moved row"} (${certified.why}).`;
     showScores(found);
     controls.forEach(({ place, was, line }, k) => {
       if (state.moved.length && !state.moved.includes(k)) return; // the others stay as they are

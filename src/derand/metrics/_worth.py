@@ -18,6 +18,9 @@ FEW_ROWS = 20
 FEW_UNLABELLED = 50
 """The same where true labels are not known, and all rows may be of one class indeed."""
 
+_LITTLE = 0.05
+"""A balanced accuracy that may be so near to that of a constant answer hardly tells classes apart."""
+
 
 class Remark(NamedTuple):
     """What to say, and how loudly: a warning where answers are worth no more than a constant, else a note."""
@@ -28,7 +31,7 @@ class Remark(NamedTuple):
 
 
 def judge_answers(found: AnswerMetrics) -> Remark | None:
-    """What to say of answers beside the true labels; None where they beat the constant answer, or rows are few.
+    """What to say of answers beside the true labels; None where they clearly beat a constant answer, or rows are few.
 
     Rows of one true class are left alone: they cannot show whether classes are told apart.
 
@@ -47,8 +50,10 @@ def judge_answers(found: AnswerMetrics) -> Remark | None:
     This model gives every row the answer 'no'; 96.6 % is what the constant answer 'no' gets, too. Its certificates \
 say only that it goes on giving that answer: they say nothing about how well it tells rows apart.
     """
-    if found.n_rows < FEW_ROWS or found.beats_constant or found.constant_balanced_accuracy == 1:
+    if found.n_rows < FEW_ROWS or found.constant_balanced_accuracy == 1:
         return None
+    if found.beats_constant:
+        return _judge_gain(found)
     constant = f"the constant answer {_quote(found.majority_label)}"
     share, accuracy = format_percent(found.majority_share), format_percent(found.accuracy.value)
     only = found.only_answer
@@ -75,6 +80,25 @@ say only that it goes on giving that answer: they say nothing about how well it 
         f"{start} Nor is its balanced accuracy, {format_percent(balanced.value)} ({format_percent(balanced.low)} to "
         f"{format_percent(balanced.high)}), clearly above the {guess} of any constant answer. Its certificates say "
         "that answers stay as they are, not that they are worth anything.",
+    )
+
+
+def _judge_gain(found: AnswerMetrics) -> Remark | None:
+    """What to say of answers that beat the constant one by so little that it may be chance, and hardly tell classes."""
+    accuracy, balanced = found.accuracy, found.balanced_accuracy
+    if accuracy.low > found.majority_share or balanced.low >= found.constant_balanced_accuracy + _LITTLE:
+        return None
+    totals, right = found.confusion.sum(axis=1), found.confusion.diagonal()
+    recall = np.where(totals > 0, right / np.maximum(totals, 1), np.inf)
+    missed = int(recall.argmin())
+    return Remark(
+        "note",
+        "This model is not clearly better than a constant answer",
+        f"The accuracy of this model, {format_percent(accuracy.value)} ({format_percent(accuracy.low)} to "
+        f"{format_percent(accuracy.high)}), is not clearly above the {format_percent(found.majority_share)} that the "
+        f"constant answer {_quote(found.majority_label)} gets: it finds {format_count(int(right[missed]))} of "
+        f"{format_count(int(totals[missed]))} rows of {_quote(found.classes[missed])}. Try class weights, another "
+        "decision threshold (`cost`), a smaller radius or less noise.",
     )
 
 

@@ -422,8 +422,8 @@ class Trainer:
             return ()
         return (
             f"{self._name_threat()} the model certifies {100 * certified:.1f} % of the training rows, no "
-            f"more than the constant answer, which is right on {100 * share:.1f} %: it has collapsed, training found nothing better. "
-            f"{self._advise(chosen, some, share)}",
+            f"more than the constant answer, which is right on {100 * share:.1f} %: it has collapsed, training found "
+            f"nothing better. {self._advise(chosen, some, share)}",
         )
 
     def _name_threat(self) -> str:

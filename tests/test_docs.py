@@ -10,7 +10,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -113,7 +112,7 @@ def test_the_run_of_the_page_on_commands_runs(tmp_path: Path, monkeypatch: pytes
     for line in lines:
         result = CliRunner().invoke(cli.app, shlex.split(line))
         assert result.exit_code == 0, result.output
-        assert tomllib.loads(Path("derand.toml").read_text(encoding="utf-8")) == tomllib.loads(shown)
+        assert Path("derand.toml").read_text(encoding="utf-8") == shown
     assert Path("results/report.html").exists()
 
 

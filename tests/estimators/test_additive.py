@@ -180,7 +180,8 @@ def test_frozen_columns_count_more() -> None:
 def test_a_collapse_is_told_with_a_radius() -> None:
     """Where the radius is so large that a constant answer is the best."""
     frame, target = make_rows()
-    with pytest.warns(UserWarning, match=r"robust optimum has collapsed.*is about 0\.\d+: train with that radius"):
+    told = r"it has collapsed.* 0\.\d+ is the largest at which it did better: train with that"
+    with pytest.warns(UserWarning, match=told):
         AdditiveClassifier(radius=3.0, regularization=1.0).fit(frame[["a", "b", "c"]], target)
 
 

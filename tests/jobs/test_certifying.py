@@ -86,6 +86,19 @@ def test_a_model_of_nameless_columns_reads_by_position(tmp_path: Path) -> None:
         certify_file(tmp_path / "model.json", tmp_path / "new.csv", tmp_path / "out.csv")
 
 
+def test_answers_of_another_rule_or_noise_are_a_note(tmp_path: Path) -> None:
+    """They may not be those of `predict`; by the model's own rule and noise nothing is said."""
+    model, data, out = (tmp_path / name for name in ("model.json", "new.csv", "out.csv"))
+    save(StumpClassifier(noise="gaussian:0.5").fit([[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1]), model)
+    data.write_text("a\n0.5\n6\n")
+    assert certify_file(model, data, out)["notes"] == []
+    assert certify_file(model, data, out, noise=0.5, rule="vote")["notes"] == []
+    (note,) = certify_file(model, data, out, noise="none", rule="mean")["notes"]
+    assert note.startswith("Answers here are by rule mean, no noise: they may differ from those of `predict`, which")
+    assert note.endswith("which go by rule vote, noise gaussian:0.5.")
+    assert len(certify_file(model, data, out, noise=0.25)["notes"]) == 1
+
+
 def test_a_classifier_of_truth_values_and_numbers_as_categories_reads_files(tmp_path: Path) -> None:
     """Categories keep the type they had in training, wherever the model was trained."""
     frame = make_frame()[["x", "floor", "member", "label"]]

@@ -266,6 +266,12 @@ def test_checking_writes_nothing(quick: Path) -> None:
         ("[certify]", "[threat]\nnorms = 2", r"\[threat\] has no key 'norms'; did you mean 'norm'\?"),
         ("[certify]", "[certify\n", "is not a TOML file, or is damaged"),
         ('folder = "out"', 'folder = "loans.csv"', "is not a folder"),
+        (
+            '"stumps"',
+            '"additive"\ncost = {falsenegative = 5, false_positive = 1}',
+            r"`cost` must say what both mistakes cost.*'falsenegative': 5",
+        ),
+        ('"stumps"', '"additive"\nregularization = 0', "`regularization` must be"),
         ('"stumps"', '"stumps"\ncost = 5', r"\[model\] cost must be such as \{false_negative = 5"),
     ],
 )

@@ -67,6 +67,21 @@ def test_every_trainer_learns_from_a_file(model: str, data: Path, tmp_path: Path
     assert report_file(tmp_path / "model.json", data, tmp_path / "report.md", target="label")["rows"] == 300
 
 
+def test_many_categories_of_chance_are_told_in_the_table_of_columns(tmp_path: Path) -> None:
+    """Training draws them together; categories that matter are not said to be of little use."""
+    rng = np.random.default_rng(0)
+    x, chance, town = rng.normal(size=600), rng.integers(0, 40, 600), rng.integers(0, 20, 600)
+    y = np.where(x + 0.2 * (town - 10) + 0.3 * rng.normal(size=600) > 0, "yes", "no")
+    frame = pd.DataFrame({"x": x, "chance": chance, "town": town, "y": y})
+    frame.assign(chance="c" + frame["chance"].astype(str), town="t" + frame["town"].astype(str)).to_csv(
+        tmp_path / "data.csv", index=False
+    )
+    summary = train_file(tmp_path / "data.csv", "y", tmp_path / "model.json", radius=0.0, regularization=1.0)
+    details = {column["name"]: column["detail"] for column in summary["columns"]}
+    assert details["town"] == "20 categories"
+    assert details["chance"].startswith("40 categories, which hardly differ to the model (")
+
+
 def test_a_vote_is_described_by_the_edges_of_all_its_members() -> None:
     """Each edge once, of many the first eight; a column that no member reads is ignored."""
 

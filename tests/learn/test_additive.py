@@ -74,10 +74,24 @@ def test_collapse_names_a_radius_at_which_it_does_not() -> None:
     options = AdditiveOptions(6.0, regularization=0.1)
     (text,) = train_additive(table, Gaussian(3.0), Threat(norm=np.inf), options).warnings
     assert "collapsed" in text
-    largest = float(text.split("is about ")[1].split(":")[0])
+    largest = float(text.split("were tried, ")[1].split(" ")[0])
     assert 0 < largest < 6
     again = replace(options, radius=largest / 2)
     assert train_additive(table, Gaussian(largest / 4), Threat(norm=np.inf), again).warnings == ()
+
+
+def test_a_category_that_no_change_reaches_is_not_given_up_with_the_numbers() -> None:
+    """A fit that ends above the constant answer is begun once more, from the categories."""
+    rng = np.random.default_rng(0)
+    X, code, worth = rng.normal(size=(800, 4)), rng.integers(0, 3, 800), 0.5 * rng.normal(size=3)
+    score = 0.8 * (X[:, 0] + X[:, 3]) + worth[code] + rng.logistic(size=800)
+    table = TrainingTable(np.column_stack([X, code]), (score > 0).astype(np.uint8), n_categories={4: 3})
+    training = train_additive(table, Gaussian(0.25), Threat(norm=2), AdditiveOptions(0.5, regularization=1.0))
+    (text,) = training.warnings
+    assert "goes by its categories alone" in text
+    labels = training.model.score(table.X) > training.model.threshold
+    right, constant = (labels == table.target).mean(), max(table.target.mean(), 1 - table.target.mean())
+    assert right > constant + 0.02
 
 
 def test_collapse_by_changed_categories_is_named_without_a_radius() -> None:

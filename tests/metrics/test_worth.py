@@ -21,10 +21,22 @@ def test_one_answer_is_a_warning_with_both_shares() -> None:
     assert "12.0 % of them are right, and the constant answer 'no' would be right on 88.0 %" in remark.text
 
 
-def test_a_model_that_beats_the_constant_is_left_alone() -> None:
-    """One right answer more is enough; the interval beside it says how little that is."""
-    label = np.where(np.arange(100) >= 99, "yes", "no")
-    assert judge_answers(measure_answers(TRUTH, label)) is None
+def test_a_model_that_clearly_beats_the_constant_is_left_alone() -> None:
+    """By its accuracy, or by its balanced accuracy where rows of one class are few."""
+    label = np.where(np.arange(100) >= 94, "yes", "no")
+    found = measure_answers(TRUTH, label)
+    assert found.accuracy.low <= found.majority_share
+    assert judge_answers(found) is None
+    even, label = np.array(["no", "yes"] * 50), np.array(["no", "yes"] * 40 + ["no"] * 20)
+    assert judge_answers(measure_answers(even, label)) is None
+
+
+def test_a_model_that_hardly_beats_the_constant_is_a_note() -> None:
+    """One right answer more may be chance: the note says how few rows of a class are found."""
+    remark = judge_answers(measure_answers(TRUTH, np.where(np.arange(100) >= 99, "yes", "no")))
+    assert remark is not None
+    assert remark.level == "note"
+    assert "is not clearly above the 88.0 % that the constant answer 'no' gets: it finds 1 of 12 rows" in remark.text
 
 
 def test_a_trade_for_the_rare_class_is_a_note() -> None:

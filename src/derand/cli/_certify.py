@@ -312,6 +312,7 @@ def print_numbers(summary: CertifyingNumbersSummary) -> None:
     from derand.text import format_exactly, format_percent, format_short, format_short_up
 
     console, n_rows = make_console(), summary["rows"]
+    print_warnings(console, (), summary["notes"])
     _print_columns(console, summary)
     facts = {
         "rule": _NUMBERS_IN_WORDS.get(summary["rule"], summary["rule"]),

@@ -123,6 +123,17 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         told = warn_of_one_label(self, table, totals) or warn_of_unseen_classes(self, table)
         return told or warn_of_no_gain(self, table, totals)
 
+    def check_parameters(self, n_classes: int = 2) -> None:
+        """Refuse parameters that `fit` would refuse, without data.
+
+        Parameters
+        ----------
+        n_classes : int
+            How many classes the target holds.
+        """
+        super().check_parameters()
+        self._refuse_threshold_of(n_classes)
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         find_threshold(self.decision_threshold, self.cost)

@@ -22,7 +22,7 @@ from derand.frames import MatchedFile, match_file, write_batches
 from derand.jobs._classifiers import Classifier, load_classifier
 from derand.jobs._copying import RESULT_COLUMNS, Copies
 from derand.jobs._recording import write_record
-from derand.jobs._request import Request, ThreatSummary
+from derand.jobs._request import Request, ThreatSummary, note_other_answers
 from derand.jobs._tally import Tally, TallySummary
 from derand.noise import Noise, as_noise_or_none
 from derand.storage import find_record
@@ -159,6 +159,8 @@ def certify_file(
         noise=request.noise,
         threat=request.resolved,
     )
+    summary = tally.summarize()
+    summary["notes"] += note_other_answers(classifier, request.rule, request.noise)
     return {
         "output": os.fspath(output),
         "record": os.fspath(record),
@@ -173,7 +175,7 @@ def certify_file(
         "norm": request.resolved.ball_norm,
         "l0": request.resolved.l0,
         "threat": request.summarize(),
-        **tally.summarize(),
+        **summary,
         "seconds": time.perf_counter() - start,
     }
 

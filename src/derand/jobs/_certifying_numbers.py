@@ -23,7 +23,7 @@ from derand.frames import MatchedFile, match_file, write_batches
 from derand.jobs._classifiers import load_regressor
 from derand.jobs._copying import NUMBER_COLUMNS, Copies
 from derand.jobs._recording import write_record
-from derand.jobs._request import ThreatSummary, read_named, require_domains, summarize_threat
+from derand.jobs._request import ThreatSummary, note_other_answers, read_named, require_domains, summarize_threat
 from derand.noise import Noise, as_noise_or_none
 from derand.storage import NumbersRequest, find_record
 from derand.threat import Threat
@@ -66,6 +66,8 @@ class CertifyingNumbersSummary(_NumbersTally):
     """Of the intervals; None within limits alone, and where a tolerance was given."""
     tolerance: float | None
     threat: ThreatSummary
+    notes: list[str]
+    """Such as that values are not those of `predict`."""
     seconds: float
 
 
@@ -164,6 +166,7 @@ def certify_numbers_file(
         "radius": size,
         "tolerance": tolerance,
         "threat": summarize_threat(given, named, found.threat, source),
+        "notes": note_other_answers(regressor, found.rule, found.noise),
         **tally.summarize(),
         "seconds": time.perf_counter() - start,
     }

@@ -30,6 +30,7 @@ class Classifier(Protocol):
     noise_: Noise | None
     classes_: Labels
     n_features_in_: int
+    rule: str
 
     @property
     def units(self) -> tuple[float, ...] | None: ...

@@ -92,6 +92,19 @@ def read_named(
     return given, named
 
 
+def note_other_answers(estimator: Classifier | CertifiedRegressor, rule: str, noise: Noise | None) -> list[str]:
+    """What to say where certificates are by another rule or noise than `predict`; nothing where they are not."""
+    if rule == estimator.rule and noise == estimator.noise_:
+        return []
+    asked, own = (_name_way(*way) for way in ((rule, noise), (estimator.rule, estimator.noise_)))
+    other = " in other units" if asked == own else ""
+    return [f"Answers here are by {asked}{other}: they may differ from those of `predict`, which go by {own}."]
+
+
+def _name_way(rule: str, noise: Noise | None) -> str:
+    return f"rule {rule}, {'no noise' if noise is None else f'noise {noise}'}"
+
+
 def require_domains(source: MatchedFile, named: Threat, batch: pa.Table, first_row: int) -> None:
     """Refuse numbers of a batch outside of the domain of their column."""
     for column, ends in named.domain.items():

@@ -216,8 +216,10 @@ def _check_training(config: RunConfig) -> tuple[str, list[str]]:
     """Look whether a model can be trained as asked; what the target holds, and which columns are doubtful."""
     read = _read_training(config)
     name, options = _list_options(config)
-    require_trainer(name, read.task, config.section("data")["target"], len(set(read.labels.tolist())), _spell)
-    make_estimator(name, options, _choose_scaling(config), task=read.task.name, spell=_spell)
+    n_classes = len(set(read.labels.tolist()))
+    require_trainer(name, read.task, config.section("data")["target"], n_classes, _spell)
+    estimator = make_estimator(name, options, _choose_scaling(config), task=read.task.name, spell=_spell)
+    estimator.check_parameters(n_classes)
     if config.threat is not None:
         names = read.rows.column_names
         read_threat(config.threat, names).name_columns(names)

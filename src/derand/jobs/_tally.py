@@ -51,7 +51,7 @@ class TallySummary(TypedDict):
     warnings: list[str]
     """What a reader must know first: that the model is worth no more than a constant answer."""
     notes: list[str]
-    """Such as that accuracy is below that of a constant answer, though classes are told apart."""
+    """Such as that accuracy is below that of a constant answer, or that answers are not those of `predict`."""
 
 
 class Tally:

@@ -23,10 +23,14 @@ from derand.jobs._training_table import TrainingData, read_training_data
 from derand.metrics import certified_accuracy
 from derand.noise import Noise, as_noise_or_none
 from derand.storage import save
+from derand.text import format_percent
 from derand.threat import Threat
 from derand.threat_text import read_threat
 
 _SHOWN_EDGES = 8
+_MANY_CATEGORIES = 20
+_LITTLE_USE = 0.2
+"""The share of the average importance of a column below which many categories are said to hardly count."""
 
 
 class ColumnSummary(TypedDict):
@@ -284,8 +288,20 @@ def summarize_columns(checks: Iterable[ColumnCheck], estimator: CertifiedEstimat
         if not reason:
             feature = features[check.name]
             use, detail = _describe_feature(estimator.encoding_, feature, sorted(edges[feature]))
+            detail += _note_little_use(estimator, feature)
         summaries.append({"name": str(check.name), "use": use, "detail": detail})
     return summaries
+
+
+def _note_little_use(estimator: CertifiedEstimator, feature: int) -> str:
+    """What to add of a column of many categories that training drew so near to each other that they hardly count."""
+    importances, categories = getattr(estimator, "feature_importances_", None), estimator.encoding_.categories
+    if importances is None or len(categories.get(feature, ())) < _MANY_CATEGORIES:
+        return ""
+    share = float(importances[feature])
+    if share >= _LITTLE_USE * float(importances.mean()):
+        return ""
+    return f", which hardly differ to the model ({format_percent(share)} of all importance)"
 
 
 def _describe_feature(encoding: TableEncoding, feature: int, edges: Sequence[float]) -> tuple[str, str]:

@@ -56,6 +56,7 @@ _THOROUGH = (
     Stage(0.003, 60, 1e-7),
     Stage(0.001, 60, 1e-7),
 )
+_SHARP = _THOROUGH[3:]
 _QUICK_PLAIN = (Stage(0.0, 100, 1e-5),)
 _PLAIN = (Stage(0.0, 400, 1e-8),)
 _LARGE_PLAIN = (Stage(0.0, 60, 1e-6),)
@@ -173,6 +174,12 @@ def train_additive(
         tell_of_fit(table, chosen)
         design = trainer.design(chosen.ramp)
         weights = trainer.fit(design, binned, chosen.regularization)
+        if trainer.has_collapsed(design, weights):
+            tell("training: nothing was better than the constant answer; once more, from what no change can move")
+            trainer.is_patient = True
+            chosen = trainer.choose()
+            design = trainer.design(chosen.ramp)
+            weights = trainer.fit(design, binned, chosen.regularization)
         warnings = trainer.check(design, weights, chosen)
     model = build_model(design, weights, table.n_features)
     importances = _measure_importances(design, weights, binned, table.n_features)
@@ -254,6 +261,8 @@ class Trainer:
         self._n_distinct = binned.count_distinct()
         self._n_cuts = options.n_cuts or self._find_cuts()
         self._designs: dict[tuple[bool, float], Design] = {}
+        self.is_patient = False
+        """Whether every fit is begun from a second place as well, and the better one is taken."""
 
     def _find_cuts(self) -> int:
         wanted = _MANY_CUTS if self._n_distinct > _MANY_ROWS else _FEW_CUTS
@@ -308,7 +317,24 @@ class Trainer:
         weights = fit.fit_anew(constant, stages) if start is None else fit.fit(start, stages)
         # where no function pays at this radius, the way to none of them is long: the end of it is known
         is_worse = not design.is_plain and fit.measure(weights) > fit.measure(constant)
+        if self.is_patient and not design.is_plain:
+            still = self._fit_categories(design, rows, regularization)
+            return min(constant, weights, still, fit.fit(still, _SHARP), key=fit.measure)
         return constant if is_worse else weights
+
+    def _fit_categories(self, design: Design, rows: BinnedTable, regularization: float) -> FloatArray:
+        """Weights of categories as they are without changes, and none of numbers: a start from which numbers may join.
+
+        From the constant answer on, blurred minima can lead to worse than it; from here on sharp ones do not.
+        """
+        plain, constant = self.prepare_fit(leave_in_place(design), rows, regularization, 1)
+        weights = plain.fit(constant, _QUICK_PLAIN)
+        weights[1 : int(design.starts[len(design.numbers)])] = 0.0
+        return weights
+
+    def has_collapsed(self, design: Design, weights: FloatArray) -> bool:
+        """Whether a model that is trained against changes is a constant."""
+        return not design.is_plain and not weights[1:].any()
 
     def prepare_fit(
         self, design: Design, rows: BinnedTable, regularization: float, n_threads: int
@@ -396,8 +422,8 @@ class Trainer:
             return ()
         return (
             f"{self._name_threat()} the model certifies {100 * certified:.1f} % of the training rows, no "
-            f"more than the constant answer, which is right on {100 * share:.1f} %: the robust optimum has collapsed. "
-            f"{self._advise(chosen, some, share)}",
+            f"more than the constant answer, which is right on {100 * share:.1f} %: it has collapsed, training found "
+            f"nothing better. {self._advise(chosen, some, share)}",
         )
 
     def _name_threat(self) -> str:
@@ -416,10 +442,13 @@ class Trainer:
             beats = self._measure_certified(smaller, weights, some) > share
             good, bad = (radius, bad) if beats else (good, radius)
         if good:
-            return f"The largest radius at which it does better is about {good:.2g}: train with that radius or less."
+            return (
+                f"Of smaller radii that were tried, {good:.2g} is the largest at which it did better: train with that "
+                "radius or less, or compare radii by `derand tune` (`derand.tune`)."
+            )
         if self._threat.l0:
-            return "No radius does better: let fewer categories change (`l0`), or freeze some columns."
-        return "The largest radius at which it does better is below what was tried."
+            return "No radius that was tried did better: let fewer categories change (`l0`), or freeze some columns."
+        return "No radius that was tried did better: compare smaller ones by `derand tune` (`derand.tune`)."
 
     @property
     def scores_shape(self) -> tuple[int, ...]:

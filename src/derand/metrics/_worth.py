@@ -18,6 +18,9 @@ FEW_ROWS = 20
 FEW_UNLABELLED = 50
 """The same where true labels are not known, and all rows may be of one class indeed."""
 
+_LITTLE = 0.05
+"""A balanced accuracy that may be so near to that of a constant answer hardly tells classes apart."""
+
 
 class Remark(NamedTuple):
     """What to say, and how loudly: a warning where answers are worth no more than a constant, else a note."""
@@ -28,7 +31,7 @@ class Remark(NamedTuple):
 
 
 def judge_answers(found: AnswerMetrics) -> Remark | None:
-    """What to say of answers beside the true labels; None where they beat the constant answer, or rows are few.
+    """What to say of answers beside the true labels; None where they clearly beat a constant answer, or rows are few.
 
     Where mistakes have costs, these decide: answers must be cheaper than the cheapest constant one. Rows of one true
     class are left alone: they cannot show whether classes are told apart.
@@ -53,7 +56,7 @@ say only that it goes on giving that answer: they say nothing about how well it 
     if found.cost is not None:
         return _judge_cost(found, found.cost)
     if found.beats_constant:
-        return None
+        return _judge_gain(found)
     constant = f"the constant answer {_quote(found.majority_label)}"
     share, accuracy = format_percent(found.majority_share), format_percent(found.accuracy.value)
     only = found.only_answer
@@ -102,6 +105,25 @@ def describe_costs(cost: CostSummary) -> str:
     """What each mistake costs."""
     alarm, miss = (format_readable(cost[key]) for key in ("false_positive", "false_negative"))
     return f"a false positive costs {alarm}, a false negative {miss}"
+
+
+def _judge_gain(found: AnswerMetrics) -> Remark | None:
+    """What to say of answers that beat the constant one by so little that it may be chance, and hardly tell classes."""
+    accuracy, balanced = found.accuracy, found.balanced_accuracy
+    if accuracy.low > found.majority_share or balanced.low >= found.constant_balanced_accuracy + _LITTLE:
+        return None
+    totals, right = found.confusion.sum(axis=1), found.confusion.diagonal()
+    recall = np.where(totals > 0, right / np.maximum(totals, 1), np.inf)
+    missed = int(recall.argmin())
+    return Remark(
+        "note",
+        "This model is not clearly better than a constant answer",
+        f"The accuracy of this model, {format_percent(accuracy.value)} ({format_percent(accuracy.low)} to "
+        f"{format_percent(accuracy.high)}), is not clearly above the {format_percent(found.majority_share)} that the "
+        f"constant answer {_quote(found.majority_label)} gets: it finds {format_count(int(right[missed]))} of "
+        f"{format_count(int(totals[missed]))} rows of {_quote(found.classes[missed])}. Try class weights, another "
+        "decision threshold (`cost`), a smaller radius or less noise.",
+    )
 
 
 def judge_labels(label: NDArray[Any]) -> Remark | None:

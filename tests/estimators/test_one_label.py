@@ -114,6 +114,7 @@ def test_a_smoothed_model_that_does_not_beat_the_constant_answer_is_told() -> No
     """Of the rows that it is compared on; silent where it beats the constant, or tells classes apart at its cost."""
     smoothed = SmoothedClassifier(DecisionTreeClassifier(max_depth=1))
     y = np.arange(200) % 8 == 0
+    smoothed.classes_ = np.unique(y)
     (text,) = smoothed._warn_of_one_answer(np.arange(200) % 9 == 0, y)
     assert text.startswith("On 200 training rows: The accuracy of this model, 79.0 %, is not above the 87.5 %")
     assert not smoothed._warn_of_one_answer(y, y)

@@ -103,14 +103,14 @@ def test_a_file_says_what_the_fields_of_a_threat_do(tmp_path: Path) -> None:
 def test_units_by_name_leave_the_others_as_they_are(tmp_path: Path) -> None:
     """1, or what the noise counts in."""
     path = tmp_path / "threat.toml"
-    path.write_text("[units]\nb = 3\n")
-    assert read_threat(path, ["a", "b"]).units == (1.0, 3.0)
-    assert read_threat(path, ["a", "b"], [0.5, 0.7]).units == (0.5, 3.0)
+    path.write_text("[units]\nincome = 3\n")
+    assert read_threat(path, ["a", "income"]).units == (1.0, 3.0)
+    assert read_threat(path, ["a", "income"], [0.5, 0.7]).units == (0.5, 3.0)
     with pytest.raises(ValueError, match="need a table with names"):
         read_threat(path)
-    with pytest.raises(ValueError, match="'b', which does not exist; did you mean 'bb'"):
-        read_threat(path, ["a", "bb"])
-    with pytest.raises(ValueError, match="'b', which does not exist: the columns are x, y"):
+    with pytest.raises(ValueError, match="'income', which does not exist; did you mean 'incomes'"):
+        read_threat(path, ["a", "incomes"])
+    with pytest.raises(ValueError, match="'income', which does not exist: the columns are x, y"):
         read_threat(path, ["x", "y"])
 
 

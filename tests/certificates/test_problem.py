@@ -110,7 +110,7 @@ def test_each_backend_has_its_own_plan() -> None:
         (1, 3, 2**13),  # one term: as many as before
         (14, 250, 14 * 2**13),  # each term adds the same share of the span
         (200, 250, 2**29 // 50_000),  # more than that would take too long
-        (4, 20_000, 2**13),  # and fewer would tell too little
+        pytest.param(4, 20_000, 2**13, marks=pytest.mark.long),  # and fewer would tell too little
     ],
 )
 def test_sums_that_are_too_fine_for_a_law_get_levels_by_their_terms(n_terms: int, n_cells: int, levels: int) -> None:

@@ -135,6 +135,7 @@ def test_settings_are_chosen_by_the_mean_of_what_is_left_out() -> None:
     assert choose_settings([{"name": name} for name in "abc"], measure, splits) == {"name": "b"}
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("data")
 def test_cells_of_joint_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Credit, with a penalty that is given: all cells of the paper, in a table."""

@@ -32,6 +32,7 @@ def test_lines_become_a_table() -> None:
     assert text.splitlines()[2].startswith("| toy | gaussian:0.25 | mean | 90.0 | 1.500 | 0.5: 80.0, 1: 70.0 |")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("data")
 def test_the_second_proof_certifies_more_of_the_paper_s_classifiers() -> None:
     """The floors of the three ways on one of the tasks, both noises."""

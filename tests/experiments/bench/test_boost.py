@@ -7,6 +7,7 @@ import pytest
 from experiments.bench._boost import bench_boost
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("data")
 def test_the_boosting_bench_compares_equal_stumps() -> None:
     """The plain search finds the stumps that RobTreeBoost added, and both methods get a ratio."""

@@ -7,6 +7,7 @@ import pytest
 from experiments.bench._joint import bench_joint
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("data")
 def test_the_joint_bench_compares_equal_masses() -> None:
     """All budgets at once give the masses of one row and one budget at a time."""

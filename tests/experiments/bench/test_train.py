@@ -9,6 +9,7 @@ from experiments.baselines.plain_training import PlainStump
 from experiments.bench._train import agrees_with, bench_train
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("data")
 def test_the_training_bench_compares_equal_stumps() -> None:
     """The plain loop and StumpClassifier find the same stumps; the large fit reports its time and memory."""

@@ -113,7 +113,9 @@ def plot_certified_accuracy(
     share = 1 / labels.size if balanced else float(counts.max() / counts.sum())
     handles.append(axes.axhline(share, color=MUTED, linewidth=1.2, linestyle=(0, (4, 3))))
     names = [*named, f"always {labels[counts.argmax()]}"]
-    legend = axes.legend(handles, [as_label(name, _NAME_LENGTH) for name in names], frameon=False)
+    legend = axes.legend(handles, list(map(str, range(len(handles)))), frameon=False)
+    for text, name in zip(legend.get_texts(), names, strict=True):  # set later: older ones leave out what begins with _
+        text.set_text(as_label(name, _NAME_LENGTH))
     keep_plain(*legend.get_texts())
     if balanced:
         axes.set_ylabel("balanced certified accuracy")

@@ -37,6 +37,14 @@ _RIGHT = ("radius", "failure", "share", "row")
 """Columns of printed tables that hold numbers."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for other programs.")]
+Cost = Annotated[
+    str | None,
+    typer.Option(
+        metavar="false_negative=5,false_positive=1",
+        help="The same by what mistakes cost; a positive is the second class.",
+        show_default=False,
+    ),
+]
 
 
 def make_app(name: str, about: str) -> typer.Typer:

@@ -9,6 +9,7 @@ import typer
 
 from derand.cli._app import (
     AsJson,
+    Cost,
     add_command,
     make_console,
     print_facts,
@@ -84,14 +85,7 @@ def import_(
             show_default="where the model cuts",
         ),
     ] = None,
-    cost: Annotated[
-        str | None,
-        typer.Option(
-            metavar="false_negative=5,false_positive=1",
-            help="The same by what mistakes cost; a positive is the second class.",
-            show_default=False,
-        ),
-    ] = None,
+    cost: Cost = None,
     trust_pickle: Annotated[
         bool,
         typer.Option("--trust-pickle", help="Open a pickle, which runs whatever code it holds: only if you trust it."),

@@ -11,6 +11,7 @@ import typer
 
 from derand.cli._app import (
     AsJson,
+    Cost,
     add_command,
     make_console,
     make_table,
@@ -126,14 +127,7 @@ def train(
             show_default="0.5, or where class weights put it",
         ),
     ] = None,
-    cost: Annotated[
-        str | None,
-        typer.Option(
-            metavar="false_negative=5,false_positive=1",
-            help="The same by what mistakes cost; a positive is the second class.",
-            show_default=False,
-        ),
-    ] = None,
+    cost: Cost = None,
     rule: Annotated[
         str | None,
         typer.Option(

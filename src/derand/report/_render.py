@@ -16,7 +16,7 @@ from typing import Literal
 import jinja2
 from markupsafe import Markup
 
-from derand.report import _charts
+from derand.report import _charts, _rival_charts
 from derand.report._text import percent, plural, shorten
 from derand.report._types import Answers, Computed, NoiseFacts, ReportSummary, Row, Size, Verdicts, Witness
 from derand.text import format_count, format_exactly, format_short, format_short_down
@@ -51,6 +51,7 @@ def to_html(summary: ReportSummary) -> str:
         .render(
             s=summary,
             charts=_charts,
+            class_charts=_rival_charts,
             style=Markup(read_static("report.css")),
             script=Markup(read_static("report.js")),
             data=_embed(_page_data(summary)),
@@ -161,6 +162,7 @@ def to_markdown(summary: ReportSummary) -> str:
         f"## {measure}",
         make_pipe_table(head, by_radius),
         *_mark_confusion(summary),
+        *_mark_rivals(summary),
         *_mark_moves(summary),
         *_mark_weakest(summary),
         *_mark_subgroups(summary),
@@ -275,6 +277,27 @@ def _mark_confusion(summary: ReportSummary) -> list[str]:
     return ["## Which class is taken for which", make_pipe_table(head, rows)]
 
 
+def _mark_rivals(summary: ReportSummary) -> list[str]:
+    """What stands out of several classes, and the pairs that are least apart."""
+    rivals = summary["rivals"]
+    if rivals is None:
+        return []
+    head = ["classes", "rows between them", "not certified", "confused", "median radius", "smallest"]
+    kept = [True, True, True, summary["data"]["has_labels"], *[summary["verdicts"] is None] * 2]
+    rows = [
+        [
+            f"{shorten(pair['names'][0], 24)} and {shorten(pair['names'][1], 24)}",
+            *(format_count(number) for number in (pair["n_rows"], pair["open"], pair["confused"] or 0)),
+            pair["median_text"],
+            pair["smallest_text"],
+        ]
+        for pair in rivals["pairs"]
+    ]
+    chosen = [[cell for cell, is_kept in zip(line, kept, strict=True) if is_kept] for line in [head, *rows]]
+    told = "\n".join(f"- {mark_text(sentence)}" for sentence in rivals["sentences"])
+    return ["## Which classes are least apart", told, make_pipe_table(chosen[0], chosen[1:])]
+
+
 def _mark_moves(summary: ReportSummary) -> list[str]:
     rows = [
         [move["name"], _say_move(move["half_of_rows"]), _say_move(move["nine_in_ten"]), move["limit"]]
@@ -386,7 +409,7 @@ def mark_text(text: str) -> str:
 
 
 def make_pipe_table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)]]
+    lines = [[mark_text(name) for name in head], ["---", *["---:"] * (len(head) - 1)]]
     listed = [[mark_text(shorten(cell, _NAME_LENGTH)) for cell in row] for row in rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in [*lines, *listed])
 

@@ -25,6 +25,7 @@ from derand.report._features import summarize_moves, summarize_shapes
 from derand.report._groups import summarize_groups
 from derand.report._guarantee import Words, write_guarantee
 from derand.report._inputs import Groups, Inputs, LabelArray, ThreatInputs, Training, name_estimator
+from derand.report._rivals import summarize_rivals
 from derand.report._rows import summarize_rows
 from derand.report._rule import describe_rule
 from derand.report._text import plural
@@ -87,6 +88,7 @@ def summarize(inputs: Inputs, options: Options) -> ReportSummary:
         "table": tabulate(accuracy, scale),
         "verdicts": words.verdicts,
         "confusion": summarize_confusion(inputs, scale["quoted"]),
+        "rivals": summarize_rivals(inputs, scale["quoted"]),
         "histogram": summarize_histogram(inputs, scale),
         "moves": summarize_moves(inputs, radii),
         "shapes": shapes,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Literal, NotRequired, TypedDict
 
 from derand.metrics import AnswerSummary, RadiusFigures
+from derand.report._rival_types import Rivals
 from derand.report._what_if_types import WhatIf
 
 Size = float | Literal["inf"]
@@ -504,11 +505,10 @@ class ClassAnswers(TypedDict):
 
 
 class Confusion(TypedDict):
-    """Of several classes: answers by true class; and for each answer (first) how often each rival decides."""
+    """Of several classes: answers by true class."""
 
     classes: list[str]
     rows: list[ClassAnswers]
-    deciding: list[list[int]]
 
 
 class Computed(TypedDict):
@@ -543,6 +543,7 @@ class ReportSummary(TypedDict):
     table: AccuracyTable
     verdicts: Verdicts | None
     confusion: Confusion | None
+    rivals: Rivals | None
     histogram: Histogram
     moves: list[Move]
     shapes: list[Shape]

@@ -223,6 +223,16 @@ class Inputs:
         return find_moving(self.subject.model, self.threat)
 
     @property
+    def rule(self) -> str:
+        """How the answer is found."""
+        return self.plain.rule
+
+    @property
+    def budgets(self) -> list[int]:
+        """How many categories may change, for each of the certificates."""
+        return [one.threat.l0 for one in self.certificates]
+
+    @property
     def has_percentile(self) -> bool:
         """Whether the failure mass of the unchanged row is what certifies a radius."""
         noise, threat = self.subject.noise, self.threat
@@ -322,11 +332,11 @@ def read_inputs(
     labels = _read_labels(y, certificates[0])
     grades = None if labels is None else _grade(subject, X, matrix, certificates[0])
     whole = {} if subject.estimator is None else subject.estimator.encoding_.find_whole(matrix)
-    called = _name_rows(X, row_names, len(matrix))
+    called = name_rows(X, row_names, len(matrix))
     return Inputs(subject, matrix, labels, tuple(certificates), seconds, asked.proof, has_threat, whole, grades, called)
 
 
-def _name_rows(X: Any, given: Sequence[Any] | None, n_rows: int) -> tuple[str | None, ...] | None:
+def name_rows(X: Any, given: Sequence[Any] | None, n_rows: int) -> tuple[str | None, ...] | None:
     """What rows are called: as given, or by the index of a frame that has one of its own."""
     if given is None:
         index = Origin.find(X).index

@@ -54,7 +54,7 @@ def to_html(summary: ReportSummary) -> str:
             class_charts=_rival_charts,
             style=Markup(read_static("report.css")),
             script=Markup(read_static("report.js")),
-            data=_embed(_page_data(summary)),
+            data=embed(_page_data(summary)),
             what_if=_list_what_if(summary),
             facts=list_facts(summary),
             quoted_at=summary["scale"]["radii"].index(summary["scale"]["quoted"]),
@@ -73,7 +73,7 @@ def _list_what_if(summary: ReportSummary) -> dict[str, Markup | str]:
     return {
         "style": Markup(read_static("whatif.css")),
         "script": Markup(read_static("whatif.js")),
-        "data": _embed(what_if),
+        "data": embed(what_if),
         "score": score if what_if["weights"] is None else "Weight of the members",
     }
 
@@ -117,7 +117,7 @@ def name_score(summary: ReportSummary) -> str:
     return "score" if summary["noise"]["magnitude"] is None else "expected score"
 
 
-def _embed(data: Mapping[str, object]) -> Markup:
+def embed(data: Mapping[str, object]) -> Markup:
     """JSON that cannot end the script element it stands in."""
     text = json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))

@@ -9,8 +9,9 @@ from typing import Literal, NotRequired, TypedDict
 
 Size = float | Literal["inf"]
 """A number that may be infinite."""
-Decides = Literal["score", "line", "mean", "vote", "none"]
-"""What the page computes: the score, a sum of products, the expected score, the share of copies; or no answer."""
+Decides = Literal["score", "line", "mean", "vote", "median", "none"]
+"""What the page computes: the score, a sum of products, the expected score, the share of copies, their median; or no
+answer."""
 
 
 class WhatIfOption(TypedDict):
@@ -74,6 +75,7 @@ class WhatIfMember(TypedDict):
 class WhatIf(TypedDict):
     """All that the page needs to answer for moved rows of the row table, the first ones of it."""
 
+    answer: Literal["label", "number"]
     decides: Decides
     noise: str | None
     norm: Size | None

@@ -16,6 +16,7 @@ from typing import Literal
 import jinja2
 from markupsafe import Markup
 
+from derand.frames import format_moment
 from derand.report import _charts, _rival_charts
 from derand.report._text import percent, plural, shorten
 from derand.report._types import Answers, Computed, NoiseFacts, ReportSummary, Row, Size, Verdicts, Witness
@@ -30,6 +31,7 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _NAME_LENGTH = 60
 _LISTED_NAMES = 12
 _LISTED_CHANGES = 6
+_MOVES: tuple[Literal["half_of_rows", "nine_in_ten"], ...] = ("half_of_rows", "nine_in_ten")
 _FIGURES = ["measure", "this model", "constant answer", "95 % interval"]
 _VERDICTS = ["all", "can be flipped", "proven to hold", "undecided"]
 _ROW_KEYS = {
@@ -134,7 +136,7 @@ def open_environment() -> jinja2.Environment:
     )
     environment.filters.update(cut=format_short_down, show=format_short, count=format_count, exactly=format_exactly)
     environment.filters.update(percent=percent, shorten=shorten)
-    environment.filters["radius"] = _charts.cut_radius
+    environment.filters.update(radius=_charts.cut_radius, moment=format_moment)
     environment.globals.update(plural=plural, name_radius=name_radius, name_score=name_score)
     return environment
 
@@ -300,7 +302,7 @@ def _mark_rivals(summary: ReportSummary) -> list[str]:
 
 def _mark_moves(summary: ReportSummary) -> list[str]:
     rows = [
-        [move["name"], _say_move(move["half_of_rows"]), _say_move(move["nine_in_ten"]), move["limit"]]
+        [move["name"], *(_say_move(move[key], days=move["days"]) for key in _MOVES), move["limit"]]
         for move in summary["moves"]
     ]
     head = ["feature", "half of the rows", "nine rows in ten", "limit"]
@@ -309,10 +311,10 @@ def _mark_moves(summary: ReportSummary) -> list[str]:
     return ["## Radii in your own units", make_pipe_table(head, rows)] if rows else []
 
 
-def _say_move(move: Size) -> str:
+def _say_move(move: Size, *, days: bool) -> str:
     if move == "inf":
         return "any move"
-    return f"±{format_short_down(move)}" if move > 0 else "no move proven"
+    return f"±{format_short_down(move)}{' days' if days else ''}" if move > 0 else "no move proven"
 
 
 def _mark_weakest(summary: ReportSummary) -> list[str]:

@@ -262,6 +262,8 @@ class Move(TypedDict):
     nine_in_ten: Size
     low: float
     high: float
+    days: bool
+    """Whether the column was one of dates, and its numbers are days."""
     limit: str
     sentence: str
 
@@ -287,6 +289,7 @@ class NumericalShape(_Shape):
     kind: Literal["numerical"]
     low: float
     high: float
+    days: bool
     edges: list[float]
     pushes: list[float]
     smooth: list[float]

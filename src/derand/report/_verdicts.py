@@ -121,7 +121,8 @@ def _describe_change(inputs: Inputs, before: FloatArray, after: FloatArray, feat
             "before_value": None,
             "after_value": None,
         }
-    texts = [write_number(value) for value in (old, new)]
+    is_date = feature in subject.dates
+    texts = [subject.describe_value(feature, value) if is_date else write_number(value) for value in (old, new)]
     if texts[0] == texts[1]:  # a move below the shown digits
         texts = [format_exactly(value) for value in (old, new)]
     return {
@@ -129,7 +130,7 @@ def _describe_change(inputs: Inputs, before: FloatArray, after: FloatArray, feat
         "name": subject.names[feature],
         "before": texts[0],
         "after": texts[1],
-        "move": format_move(old, new),
+        "move": format_move(old, new) + (" days" if is_date else ""),
         "before_value": old,
         "after_value": new,
     }

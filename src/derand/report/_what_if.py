@@ -213,6 +213,7 @@ def _describe_number(inputs: Moved, feature: int) -> WhatIfColumn:
         "feature": feature,
         "name": subject.names[feature],
         "kind": "number",
+        "date": feature in subject.dates,
         "frozen": not threat.find_free([feature])[0],
         "low": low,
         "high": high,

@@ -32,6 +32,8 @@ class WhatIfColumn(TypedDict):
     name: str
     kind: Literal["number", "category"]
     frozen: bool
+    date: NotRequired[bool]
+    """Whether it was a column of dates, and its numbers are days since 1970-01-01."""
     low: NotRequired[float]
     high: NotRequired[float]
     middle: NotRequired[float]

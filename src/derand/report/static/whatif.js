@@ -305,6 +305,13 @@
   // ---- what is shown ----
 
   const write = (value) => String(Number(value.toPrecision(6)));
+  const DAY = 86400000; // in milliseconds: dates are days since 1970
+  function writeDate(value) { // as a browser's own boxes hold it; nothing where no date is so far off
+    const moment = new Date(Math.round(value * 86400) * 1000);
+    const text = Number.isNaN(moment.getTime()) ? "" : moment.toISOString();
+    return text.length === 24 ? text.slice(0, Number.isInteger(value) ? 10 : 19) : "";
+  }
+  const writeCell = (column, value) => (column.date && writeDate(value).replace("T", " ")) || write(value);
   function writeUp(value) { // four digits, the last one rounded up; sizes are a few last places above the true ones
     if (!(value > 0 && value < Infinity)) return String(value);
     const near = Number(value.toPrecision(4));
@@ -334,9 +341,19 @@
     const slider = make("input");
     Object.assign(slider, { type: "range", id: `whatif-${k}` });
     const box = make("input", "whatif-number");
-    Object.assign(box, { type: "number", step: column.whole && !column.step ? "1" : "any", autocomplete: "off" });
+    if (column.date) {
+      box.type = column.whole ? "date" : "datetime-local";
+      box.step = column.whole ? "any" : "1"; // any day, or any second
+    } else Object.assign(box, { type: "number", step: column.whole && !column.step ? "1" : "any" });
+    box.autocomplete = "off";
+    const readBox = () => (column.date ? box.valueAsNumber / DAY : box.valueAsNumber);
+    const fillBox = (value, own) => {
+      if (!column.date) return value === own ? write(value) : value;
+      const text = writeDate(value);
+      return column.whole || !text ? text.slice(0, 10) : text.length === 10 ? `${text}T00:00:00` : text;
+    };
     if (column.ends) [box.min, box.max] = column.ends;
-    box.setAttribute("aria-label", `${column.name}, as a number`);
+    box.setAttribute("aria-label", `${column.name}, as a ${column.date ? "date" : "number"}`);
     line.append(slider, box);
     const keepWhole = (value) => {
       if (!column.whole || column.step) return value;
@@ -362,7 +379,7 @@
       else value = column.whole ? Math.round(value) : Number(value.toPrecision(7));
       setValue(k, value);
     });
-    box.addEventListener("input", () => { if (box.value !== "" && Number.isFinite(box.valueAsNumber)) setValue(k, keepWhole(box.valueAsNumber)); });
+    box.addEventListener("input", () => { if (box.value !== "" && Number.isFinite(readBox())) setValue(k, keepWhole(readBox())); });
     box.addEventListener("blur", () => controls[k].place(state.values[k]));
     name.htmlFor = slider.id;
     return (value) => {
@@ -373,8 +390,8 @@
       slider.max = own + Math.ceil((high - own) / column.grain) * column.grain + (column.whole ? 0 : column.grain / 4);
       slider.step = column.grain;
       slider.value = shown;
-      slider.setAttribute("aria-valuetext", value === null ? "missing" : write(value));
-      if (document.activeElement !== box) box.value = value === null ? "" : value === own ? write(value) : value;
+      slider.setAttribute("aria-valuetext", value === null ? "missing" : writeCell(column, value));
+      if (document.activeElement !== box) box.value = value === null ? "" : fillBox(value, own);
       box.title = value === null ? "" : String(value);
       slider.disabled = box.disabled = value === null;
       if (gap) gap.checked = value === null;
@@ -391,7 +408,7 @@
     return (value) => { menu.value = value; };
   }
 
-  const tell = (column, value) => (column.kind === "category" ? column.options[value].text : value === null ? "missing" : write(value));
+  const tell = (column, value) => (column.kind === "category" ? column.options[value].text : value === null ? "missing" : writeCell(column, value));
 
   function build() {
     columns.forEach((column, k) => {

@@ -441,6 +441,7 @@ class Witness(TypedDict):
     label: str
     other: str
     changes: list[WitnessChange]
+    sentence: str
 
 
 class Verdicts(TypedDict):
@@ -448,6 +449,9 @@ class Verdicts(TypedDict):
 
     sentence: str
     counts: list[VerdictCount]
+    held: list[str]
+    """The first rows that are proven to hold, and below those that are undecided, by name or number."""
+    undecided: list[str]
     witnesses: list[Witness]
 
 

@@ -63,6 +63,14 @@ def report(
     identity: Annotated[
         str | None, typer.Option("--id", metavar="COLUMN", help="Column that names the rows.", show_default=False)
     ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            help="Of numbers, by how much answers may move: the report says within which radius they do not move "
+            "farther.",
+            show_default="near the mean error",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a report on a table that anyone can read: what is proven, with charts, in one file."""
@@ -79,22 +87,20 @@ def report(
             "noise": noise,
             "threat": threat,
             "whole": whole,
+            "what_if": not no_what_if,
+            "identity": identity,
         }
         if read_kind(model) == "regressor":
-            refuse_given(
-                {"--train": train, "--group": group or None, "--no-what-if": no_what_if or None, "--id": identity},
-                f"classes, and {model} predicts a number",
-            )
-            summary = report_numbers_file(model, data, output, **asked)
+            refuse_given({"--train": train, "--group": group or None}, f"classes, and {model} predicts a number")
+            summary = report_numbers_file(model, data, output, tolerance=tolerance, **asked)
         else:
+            refuse_given({"--tolerance": tolerance}, f"numbers, and {model} tells classes apart")
             summary = report_file(
                 model,
                 data,
                 output,
                 train=train,
                 groups=group or (),
-                what_if=not no_what_if,
-                identity=identity,
                 **asked,
             )
     if as_json:
@@ -117,3 +123,5 @@ class _Asked(TypedDict):
     noise: str | None
     threat: Path | None
     whole: bool
+    what_if: bool
+    identity: str | None

@@ -162,6 +162,9 @@ def report_numbers_file(
     threat: Threat | PathLike | None = None,
     configuration: str | None = None,
     whole: bool = False,
+    what_if: bool = True,
+    identity: str | None = None,
+    tolerance: float | None = None,
     notes: Sequence[str] = (),
     left_out: Sequence[str] = (),
 ) -> ReportSummary:
@@ -171,8 +174,10 @@ def report_numbers_file(
     ----------
     model : path-like
         A saved regressor.
-    data, output, title, rule, noise, threat, configuration, whole, notes, left_out
+    data, output, title, rule, noise, threat, configuration, whole, what_if, identity, notes, left_out
         As for `report_file`.
+    tolerance : float or None
+        As for IntervalReport.
     target : str or None
         Column with the true numbers.
     radius : float or None
@@ -191,7 +196,7 @@ def report_numbers_file(
     source = match_file(data, regressor.encoding_, target=target, classes=None)
     _, named = read_named(regressor, source, l0, threat, {"whole": True} if whole else {})
     size = regressor.choose_radius(named, radius)
-    table = source.read_all()
+    table = source.read_all([] if identity is None else [identity])
     rows, numbers = source.split(table, first_row=1)
     require_domains(source, named, table, 1)
     with source.name_gaps(table, first_row=1):
@@ -205,6 +210,9 @@ def report_numbers_file(
             noise=noise,
             title=title or f"Interval report: {Path(data).name}",
             feature_names=source.names,
+            row_names=None if identity is None else table.column(identity).to_pylist(),
+            tolerance=tolerance,
+            what_if=what_if,
             configuration=configuration,
             notes=notes,
             left_out=left_out or tell_unread(source.not_used),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from derand.frames import format_days
 from derand.report._text import percent, shorten
 from derand.report._types import (
     LAW_HEIGHT,
@@ -294,7 +295,9 @@ def draw_shape(shape: Shape, span: tuple[float, float]) -> Markup:
         body.append(frame.rule(frame.y(missing["push"]), "missing"))
         body.append(f'<text class="tick" x="{frame.left + 4}" y="{frame.y(missing["push"]) - 3}">{text}</text>')
     body.append(_short_ticks(frame, shape))
-    edges, pushes = (", ".join(format_short(value) for value in some[:6]) for some in (shape["edges"], shape["pushes"]))
+    write = format_days if shape["days"] else format_short
+    edges = ", ".join(write(value) for value in shape["edges"][:6])
+    pushes = ", ".join(format_short(value) for value in shape["pushes"][:6])
     told = (f"A line; pushes {pushes}" if is_line else f"Steps at {edges}; pushes {pushes}") + (
         "" if missing is None else f"; {text}"
     )
@@ -303,11 +306,17 @@ def draw_shape(shape: Shape, span: tuple[float, float]) -> Markup:
 
 def _short_ticks(frame: Frame, shape: NumericalShape) -> str:
     parts = [frame.rule(frame.floor, "axis")]
-    ticks = choose_ticks(shape["low"], shape["high"], 4)
-    if max(len(format_short(tick)) for tick in ticks) > 5:
+    write = format_days if shape["days"] else format_short
+    low, high = shape["low"], shape["high"]
+    ticks = (
+        [math.floor(low + share * (high - low)) for share in (0.2, 0.8)]
+        if shape["days"]
+        else choose_ticks(low, high, 4)
+    )
+    if not shape["days"] and max(len(format_short(tick)) for tick in ticks) > 5:
         ticks = ticks[::2]
     for tick in ticks:
-        text = escape(format_short(tick))
+        text = escape(write(tick))
         parts.append(f'<text class="tick mid" x="{frame.x(tick)}" y="{frame.floor + 15}">{text}</text>')
     return "".join(parts)
 

@@ -46,7 +46,8 @@ def _give_example(inputs: Inputs, scale: Scale, feature: int) -> str:
     size = format_exactly(scale["quoted"])
     if move == size:
         return ""
-    return f"For instance, a move of “{shorten(name)}” alone by less than {move} is smaller than {size}."
+    days = " days" if feature in inputs.subject.dates else ""
+    return f"For instance, a move of “{shorten(name)}” alone by less than {move}{days} is smaller than {size}."
 
 
 def write_guarantee(

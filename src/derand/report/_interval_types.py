@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from derand.report._types import Computed, Guarantee, NoiseFacts, Size, ThreatFacts
+from derand.report._what_if_types import WhatIf
 
 
 class RegressorFacts(TypedDict):
@@ -65,12 +66,16 @@ class IntervalRow(TypedDict):
     """A row; it counts from 1."""
 
     row: int
+    name: str | None
+    """What the row is called; null for its number."""
     value: float
     low: Size
     high: Size
     width: Size
     truth: float | None
     inside: bool | None
+    radius: Size | None
+    """Closer than which its answer moves by the tolerance at most; null where that was not asked."""
 
 
 class IntervalRows(TypedDict):
@@ -79,7 +84,24 @@ class IntervalRows(TypedDict):
     table: list[IntervalRow]
     widest: list[IntervalRow]
     sampled: bool
+    n_rows: int
+    """Of all rows."""
     seed: int
+
+
+class ToleranceFacts(TypedDict):
+    """How far rows may be moved while their answers move by a tolerance at most; of the rows of the table."""
+
+    tolerance: float
+    reason: str
+    """Where the tolerance comes from, as part of a sentence."""
+    n_rows: int
+    half_of_rows: Size
+    """The radius that half of them reach, or more."""
+    nine_in_ten: Size
+    below: int
+    """Rows whose radius is below that of the report."""
+    smallest: list[IntervalRow]
 
 
 class IntervalSummary(TypedDict):
@@ -102,6 +124,9 @@ class IntervalSummary(TypedDict):
     widths: Spread
     errors: Errors | None
     curve: WidthCurve | None
+    tolerance: ToleranceFacts | None
+    """None where there is no radius, or no number may change."""
     rows: IntervalRows
+    what_if: WhatIf | None
     left_out: list[str]
     computed: Computed

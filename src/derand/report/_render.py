@@ -16,7 +16,8 @@ from typing import Literal
 import jinja2
 from markupsafe import Markup
 
-from derand.report import _charts
+from derand.frames import format_moment
+from derand.report import _charts, _rival_charts
 from derand.report._text import percent, plural, shorten
 from derand.report._types import Answers, Computed, NoiseFacts, ReportSummary, Row, Size, Verdicts, Witness
 from derand.text import format_count, format_exactly, format_short, format_short_down
@@ -30,6 +31,7 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _NAME_LENGTH = 60
 _LISTED_NAMES = 12
 _LISTED_CHANGES = 6
+_MOVES: tuple[Literal["half_of_rows", "nine_in_ten"], ...] = ("half_of_rows", "nine_in_ten")
 _FIGURES = ["measure", "this model", "constant answer", "95 % interval"]
 _VERDICTS = ["all", "can be flipped", "proven to hold", "undecided"]
 _ROW_KEYS = {
@@ -51,9 +53,10 @@ def to_html(summary: ReportSummary) -> str:
         .render(
             s=summary,
             charts=_charts,
+            class_charts=_rival_charts,
             style=Markup(read_static("report.css")),
             script=Markup(read_static("report.js")),
-            data=_embed(_page_data(summary)),
+            data=embed(_page_data(summary)),
             what_if=_list_what_if(summary),
             facts=list_facts(summary),
             quoted_at=summary["scale"]["radii"].index(summary["scale"]["quoted"]),
@@ -72,7 +75,7 @@ def _list_what_if(summary: ReportSummary) -> dict[str, Markup | str]:
     return {
         "style": Markup(read_static("whatif.css")),
         "script": Markup(read_static("whatif.js")),
-        "data": _embed(what_if),
+        "data": embed(what_if),
         "score": score if what_if["weights"] is None else "Weight of the members",
     }
 
@@ -116,7 +119,7 @@ def name_score(summary: ReportSummary) -> str:
     return "score" if summary["noise"]["magnitude"] is None else "expected score"
 
 
-def _embed(data: Mapping[str, object]) -> Markup:
+def embed(data: Mapping[str, object]) -> Markup:
     """JSON that cannot end the script element it stands in."""
     text = json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
@@ -133,7 +136,7 @@ def open_environment() -> jinja2.Environment:
     )
     environment.filters.update(cut=format_short_down, show=format_short, count=format_count, exactly=format_exactly)
     environment.filters.update(percent=percent, shorten=shorten)
-    environment.filters["radius"] = _charts.cut_radius
+    environment.filters.update(radius=_charts.cut_radius, moment=format_moment)
     environment.globals.update(plural=plural, name_radius=name_radius, name_score=name_score)
     return environment
 
@@ -161,6 +164,7 @@ def to_markdown(summary: ReportSummary) -> str:
         f"## {measure}",
         make_pipe_table(head, by_radius),
         *_mark_confusion(summary),
+        *_mark_rivals(summary),
         *_mark_moves(summary),
         *_mark_weakest(summary),
         *_mark_subgroups(summary),
@@ -275,9 +279,30 @@ def _mark_confusion(summary: ReportSummary) -> list[str]:
     return ["## Which class is taken for which", make_pipe_table(head, rows)]
 
 
+def _mark_rivals(summary: ReportSummary) -> list[str]:
+    """What stands out of several classes, and the pairs that are least apart."""
+    rivals = summary["rivals"]
+    if rivals is None:
+        return []
+    head = ["classes", "rows between them", "not certified", "confused", "median radius", "smallest"]
+    kept = [True, True, True, summary["data"]["has_labels"], *[summary["verdicts"] is None] * 2]
+    rows = [
+        [
+            f"{shorten(pair['names'][0], 24)} and {shorten(pair['names'][1], 24)}",
+            *(format_count(number) for number in (pair["n_rows"], pair["open"], pair["confused"] or 0)),
+            pair["median_text"],
+            pair["smallest_text"],
+        ]
+        for pair in rivals["pairs"]
+    ]
+    chosen = [[cell for cell, is_kept in zip(line, kept, strict=True) if is_kept] for line in [head, *rows]]
+    told = "\n".join(f"- {mark_text(sentence)}" for sentence in rivals["sentences"])
+    return ["## Which classes are least apart", told, make_pipe_table(chosen[0], chosen[1:])]
+
+
 def _mark_moves(summary: ReportSummary) -> list[str]:
     rows = [
-        [move["name"], _say_move(move["half_of_rows"]), _say_move(move["nine_in_ten"]), move["limit"]]
+        [move["name"], *(_say_move(move[key], days=move["days"]) for key in _MOVES), move["limit"]]
         for move in summary["moves"]
     ]
     head = ["feature", "half of the rows", "nine rows in ten", "limit"]
@@ -286,10 +311,10 @@ def _mark_moves(summary: ReportSummary) -> list[str]:
     return ["## Radii in your own units", make_pipe_table(head, rows)] if rows else []
 
 
-def _say_move(move: Size) -> str:
+def _say_move(move: Size, *, days: bool) -> str:
     if move == "inf":
         return "any move"
-    return f"±{format_short_down(move)}" if move > 0 else "no move proven"
+    return f"±{format_short_down(move)}{' days' if days else ''}" if move > 0 else "no move proven"
 
 
 def _mark_weakest(summary: ReportSummary) -> list[str]:
@@ -386,7 +411,7 @@ def mark_text(text: str) -> str:
 
 
 def make_pipe_table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)]]
+    lines = [[mark_text(name) for name in head], ["---", *["---:"] * (len(head) - 1)]]
     listed = [[mark_text(shorten(cell, _NAME_LENGTH)) for cell in row] for row in rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in [*lines, *listed])
 

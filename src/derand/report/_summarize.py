@@ -25,6 +25,7 @@ from derand.report._features import summarize_moves, summarize_shapes
 from derand.report._groups import summarize_groups
 from derand.report._guarantee import Words, write_guarantee
 from derand.report._inputs import Groups, Inputs, LabelArray, ThreatInputs, Training, name_estimator
+from derand.report._rivals import summarize_rivals
 from derand.report._rows import summarize_rows
 from derand.report._rule import describe_rule
 from derand.report._text import plural
@@ -35,7 +36,7 @@ from derand.report._what_if import summarize_what_if
 from derand.text import as_plain_json
 
 SCHEMA = "derand-report/1"
-_NO_WHAT_IF = "“What if”, and with it the model's tables, was left out on request."
+NO_WHAT_IF = "“What if”, and with it the model's tables, was left out on request."
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
 
 
@@ -65,7 +66,8 @@ def summarize(inputs: Inputs, options: Options) -> ReportSummary:
     accuracy = summarize_accuracy(inputs, scale, options.training)
     shapes = summarize_shapes(inputs, options.n_shapes)
     rows = summarize_rows(inputs, scale, options.max_rows, options.n_explained, options.seed)
-    what_if, what_if_note = summarize_what_if(inputs, rows["table"]) if options.what_if else (None, _NO_WHAT_IF)
+    numbers = [row["row"] for row in rows["table"]]
+    what_if, what_if_note = summarize_what_if(inputs, numbers) if options.what_if else (None, NO_WHAT_IF)
     measured = measure_inputs(inputs)
     answers = summarize_answers(measured)
     words = Words(describe_rule(inputs), describe_threat(inputs), summarize_verdicts(inputs), answers)
@@ -87,6 +89,7 @@ def summarize(inputs: Inputs, options: Options) -> ReportSummary:
         "table": tabulate(accuracy, scale),
         "verdicts": words.verdicts,
         "confusion": summarize_confusion(inputs, scale["quoted"]),
+        "rivals": summarize_rivals(inputs, scale["quoted"]),
         "histogram": summarize_histogram(inputs, scale),
         "moves": summarize_moves(inputs, radii),
         "shapes": shapes,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Literal, NotRequired, TypedDict
 
 from derand.metrics import AnswerSummary, RadiusFigures
+from derand.report._rival_types import Rivals
 from derand.report._what_if_types import WhatIf
 
 Size = float | Literal["inf"]
@@ -261,6 +262,8 @@ class Move(TypedDict):
     nine_in_ten: Size
     low: float
     high: float
+    days: bool
+    """Whether the column was one of dates, and its numbers are days."""
     limit: str
     sentence: str
 
@@ -286,6 +289,7 @@ class NumericalShape(_Shape):
     kind: Literal["numerical"]
     low: float
     high: float
+    days: bool
     edges: list[float]
     pushes: list[float]
     smooth: list[float]
@@ -437,6 +441,7 @@ class Witness(TypedDict):
     label: str
     other: str
     changes: list[WitnessChange]
+    sentence: str
 
 
 class Verdicts(TypedDict):
@@ -444,6 +449,9 @@ class Verdicts(TypedDict):
 
     sentence: str
     counts: list[VerdictCount]
+    held: list[str]
+    """The first rows that are proven to hold, and below those that are undecided, by name or number."""
+    undecided: list[str]
     witnesses: list[Witness]
 
 
@@ -504,11 +512,10 @@ class ClassAnswers(TypedDict):
 
 
 class Confusion(TypedDict):
-    """Of several classes: answers by true class; and for each answer (first) how often each rival decides."""
+    """Of several classes: answers by true class."""
 
     classes: list[str]
     rows: list[ClassAnswers]
-    deciding: list[list[int]]
 
 
 class Computed(TypedDict):
@@ -543,6 +550,7 @@ class ReportSummary(TypedDict):
     table: AccuracyTable
     verdicts: Verdicts | None
     confusion: Confusion | None
+    rivals: Rivals | None
     histogram: Histogram
     moves: list[Move]
     shapes: list[Shape]

@@ -28,7 +28,19 @@ def report(
     ] = None,
     group: Annotated[list[str] | None, typer.Option(help="A column of subgroups; repeat it for more.")] = None,
     radius: Annotated[
-        float | None, typer.Option(help="The radius that the text speaks of; for numbers that of their intervals.")
+        float | None,
+        typer.Option(
+            help="The radius that the text speaks of; for numbers that of their intervals.",
+            show_default="0.25, in norm 0 one column; for numbers what the model was trained for",
+        ),
+    ] = None,
+    compare: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="OTHER.json",
+            help="Another model, to stand beside the first: the same rows, the same changes.",
+            show_default=False,
+        ),
     ] = None,
     l0: Annotated[
         int | None,
@@ -82,7 +94,13 @@ def report(
         }
         if read_kind(model) == "regressor":
             refuse_given(
-                {"--train": train, "--group": group or None, "--no-what-if": no_what_if or None, "--id": identity},
+                {
+                    "--train": train,
+                    "--group": group or None,
+                    "--no-what-if": no_what_if or None,
+                    "--id": identity,
+                    "--compare": compare,
+                },
                 f"classes, and {model} predicts a number",
             )
             summary = report_numbers_file(model, data, output, **asked)
@@ -95,6 +113,7 @@ def report(
                 groups=group or (),
                 what_if=not no_what_if,
                 identity=identity,
+                compare=compare,
                 **asked,
             )
     if as_json:

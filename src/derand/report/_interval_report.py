@@ -14,6 +14,7 @@ from derand._arrays import FloatArray
 from derand.certificates import Intervals, certify_interval_checked
 from derand.noise import Noise
 from derand.report import _interval_render
+from derand.report._checksums import Marks, list_checksums
 from derand.report._inputs import Subject, name_features
 from derand.report._interval_summary import NumberInputs, summarize_intervals
 from derand.report._interval_types import IntervalSummary
@@ -48,6 +49,8 @@ class IntervalReport(WrittenReport):
         Of the sample.
     configuration : str, optional
         The file that says how the report was made, as it is to be named there: `derand run` gives its own.
+    marks : mapping, optional
+        As for CertificateReport.
     notes, left_out : sequence of str
         What else a reader must know of the model, at the top, and what else is left out: `derand run` tells of columns.
 
@@ -81,6 +84,7 @@ class IntervalReport(WrittenReport):
         max_rows: int = 300,
         seed: int = 0,
         configuration: str | None = None,
+        marks: Marks | None = None,
         notes: Sequence[str] = (),
         left_out: Sequence[str] = (),
     ) -> None:
@@ -99,13 +103,18 @@ class IntervalReport(WrittenReport):
         )
         part = partial(_certify_part, reg, found, proof)
         self._inputs = NumberInputs(subject, reg.encode_rows(X), _read_targets(y, found), found, part, seconds)
-        self._notes, self._left_out = list(notes), list(left_out)
+        self._notes, self._left_out, self._reg, self._marks = list(notes), list(left_out), reg, dict(marks or {})
         self._title, self._max_rows, self._seed, self._configuration = title, max_rows, seed, configuration
 
     @cached_property
     def _summary(self) -> IntervalSummary:
         found = summarize_intervals(self._inputs, self._title, self._max_rows, self._seed, self._configuration)
-        return {**found, "notes": self._notes, "left_out": [*found["left_out"], *self._left_out]}
+        return {
+            **found,
+            "notes": self._notes,
+            "left_out": [*found["left_out"], *self._left_out],
+            "checksums": list_checksums(self._marks, found["data"]["sha256"], self._reg),
+        }
 
     def to_dict(self) -> IntervalSummary:
         """All that the report says, as plain numbers, text, lists and dicts; computed once."""

@@ -29,6 +29,7 @@ from derand.report._interval_types import (
 from derand.report._summarize import describe_computation, hash_rows, list_noise
 from derand.report._text import plural
 from derand.report._threat import describe_measure, describe_threat
+from derand.report._threat_table import tabulate_threat
 from derand.report._types import Guarantee, HeadlineNumber, Size
 from derand.text import as_plain_json, format_count, format_exactly, format_short, format_short_up
 from derand.threat import Threat
@@ -91,6 +92,7 @@ def summarize_intervals(
         "noise": list_noise(inputs),
         "rule": _describe_rule(found),
         "threat": describe_threat(inputs),
+        "threat_table": tabulate_threat(inputs, found.radius),
         "notes": [],
         "radius": found.radius,
         "guarantee": _write_guarantee(inputs, moves, errors),
@@ -100,6 +102,7 @@ def summarize_intervals(
         "curve": curve,
         "rows": rows,
         "left_out": _list_left_out(inputs, rows, curve),
+        "checksums": [],
         "computed": describe_computation(inputs.certify_seconds, start, configuration),
     }
     return cast(IntervalSummary, as_plain_json(summary))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from derand.report._audit_types import Checksum, ThreatTable
 from derand.report._types import Computed, Guarantee, NoiseFacts, Size, ThreatFacts
 
 
@@ -92,6 +93,7 @@ class IntervalSummary(TypedDict):
     noise: NoiseFacts
     rule: NumberRule
     threat: ThreatFacts
+    threat_table: ThreatTable
     notes: list[str]
     """What else a reader must know of the model."""
     radius: float | None
@@ -104,4 +106,5 @@ class IntervalSummary(TypedDict):
     curve: WidthCurve | None
     rows: IntervalRows
     left_out: list[str]
+    checksums: list[Checksum]
     computed: Computed

@@ -37,8 +37,14 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
+def join_words(summary: ReportSummary) -> str:
+    """What a report says of its guarantee: the paragraph, and what stands in tables."""
+    words = [summary["guarantee"]["paragraph"], summary["rule"]["sentence"], summary["rule"]["proof_sentence"]]
+    return " ".join([*words, *summary["threat"]["sentences"]])
+
+
 def count_lines(summary: ReportSummary) -> int:
-    """Lines of the tables in LaTeX: that of accuracy, or those of verdicts and witnesses; figures of answers; two models."""
+    """Lines of the tables in LaTeX: that of accuracy, or those of verdicts and witnesses; answers; two models."""
     verdicts, answers = summary["verdicts"], summary["answers"]
     figures = 0
     if answers is not None:

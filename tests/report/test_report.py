@@ -97,7 +97,7 @@ def test_a_fixed_date_makes_reports_the_same(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_report_goes_by_what_the_model_was_trained_for() -> None:
-    """Norm, budget and frozen columns are said in words, the trained radius stands in the table, scores are log-odds."""
+    """Norm, budget and frozen columns are said in words, the trained radius is in the table, scores are log-odds."""
     told = report_on_additive(norm=np.inf, radius=0.3).to_dict()
     assert (told["threat"]["norm"], told["scale"]["quoted"], told["scale"]["trained"]) == ("inf", 0.25, 0.3)
     assert 0.3 in told["table"]["radii"]

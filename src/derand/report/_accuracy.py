@@ -46,16 +46,20 @@ def choose_scale(inputs: Inputs, stated: float | None, trained: float | None = N
     else:
         quoted = _choose_quoted(inputs) if stated is None else stated
         radii, major = spread_radii(certificates)
-    end = radii[-1] if quoted > _FAR * radii[-1] > 0 else max(radii[-1], quoted)
     named = {quoted} if trained is None else {quoted, trained}
     return {
         "radii": sorted({*radii, *named}),
         "major": sorted({*major, *named}),
-        "end": end,
+        "end": find_end(radii[-1], quoted),
         "quoted": quoted,
         "stated": stated is not None,
         "trained": trained,
     }
+
+
+def find_end(last: float, quoted: float) -> float:
+    """Where charts end: at the last radius or the quoted one, unless that lies far beyond all others."""
+    return last if quoted > _FAR * last > 0 else max(last, quoted)
 
 
 def _choose_quoted(inputs: Inputs) -> float:

@@ -128,6 +128,8 @@ class Comparison(TypedDict):
     shares: list[ComparedShare]
     lines: list[ComparedLine]
     radii: list[float]
+    end: float
+    """Where the chart ends."""
     curves: list[list[float]]
     """The share of rows that each has certified (and right, with labels) over these radii."""
     major: list[float]

@@ -14,7 +14,7 @@ import numpy as np
 from derand._arrays import BoolArray, FloatArray
 from derand.certificates import Certificates
 from derand.metrics import certified_share, find_paired_chance, find_wilson_interval
-from derand.report._accuracy import name_budget, spread_radii
+from derand.report._accuracy import find_end, name_budget, spread_radii
 from derand.report._audit_types import ComparedLine, ComparedShare, Comparison, Disagreement, DisagreementTable
 from derand.report._group_contrasts import LEVEL, write_interval
 from derand.report._inputs import Inputs, name_estimator
@@ -35,7 +35,7 @@ def summarize_comparison(inputs: Inputs, other: OtherModel | None, scale: Scale)
         return None
     both = (inputs.plain, other.certificates[0])
     right = _find_right(inputs, both)
-    radii, major = _choose_radii(both, scale)
+    radii, major, end = _choose_radii(both, scale)
     curves = [certified_share(ok, one.radius, radii).tolist() for ok, one in zip(right, both, strict=True)]
     shares = _list_shares(inputs, other, right, scale["quoted"])
     same = np.asarray(both[0].label == both[1].label)
@@ -43,12 +43,13 @@ def summarize_comparison(inputs: Inputs, other: OtherModel | None, scale: Scale)
     return {
         "names": [THIS, other.name],
         "measure": "certified share" if inputs.labels is None else "certified accuracy",
-        "sentence": _say(inputs, other, shares, int(same.sum()), scale),
+        "sentence": _say(inputs, shares, int(same.sum()), scale),
         "remarks": _list_remarks(inputs, other),
         "same_answers": int(same.sum()),
         "shares": shares,
         "lines": [*_list_facts(inputs, other), *map(_write_share, shares), *_list_medians(both)],
         "radii": radii,
+        "end": end,
         "curves": curves,
         "major": major,
         "table": [[percent(curve[k]) for k in at] for curve in curves],
@@ -63,12 +64,13 @@ def _find_right(inputs: Inputs, both: Sequence[Certificates]) -> list[BoolArray]
     return [np.asarray(one.label == inputs.labels) for one in both]
 
 
-def _choose_radii(both: Sequence[Certificates], scale: Scale) -> tuple[list[float], list[float]]:
-    """Radii of the curves, as far as the larger ones of both models go, and those of the table."""
+def _choose_radii(both: Sequence[Certificates], scale: Scale) -> tuple[list[float], list[float], float]:
+    """Radii of the curves, as far as the larger ones of both go, those of the table, and the end of the chart."""
     if both[0].norm is None:
-        return [0.0], [0.0]
+        return [0.0], [0.0], 0.0
+    quoted = scale["quoted"]
     radii, major = max((spread_radii(one) for one in both), key=lambda found: found[0][-1])
-    return sorted({*radii, scale["quoted"]}), sorted({*major, scale["quoted"]})
+    return sorted({*radii, quoted}), sorted({*major, quoted}), find_end(radii[-1], quoted)
 
 
 def _hold(certificates: Certificates, radius: float) -> BoolArray:
@@ -179,18 +181,18 @@ def _find_other_units(inputs: Inputs, other: OtherModel) -> list[str]:
     return found
 
 
-def _say(inputs: Inputs, other: OtherModel, shares: list[ComparedShare], same: int, scale: Scale) -> str:
+def _say(inputs: Inputs, shares: list[ComparedShare], same: int, scale: Scale) -> str:
     """The comparison in a few sentences."""
     certified = next(one for one in shares if "ertified" in one["name"])
     counts = [round(share["value"] * inputs.n_rows) for share in certified["shares"]]
     what = "proven" if inputs.labels is None else "right and proven"
     where = f" at radius {format_exactly(scale['quoted'])}" if scale["quoted"] else ""
-    name, (mine, theirs) = shorten(other.name, 40), certified["only"]
+    mine, theirs = certified["only"]
     chance = certified["chance"]
     verdict = "more than chance explains" if chance <= LEVEL else "no more than chance explains"
     return (
         f"Both give the same answer to {format_count(same)} of {plural(inputs.n_rows, 'row')}. {THIS.capitalize()} is "
-        f"{what}{where} on {format_count(counts[0])} of them, “{name}” on {format_count(counts[1])}: "
+        f"{what}{where} on {format_count(counts[0])} of them, the other one on {format_count(counts[1])}: "
         f"{plural(mine, 'row')} by this one alone, {format_count(theirs)} by the other alone. That is {verdict} "
         f"(McNemar's exact test: {format_up(chance, 2)})."
     )

@@ -26,12 +26,13 @@ def draw_comparison(summary: ReportSummary) -> Markup | None:
     comparison = summary["comparison"]
     if comparison is None or len(comparison["radii"]) < 2:
         return None
-    radii, quoted = comparison["radii"], summary["scale"]["quoted"]
-    frame = Frame(_WIDTH, _HEIGHT, (0.0, radii[-1]), (0.0, 1.0))
+    radii, end, quoted = comparison["radii"], comparison["end"], summary["scale"]["quoted"]
+    shown = [radius for radius in radii if radius <= end]
+    frame = Frame(_WIDTH, _HEIGHT, (0.0, end), (0.0, 1.0))
     body = [frame.grid((share, f"{share:.0%}") for share in (0.0, 0.25, 0.5, 0.75, 1.0))]
-    body.append(frame.ticks(((r, format_short(r)) for r in radius_ticks(summary, radii[-1])), name_axis(summary)))
+    body.append(frame.ticks(((r, format_short(r)) for r in radius_ticks(summary, end)), name_axis(summary)))
     for style, values in zip(reversed(CURVES), reversed(comparison["curves"]), strict=True):
-        body.append(f'<path class="{style}" d="{trace_steps(frame, radii, values)}"/>')
+        body.append(f'<path class="{style}" d="{trace_steps(frame, shown, values[: len(shown)])}"/>')
     body.append(mark_radius(frame, quoted, "mark"))
     at = radii.index(quoted)
     told = ", ".join(

@@ -28,7 +28,19 @@ def report(
     ] = None,
     group: Annotated[list[str] | None, typer.Option(help="A column of subgroups; repeat it for more.")] = None,
     radius: Annotated[
-        float | None, typer.Option(help="The radius that the text speaks of; for numbers that of their intervals.")
+        float | None,
+        typer.Option(
+            help="The radius that the text speaks of; for numbers that of their intervals.",
+            show_default="0.25, in norm 0 one column; for numbers what the model was trained for",
+        ),
+    ] = None,
+    compare: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="OTHER.json",
+            help="Another model, to stand beside the first: the same rows, the same changes.",
+            show_default=False,
+        ),
     ] = None,
     l0: Annotated[
         int | None,
@@ -91,7 +103,10 @@ def report(
             "identity": identity,
         }
         if read_kind(model) == "regressor":
-            refuse_given({"--train": train, "--group": group or None}, f"classes, and {model} predicts a number")
+            refuse_given(
+                {"--train": train, "--group": group or None, "--compare": compare},
+                f"classes, and {model} predicts a number",
+            )
             summary = report_numbers_file(model, data, output, tolerance=tolerance, **asked)
         else:
             refuse_given({"--tolerance": tolerance}, f"numbers, and {model} tells classes apart")
@@ -101,6 +116,7 @@ def report(
                 output,
                 train=train,
                 groups=group or (),
+                compare=compare,
                 **asked,
             )
     if as_json:

@@ -462,7 +462,13 @@ class _Run:
         if self._task == NUMBER:
             return report_numbers_file(self._model, self._test, output, **asked)
         return report_file(
-            self._model, self._test, output, groups=groups, train=self._train if compare else None, **asked
+            self._model,
+            self._test,
+            output,
+            groups=groups,
+            train=self._train if compare is True else None,
+            compare=config.other_model,
+            **asked,
         )
 
     def _name_report(self) -> str | None:

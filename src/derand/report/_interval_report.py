@@ -15,6 +15,7 @@ from derand._arrays import FloatArray
 from derand.certificates import Intervals, ToleranceRadii, certify_interval_checked, certify_radius_checked
 from derand.noise import Noise
 from derand.report import _interval_render
+from derand.report._checksums import Marks, list_checksums
 from derand.report._inputs import Subject, name_features, name_rows
 from derand.report._interval_inputs import NumberInputs, NumberOptions
 from derand.report._interval_summary import summarize_intervals
@@ -59,6 +60,8 @@ class IntervalReport(WrittenReport):
         The file that says how the report was made, as it is to be named there: `derand run` gives its own.
     what_if : bool
         Whether the page has the part “What if”, which holds the model's tables; False keeps them out of the report.
+    marks : mapping, optional
+        As for CertificateReport.
     notes, left_out : sequence of str
         What else a reader must know of the model, at the top, and what else is left out: `derand run` tells of columns.
 
@@ -95,6 +98,7 @@ class IntervalReport(WrittenReport):
         seed: int = 0,
         configuration: str | None = None,
         what_if: bool = True,
+        marks: Marks | None = None,
         notes: Sequence[str] = (),
         left_out: Sequence[str] = (),
     ) -> None:
@@ -125,13 +129,15 @@ class IntervalReport(WrittenReport):
             reg.encoding_.find_whole(matrix),
             name_rows(X, row_names, len(found)),
         )
+        self._reg, self._marks = reg, dict(marks or {})
         self._options = NumberOptions(
             title, max_rows, seed, configuration, tolerance, what_if, tuple(notes), tuple(left_out)
         )
 
     @cached_property
     def _summary(self) -> IntervalSummary:
-        return summarize_intervals(self._inputs, self._options)
+        found = summarize_intervals(self._inputs, self._options)
+        return {**found, "checksums": list_checksums(self._marks, found["data"]["sha256"], self._reg)}
 
     def to_dict(self) -> IntervalSummary:
         """All that the report says, as plain numbers, text, lists and dicts; computed once."""

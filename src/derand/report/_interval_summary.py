@@ -29,6 +29,7 @@ from derand.report._interval_types import (
 from derand.report._summarize import NO_WHAT_IF, describe_computation, hash_rows, list_noise
 from derand.report._text import plural
 from derand.report._threat import describe_measure, describe_threat
+from derand.report._threat_table import tabulate_threat
 from derand.report._types import Guarantee, HeadlineNumber, Size
 from derand.report._what_if import fill_what_if
 from derand.report._what_if_types import WhatIf
@@ -63,6 +64,7 @@ def summarize_intervals(inputs: NumberInputs, options: NumberOptions) -> Interva
         "noise": list_noise(inputs),
         "rule": _describe_rule(found),
         "threat": describe_threat(inputs),
+        "threat_table": tabulate_threat(inputs, found.radius),
         "notes": list(options.notes),
         "radius": found.radius,
         "guarantee": _write_guarantee(inputs, moves, errors),
@@ -78,6 +80,7 @@ def summarize_intervals(inputs: NumberInputs, options: NumberOptions) -> Interva
             *([] if what_if_note is None else [what_if_note]),
             *options.left_out,
         ],
+        "checksums": [],
         "computed": describe_computation(inputs.certify_seconds, start, options.configuration),
     }
     return cast(IntervalSummary, as_plain_json(summary))

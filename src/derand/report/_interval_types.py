@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from derand.report._audit_types import Checksum, ThreatTable
 from derand.report._types import Computed, Guarantee, NoiseFacts, Size, ThreatFacts
 from derand.report._what_if_types import WhatIf
 
@@ -114,6 +115,7 @@ class IntervalSummary(TypedDict):
     noise: NoiseFacts
     rule: NumberRule
     threat: ThreatFacts
+    threat_table: ThreatTable
     notes: list[str]
     """What else a reader must know of the model."""
     radius: float | None
@@ -129,4 +131,5 @@ class IntervalSummary(TypedDict):
     rows: IntervalRows
     what_if: WhatIf | None
     left_out: list[str]
+    checksums: list[Checksum]
     computed: Computed

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Literal, NotRequired, TypedDict
 
 from derand.metrics import AnswerSummary, RadiusFigures
+from derand.report._audit_types import Checksum, Comparison, Contrast, GroupComparison, ThreatTable
 from derand.report._rival_types import Rivals
 from derand.report._what_if_types import WhatIf
 
@@ -21,11 +22,16 @@ LAW_HEIGHT = 1000
 
 
 class Scale(TypedDict):
-    """Radii at which curves are known, those of tables, and the one that the text speaks of."""
+    """Radii at which curves are known, those of tables, where charts end, and the one that the text speaks of."""
 
     radii: list[float]
     major: list[float]
+    end: float
     quoted: float
+    stated: bool
+    """Whether the user stated it; otherwise it is the same in every report."""
+    trained: float | None
+    """What the model was trained for, where it is certified in the same balls."""
 
 
 class ModelFacts(TypedDict):
@@ -491,6 +497,8 @@ class Group(GroupShare):
     n_rows: int
     median_radius: Size
     median_radius_text: str
+    contrasts: list[Contrast]
+    """Certified rows; with labels also wrong answers and, of two classes, those to the rows of each class."""
 
 
 class Subgroups(TypedDict):
@@ -542,12 +550,14 @@ class ReportSummary(TypedDict):
     noise: NoiseFacts
     rule: RuleFacts
     threat: ThreatFacts
+    threat_table: ThreatTable
     guarantee: Guarantee
     answers: Answers | None
     scale: Scale
     radii: Radii
     accuracy: Accuracy
     table: AccuracyTable
+    comparison: Comparison | None
     verdicts: Verdicts | None
     confusion: Confusion | None
     rivals: Rivals | None
@@ -557,5 +567,7 @@ class ReportSummary(TypedDict):
     rows: Rows
     what_if: WhatIf | None
     subgroups: list[Subgroups]
+    group_comparison: GroupComparison | None
     left_out: list[str]
+    checksums: list[Checksum]
     computed: Computed

@@ -97,7 +97,7 @@ def _load_compiler() -> Compiler:
 
     listener = type("Listener", (_CompileListener, event.Listener), {})
     event.register("numba:compile", listener())
-    return njit  # type: ignore[no-any-return] # numba has no types
+    return njit
 
 
 def compile_once(compiler: Compiler, function: Callable[..., Any], **options: Any) -> Any:

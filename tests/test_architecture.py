@@ -32,7 +32,7 @@ ORDER = [
     {"storage", "exporters"},
     {"tuning"},
     {"report"},
-    {"jobs", "demo"},
+    {"jobs", "demo", "warming"},
     {"cli"},
     {"__main__"},
 ]

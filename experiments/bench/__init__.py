@@ -16,6 +16,7 @@ from experiments._machine import LIBRARIES, Surroundings, describe_machine
 from experiments.bench._boost import bench_boost
 from experiments.bench._certify import bench_certify
 from experiments.bench._core import bench_core
+from experiments.bench._first import bench_first
 from experiments.bench._gpu import bench_gpu
 from experiments.bench._growth import bench_growth, draw_growth
 from experiments.bench._joint import bench_joint
@@ -102,6 +103,7 @@ BENCHES: Mapping[str, Callable[[], Figures]] = {
     "mean": bench_mean,
     "memory": bench_memory,
     "peer": bench_peer,
+    "first": bench_first,
 }
 
 PLOTS: Mapping[str, Callable[[Figures], Figure]] = {"growth": draw_growth}

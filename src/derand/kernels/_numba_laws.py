@@ -106,7 +106,8 @@ def build_law(
             for cell in range(begin, end):
                 mass += row[cell]
             if mass != 1.0:
-                law[first:stop] *= mass
+                for t in range(first, stop):  # slices of arrays set by others take seconds to compile
+                    law[t] *= mass
             continue
         span = top - bottom
         if end - begin == 2:

@@ -126,7 +126,8 @@ def _fill_tables(
         part = slice(offset, offset + n_bins)
         _find_least(own.reshape(n_bins, n_places), costs, signs, prices, blur, used[:, part], worth[:, part])
         missing = weights[start + size] if columns.has_missing[column] else 0.0
-        worth[:, offset + n_bins] = signs * missing
+        for row in range(signs.size):
+            worth[row, offset + n_bins] = signs[row] * missing
 
 
 def _spread_columns(

@@ -27,6 +27,8 @@ from typing import Any
 BLOCK = re.compile(r"^```(?P<language>\w+)(?P<options>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r'title="([^"]+)"')
 WIDTH = "110"
+DERAND = f'derand() {{ "{sys.executable}" -m derand "$@"; }}; '
+"""The command of the interpreter that runs this, wherever it is installed."""
 
 
 class Page:
@@ -34,8 +36,7 @@ class Page:
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {"__name__": "__main__"}
-        paths = (str(Path(sys.executable).parent), os.environ["PATH"])
-        self.environment = os.environ | {"PATH": os.pathsep.join(paths), "COLUMNS": WIDTH, "NO_COLOR": "1"}
+        self.environment = os.environ | {"COLUMNS": WIDTH, "NO_COLOR": "1"}
 
     def run(self, block: re.Match[str]) -> str:
         """The text of a block with what it prints now."""
@@ -53,9 +54,8 @@ class Page:
         for line in body.splitlines():
             if not line.startswith("$ "):
                 continue
-            done = subprocess.run(
-                line[2:], shell=True, env=self.environment, capture_output=True, text=True, check=False
-            )
+            command = ["bash", "-o", "pipefail", "-c", DERAND + line[2:]]
+            done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
             if done.returncode:
                 raise RuntimeError(f"{line}\n{done.stdout}{done.stderr}")
             yield f"{line}\n{_trim(done.stdout)}"

@@ -83,7 +83,7 @@ def test_blocks_get_what_they_print_now(tmp_path: Path) -> None:
     assert run_page(done, tmp_path) == done
 
 
-@pytest.mark.parametrize("block", ["```console\n$ false\n```", "```python\n>>> 1 / 0\n```"])
+@pytest.mark.parametrize("block", ["```console\n$ false | cat\n```", "```python\n>>> 1 / 0\n```"])
 def test_what_goes_wrong_stops_it(block: str, tmp_path: Path) -> None:
     """Neither a command that ends badly nor an error becomes part of a page."""
     with pytest.raises((RuntimeError, ZeroDivisionError)):

@@ -40,11 +40,13 @@ __all__ = [
     "NumbersRequest",
     "find_record",
     "load",
+    "load_bytes",
     "load_record",
     "mark_file",
     "read_kind",
     "save",
     "save_record",
+    "write_bytes",
 ]
 
 Found = TypeVar("Found")
@@ -71,6 +73,13 @@ def save(model: Any, path: PathLike) -> None:
     ...     load(f"{folder}/model.json").terms[0].scores.ravel().tolist()
     [10, 90]
     """
+    content = write_bytes(model)
+    with replace_when_done(path) as draft:
+        draft.write_bytes(content)
+
+
+def write_bytes(model: Any) -> bytes:
+    """What `save` writes of a model."""
     content = write_document(_describe(model))
     if len(content) > MAX_BYTES:
         raise ValueError(f"`model` takes {len(content)} bytes, more than the {MAX_BYTES} that a file may have.")
@@ -78,8 +87,12 @@ def save(model: Any, path: PathLike) -> None:
         check_size(content)
     except ValueError as error:
         raise ValueError(f"`model` cannot be saved, because {error}") from None
-    with replace_when_done(path) as draft:
-        draft.write_bytes(content)
+    return content
+
+
+def load_bytes(content: bytes) -> Any:
+    """The model of which `write_bytes` gave the content of a file."""
+    return _build(open_document(parse_document(content)))
 
 
 def load(path: PathLike) -> Any:

@@ -1,0 +1,10 @@
+"""Tables of parts, on one machine or many: training and certifying by Dask, to the same bits as on one machine.
+
+`fit` trains on a Dask dataframe or on Parquet files, `certify` certifies a Dask dataframe, `certify_files` certifies
+files into a folder. They need the extra `derand[dask]`; the scheduler is Dask's own.
+"""
+
+from derand.distributed._certifying import certify
+from derand.distributed._fitting import fit
+
+__all__ = ["certify", "fit"]

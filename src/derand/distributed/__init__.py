@@ -5,6 +5,8 @@ files into a folder. They need the extra `derand[dask]`; the scheduler is Dask's
 """
 
 from derand.distributed._certifying import certify
+from derand.distributed._cluster import connect
+from derand.distributed._files import FilesSummary, certify_files
 from derand.distributed._fitting import fit
 
-__all__ = ["certify", "fit"]
+__all__ = ["FilesSummary", "certify", "certify_files", "connect", "fit"]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from derand._arrays import IntArray
+from derand.distributed._cluster import find_client
 from derand.distributed._parts import drop_empty, reduce_tree
 
 
@@ -45,9 +46,12 @@ class DaskShards:
 
 
 def _send(arguments: tuple[Any, ...]) -> Any:
-    """What all parts need, so that it travels to each worker once."""
+    """What all parts need, so that it travels to each worker once, and not through the scheduler."""
     import dask
 
+    client = find_client()
+    if client is not None:
+        return client.scatter([arguments], broadcast=True, hash=False)[0]
     return dask.delayed(arguments, traverse=False)
 
 

@@ -81,7 +81,7 @@ class Labels(NamedTuple):
     codes: IntArray
     type: str
 
-    def count(self) -> dict[Any, int]:
+    def count_rows(self) -> dict[Any, int]:
         """How many rows have each."""
         return dict(zip(self.values, np.bincount(self.codes, minlength=len(self.values)).tolist(), strict=True))
 
@@ -140,7 +140,7 @@ def survey_part(table: Any, target: str, categorical: Any) -> Survey:
     )
     categories = {column: frozenset(values) for column, values in encoding.categories.items()}
     _refuse_many(categories, encoding.names)
-    counts = labels.count()
+    counts = labels.count_rows()
     return Survey(len(matrix), encoding.names, kinds, categories, lows, highs, whole, counts, labels.type)
 
 

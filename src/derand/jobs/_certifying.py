@@ -71,6 +71,7 @@ def certify_file(
     safe_csv: bool = False,
     identity: str | None = None,
     keep: Sequence[str] = (),
+    n_jobs: int | None = None,
     advance: Callable[[int], None] = lambda rows: None,
 ) -> CertifyingSummary:
     """Certify every row of a CSV or Parquet file, batch by batch, and write row, label, failure, radius and proof.
@@ -110,6 +111,8 @@ def certify_file(
         not be one of the model.
     keep : sequence of str
         Further columns of the data that are copied; they stand last.
+    n_jobs : int or None
+        Threads; None is the classifier's own, and without one all cores.
     advance : callable
         Called with the number of rows of each batch that is done.
 
@@ -124,7 +127,8 @@ def certify_file(
     copies = Copies.choose(identity, keep, RESULT_COLUMNS)
     classifier = load_classifier(model)
     source = match_file(data, classifier.encoding_, target=target, classes=classifier.classes_, copied=copies.names)
-    request = Request(classifier, source, l0, threat, changes or {}, rule=rule, proof=proof, noise=noise)
+    how: dict[str, Any] = {"rule": rule, "proof": proof, "noise": noise, "n_jobs": n_jobs}
+    request = Request(classifier, source, l0, threat, changes or {}, **how)
     if witness is not None and request.resolved.norm is not None:
         raise ValueError(
             "Witnesses are written only where limits alone say what may change (norm none), got norm "

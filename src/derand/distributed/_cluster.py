@@ -5,6 +5,7 @@ Owns connecting, and what is said where that fails or versions differ. Must not 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -53,7 +54,12 @@ def connect(scheduler: str | None = None, workers: int | None = None, memory: st
         if scheduler is None:
             limits = {} if memory is None else {"memory_limit": memory}
             cluster = LocalCluster(
-                n_workers=workers or 1, threads_per_worker=1, processes=True, dashboard_address=None, **limits
+                n_workers=workers or 1,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,  # errors of tasks are told by whoever asked for them
+                **limits,
             )
             stack.enter_context(cluster)
             client = stack.enter_context(Client(cluster))

@@ -40,8 +40,8 @@ def certify(
     data: Annotated[
         Path,
         typer.Argument(
-            help="Table to certify, CSV or Parquet; a folder of Parquet files, or a pattern such as 'data/*.parquet', "
-            "which go into a folder.",
+            help="Table to certify, CSV or Parquet; - is standard input, CSV or Arrow's IPC stream. A folder of "
+            "Parquet files, or a pattern such as 'data/*.parquet', goes into a folder.",
             show_default=False,
         ),
     ],
@@ -51,7 +51,7 @@ def certify(
             "--output",
             "-o",
             help="Where to write row, label, failure, radius (with --norm none: verdict) and proof; for numbers row, "
-            "value, low and high (with --tolerance: radius).",
+            "value, low and high (with --tolerance: radius). - is standard output, in the format of standard input.",
             show_default=False,
         ),
     ],
@@ -216,6 +216,7 @@ def certify(
         raise ValueError(f"--threat says all of what may change: leave {', '.join(beside)} out, or put it in {threat}.")
     with show_progress("certifying", unit="rows") as advance:
         from derand.certificates import RULES
+        from derand.frames import names_stream
         from derand.jobs import certify_file, certify_numbers_file
         from derand.storage import read_kind
         from derand.threat_text import NORMS, parse_changes
@@ -249,6 +250,8 @@ def certify(
         }
         summary: CertifyingSummary | CertifyingNumbersSummary | FilesSummary
         many = ManyFiles(scheduler, workers, resume)
+        if as_json and names_stream(output):
+            raise ValueError("--json and --output - would both go to standard output: leave one out.")
         if many.are_asked_for(data):
             alone = {"--witness": witness, "--radii": radii, "--target": target}
             numbers = {"radius": radius, "tolerance": tolerance}
@@ -269,7 +272,7 @@ def certify(
             show = _print_summary
     if as_json:
         print_json(summary)
-    else:
+    elif not names_stream(output):  # standard output holds the certificates then
         show(summary)
     if many.are_asked_for(data):
         many.require_done(summary)

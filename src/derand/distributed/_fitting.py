@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from derand._arrays import FloatArray
 from derand.distributed._parts import Parts, drop_empty
-from derand.distributed._sampling import Sample, draw_part, join_samples
+from derand.distributed._sampling import SAMPLE_ROWS, Sample, draw_part, join_samples
 from derand.distributed._shards import DaskShards
 from derand.distributed._survey import Survey, join_surveys, split_target, survey_part
 from derand.estimators import AdditiveClassifier, StumpClassifier, resolve_class_weight
@@ -109,7 +109,7 @@ def _fit(estimator: Any, parts: Parts, target: str) -> tuple[str, ...]:
     reading = _Reading.plan(survey, target)
     _refuse_classes(estimator, reading.classes, target)
     tell(f"{survey.n_rows:,} rows; drawing a sample")
-    sample = parts.reduce(_draw, join_samples, reading)
+    sample = parts.reduce(_draw, join_samples, reading, SAMPLE_ROWS)
     totals = np.array([survey.labels[label] for label in reading.classes.tolist()], dtype=np.float64)
     class_weight = resolve_class_weight(estimator.class_weight, reading.classes, totals)
     weights = None if (sample.counts == 1).all() else sample.counts * (sample.counts.size / sample.counts.sum())
@@ -168,8 +168,8 @@ class _Reading:
         return rows, lookup[labels.codes]
 
 
-def _draw(table: Any, reading: _Reading) -> Sample:
-    return draw_part(*reading.read(table))
+def _draw(table: Any, reading: _Reading, most: int) -> Sample:
+    return draw_part(*reading.read(table), most)
 
 
 def _count(

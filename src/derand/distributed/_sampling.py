@@ -34,26 +34,29 @@ class Sample:
     target : array of shape (n_rows,)
     counts : array of shape (n_rows,)
         How often each occurs in the table.
+    most : int
+        How many different rows are kept.
     """
 
     numbers: NDArray[np.uint64]
     rows: FloatArray
     target: NDArray[np.uint8]
     counts: IntArray
+    most: int = SAMPLE_ROWS
 
     @property
     def is_all(self) -> bool:
         """Whether there are no other rows in the table."""
-        return self.target.size < SAMPLE_ROWS
+        return self.target.size < self.most
 
     def count_distinct(self) -> int:
         """How many different rows the table has: exactly, where all are here; else by how dense numbers lie."""
         if self.is_all:
             return int(self.target.size)
-        return int((SAMPLE_ROWS - 1) / ((float(self.numbers[SAMPLE_ROWS - 1, 0]) + 1.0) / 2.0**64))
+        return int((self.most - 1) / ((float(self.numbers[self.most - 1, 0]) + 1.0) / 2.0**64))
 
 
-def draw_part(rows: FloatArray, target: NDArray[np.uint8]) -> Sample:
+def draw_part(rows: FloatArray, target: NDArray[np.uint8], most: int) -> Sample:
     """The sample of some rows."""
     plain = np.ascontiguousarray(rows) + 0.0  # a negative zero is a zero
     plain[np.isnan(plain)] = np.nan
@@ -63,7 +66,7 @@ def draw_part(rows: FloatArray, target: NDArray[np.uint8]) -> Sample:
         column = np.empty(target.size, dtype=np.uint64)
         hash_rows(words, target, seed, column)
         numbers[:, at] = column
-    return _keep(numbers, plain, target, np.ones(target.size, dtype=np.int64))
+    return _keep(numbers, plain, target, np.ones(target.size, dtype=np.int64), most)
 
 
 def join_samples(parts: Sequence[Sample | None]) -> Sample | None:
@@ -76,10 +79,13 @@ def join_samples(parts: Sequence[Sample | None]) -> Sample | None:
         np.concatenate([part.rows for part in known]),
         np.concatenate([part.target for part in known]),
         np.concatenate([part.counts for part in known]),
+        known[0].most,
     )
 
 
-def _keep(numbers: NDArray[np.uint64], rows: FloatArray, target: NDArray[np.uint8], counts: IntArray) -> Sample:
+def _keep(
+    numbers: NDArray[np.uint64], rows: FloatArray, target: NDArray[np.uint8], counts: IntArray, most: int
+) -> Sample:
     """Equal rows together, and the first so many of them, with the first one that has a gap in each column."""
     order = np.lexsort((numbers[:, 1], numbers[:, 0]))
     ordered = numbers[order]
@@ -88,9 +94,9 @@ def _keep(numbers: NDArray[np.uint64], rows: FloatArray, target: NDArray[np.uint
     starts = np.flatnonzero(is_new)
     totals = np.add.reduceat(counts[order], starts)
     different = order[starts]
-    chosen = np.arange(different.size) < SAMPLE_ROWS
+    chosen = np.arange(different.size) < most
     if not chosen.all():
         gaps = np.isnan(rows[different])
         chosen[gaps.argmax(axis=0)[gaps.any(axis=0)]] = True
     kept = different[chosen]
-    return Sample(numbers[kept], rows[kept], target[kept], totals[chosen])
+    return Sample(numbers[kept], rows[kept], target[kept], totals[chosen], most)

@@ -355,6 +355,11 @@ class Gaussian(Noise):
     def cdf(self, z: ArrayLike) -> FloatArray:
         return np.asarray(special.ndtr(z))
 
+    def expected_left(self, levels: FloatArray, counts: NDArray[Any], candidates: FloatArray) -> FloatArray:
+        from derand.kernels.expectation import sum_by_smooth_cdf
+
+        return sum_by_smooth_cdf(levels, counts, candidates, self.cdf, self.sigma, self.reach)
+
     def radius(self, failure: ArrayLike) -> FloatArray:
         mass = np.asarray(failure, dtype=np.float64)
         return _round_down(-self.sigma * special.ndtri(np.minimum(mass, 0.5)), self.sigma)
@@ -470,6 +475,12 @@ class Laplace(Noise):
         distance = np.asarray(z, dtype=np.float64)
         half = 0.5 * np.exp(-np.abs(distance))
         return np.where(distance > 0, 0.5 - 0.5 * np.expm1(-np.abs(distance)), half)
+
+    def expected_left(self, levels: FloatArray, counts: NDArray[Any], candidates: FloatArray) -> FloatArray:
+        from derand.kernels.expectation import sum_by_exponentials
+
+        found = sum_by_exponentials(levels, counts, candidates, self.scale)
+        return Noise.expected_left(self, levels, counts, candidates) if found is None else found
 
     def radius(self, failure: ArrayLike) -> FloatArray:
         mass = np.asarray(failure, dtype=np.float64)

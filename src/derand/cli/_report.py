@@ -28,7 +28,19 @@ def report(
     ] = None,
     group: Annotated[list[str] | None, typer.Option(help="A column of subgroups; repeat it for more.")] = None,
     radius: Annotated[
-        float | None, typer.Option(help="The radius that the text speaks of; for numbers that of their intervals.")
+        float | None,
+        typer.Option(
+            help="The radius that the text speaks of; for numbers that of their intervals.",
+            show_default="0.25, in norm 0 one column; for numbers what the model was trained for",
+        ),
+    ] = None,
+    compare: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="OTHER.json",
+            help="Another model, to stand beside the first: the same rows, the same changes.",
+            show_default=False,
+        ),
     ] = None,
     l0: Annotated[
         int | None,
@@ -63,6 +75,14 @@ def report(
     identity: Annotated[
         str | None, typer.Option("--id", metavar="COLUMN", help="Column that names the rows.", show_default=False)
     ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            help="Of numbers, by how much answers may move: the report says within which radius they do not move "
+            "farther.",
+            show_default="near the mean error",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a report on a table that anyone can read: what is proven, with charts, in one file."""
@@ -79,22 +99,24 @@ def report(
             "noise": noise,
             "threat": threat,
             "whole": whole,
+            "what_if": not no_what_if,
+            "identity": identity,
         }
         if read_kind(model) == "regressor":
             refuse_given(
-                {"--train": train, "--group": group or None, "--no-what-if": no_what_if or None, "--id": identity},
+                {"--train": train, "--group": group or None, "--compare": compare},
                 f"classes, and {model} predicts a number",
             )
-            summary = report_numbers_file(model, data, output, **asked)
+            summary = report_numbers_file(model, data, output, tolerance=tolerance, **asked)
         else:
+            refuse_given({"--tolerance": tolerance}, f"numbers, and {model} tells classes apart")
             summary = report_file(
                 model,
                 data,
                 output,
                 train=train,
                 groups=group or (),
-                what_if=not no_what_if,
-                identity=identity,
+                compare=compare,
                 **asked,
             )
     if as_json:
@@ -117,3 +139,5 @@ class _Asked(TypedDict):
     noise: str | None
     threat: Path | None
     whole: bool
+    what_if: bool
+    identity: str | None

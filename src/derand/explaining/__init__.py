@@ -9,7 +9,7 @@ from derand.explaining._model import Picture, draw_model
 from derand.explaining._names import Names, name_category
 from derand.explaining._pushes import Pushes
 from derand.explaining._row import Explanations, RowExplanation, tell_row
-from derand.explaining._words import SCALING_UNITS, move_alone, multiply_down
+from derand.explaining._words import SCALING_UNITS, move_alone, multiply_down, round_flip, say_flip
 
 __all__ = [
     "SCALING_UNITS",
@@ -22,5 +22,7 @@ __all__ = [
     "move_alone",
     "multiply_down",
     "name_category",
+    "round_flip",
+    "say_flip",
     "tell_row",
 ]

@@ -17,6 +17,7 @@ from derand.frames import match_file
 from derand.jobs._classifiers import load_classifier, load_regressor
 from derand.jobs._request import read_named, read_request, require_domains
 from derand.report import CertificateReport, IntervalReport
+from derand.storage import mark_file
 from derand.text import quote_short
 from derand.threat import Threat
 from derand.threat_text import read_threat
@@ -56,6 +57,7 @@ def report_file(
     whole: bool = False,
     what_if: bool = True,
     identity: str | None = None,
+    compare: PathLike | None = None,
     notes: Sequence[str] = (),
     left_out: Sequence[str] = (),
 ) -> ReportSummary:
@@ -85,6 +87,8 @@ def report_file(
         As for CertificateReport.
     identity : str or None
         Column whose values name the rows; it need not be a feature.
+    compare : path-like or None
+        Another saved classifier, which stands beside the first on the same rows.
     notes, left_out
         As for CertificateReport; without `left_out` it is told which columns of the file the model does not read.
 
@@ -96,8 +100,10 @@ def report_file(
     start = time.perf_counter()
     if train is not None and target is None:
         raise ValueError("The training table needs the target, to train the baseline: name it.")
-    require_writable(output, model, data, *([] if train is None else [train]))
+    require_writable(output, model, data, *(one for one in (train, compare) if one is not None))
     classifier = load_classifier(model, "use `report_numbers_file`")
+    other = None if compare is None else load_classifier(compare, "it cannot stand beside answers that are classes")
+    marks = {"model": model, "data": data, "training data": train, "other model": compare}
     source = match_file(data, classifier.encoding_, target=target, classes=classifier.classes_)
     table = source.read_all([*groups, *([] if identity is None or identity in groups else [identity])])
     rows, labels = source.split(table, first_row=1)
@@ -131,6 +137,9 @@ def report_file(
             notes=notes,
             left_out=left_out or tell_unread(source.not_used),
             what_if=what_if,
+            compare=other,
+            compare_name=None if compare is None else Path(compare).name,
+            marks={what: mark_file(path) for what, path in marks.items() if path is not None},
         )
         report.write(output)
     banner = report.to_dict()["banner"]
@@ -162,6 +171,9 @@ def report_numbers_file(
     threat: Threat | PathLike | None = None,
     configuration: str | None = None,
     whole: bool = False,
+    what_if: bool = True,
+    identity: str | None = None,
+    tolerance: float | None = None,
     notes: Sequence[str] = (),
     left_out: Sequence[str] = (),
 ) -> ReportSummary:
@@ -171,8 +183,10 @@ def report_numbers_file(
     ----------
     model : path-like
         A saved regressor.
-    data, output, title, rule, noise, threat, configuration, whole, notes, left_out
+    data, output, title, rule, noise, threat, configuration, whole, what_if, identity, notes, left_out
         As for `report_file`.
+    tolerance : float or None
+        As for IntervalReport.
     target : str or None
         Column with the true numbers.
     radius : float or None
@@ -191,7 +205,7 @@ def report_numbers_file(
     source = match_file(data, regressor.encoding_, target=target, classes=None)
     _, named = read_named(regressor, source, l0, threat, {"whole": True} if whole else {})
     size = regressor.choose_radius(named, radius)
-    table = source.read_all()
+    table = source.read_all([] if identity is None else [identity])
     rows, numbers = source.split(table, first_row=1)
     require_domains(source, named, table, 1)
     with source.name_gaps(table, first_row=1):
@@ -205,7 +219,11 @@ def report_numbers_file(
             noise=noise,
             title=title or f"Interval report: {Path(data).name}",
             feature_names=source.names,
+            row_names=None if identity is None else table.column(identity).to_pylist(),
+            tolerance=tolerance,
+            what_if=what_if,
             configuration=configuration,
+            marks={"model": mark_file(model), "data": mark_file(data)},
             notes=notes,
             left_out=left_out or tell_unread(source.not_used),
         )

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 
 from derand._arrays import FloatArray
 from derand.certificates import Intervals
-from derand.report._inputs import Subject, find_moving, name_estimator
+from derand.report._inputs import Subject, name_estimator
+from derand.report._interval_inputs import NumberInputs, NumberOptions
+from derand.report._interval_tolerance import measure_tolerance
 from derand.report._interval_types import (
     Errors,
     IntervalRow,
@@ -26,12 +26,14 @@ from derand.report._interval_types import (
     Spread,
     WidthCurve,
 )
-from derand.report._summarize import describe_computation, hash_rows, list_noise
+from derand.report._summarize import NO_WHAT_IF, describe_computation, hash_rows, list_noise
 from derand.report._text import plural
 from derand.report._threat import describe_measure, describe_threat
+from derand.report._threat_table import tabulate_threat
 from derand.report._types import Guarantee, HeadlineNumber, Size
+from derand.report._what_if import fill_what_if
+from derand.report._what_if_types import WhatIf
 from derand.text import as_plain_json, format_count, format_exactly, format_short, format_short_up
-from derand.threat import Threat
 
 SCHEMA = "derand-intervals/1"
 _CURVE_ROWS = 200  # every radius is a search of its own, by far the most of what a report costs
@@ -40,47 +42,18 @@ _WIDEST = 10
 _MOST_COLUMNS = 5
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NumberInputs:
-    """Everything that the summary is computed from."""
-
-    subject: Subject
-    matrix: FloatArray
-    """The rows, categories as codes."""
-    targets: FloatArray | None
-    intervals: Intervals
-    certify_part: Callable[[FloatArray, float], Intervals]
-    """Intervals of some of the rows, by number, at another radius."""
-    certify_seconds: float
-    has_threat: bool = True
-
-    @property
-    def threat(self) -> Threat:
-        """What may change, its columns by number, its norm and units resolved."""
-        return self.intervals.threat
-
-    @property
-    def moving(self) -> list[int]:
-        """Numerical features of the model that may change."""
-        return find_moving(self.subject.model, self.threat)
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.intervals)
-
-
-def summarize_intervals(
-    inputs: NumberInputs, title: str | None, max_rows: int, seed: int, configuration: str | None
-) -> IntervalSummary:
+def summarize_intervals(inputs: NumberInputs, options: NumberOptions) -> IntervalSummary:
     """All that a report on intervals says."""
     start = time.perf_counter()
-    found, random = inputs.intervals, np.random.default_rng(seed)
+    found, random = inputs.intervals, np.random.default_rng(options.seed)
     moves = _spread(np.maximum(found.value - found.low, found.high - found.value))
-    errors, rows = _measure_errors(inputs), _list_rows(inputs, max_rows, seed, random)
+    errors, rows = _measure_errors(inputs), _list_rows(inputs, options.max_rows, options.seed, random)
     curve = _trace_widths(inputs, random)
+    tolerance = measure_tolerance(inputs, options.tolerance, moves, errors, rows["table"])
+    what_if, what_if_note = _find_what_if(inputs, rows["table"]) if options.what_if else (None, NO_WHAT_IF)
     summary: IntervalSummary = {
         "schema": SCHEMA,
-        "title": title or "Interval report",
+        "title": options.title or "Interval report",
         "model": _describe_model(inputs.subject),
         "data": {
             "n_rows": inputs.n_rows,
@@ -91,18 +64,32 @@ def summarize_intervals(
         "noise": list_noise(inputs),
         "rule": _describe_rule(found),
         "threat": describe_threat(inputs),
-        "notes": [],
+        "threat_table": tabulate_threat(inputs, found.radius),
+        "notes": list(options.notes),
         "radius": found.radius,
         "guarantee": _write_guarantee(inputs, moves, errors),
         "moves": moves,
         "widths": _spread(found.width),
         "errors": errors,
         "curve": curve,
+        "tolerance": tolerance,
         "rows": rows,
-        "left_out": _list_left_out(inputs, rows, curve),
-        "computed": describe_computation(inputs.certify_seconds, start, configuration),
+        "what_if": what_if,
+        "left_out": [
+            *_list_left_out(inputs, rows, curve),
+            *([] if what_if_note is None else [what_if_note]),
+            *options.left_out,
+        ],
+        "checksums": [],
+        "computed": describe_computation(inputs.certify_seconds, start, options.configuration),
     }
     return cast(IntervalSummary, as_plain_json(summary))
+
+
+def _find_what_if(inputs: NumberInputs, table: list[IntervalRow]) -> tuple[WhatIf | None, str | None]:
+    """What the page needs to move rows of the table."""
+    levels = float(inputs.subject.model.members[0].levels)
+    return fill_what_if(inputs, [row["row"] for row in table], points=levels, odds=None)
 
 
 def _take_share(values: FloatArray, share: float) -> float:
@@ -136,6 +123,7 @@ def _list_rows(inputs: NumberInputs, max_rows: int, seed: int, random: np.random
         "table": [_describe_row(inputs, int(at)) for at in chosen],
         "widest": [_describe_row(inputs, int(at)) for at in widest],
         "sampled": sampled,
+        "n_rows": inputs.n_rows,
         "seed": seed,
     }
 
@@ -146,12 +134,14 @@ def _describe_row(inputs: NumberInputs, at: int) -> IntervalRow:
     truth = None if inputs.targets is None else float(inputs.targets[at])
     return {
         "row": at + 1,
+        "name": inputs.name_row(at),
         "value": float(found.value[at]),
         "low": low,
         "high": high,
         "width": high - low,
         "truth": truth,
         "inside": None if truth is None else low <= truth <= high,
+        "radius": None,
     }
 
 

@@ -12,6 +12,7 @@ ValueError that names the field, and loading never executes anything. Must not k
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,7 @@ from derand.storage._fields import Field
 from derand.storage._models import MODEL_BUILDERS, describe_model
 from derand.storage._records import (
     CertificateRecord,
+    FileMark,
     NumbersRequest,
     find_record,
     load_record,
@@ -37,8 +39,10 @@ __all__ = [
     "MAX_BYTES",
     "SCHEMA",
     "CertificateRecord",
+    "FileMark",
     "NumbersRequest",
     "find_record",
+    "hash_model",
     "load",
     "load_bytes",
     "load_record",
@@ -76,6 +80,17 @@ def save(model: Any, path: PathLike) -> None:
     content = write_bytes(model)
     with replace_when_done(path) as draft:
         draft.write_bytes(content)
+
+
+def hash_model(model: Any) -> str:
+    """The SHA-256, in hexadecimal digits, of the file that `save` would write; it is that of `mark_file` as well.
+
+    Parameters
+    ----------
+    model
+        As for `save`.
+    """
+    return hashlib.sha256(write_bytes(model)).hexdigest()
 
 
 def write_bytes(model: Any) -> bytes:

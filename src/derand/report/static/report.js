@@ -62,7 +62,8 @@
       lines[at].hidden = !visible;
       shown += visible;
     });
-    one("#shown").textContent = `${shown} of ${data.rows.length} rows shown`;
+    const sample = data.sampled ? ` of the sample, ${data.n_rows} in all` : "";
+    one("#shown").textContent = `${shown} of ${data.rows.length} rows shown${sample}`;
   }
 
   const keys = {

@@ -10,6 +10,7 @@
   const number = (value) => (value === "inf" ? Infinity : value === "-inf" ? -Infinity : value);
   const { columns, members } = model;
   const classes = page.classes;
+  const isNumeric = model.answer === "number";
   const TOO_CLOSE = 1e-9; // of the range of a score, or of a share: less is not told apart here
 
   // ---- the noise: probability that it is at least z ----
@@ -149,7 +150,7 @@
     return masses;
   }
 
-  function voteShare(member, values, moved) { // bounds of the share of copies that are above the threshold
+  function findLaw(member, values, moved) { // the law of a sum: its least value, and P(sum of steps >= first)
     const law = prepareLaw(member);
     const others = JSON.stringify(values.map((value, at) => (moved.includes(at) ? 0 : value)));
     const active = law.moving.find((term) => moved.some((at) => term.at.includes(at))) ?? law.moving[0];
@@ -159,18 +160,37 @@
       law.tails = tailsOfOthers(law, active, values);
     }
     const fixed = member.terms.filter((term) => !term.edges).reduce((sum, term) => sum + plainScores(term, values)[0], 0);
-    const cut = -member.shift[0] - law.base - fixed;
-    if (!active) return 0 > cut ? [1, 1] : [0, 0];
-    const atLeast = (level) => {
-      const first = Math.floor(level / law.grid) + 1;
+    const found = active ? massBySteps(active, values) : new Map([[0, 1]]);
+    const above = (first) => {
       let sum = 0;
-      massBySteps(active, values).forEach((mass, step) => {
+      found.forEach((mass, step) => {
         const k = Math.max(0, first - step);
         if (k < law.tails.length) sum += mass * law.tails[k];
       });
       return Math.min(1, sum);
     };
+    const most = law.tails.length - 1 + [...found.keys()].reduce((last, step) => Math.max(last, step), 0);
+    return { ...law, least: law.base + fixed, above, most };
+  }
+
+  function voteShare(member, values, moved) { // bounds of the share of copies that are above the threshold
+    const law = findLaw(member, values, moved);
+    const cut = -member.shift[0] - law.least;
+    const atLeast = (level) => law.above(Math.floor(level / law.grid) + 1);
     return [atLeast(cut + law.slack), atLeast(cut - law.slack)];
+  }
+
+  function medianOf(member, values, moved) { // bounds of the least sum that half of the copies do not exceed
+    const law = findLaw(member, values, moved);
+    const place = (share) => { // the first step above which no more than this share lies
+      let [low, high] = [0, law.most];
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if (law.above(middle + 1) <= share) high = middle; else low = middle + 1;
+      }
+      return law.least + member.shift[0] + low * law.grid;
+    };
+    return [place(0.5 + TOO_CLOSE) - law.slack, place(0.5 - TOO_CLOSE) + law.slack];
   }
 
   // ---- answers ----
@@ -200,7 +220,15 @@
     return { label: band > 0 && sums[lead] - second <= band ? null : lead, sums };
   }
 
+  function valueOf(member, values, moved) { // bounds of a number that is the answer
+    if (model.decides === "median") return medianOf(member, values, moved).map((sum) => sum / model.points);
+    const { sums, size } = addUp(member, values, model.decides === "mean" ? expectedScores : plainScores);
+    const band = model.decides === "score" ? 0 : TOO_CLOSE * (size + member.high - member.low);
+    return [(sums[0] - band) / model.points, (sums[0] + band) / model.points];
+  }
+
   function answer(values, moved) {
+    if (isNumeric) return { label: null, value: valueOf(members[0], values, moved) };
     const found = members.map((member) => answerOf(member, values, moved));
     if (!model.weights) return found[0];
     let [least, most, total] = [0, 0, 0];
@@ -277,6 +305,13 @@
   // ---- what is shown ----
 
   const write = (value) => String(Number(value.toPrecision(6)));
+  const DAY = 86400000; // in milliseconds: dates are days since 1970
+  function writeDate(value) { // as a browser's own boxes hold it; nothing where no date is so far off
+    const moment = new Date(Math.round(value * 86400) * 1000);
+    const text = Number.isNaN(moment.getTime()) ? "" : moment.toISOString();
+    return text.length === 24 ? text.slice(0, Number.isInteger(value) ? 10 : 19) : "";
+  }
+  const writeCell = (column, value) => (column.date && writeDate(value).replace("T", " ")) || write(value);
   function writeUp(value) { // four digits, the last one rounded up; sizes are a few last places above the true ones
     if (!(value > 0 && value < Infinity)) return String(value);
     const near = Number(value.toPrecision(4));
@@ -306,9 +341,19 @@
     const slider = make("input");
     Object.assign(slider, { type: "range", id: `whatif-${k}` });
     const box = make("input", "whatif-number");
-    Object.assign(box, { type: "number", step: column.whole && !column.step ? "1" : "any", autocomplete: "off" });
+    if (column.date) {
+      box.type = column.whole ? "date" : "datetime-local";
+      box.step = column.whole ? "any" : "1"; // any day, or any second
+    } else Object.assign(box, { type: "number", step: column.whole && !column.step ? "1" : "any" });
+    box.autocomplete = "off";
+    const readBox = () => (column.date ? box.valueAsNumber / DAY : box.valueAsNumber);
+    const fillBox = (value, own) => {
+      if (!column.date) return value === own ? write(value) : value;
+      const text = writeDate(value);
+      return column.whole || !text ? text.slice(0, 10) : text.length === 10 ? `${text}T00:00:00` : text;
+    };
     if (column.ends) [box.min, box.max] = column.ends;
-    box.setAttribute("aria-label", `${column.name}, as a number`);
+    box.setAttribute("aria-label", `${column.name}, as a ${column.date ? "date" : "number"}`);
     line.append(slider, box);
     const keepWhole = (value) => {
       if (!column.whole || column.step) return value;
@@ -334,7 +379,7 @@
       else value = column.whole ? Math.round(value) : Number(value.toPrecision(7));
       setValue(k, value);
     });
-    box.addEventListener("input", () => { if (box.value !== "" && Number.isFinite(box.valueAsNumber)) setValue(k, keepWhole(box.valueAsNumber)); });
+    box.addEventListener("input", () => { if (box.value !== "" && Number.isFinite(readBox())) setValue(k, keepWhole(readBox())); });
     box.addEventListener("blur", () => controls[k].place(state.values[k]));
     name.htmlFor = slider.id;
     return (value) => {
@@ -345,8 +390,8 @@
       slider.max = own + Math.ceil((high - own) / column.grain) * column.grain + (column.whole ? 0 : column.grain / 4);
       slider.step = column.grain;
       slider.value = shown;
-      slider.setAttribute("aria-valuetext", value === null ? "missing" : write(value));
-      if (document.activeElement !== box) box.value = value === null ? "" : value === own ? write(value) : value;
+      slider.setAttribute("aria-valuetext", value === null ? "missing" : writeCell(column, value));
+      if (document.activeElement !== box) box.value = value === null ? "" : fillBox(value, own);
       box.title = value === null ? "" : String(value);
       slider.disabled = box.disabled = value === null;
       if (gap) gap.checked = value === null;
@@ -363,7 +408,7 @@
     return (value) => { menu.value = value; };
   }
 
-  const tell = (column, value) => (column.kind === "category" ? column.options[value].text : value === null ? "missing" : write(value));
+  const tell = (column, value) => (column.kind === "category" ? column.options[value].text : value === null ? "missing" : writeCell(column, value));
 
   function build() {
     columns.forEach((column, k) => {
@@ -378,10 +423,39 @@
     });
     one("#whatif-row").append(...model.rows.map((_, at) => {
       const row = page.rows[at];
-      const told = page.has_radius ? `radius ${row.radius_text[0]}` : row.radius_text[0];
-      const choice = make("option", "", `Row ${row.name ?? row.row}: ${row.label}, ${told}`);
+      const told = isNumeric ? "" : `, ${page.has_radius ? `radius ${row.radius_text[0]}` : row.radius_text[0]}`;
+      const choice = make("option", "", `Row ${row.name ?? row.row}: ${row.label}${told}`);
       choice.value = at;
       return choice;
+    }));
+  }
+
+  const ends = () => { // of the gauge: all values and intervals of the rows that are shown
+    model.span ??= page.rows.reduce(([low, high], row) => [Math.min(low, number(row.low), row.value), Math.max(high, number(row.high), row.value)], [Infinity, -Infinity]);
+    return model.span;
+  };
+  const writeValue = ([low, high]) => (write(low) === write(high) ? write(low) : high - low < 1e-6 * Math.max(Math.abs(low), Math.abs(high), 1) ? write((low + high) / 2) : `${write(low)} to ${write(high)}`);
+
+  function showValue(found, certified) { // a number: where it lies beside the row's interval
+    const row = page.rows[state.at];
+    const [low, high] = [number(row.low), number(row.high)];
+    const isIn = certified.inside || (found.value[0] >= low && found.value[1] <= high);
+    const isOut = !certified.inside && (found.value[1] < low || found.value[0] > high);
+    const where = `the row’s interval, ${row.low_text} to ${row.high_text}`;
+    const box = one("#whatif-interval");
+    box.classList.toggle("held", isIn);
+    box.dataset.inside = isIn ? "true" : isOut ? "false" : "";
+    box.textContent = isIn ? `The value lies in ${where}.` : isOut ? `The value lies outside ${where}.` : `Too close to an end to call: ${where}.`;
+    const [first, last] = ends();
+    const place = (value) => Math.min(1, Math.max(0, last > first ? (value - first) / (last - first) : 0.5));
+    const gauge = one("#whatif-gauge");
+    Object.entries({ "--now": (found.value[0] + found.value[1]) / 2, "--was": row.value, "--from": low, "--to": high }).forEach(([name, value]) => gauge.style.setProperty(name, place(value)));
+    one("#whatif-low").textContent = write(first);
+    one("#whatif-high").textContent = write(last);
+    one("#whatif-scores").replaceChildren(...[["The row itself (○)", row.label], ["Lowest and highest that is proven", `${row.low_text} to ${row.high_text}`]].map(([name, text]) => {
+      const pair = make("div");
+      pair.append(make("dt", "", name), make("dd", "", text));
+      return pair;
     }));
   }
 
@@ -428,18 +502,19 @@
     const certified = findCertified(state.at, state.values);
     const before = classes.indexOf(row.label);
     const n = state.values.filter((value, k) => value !== own[k]).length;
+    const proven = isNumeric ? `its value is proven to lie between ${row.low_text} and ${row.high_text}` : "this answer is proven";
     const label = certified.inside || n === 0 ? before : model.decides === "none" ? null : found.label;
     const unknown = model.decides === "none" ? "not computed here: ask predict" : "too close to call here: ask predict";
-    one("#whatif-answer").textContent = label === null ? unknown : classes[label];
-    one("#whatif-answer").classList.toggle("unsure", label === null);
+    one("#whatif-answer").textContent = isNumeric ? (n === 0 ? row.label : writeValue(found.value)) : label === null ? unknown : classes[label];
+    one("#whatif-answer").classList.toggle("unsure", label === null && !isNumeric);
     const change = label === null || n === 0 ? "" : label === before ? "as for the row" : `changed: the row gets “${row.label}”`;
     one("#whatif-change").textContent = n === 0 ? "the row as it is" : `${n} ${n === 1 ? "column" : "columns"} moved${change ? `; ${change}` : ""}`;
     one("#whatif-change").classList.toggle("bad", label !== null && label !== before);
     const box = one("#whatif-certified");
     box.classList.toggle("held", certified.inside);
     box.dataset.inside = certified.inside;
-    box.textContent = `${certified.inside ? "Within" : "Outside"} the certified set of row ${row.name ?? row.row}: ${certified.inside ? "this answer is proven" : "nothing is proven about the moved row"} (${certified.why}).`;
-    showScores(found);
+    box.textContent = `${certified.inside ? "Within" : "Outside"} the certified set of row ${row.name ?? row.row}: ${certified.inside ? proven : "nothing is proven about the moved row"} (${certified.why}).`;
+    if (isNumeric) showValue(found, certified); else showScores(found);
     controls.forEach(({ place, was, line }, k) => {
       if (state.moved.length && !state.moved.includes(k)) return; // the others stay as they are
       place(state.values[k]);
@@ -448,7 +523,7 @@
       line.classList.toggle("moved", moved);
     });
     one("#whatif-back").disabled = n === 0;
-    Object.assign(one("#whatif").dataset, { label: label ?? "", found: found.label ?? "", score: JSON.stringify(found.share ?? found.sums) });
+    Object.assign(one("#whatif").dataset, { label: label ?? "", found: found.label ?? "", score: JSON.stringify(found.value ?? found.share ?? found.sums) });
   }
 
   function pick(at) {

@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from derand.storage import load_bytes, write_bytes
 
@@ -33,7 +32,8 @@ def certify(estimator: Any, data: Any, **asked: Any) -> Any:
         With the index of `data`: label, failure, radius or verdict, and proof, as `Certificates.to_frame` has them.
         Its `to_parquet` writes one file per partition.
     """
-    check_is_fitted(estimator)
+    if not hasattr(estimator, "ensemble_"):
+        raise ValueError(f"`estimator` must be fitted, got a {type(estimator).__name__} that is not.")
     if not hasattr(data, "map_partitions"):
         raise TypeError(
             f"`data` must be a Dask dataframe, got a {type(data).__name__}: use `estimator.certify` for a table in "

@@ -282,15 +282,20 @@ def inspect_file(path: PathLike) -> TableFile:
     if names_stream(path):
         from derand.frames._streams import open_stream
 
-        return open_stream(sys.stdin.buffer)
+        return _require_names(open_stream(sys.stdin.buffer))
     with _clear_errors(path):
         names, delimiter = (_read_parquet_names(path), None) if _is_parquet(path) else _look_at_csv(path)
-    name, count = next(iter(Counter(names).most_common(1)), ("", 0))
+    return _require_names(TableFile(path, names, delimiter))
+
+
+def _require_names(file: TableFile) -> TableFile:
+    """The file, where its columns have names and no two the same."""
+    name, count = next(iter(Counter(file.names).most_common(1)), ("", 0))
     if count > 1:
-        raise ValueError(f"{path} has two columns named {quote_short(name)}: rename one.")
-    if not names:
-        raise ValueError(f"{path} has no columns.")
-    return TableFile(path, names, delimiter)
+        raise ValueError(f"{file.path} has two columns named {quote_short(name)}: rename one.")
+    if not file.names:
+        raise ValueError(f"{file.path} has no columns.")
+    return file
 
 
 @contextmanager

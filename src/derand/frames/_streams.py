@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _IPC_STREAM, _IPC_FILE, _PARQUET = b"\xff\xff\xff\xff", b"ARROW1", b"PAR1"
 _HEAD_BYTES = 2**16
+_LEAST_BYTES = 2**16  # of CSV, read at a time: a line must end among them
 _BLOCK_BYTES = 2**20
 
 
@@ -51,6 +52,18 @@ class _Rest:
 
     def close(self) -> None:
         self.closed = True
+
+
+class _Lines(_Rest):
+    """The same for readers that need a line at least: some of them at a time."""
+
+    def read(self, size: int = -1) -> bytes:
+        parts = [super().read(size)]
+        n_bytes = len(parts[0])
+        while parts[-1] and n_bytes < min(size, _LEAST_BYTES):
+            parts.append(super().read(size - n_bytes))
+            n_bytes += len(parts[-1])
+        return b"".join(parts)
 
 
 class _Whole(_Rest):
@@ -118,7 +131,7 @@ def open_stream(stream: IO[bytes]) -> TableStream:
         return TableStream(STREAM, tuple(reader.schema.names), None, reader)
     line = head.split(b"\n", 1)[0].decode("utf-8-sig", errors="replace").rstrip("\r")
     delimiter = max(DELIMITERS, key=line.count)
-    return TableStream(STREAM, tuple(next(csv.reader([line], delimiter=delimiter))), delimiter, _Rest(head, stream))
+    return TableStream(STREAM, tuple(next(csv.reader([line], delimiter=delimiter))), delimiter, _Lines(head, stream))
 
 
 def open_stream_writer(schema: pa.Schema, *, arrow: bool) -> Any:

@@ -460,7 +460,7 @@ def _batches(file: TableFile, kinds: Mapping[str, ColumnKind]) -> Iterator[pa.Re
         yield from reader
 
 
-def make_csv_options(delimiter: str, kinds: Mapping[str, ColumnKind], *, block_bytes: int = _BLOCK_BYTES) -> CsvOptions:
+def make_csv_options(delimiter: str, kinds: Mapping[str, ColumnKind], *, block_bytes: int | None = None) -> CsvOptions:
     """Options of pyarrow's CSV reader for some columns, with their types."""
     import pyarrow as pa
 
@@ -468,7 +468,8 @@ def make_csv_options(delimiter: str, kinds: Mapping[str, ColumnKind], *, block_b
     arrow_types[ColumnKind.DATE] = pa.string()
     types = {name: arrow_types[kind] for name, kind in kinds.items()}
     options = _csv_options(delimiter, types, only=list(types))
-    options["read_options"].block_size = block_bytes
+    if block_bytes is not None:
+        options["read_options"].block_size = block_bytes
     return options
 
 

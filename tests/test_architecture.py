@@ -33,6 +33,7 @@ ORDER = [
     {"tuning"},
     {"report"},
     {"jobs", "demo", "warming"},
+    {"distributed"},
     {"cli"},
     {"__main__"},
 ]

@@ -44,11 +44,13 @@ __all__ = [
     "find_record",
     "hash_model",
     "load",
+    "load_bytes",
     "load_record",
     "mark_file",
     "read_kind",
     "save",
     "save_record",
+    "write_bytes",
 ]
 
 Found = TypeVar("Found")
@@ -75,7 +77,7 @@ def save(model: Any, path: PathLike) -> None:
     ...     load(f"{folder}/model.json").terms[0].scores.ravel().tolist()
     [10, 90]
     """
-    content = _write(model)
+    content = write_bytes(model)
     with replace_when_done(path) as draft:
         draft.write_bytes(content)
 
@@ -88,11 +90,11 @@ def hash_model(model: Any) -> str:
     model
         As for `save`.
     """
-    return hashlib.sha256(_write(model)).hexdigest()
+    return hashlib.sha256(write_bytes(model)).hexdigest()
 
 
-def _write(model: Any) -> bytes:
-    """The bytes of a model's file, within the limits that are read."""
+def write_bytes(model: Any) -> bytes:
+    """What `save` writes of a model."""
     content = write_document(_describe(model))
     if len(content) > MAX_BYTES:
         raise ValueError(f"`model` takes {len(content)} bytes, more than the {MAX_BYTES} that a file may have.")
@@ -101,6 +103,11 @@ def _write(model: Any) -> bytes:
     except ValueError as error:
         raise ValueError(f"`model` cannot be saved, because {error}") from None
     return content
+
+
+def load_bytes(content: bytes) -> Any:
+    """The model of which `write_bytes` gave the content of a file."""
+    return _build(open_document(parse_document(content)))
 
 
 def load(path: PathLike) -> Any:

@@ -19,6 +19,8 @@ from derand.noise import NOISES
 from derand.threat import Threat
 
 _NORMS = (None, 0, 1, 2, np.inf)
+_NO_LIMITS: dict[int | str, str | float | tuple[float, float]] = {}
+_LIMITS: dict[int | str, str | float | tuple[float, float]] = dict.fromkeys(range(8), 0.5)
 
 
 class WarmStep(TypedDict):
@@ -84,7 +86,7 @@ def _make_model(n_terms: int, n_edges: int, n_tables: int = 0) -> AdditiveEnsemb
         StepFunction(column, np.sort(rng.normal(size=n_edges)), rng.integers(0, 1000, n_edges + 1))
         for column in range(n_terms)
     ]
-    terms += [CategoryTable(n_terms + column, [0, 1], [3, 9], 1) for column in range(n_tables)]
+    terms += [CategoryTable(n_terms + column, np.array([0.0, 1.0]), np.array([3, 9]), 1) for column in range(n_tables)]
     return AdditiveEnsemble(terms, 500 * n_terms, n_terms + n_tables)
 
 
@@ -92,7 +94,8 @@ def _make_grids(edges: list[float]) -> AdditiveEnsemble:
     """Two terms of two columns each, all with these edges."""
     size = len(edges) + 1
     scores = np.arange(size**2).reshape(size, size) * 7 % 10
-    return AdditiveEnsemble([GridTerm(pair, (edges, edges), scores) for pair in ((0, 1), (2, 3))], 9, 4)
+    axes = np.array(edges), np.array(edges)
+    return AdditiveEnsemble([GridTerm(pair, axes, scores) for pair in ((0, 1), (2, 3))], 9, 4)
 
 
 _MODELS = ((8, 3), (300, 1), (300, 3))
@@ -113,7 +116,7 @@ def _certify_means() -> None:
     model, rows = _make_model(8, 3), _draw_rows(8)
     for noise in ("none", *(f"{name}:0.5" for name in NOISES)):
         for norm in _NORMS:
-            for limits in ({}, dict.fromkeys(range(8), 0.5)):
+            for limits in (_NO_LIMITS, _LIMITS):
                 if norm is not None or limits:
                     certificates.certify(model, rows, noise, rule="mean", threat=Threat(norm=norm, limits=limits))
     threat = Threat(norm=None, limits=dict.fromkeys(range(8), 2.0), steps=dict.fromkeys(range(8), 0.5))
@@ -136,9 +139,9 @@ def _train() -> None:
     classes = y + (X[:, 3] > 0)
     for trainer in estimators.TRAINERS.values():
         trainer().fit(X, y).certify(X[:20])
-    for options in ({}, {"groups": [[1, 2]]}):
+    for groups in (None, [[1, 2]]):
         for target in (y, classes):
-            estimators.AdditiveClassifier(radius=0.1, **options).fit(X, target).certify(X[:20])
+            estimators.AdditiveClassifier(radius=0.1, groups=groups).fit(X, target).certify(X[:20])
 
 
 def _train_regressors() -> None:

@@ -45,7 +45,8 @@ print(*[loop.__name__ for loop in kernels if not {"entry", "_part"} & set(vars(l
 
 @pytest.mark.long
 def test_it_reaches_every_kernel(tmp_path: Path) -> None:
-    """With an empty cache all are compiled, on their own or within another one; but for one that only tests call."""
+    """With an empty cache all are, alone or within others; but for jump_search and one that only tests call."""
     surroundings = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", _ALL], capture_output=True, text=True, env=surroundings, check=True)
-    assert set(done.stdout.split()) <= {"lose_jump"}
+    jump_search = {"_find_squares", "_average", "_bound", "_search", "_climb"}
+    assert set(done.stdout.split()) <= {"lose_jump"} | jump_search

@@ -27,6 +27,7 @@ from experiments.bench._measure import time_best as time_best
 from experiments.bench._memory import bench_memory
 from experiments.bench._peer import bench_peer
 from experiments.bench._quality import bench_quality
+from experiments.bench._tables import bench_tables
 from experiments.bench._train import bench_train
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ BENCHES: Mapping[str, Callable[[], Figures]] = {
     "gpu": bench_gpu,
     "mean": bench_mean,
     "memory": bench_memory,
+    "tables": bench_tables,
     "peer": bench_peer,
     "first": bench_first,
 }

@@ -117,6 +117,7 @@ def report_file(
         threat, l0 = read_request(classifier, source.names, l0, threat, {"whole": True}), None
     if threat is not None and not isinstance(threat, Threat):
         threat = read_threat(threat, source.names, classifier.units)
+    n_rows, unseen, empty = table.num_rows, source.count_unseen(table), source.find_empty(table)
     with source.name_gaps(table, first_row=1):
         report = CertificateReport(
             classifier,
@@ -141,18 +142,19 @@ def report_file(
             compare_name=None if compare is None else Path(compare).name,
             marks={what: mark_file(path) for what, path in marks.items() if path is not None},
         )
+        del rows, table  # the report has them as the model reads them: of a long table, half of all memory
         report.write(output)
     banner = report.to_dict()["banner"]
     told = [] if banner is None else [banner["text"]]
     is_warning = banner is not None and banner["level"] == "warning"
     return {
         "output": os.fspath(output),
-        "rows": table.num_rows,
+        "rows": n_rows,
         "guarantee": report.to_dict()["guarantee"]["paragraph"],
         "warnings": told if is_warning else [],
         "notes": [] if is_warning else told,
-        "unseen_categories": source.count_unseen(table),
-        "empty_columns": sorted(source.find_empty(table)),
+        "unseen_categories": unseen,
+        "empty_columns": sorted(empty),
         "seconds": time.perf_counter() - start,
     }
 

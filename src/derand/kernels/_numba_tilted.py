@@ -138,7 +138,7 @@ def is_possible(row: FloatArray, terms: Terms, side: int, cut: int, work: Worksp
                 least += terms.shifts[term]
     else:
         for term in range(terms.starts.size - 1):
-            least += possible_scores(row, terms.scores[side], terms.starts[term], terms.starts[term + 1])[0]
+            least += possible_scores(row, terms.scores[side], terms.starts[term], terms.starts[term + 1], 0.0)[0]
     return cut >= least
 
 
@@ -239,12 +239,20 @@ def find_tilt(
 
 @compile_loop()
 def tilt_for_inversion(
-    row: FloatArray, terms: Terms, side: int, cut: int, tilt: float, gap: float, deviation: float, work: Workspace
+    row: FloatArray,
+    terms: Terms,
+    side: int,
+    cut: int,
+    tilt: float,
+    gap: float,
+    deviation: float,
+    steepness: float,
+    work: Workspace,
 ) -> tuple[float, float, float]:
-    """A tilt of at least one over the deviation, which inversion needs even near the mean; its gap and deviation."""
-    if -tilt * deviation >= 1.0 or deviation <= 0.0:
+    """A tilt of at least `steepness` over the deviation, which inversion needs near the mean, too."""
+    if -tilt * deviation >= steepness or deviation <= 0.0:
         return tilt, gap, deviation
-    steeper = max(-1.0 / deviation, -_STEEPEST / terms.largest)
+    steeper = max(-steepness / deviation, -_STEEPEST / terms.largest)
     gap, deviation = tilted_moments(row, terms, side, cut, steeper, work)
     return steeper, gap, deviation
 

@@ -30,7 +30,7 @@ def test_dropped_frequencies_are_bounded(n_terms: int, n_cells: int, largest: in
     rows = np.flatnonzero(batch.slot >= 0)
     assert rows.size
     for row in rows.tolist():
-        points, count = int(spread.n_points[row]), int(spread.count[row])
+        points, count = int(spread.n_points[row]), int(spread.n_chosen[row])
         dense = np.empty((count, 2 * points), dtype=np.float32)
         spectra._spread_cells(terms, batch, spread, np.array([row]), dense)
         found = spectra._transform(dense)

@@ -33,6 +33,12 @@ FLOOR = 1e-300
 PATHS = ("law", "tilted", "inverted")
 """How a mass was computed: from the law itself, from a tilted law, or by Fourier inversion of a tilted one."""
 LAW, TILTED, INVERTED = range(3)
+PATH_REASONS = (
+    "several thresholds of a row share one law",
+    "a tilted law costs less than inversion, or what inversion drops could not be bounded well enough",
+    "inversion of a tilted law costs less than the law, and what it drops is bounded",
+)
+"""Why each of them is taken: by costs.py, from the row and the sizes of the call alone."""
 
 
 class Failures(NamedTuple):

@@ -54,7 +54,7 @@ class Spread(NamedTuple):
     """(rows, terms): whose characteristic functions are transformed."""
     variances: FloatArray
     """(rows, terms)."""
-    count: IntArray
+    n_chosen: IntArray
     """How many are chosen."""
     n_points: IntArray
     """Intervals of the grid."""
@@ -71,7 +71,7 @@ def _make_spread(n_rows: int, terms: Terms) -> Spread:
     return Spread(
         chosen=np.zeros((n_rows, n_terms), dtype=np.bool_),
         variances=np.zeros((n_rows, n_terms)),
-        count=np.zeros(n_rows, dtype=np.int64),
+        n_chosen=np.zeros(n_rows, dtype=np.int64),
         n_points=np.zeros(n_rows, dtype=np.int64),
         decline=np.zeros(n_rows),
         bend=np.zeros(n_rows),
@@ -91,22 +91,23 @@ def invert_by_spectra(
 
     Takes the shortest period of the model and what finds the table of a period.
     """
-    batch, spread = make_batch(_BATCH_ROWS, terms, 1), _make_spread(_BATCH_ROWS, terms)
+    size = min(_BATCH_ROWS, thresholds.size)
+    batch, spread = make_batch(size, terms, 1), _make_spread(size, terms)
     is_low, log_mass = np.empty(thresholds.size, dtype=np.bool_), np.full(thresholds.size, np.nan)
-    for start in range(0, thresholds.size, _BATCH_ROWS):
-        rows = slice(start, start + _BATCH_ROWS)
+    for start in range(0, thresholds.size, size):
+        rows = slice(start, start + size)
         _begin_spectra(table[rows], thresholds[rows], terms, shortest, batch, spread, work)
         chosen = np.flatnonzero(batch.slot >= 0)
         for points in np.unique(spread.n_points[chosen]).tolist():
             alike = chosen[spread.n_points[chosen] == points]
-            for part in _split_rows(alike, spread.count[alike], points):
-                size = int(spread.count[part].sum())
-                dense = np.empty((-(-size // GROUP) * GROUP, 2 * points), dtype=np.float32)
+            for part in _split_rows(alike, spread.n_chosen[alike], points):
+                n_spectra = int(spread.n_chosen[part].sum())
+                dense = np.empty((-(-n_spectra // GROUP) * GROUP, 2 * points), dtype=np.float32)
                 _spread_cells(terms, batch, spread, part, dense)
                 spectra, at = _transform(dense), 0
                 for row in part.tolist():
                     period = period_of(shortest, int(batch.period_number[row]))
-                    after = at + int(spread.count[row])
+                    after = at + int(spread.n_chosen[row])
                     log_mass[start + row] = _finish_spectra(
                         thresholds[start + row],
                         terms,
@@ -208,7 +209,7 @@ def _begin_row(
         points *= 2
     n_cells = terms.scores.shape[1]
     cost = SPECTRUM_POINT * count * points + FOURIER_CELL * n_cells
-    spread.count[row], spread.n_points[row] = count, points
+    spread.n_chosen[row], spread.n_points[row] = count, points
     return points <= _MOST_POINTS and cost < LAW_CELL * n_cells * batch.deviation[row]
 
 

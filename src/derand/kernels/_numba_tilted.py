@@ -24,7 +24,7 @@ from derand.kernels.compiling import compile_loop
 PlaceArray = NDArray[np.uint64]  # unsigned: a signed index is checked for wrapping around, which no loop survives
 
 _LOST = 1e-13  # mass that a first pass may drop, relative to the whole tilted law
-_STEEPEST = 500.0  # largest exponent of a weight
+_STEEPEST = 700.0  # largest exponent of a weight: its exponential is a normal double
 LOW, HIGH = 0, 1
 """The sides: P(S <= T), and P(S > T), which is a lower tail when the scores are mirrored."""
 
@@ -350,7 +350,7 @@ def tilt_cells(
 def tilt_stumps(terms: Terms, side: int, work: Workspace, stay: FloatArray, move: FloatArray) -> tuple[float, int]:
     """`tilt_cells` for the row of stumps in the workspace: fills the weights of score 0 and of the other score.
 
-    Nothing underflows: one cell of each stump has a probability of 1/2 or more, and no power is below exp(-500).
+    Nothing underflows: one cell of each stump has a probability of 1/2 or more, and no power is below exp(-700).
     """
     powers, places = work.powers, terms.shift_places
     for term in range(move.size):

@@ -126,7 +126,7 @@ def certify(
     threats = as_threats(l0, unseen, threat)
     noise = as_noise_or_none(noise, threats[0].norm if threats else "auto")
     check_request(rule, proof, noise, threats)
-    rows = read_rows(as_model(model), X, noise)
+    rows = read_rows(as_model(model), X, noise, n_jobs)
     results = certify_checked(model, rows, noise, threats, rule=rule, proof=proof, backend=backend, n_jobs=n_jobs)
     return results[0] if l0 is None or np.ndim(l0) == 0 else results
 
@@ -307,7 +307,7 @@ def distribution(
     return Distribution(lowest + step * np.arange(n_levels), pmf)
 
 
-def read_rows(model: Model, X: ArrayLike, noise: Noise | None) -> NDArray[Any]:
+def read_rows(model: Model, X: ArrayLike, noise: Noise | None, n_jobs: int | None = 1) -> NDArray[Any]:
     """X as a numeric table that fits the model, finite wherever it must be. Keeps the dtype: blocks convert."""
     refuse_masked(X)
     cells = np.asarray(X)
@@ -334,5 +334,5 @@ def read_rows(model: Model, X: ArrayLike, noise: Noise | None) -> NDArray[Any]:
         rows = cast_exactly(rows)
     categorical, refuses = set(model.categorical_features), set(model.refuses_missing)
     numbers = [column for column in range(model.n_features) if column not in categorical]
-    require_finite(rows, numbers, [column for column in numbers if column not in refuses])
+    require_finite(rows, numbers, [column for column in numbers if column not in refuses], count_threads(n_jobs))
     return rows

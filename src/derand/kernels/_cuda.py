@@ -19,14 +19,17 @@ from numba import config
 from numpy.typing import NDArray
 
 from derand._arrays import FloatArray, IntArray
-from derand.kernels import TILTED, Edges, Failures, _numpy
+from derand.kernels import INVERTED, TILTED, Edges, Failures, _numpy
 from derand.kernels._cuda_device import Stream, explain_absence, explain_fork, grant_shared, open_streams
+from derand.threads import count_threads, share_out
 
 _missing = explain_absence()
 if _missing is not None:
     raise ValueError(_missing)
 
 from derand.kernels._cuda_cells import NOISE_CODES, fill_table  # noqa: E402 - numba-cuda is there, now
+from derand.kernels._cuda_fourier import count_shared_bytes, invert_rows  # noqa: E402
+from derand.kernels._cuda_groups import count_shared_numbers, sum_in_global, sum_in_shared  # noqa: E402
 from derand.kernels._cuda_laws import (  # noqa: E402
     MANY_CELLS,
     THREADS,
@@ -35,6 +38,7 @@ from derand.kernels._cuda_laws import (  # noqa: E402
     tails_in_global,
     tails_in_shared,
 )
+from derand.kernels._cuda_stumps import BY_INVERSION, list_stumps  # noqa: E402
 from derand.kernels._cuda_tilted import PROVEN, failures_in_global, failures_in_shared  # noqa: E402
 
 HOLDS_ALL_LAWS = False
@@ -47,6 +51,10 @@ _STATES_IN_SHARED = 4096  # states of a law, twice over, so that three blocks sh
 _BLOCK_NUMBERS = 2**21  # numbers in a block's table: large enough to fill the device, small enough to overlap
 _BLOCK_ROWS = 2**16
 _FEW_ROWS = 256  # rows that keep the device busy, however wide the model
+_FIRST_STATES, _MORE_STATES = 1536, 6144  # of laws of stumps, by which rows that do not fit are tried again
+_CELLS_IN_SHARED = 4096
+_STUMP_NUMBERS = 2**24  # numbers in a block of rows of stumps
+_FEW_STUMP_ROWS = 2**10
 _WORKSPACE_NUMBERS = 2**27  # numbers in the laws that are held in device memory
 _MOST_WORKSPACES = 264
 _FEWEST_BLOCKS = 1 if config.ENABLE_CUDASIM else 128  # numba warns of smaller grids; a block without a row ends at once
@@ -70,6 +78,8 @@ class Plan:
     """(2, ...): of both sides, the scores and each counted from its term's largest."""
     bounds: tuple[IntArray, IntArray]
     """The edges below and above each cell, -1 where there is none."""
+    stumps: tuple[IntArray, FloatArray, IntArray, IntArray] | None = None
+    """What `list_stumps` says of terms of two cells, where all are and a block can hold them; else None."""
 
     @property
     def plain(self) -> _numpy.Plan:
@@ -93,6 +103,7 @@ def prepare(starts: IntArray, scores: IntArray, *, invert: bool = True) -> Plan:
         both_scores=np.stack([scores, np.repeat(most, np.diff(starts)) - scores]),
         both_jumps=np.stack([jumps, np.where(jumps == MANY_CELLS, jumps, -jumps)]),
         bounds=_bound_cells(starts),
+        stumps=list_stumps(starts, scores) if 2 * starts.size < _CELLS_IN_SHARED else None,
     )
 
 
@@ -114,6 +125,8 @@ def failures_from_edges(plan: Plan, rows: FloatArray, edges: Edges, thresholds: 
     """`failures` with the table computed on the device, for a noise among NOISES."""
     if not edges.values.size:  # every term has one cell
         return failures(plan, np.ones((rows.shape[0], plan.scores.size)), thresholds)
+    if plan.stumps is not None:
+        return _settle_stumps(plan, plan.stumps, rows, edges, thresholds)
     return _find_failures(plan, _ComputedTables(plan, rows, edges), thresholds)
 
 
@@ -143,7 +156,7 @@ def laws(plan: Plan, table: FloatArray) -> FloatArray:
 
     with _claim_device():
         model = _send_arrays("model", (plan.starts, plan.scores, plan.jumps))
-        _stream(table.shape[0], max(plan.scores.size, size), begin)
+        _stream(table.shape[0], _rows_of_laws(max(plan.scores.size, size)), begin)
     return result
 
 
@@ -162,18 +175,41 @@ class _SentTables:
         return stream.send("table", self._table[block])
 
 
+class _PickedRows:
+    """Rows of the host, of which only the columns in use travel."""
+
+    def __init__(self, rows: FloatArray, edges: Edges) -> None:
+        self._rows = rows
+        self._columns, self.places = np.unique(edges.features, return_inverse=True)
+        if 2 * self._columns.size > rows.shape[1]:  # copying all is faster than picking
+            self._columns, self.places = np.arange(rows.shape[1]), edges.features
+        self.width = self._columns.size
+
+    def bring(self, stream: Stream, block: slice) -> Any:
+        """A block of rows, on the device."""
+        staged = stream.stage("rows", (block.stop - block.start, self.width), np.float64)
+        rows = self._rows[block]
+
+        def fill(part: slice) -> None:
+            if self.width == rows.shape[1]:
+                np.copyto(staged[part], rows[part])
+            else:
+                np.take(rows[part], self._columns, axis=1, out=staged[part], mode="clip")
+
+        share_out(fill, rows.shape[0], staged.nbytes, count_threads())
+        return stream.send_staged("rows", staged)
+
+
 class _ComputedTables:
     """Probability tables that the device computes from the rows, of which only the columns in use travel."""
 
     def __init__(self, plan: Plan, rows: FloatArray, edges: Edges) -> None:
-        self._rows = rows
-        self._columns, places = np.unique(edges.features, return_inverse=True)
-        if 2 * self._columns.size > rows.shape[1]:  # copying all is faster than picking
-            self._columns, places = np.arange(rows.shape[1]), edges.features
+        self._rows = _PickedRows(rows, edges)
+        places = self._rows.places
         self._arrays = (places.astype(np.int64), edges.values, edges.units, *plan.bounds)
         self._numbers = (float(edges.magnitude), NOISE_CODES[edges.noise])
         self._n_cells = int(plan.starts[-1])
-        self.n_rows, self.width = rows.shape[0], max(self._n_cells, self._columns.size)
+        self.n_rows, self.width = rows.shape[0], max(self._n_cells, self._rows.width)
         self._sent: tuple[Any, ...] = ()
 
     def send_model(self) -> None:
@@ -183,12 +219,7 @@ class _ComputedTables:
     def bring(self, stream: Stream, block: slice) -> Any:
         """The table of a block of rows, on the device."""
         n_rows = block.stop - block.start
-        staged = stream.stage("rows", (n_rows, self._columns.size), np.float64)
-        if self._columns.size == self._rows.shape[1]:
-            np.copyto(staged, self._rows[block])
-        else:
-            np.take(self._rows[block], self._columns, axis=1, out=staged, mode="clip")
-        x = stream.send_staged("rows", staged)
+        x = self._rows.bring(stream, block)
         table = stream.reserve("table", (n_rows, self._n_cells), np.float64)
         grid = max(_FEWEST_BLOCKS, -(-n_rows * self._n_cells // THREADS))
         stream.launch(fill_table, grid, THREADS, (x, *self._sent, *self._numbers, n_rows, table))
@@ -220,8 +251,57 @@ def _find_failures(plan: Plan, tables: _Tables, thresholds: IntArray) -> Failure
     with _claim_device():
         model = _send_arrays("model", (plan.starts, plan.both_scores, plan.both_jumps))
         tables.send_model()
-        _stream(tables.n_rows, tables.width, begin)
+        _stream(tables.n_rows, _rows_of_laws(tables.width), begin)
     return Failures(proven, log_failure, np.full(tables.n_rows, TILTED, dtype=np.uint8))
+
+
+def _settle_stumps(
+    plan: Plan,
+    stumps: tuple[IntArray, FloatArray, IntArray, IntArray],
+    rows: FloatArray,
+    edges: Edges,
+    thresholds: IntArray,
+) -> Failures:
+    """Failures of a model of stumps: cells, tilt and inversion in one launch, then laws for the rows that are left."""
+    order, rises, shifts, groups = stumps
+    n_terms, n_groups, size = order.size, groups.size - 1, plan.whole + 1
+    picked = _PickedRows(rows, edges)
+    packed = np.stack([picked.places[order], edges.values[order], edges.units[order], rises, shifts])
+    states, log_failure = np.empty(rows.shape[0], dtype=np.int8), np.empty(rows.shape[0])
+    noise, magnitude = NOISE_CODES[edges.noise], float(edges.magnitude)
+    law_bytes = 8 * count_shared_numbers(n_terms, n_groups)
+    most = min(max(_STUMP_NUMBERS // max(2 * n_terms, picked.width), _FEW_STUMP_ROWS), _BLOCK_ROWS)
+
+    def begin(stream: Stream, block: slice) -> Callable[[], None]:
+        n_rows = block.stop - block.start
+        x, cuts = picked.bring(stream, block), stream.send("thresholds", thresholds[block])
+        table = stream.reserve("table", (n_rows, 2 * n_terms), np.float64)
+        state = stream.reserve("state", (n_rows,), np.int8)
+        log_mass = stream.reserve("log_mass", (n_rows,), np.float64)
+        found, grid = (state, log_mass), max(_FEWEST_BLOCKS, n_rows)
+        arguments = (x, model, starts, cuts, noise, magnitude, plan.whole, n_rows, table, *found)
+        n_bytes = grant_shared(invert_rows, arguments, count_shared_bytes(n_terms, n_groups))
+        stream.launch(invert_rows, grid, THREADS, arguments, n_bytes)
+        given = (table, model[4], starts, cuts, plan.whole)
+        most_bytes = grant_shared(sum_in_shared, (*given, size, n_rows, *found), law_bytes + 16 * _MORE_STATES)
+        granted = min(size, (most_bytes - law_bytes) // 16)
+        for capacity in sorted({min(granted, _FIRST_STATES), granted}):
+            arguments = (*given, capacity, n_rows, *found)
+            stream.launch(sum_in_shared, grid, THREADS, arguments, law_bytes + 16 * capacity)
+        if size > granted:
+            _launch_in_workspaces(stream, sum_in_global, given, size, n_rows, found, law_bytes)
+        kept = stream.fetch("state", state), stream.fetch("log_mass", log_mass)
+
+        def store() -> None:
+            states[block], log_failure[block] = kept
+
+        return store
+
+    with _claim_device():
+        model, starts = _send_arrays("stumps", (packed, groups))
+        _stream(rows.shape[0], most, begin, fewest=2 if rows.shape[0] >= 2 * _FEW_STUMP_ROWS else 1)
+    path = np.where(states & BY_INVERSION, INVERTED, TILTED).astype(np.uint8)
+    return Failures(states & ~np.int8(BY_INVERSION) == PROVEN, log_failure, path)
 
 
 def _find_tails(plan: Plan, tables: _Tables, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -243,7 +323,7 @@ def _find_tails(plan: Plan, tables: _Tables, low: IntArray, high: IntArray) -> t
     with _claim_device():
         model = _send_arrays("model", (plan.starts, plan.scores, plan.jumps))
         tables.send_model()
-        _stream(tables.n_rows, max(tables.width, low.shape[1]), begin)
+        _stream(tables.n_rows, _rows_of_laws(max(tables.width, low.shape[1])), begin)
     return low_mass, high_mass
 
 
@@ -256,10 +336,17 @@ def _claim_device() -> Iterator[None]:
         yield
 
 
-def _stream(n_rows: int, width: int, begin: Callable[[Stream, slice], Callable[[], None]]) -> None:
-    """Send blocks of rows through the streams in turn: `begin` queues a block, what it returns stores the results."""
+def _rows_of_laws(width: int) -> int:
+    """Rows in a block whose tables or laws have so many numbers each."""
     most = max(_BLOCK_NUMBERS // max(width, 1), min(_FEW_ROWS, 2**26 // max(width, 1)), 1)
-    n_blocks = max(-(-n_rows // min(most, _BLOCK_ROWS)), 1)
+    return min(most, _BLOCK_ROWS)
+
+
+def _stream(
+    n_rows: int, most: int, begin: Callable[[Stream, slice], Callable[[], None]], fewest: int = 1
+) -> None:
+    """Send blocks of rows through the streams in turn: `begin` queues a block, what it returns stores the results."""
+    n_blocks = max(-(-n_rows // most), fewest)
     n_block = max(-(-n_rows // n_blocks), 1)  # all alike, so that streams need not cut their memory anew
     waiting: list[tuple[Stream, Callable[[], None]]] = []
     for number, start in enumerate(range(0, n_rows, n_block)):
@@ -305,20 +392,25 @@ def _states_in_shared(kernel: Any, arguments: tuple[Any, ...]) -> int:
 
 
 def _launch_in_workspaces(
-    stream: Stream, kernel: Any, arguments: tuple[Any, ...], size: int, n_rows: int, found: tuple[Any, ...]
+    stream: Stream,
+    kernel: Any,
+    arguments: tuple[Any, ...],
+    size: int,
+    n_rows: int,
+    found: tuple[Any, ...],
+    shared_bytes: int = 0,
 ) -> None:
     """Launch with the laws in device memory: space for as many at a time as fit."""
     count = max(1, min(_MOST_WORKSPACES, _WORKSPACE_NUMBERS // (2 * size)))
     workspaces = stream.reserve("workspaces", (count, 2 * size), np.float64)
-    stream.launch(kernel, max(_FEWEST_BLOCKS, count), THREADS, (*arguments, workspaces, size, n_rows, *found))
+    grid = max(_FEWEST_BLOCKS, count)
+    stream.launch(kernel, grid, THREADS, (*arguments, workspaces, size, n_rows, *found), shared_bytes)
 
 
 def _send_arrays(name: str, arrays: tuple[NDArray[Any], ...]) -> tuple[Any, ...]:
     """Bring arrays that all blocks share to the device."""
     stream = open_streams()[0]
-    sent = stream.send_together(name, arrays)
-    stream.finish()
-    return sent
+    return stream.send_together(name, arrays)
 
 
 def _bound_cells(starts: IntArray) -> tuple[IntArray, IntArray]:

@@ -82,7 +82,7 @@ class Stream:
         self._on_host: dict[str, NDArray[Any]] = {}
         self._on_device: dict[str, Any] = {}
         self._views: dict[str, Any] = {}
-        self._parts: dict[str, tuple[Any, list[Any], tuple[Any, ...]]] = {}
+        self._parts: dict[str, tuple[list[Any], tuple[Any, ...]]] = {}
         self.watch: _Watch | None = None
 
     def launch(self, kernel: Any, grid: int, threads: int, arguments: tuple[Any, ...], shared_bytes: int = 0) -> None:
@@ -123,18 +123,24 @@ class Stream:
         return target
 
     def send_together(self, name: str, arrays: tuple[NDArray[Any], ...]) -> tuple[Any, ...]:
-        """Queue one copy of several arrays of 8-byte numbers: the host takes longer to queue a copy than it lasts."""
+        """Bring several arrays of 8-byte numbers to the device by one copy, and wait for it.
+
+        Nothing is copied where the device holds them from the last call. The host takes longer to queue a copy than it
+        lasts: hence one.
+        """
         ends = np.cumsum([array.size for array in arrays]).tolist()
-        staged = self.stage(name, (ends[-1],), np.int64)
-        for array, end in zip(arrays, ends, strict=True):
-            staged[end - array.size : end] = array.ravel().view(np.int64)
-        whole = self.send_staged(name, staged)
         layout = [(array.shape, array.dtype) for array in arrays]
-        of, known, parts = self._parts.get(name, (None, [], ()))
-        if of is not whole or known != layout:
-            cuts = zip(arrays, ends, strict=True)
-            parts = tuple(whole[end - a.size : end].view(a.dtype).reshape(a.shape) for a, end in cuts)
-            self._parts[name] = whole, layout, parts
+        staged = self.stage(name, (ends[-1],), np.int64)
+        flat = np.concatenate([array.ravel().view(np.int64) for array in arrays])
+        known, parts = self._parts.get(name, ([], ()))
+        if known == layout and np.array_equal(staged, flat):
+            return parts
+        np.copyto(staged, flat)
+        whole = self.send_staged(name, staged)
+        cuts = zip(arrays, ends, strict=True)
+        parts = tuple(whole[end - a.size : end].view(a.dtype).reshape(a.shape) for a, end in cuts)
+        self._parts[name] = layout, parts
+        self.finish()
         return parts
 
     def fetch(self, name: str, array: Any) -> NDArray[Any]:
@@ -227,7 +233,7 @@ def grant_shared(kernel: Any, arguments: tuple[Any, ...], n_bytes: int) -> int:
     if config.ENABLE_CUDASIM:
         return min(n_bytes, _PORTABLE_SHARED)
     if kernel.py_func not in _granted:
-        granted = min(n_bytes, _PORTABLE_SHARED - _STATIC_SHARED)
+        granted = _PORTABLE_SHARED - _STATIC_SHARED
         with contextlib.suppress(ImportError, AttributeError, TypeError):
             from numba.cuda.cudadrv import driver as inner
 
@@ -236,7 +242,7 @@ def grant_shared(kernel: Any, arguments: tuple[Any, ...], n_bytes: int) -> int:
             function = compiled._codelibrary.get_cufunc()
             attribute = inner.binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             most = cuda.get_current_device().MAX_SHARED_MEMORY_PER_BLOCK_OPTIN - _STATIC_SHARED
-            inner.driver.cuKernelSetAttribute(attribute, min(n_bytes, most), function.handle, function.device.id)
-            granted = min(n_bytes, most)
+            inner.driver.cuKernelSetAttribute(attribute, most, function.handle, function.device.id)
+            granted = most
         _granted[kernel.py_func] = granted
-    return _granted[kernel.py_func]
+    return min(n_bytes, _granted[kernel.py_func])

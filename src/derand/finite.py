@@ -56,9 +56,7 @@ class MissingNumbersError(ValueError):
         )
 
 
-def require_finite(
-    rows: NDArray[Any], columns: Iterable[int], may_miss: Iterable[int] = (), jobs: int = 1
-) -> None:
+def require_finite(rows: NDArray[Any], columns: Iterable[int], may_miss: Iterable[int] = (), jobs: int = 1) -> None:
     """Refuse NaN and infinity in some columns of a table of numbers.
 
     Parameters
@@ -98,7 +96,7 @@ def require_finite(
                     np.add(gaps, (~finite).sum(axis=0), out=gaps)
 
     share_out(look, rows.shape[0], rows.nbytes, jobs)
-    counts = {column: int(gaps[column]) for column in columns if gaps[column]}
+    counts = {column: int(gaps[column]) for column in columns if gaps[column]} if gaps.any() else {}
     if counts:
         raise MissingNumbersError(counts, may_miss=set(counts) <= set(allowed))
 

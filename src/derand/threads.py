@@ -12,7 +12,6 @@ import numpy as np
 
 from derand.progress import count
 
-
 _MOST_PARTS = 8  # memory is busy then
 _PART_BYTES = 2**19  # worth a thread
 

@@ -8,28 +8,31 @@ wait for each other. Double precision throughout.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import config
-from numpy.typing import NDArray
 
 from derand._arrays import FloatArray, IntArray
-from derand.kernels import INVERTED, TILTED, Edges, Failures, _numpy
-from derand.kernels._cuda_device import Stream, explain_absence, explain_fork, grant_shared, open_streams
-from derand.threads import count_threads, share_out
+from derand.kernels import TILTED, Edges, Failures, _numpy
+from derand.kernels._cuda_device import Stream, explain_absence, grant_shared
 
 _missing = explain_absence()
 if _missing is not None:
     raise ValueError(_missing)
 
-from derand.kernels._cuda_cells import NOISE_CODES, fill_table  # noqa: E402 - numba-cuda is there, now
-from derand.kernels._cuda_fourier import count_shared_bytes, invert_rows  # noqa: E402
-from derand.kernels._cuda_groups import count_shared_numbers, sum_in_global, sum_in_shared  # noqa: E402
+from derand.kernels._cuda_blocks import (  # noqa: E402 - numba-cuda is there, now
+    FEWEST_BLOCKS,
+    MOST_ROWS,
+    PickedRows,
+    claim_device,
+    launch_in_workspaces,
+    pick_columns,
+    send_arrays,
+    stream_blocks,
+)
+from derand.kernels._cuda_cells import NOISE_CODES, fill_table  # noqa: E402
 from derand.kernels._cuda_laws import (  # noqa: E402
     MANY_CELLS,
     THREADS,
@@ -38,7 +41,8 @@ from derand.kernels._cuda_laws import (  # noqa: E402
     tails_in_global,
     tails_in_shared,
 )
-from derand.kernels._cuda_stumps import BY_INVERSION, list_stumps  # noqa: E402
+from derand.kernels._cuda_settle import StumpRows  # noqa: E402
+from derand.kernels._cuda_stumps import Stumps, list_stumps  # noqa: E402
 from derand.kernels._cuda_tilted import PROVEN, failures_in_global, failures_in_shared  # noqa: E402
 
 HOLDS_ALL_LAWS = False
@@ -49,16 +53,9 @@ NOISES = frozenset(NOISE_CODES)
 
 _STATES_IN_SHARED = 4096  # states of a law, twice over, so that three blocks share a multiprocessor
 _BLOCK_NUMBERS = 2**21  # numbers in a block's table: large enough to fill the device, small enough to overlap
-_BLOCK_ROWS = 2**16
+_BLOCK_ROWS = MOST_ROWS
 _FEW_ROWS = 256  # rows that keep the device busy, however wide the model
-_FIRST_STATES, _MORE_STATES = 1536, 6144  # of laws of stumps, by which rows that do not fit are tried again
 _CELLS_IN_SHARED = 4096
-_STUMP_NUMBERS = 2**24  # numbers in a block of rows of stumps
-_FEW_STUMP_ROWS = 2**10
-_WORKSPACE_NUMBERS = 2**27  # numbers in the laws that are held in device memory
-_MOST_WORKSPACES = 264
-_FEWEST_BLOCKS = 1 if config.ENABLE_CUDASIM else 128  # numba warns of smaller grids; a block without a row ends at once
-_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,8 +75,8 @@ class Plan:
     """(2, ...): of both sides, the scores and each counted from its term's largest."""
     bounds: tuple[IntArray, IntArray]
     """The edges below and above each cell, -1 where there is none."""
-    stumps: tuple[IntArray, FloatArray, IntArray, IntArray] | None = None
-    """What `list_stumps` says of terms of two cells, where all are and a block can hold them; else None."""
+    stumps: Stumps | None = None
+    """The terms where all have two cells and a block can hold them; else None."""
 
     @property
     def plain(self) -> _numpy.Plan:
@@ -121,12 +118,20 @@ def tails(plan: Plan, table: FloatArray, low: IntArray, high: IntArray) -> tuple
     return _find_tails(plan, _SentTables(table), low, high)
 
 
-def failures_from_edges(plan: Plan, rows: FloatArray, edges: Edges, thresholds: IntArray) -> Failures:
+def looks_at_all(plan: Plan, edges: Edges, n_features: int) -> bool:
+    """Whether `failures_from_edges`, asked to look, refuses NaN and infinity in every one of so many columns."""
+    stumps = plan.stumps is not None and edges.values.size > 0
+    return stumps and pick_columns(edges.features, n_features)[0].size == n_features
+
+
+def failures_from_edges(
+    plan: Plan, rows: FloatArray, edges: Edges, thresholds: IntArray, *, must_look: bool = False
+) -> Failures:
     """`failures` with the table computed on the device, for a noise among NOISES."""
     if not edges.values.size:  # every term has one cell
         return failures(plan, np.ones((rows.shape[0], plan.scores.size)), thresholds)
     if plan.stumps is not None:
-        return _settle_stumps(plan, plan.stumps, rows, edges, thresholds)
+        return StumpRows(plan.stumps, plan.whole, rows, edges, thresholds, must_look=must_look).settle()
     return _find_failures(plan, _ComputedTables(plan, rows, edges), thresholds)
 
 
@@ -154,9 +159,9 @@ def laws(plan: Plan, table: FloatArray) -> FloatArray:
         fetched = stream.fetch("laws", found)
         return lambda: np.copyto(result[block], fetched)
 
-    with _claim_device():
-        model = _send_arrays("model", (plan.starts, plan.scores, plan.jumps))
-        _stream(table.shape[0], _rows_of_laws(max(plan.scores.size, size)), begin)
+    with claim_device():
+        model = send_arrays("model", (plan.starts, plan.scores, plan.jumps))
+        stream_blocks(table.shape[0], _rows_of_laws(max(plan.scores.size, size)), begin)
     return result
 
 
@@ -175,36 +180,11 @@ class _SentTables:
         return stream.send("table", self._table[block])
 
 
-class _PickedRows:
-    """Rows of the host, of which only the columns in use travel."""
-
-    def __init__(self, rows: FloatArray, edges: Edges) -> None:
-        self._rows = rows
-        self._columns, self.places = np.unique(edges.features, return_inverse=True)
-        if 2 * self._columns.size > rows.shape[1]:  # copying all is faster than picking
-            self._columns, self.places = np.arange(rows.shape[1]), edges.features
-        self.width = self._columns.size
-
-    def bring(self, stream: Stream, block: slice) -> Any:
-        """A block of rows, on the device."""
-        staged = stream.stage("rows", (block.stop - block.start, self.width), np.float64)
-        rows = self._rows[block]
-
-        def fill(part: slice) -> None:
-            if self.width == rows.shape[1]:
-                np.copyto(staged[part], rows[part])
-            else:
-                np.take(rows[part], self._columns, axis=1, out=staged[part], mode="clip")
-
-        share_out(fill, rows.shape[0], staged.nbytes, count_threads())
-        return stream.send_staged("rows", staged)
-
-
 class _ComputedTables:
     """Probability tables that the device computes from the rows, of which only the columns in use travel."""
 
     def __init__(self, plan: Plan, rows: FloatArray, edges: Edges) -> None:
-        self._rows = _PickedRows(rows, edges)
+        self._rows = PickedRows(rows, edges.features)
         places = self._rows.places
         self._arrays = (places.astype(np.int64), edges.values, edges.units, *plan.bounds)
         self._numbers = (float(edges.magnitude), NOISE_CODES[edges.noise])
@@ -214,14 +194,14 @@ class _ComputedTables:
 
     def send_model(self) -> None:
         """Bring the edges to the device, once for all blocks."""
-        self._sent = _send_arrays("edges", self._arrays)
+        self._sent = send_arrays("edges", self._arrays)
 
     def bring(self, stream: Stream, block: slice) -> Any:
         """The table of a block of rows, on the device."""
         n_rows = block.stop - block.start
         x = self._rows.bring(stream, block)
         table = stream.reserve("table", (n_rows, self._n_cells), np.float64)
-        grid = max(_FEWEST_BLOCKS, -(-n_rows * self._n_cells // THREADS))
+        grid = max(FEWEST_BLOCKS, -(-n_rows * self._n_cells // THREADS))
         stream.launch(fill_table, grid, THREADS, (x, *self._sent, *self._numbers, n_rows, table))
         return table
 
@@ -248,60 +228,11 @@ def _find_failures(plan: Plan, tables: _Tables, thresholds: IntArray) -> Failure
 
         return store
 
-    with _claim_device():
-        model = _send_arrays("model", (plan.starts, plan.both_scores, plan.both_jumps))
+    with claim_device():
+        model = send_arrays("model", (plan.starts, plan.both_scores, plan.both_jumps))
         tables.send_model()
-        _stream(tables.n_rows, _rows_of_laws(tables.width), begin)
+        stream_blocks(tables.n_rows, _rows_of_laws(tables.width), begin)
     return Failures(proven, log_failure, np.full(tables.n_rows, TILTED, dtype=np.uint8))
-
-
-def _settle_stumps(
-    plan: Plan,
-    stumps: tuple[IntArray, FloatArray, IntArray, IntArray],
-    rows: FloatArray,
-    edges: Edges,
-    thresholds: IntArray,
-) -> Failures:
-    """Failures of a model of stumps: cells, tilt and inversion in one launch, then laws for the rows that are left."""
-    order, rises, shifts, groups = stumps
-    n_terms, n_groups, size = order.size, groups.size - 1, plan.whole + 1
-    picked = _PickedRows(rows, edges)
-    packed = np.stack([picked.places[order], edges.values[order], edges.units[order], rises, shifts])
-    states, log_failure = np.empty(rows.shape[0], dtype=np.int8), np.empty(rows.shape[0])
-    noise, magnitude = NOISE_CODES[edges.noise], float(edges.magnitude)
-    law_bytes = 8 * count_shared_numbers(n_terms, n_groups)
-    most = min(max(_STUMP_NUMBERS // max(2 * n_terms, picked.width), _FEW_STUMP_ROWS), _BLOCK_ROWS)
-
-    def begin(stream: Stream, block: slice) -> Callable[[], None]:
-        n_rows = block.stop - block.start
-        x, cuts = picked.bring(stream, block), stream.send("thresholds", thresholds[block])
-        table = stream.reserve("table", (n_rows, 2 * n_terms), np.float64)
-        state = stream.reserve("state", (n_rows,), np.int8)
-        log_mass = stream.reserve("log_mass", (n_rows,), np.float64)
-        found, grid = (state, log_mass), max(_FEWEST_BLOCKS, n_rows)
-        arguments = (x, model, starts, cuts, noise, magnitude, plan.whole, n_rows, table, *found)
-        n_bytes = grant_shared(invert_rows, arguments, count_shared_bytes(n_terms, n_groups))
-        stream.launch(invert_rows, grid, THREADS, arguments, n_bytes)
-        given = (table, model[4], starts, cuts, plan.whole)
-        most_bytes = grant_shared(sum_in_shared, (*given, size, n_rows, *found), law_bytes + 16 * _MORE_STATES)
-        granted = min(size, (most_bytes - law_bytes) // 16)
-        for capacity in sorted({min(granted, _FIRST_STATES), granted}):
-            arguments = (*given, capacity, n_rows, *found)
-            stream.launch(sum_in_shared, grid, THREADS, arguments, law_bytes + 16 * capacity)
-        if size > granted:
-            _launch_in_workspaces(stream, sum_in_global, given, size, n_rows, found, law_bytes)
-        kept = stream.fetch("state", state), stream.fetch("log_mass", log_mass)
-
-        def store() -> None:
-            states[block], log_failure[block] = kept
-
-        return store
-
-    with _claim_device():
-        model, starts = _send_arrays("stumps", (packed, groups))
-        _stream(rows.shape[0], most, begin, fewest=2 if rows.shape[0] >= 2 * _FEW_STUMP_ROWS else 1)
-    path = np.where(states & BY_INVERSION, INVERTED, TILTED).astype(np.uint8)
-    return Failures(states & ~np.int8(BY_INVERSION) == PROVEN, log_failure, path)
 
 
 def _find_tails(plan: Plan, tables: _Tables, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -320,20 +251,11 @@ def _find_tails(plan: Plan, tables: _Tables, low: IntArray, high: IntArray) -> t
 
         return store
 
-    with _claim_device():
-        model = _send_arrays("model", (plan.starts, plan.scores, plan.jumps))
+    with claim_device():
+        model = send_arrays("model", (plan.starts, plan.scores, plan.jumps))
         tables.send_model()
-        _stream(tables.n_rows, _rows_of_laws(max(tables.width, low.shape[1])), begin)
+        stream_blocks(tables.n_rows, _rows_of_laws(max(tables.width, low.shape[1])), begin)
     return low_mass, high_mass
-
-
-@contextmanager
-def _claim_device() -> Iterator[None]:
-    """One call at a time; a process forked from one that uses the GPU is refused before it can hang on a lock."""
-    if (forked := explain_fork()) is not None:
-        raise ValueError(forked)
-    with _lock:
-        yield
 
 
 def _rows_of_laws(width: int) -> int:
@@ -342,36 +264,14 @@ def _rows_of_laws(width: int) -> int:
     return min(most, _BLOCK_ROWS)
 
 
-def _stream(
-    n_rows: int, most: int, begin: Callable[[Stream, slice], Callable[[], None]], fewest: int = 1
-) -> None:
-    """Send blocks of rows through the streams in turn: `begin` queues a block, what it returns stores the results."""
-    n_blocks = max(-(-n_rows // most), fewest)
-    n_block = max(-(-n_rows // n_blocks), 1)  # all alike, so that streams need not cut their memory anew
-    waiting: list[tuple[Stream, Callable[[], None]]] = []
-    for number, start in enumerate(range(0, n_rows, n_block)):
-        if len(waiting) == len(open_streams()):
-            _store_first(waiting)
-        stream = open_streams()[number % len(open_streams())]
-        waiting.append((stream, begin(stream, slice(start, min(start + n_block, n_rows)))))
-    while waiting:
-        _store_first(waiting)
-
-
-def _store_first(waiting: list[tuple[Stream, Callable[[], None]]]) -> None:
-    stream, store = waiting.pop(0)
-    stream.finish()
-    store()
-
-
 def _launch_failures(stream: Stream, arguments: tuple[Any, ...], size: int, found: tuple[Any, Any]) -> None:
     """The failing masses of a block: in shared memory, then in device memory for the rows that did not fit."""
     n_rows = arguments[0].shape[0]
     capacity = min(size, _states_in_shared(failures_in_shared, (*arguments, size, n_rows, *found)))
-    grid = max(_FEWEST_BLOCKS, n_rows)
+    grid = max(FEWEST_BLOCKS, n_rows)
     stream.launch(failures_in_shared, grid, THREADS, (*arguments, capacity, n_rows, *found), 16 * capacity)
     if size > capacity:
-        _launch_in_workspaces(stream, failures_in_global, arguments, size, n_rows, found)
+        launch_in_workspaces(stream, failures_in_global, arguments, size, n_rows, found)
 
 
 def _launch_laws(
@@ -380,37 +280,15 @@ def _launch_laws(
     """Whole laws of a block: in shared memory where they fit, else in device memory."""
     n_rows = arguments[0].shape[0]
     if size <= _states_in_shared(in_shared, (*arguments, size, n_rows, *found)):
-        grid = max(_FEWEST_BLOCKS, n_rows)
+        grid = max(FEWEST_BLOCKS, n_rows)
         stream.launch(in_shared, grid, THREADS, (*arguments, size, n_rows, *found), 16 * size)
     else:
-        _launch_in_workspaces(stream, in_global, arguments, size, n_rows, found)
+        launch_in_workspaces(stream, in_global, arguments, size, n_rows, found)
 
 
 def _states_in_shared(kernel: Any, arguments: tuple[Any, ...]) -> int:
     """States of a law that a block may keep in shared memory, two buffers of 8 bytes each."""
     return grant_shared(kernel, arguments, 16 * _STATES_IN_SHARED) // 16
-
-
-def _launch_in_workspaces(
-    stream: Stream,
-    kernel: Any,
-    arguments: tuple[Any, ...],
-    size: int,
-    n_rows: int,
-    found: tuple[Any, ...],
-    shared_bytes: int = 0,
-) -> None:
-    """Launch with the laws in device memory: space for as many at a time as fit."""
-    count = max(1, min(_MOST_WORKSPACES, _WORKSPACE_NUMBERS // (2 * size)))
-    workspaces = stream.reserve("workspaces", (count, 2 * size), np.float64)
-    grid = max(_FEWEST_BLOCKS, count)
-    stream.launch(kernel, grid, THREADS, (*arguments, workspaces, size, n_rows, *found), shared_bytes)
-
-
-def _send_arrays(name: str, arrays: tuple[NDArray[Any], ...]) -> tuple[Any, ...]:
-    """Bring arrays that all blocks share to the device."""
-    stream = open_streams()[0]
-    return stream.send_together(name, arrays)
 
 
 def _bound_cells(starts: IntArray) -> tuple[IntArray, IntArray]:

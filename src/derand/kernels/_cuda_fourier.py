@@ -22,6 +22,7 @@ from derand.kernels import LOG_HALF, MIN_TERMS_FOR_FOURIER
 from derand.kernels._cuda_laws import PARTS, THREADS, add_up, compile_kernel
 from derand.kernels._cuda_stumps import (
     BY_INVERSION,
+    NOT_FINITE,
     OPEN,
     PROVEN,
     SHIFT,
@@ -29,6 +30,7 @@ from derand.kernels._cuda_stumps import (
     count_roundings,
     find_moments,
     find_tilt,
+    is_finite,
     load_cells,
     lowest_score,
     steepen_tilt,
@@ -69,6 +71,7 @@ def invert_rows(
     noise: int,
     magnitude: float,
     whole: int,
+    must_look: int,
     n_rows: int,
     table: FloatArray,
     state: NDArray[np.int8],
@@ -80,6 +83,12 @@ def invert_rows(
     n_terms = model.shape[1]
     shifts, largest = model[SHIFT], model[SHIFT, n_terms - 1]
     for row in range(cuda.blockIdx.x, n_rows, cuda.gridDim.x):
+        if must_look:
+            gap = 0.0 if is_finite(x[row], cuda.threadIdx.x, THREADS) else 1.0
+            if add_up(parts, gap, 0.0)[0] > 0.0:
+                if cuda.threadIdx.x == 0:
+                    state[row] = NOT_FINITE
+                continue
         load_cells(x[row], model, noise, magnitude, work)
         for cell in range(cuda.threadIdx.x, 2 * n_terms, THREADS):
             table[row, cell] = work[cell]
@@ -99,7 +108,7 @@ def invert_rows(
 
 
 @cuda.jit(device=True, fastmath=False)
-def _log_tail(
+def _log_tail(  # noqa: PLR0911 - each return is one reason for which a law is built instead
     work: FloatArray,
     singles: SinglesArray,
     parts: FloatArray,

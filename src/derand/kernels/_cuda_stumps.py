@@ -9,6 +9,7 @@ Rounding: README.md, steps 1, 6 and 8. Any tilt is sound, a good one is fast.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import cuda
@@ -20,17 +21,35 @@ from derand.kernels._cuda_laws import THREADS, add_up
 COLUMN, EDGE, UNIT, RISES, SHIFT = range(5)
 """The rows of a model."""
 GROUP_TERMS = 16
-OPEN, PROVEN, DID_NOT_FIT, TO_DO = range(4)
+MOST_LISTED = 16
+"""Terms of which all outcomes are listed."""
+OPEN, PROVEN, DID_NOT_FIT, TO_DO, NOT_FINITE = range(5)
 """What a row's state says: P(S <= threshold) < 1/2 is not proven, is proven, the law outgrew its memory, or is still to
-be built."""
-BY_INVERSION = 8
-"""Added to the state of a row that Fourier inversion has settled."""
+be built; or the row holds NaN or infinity."""
+BY_INVERSION, BY_LISTING = 8, 16
+"""Added to the state of a row that Fourier inversion, or listing its outcomes, has settled."""
 
 _STEEPEST = 500.0  # largest exponent of a weight
+_MOST_RANKS = 2**16
+_LARGEST = float(np.finfo(np.float64).max)
 
 
-def list_stumps(starts: IntArray, scores: IntArray) -> tuple[IntArray, FloatArray, IntArray, IntArray] | None:
-    """Order by shift, rises and shifts in that order, and where groups begin; None where a term is no stump."""
+class Stumps(NamedTuple):
+    """Terms of two cells by ascending shift."""
+
+    order: IntArray
+    """Which term stands there."""
+    rises: FloatArray
+    """1 where the upper cell is the higher one, else 0."""
+    shifts: IntArray
+    groups: IntArray
+    """Where groups begin, and the end of the last."""
+    halves: tuple[IntArray, IntArray, IntArray] | None
+    """What `list_halves` says of few terms; else None."""
+
+
+def list_stumps(starts: IntArray, scores: IntArray) -> Stumps | None:
+    """The terms by ascending shift; None where one is no stump."""
     if not (np.diff(starts) == 2).all() or not scores.size:
         return None
     change = scores[1::2] - scores[::2]
@@ -41,7 +60,30 @@ def list_stumps(starts: IntArray, scores: IntArray) -> tuple[IntArray, FloatArra
     firsts = np.flatnonzero(np.diff(shifts, prepend=-1))
     ends = np.append(firsts[1:], shifts.size)
     groups = [np.arange(first, end, GROUP_TERMS) for first, end in zip(firsts, ends, strict=True)]
-    return order, (change[order] > 0).astype(np.float64), shifts, np.append(np.concatenate(groups), shifts.size)
+    ends = np.append(np.concatenate(groups), shifts.size)
+    return Stumps(order, (change[order] > 0).astype(np.float64), shifts, ends, list_halves(shifts))
+
+
+def list_halves(shifts: IntArray) -> tuple[IntArray, IntArray, IntArray] | None:
+    """All outcomes of few terms, in two halves; None where there are too many.
+
+    An outcome is the set of terms that move, term i of its half being bit i. Returns those of the first half by
+    ascending score, how many of them score at most 0, 1, 2, ..., and the score of each one of the second half.
+    """
+    first, second = shifts[: shifts.size // 2], shifts[shifts.size // 2 :]
+    if shifts.size > MOST_LISTED or first.sum() >= _MOST_RANKS:
+        return None
+    scores = _score_sets(first)
+    order = np.argsort(scores, kind="stable")
+    ranks = np.searchsorted(scores[order], np.arange(scores.max() + 1), side="right")
+    return order, ranks, _score_sets(second)
+
+
+def _score_sets(shifts: IntArray) -> IntArray:
+    scores = np.zeros(1, dtype=np.int64)
+    for shift in shifts:
+        scores = np.concatenate([scores, scores + shift])
+    return scores
 
 
 @cuda.jit(device=True, fastmath=False)
@@ -55,6 +97,15 @@ def load_cells(x: FloatArray, model: FloatArray, noise: int, magnitude: float, w
         work[term] = below if rises else above
         work[n_terms + term] = above if rises else below
     cuda.syncthreads()
+
+
+@cuda.jit(device=True, fastmath=False)
+def is_finite(x: FloatArray, first: int, step: int) -> bool:
+    """Whether every number of a row from the first one on, by steps, is neither NaN nor infinite."""
+    found = True
+    for column in range(first, x.size, step):
+        found = found and abs(x[column]) <= _LARGEST
+    return found
 
 
 @cuda.jit(device=True, fastmath=False)
@@ -117,9 +168,7 @@ def steepen_tilt(deviation: float, largest: float) -> float:
 
 
 @cuda.jit(device=True, fastmath=False)
-def tilt_cells(
-    work: FloatArray, shifts: FloatArray, side: int, tilt: float, parts: FloatArray
-) -> tuple[float, float]:
+def tilt_cells(work: FloatArray, shifts: FloatArray, side: int, tilt: float, parts: FloatArray) -> tuple[float, float]:
     """Turn the probabilities into normalised tilted weights, in place.
 
     Returns the product of the normalisers as a logarithm plus an exponent of 2. Nothing underflows: one cell of each
@@ -142,9 +191,7 @@ def tilt_cells(
 
 
 @cuda.jit(device=True, fastmath=False)
-def count_roundings(
-    n_terms: int, tilt: float, cut: int, largest: float, log_fraction: float, exponent: float
-) -> float:
+def count_roundings(n_terms: int, tilt: float, cut: int, largest: float, log_fraction: float, exponent: float) -> float:
     """Of the weights, the normalisers' product and the final logarithm, in units of EPSILON (README.md, step 8)."""
     whole = 1024.0 + 6.0 * abs(log_fraction) + 2.0 * abs(exponent)
     return whole + n_terms * (8.0 - tilt * largest) - 4.0 * tilt * cut

@@ -107,6 +107,12 @@ class Model(Frozen, ABC):
         return tuple(sorted(set().union(*refused)))
 
     @_Once
+    def number_columns(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Columns that must not hold infinity, as all but those of codes, and those of them that may hold NaN."""
+        numbers = sorted(set(range(self.n_features)) - set(self.categorical_features))
+        return tuple(numbers), tuple(sorted(set(numbers) - set(self.refuses_missing)))
+
+    @_Once
     def missing_features(self) -> tuple[int, ...]:
         """Numerical columns in which a missing value has a cell, increasing."""
         taken = {at for term in self.member_terms if term.axes for at in term.missing_features}

@@ -36,8 +36,8 @@ _GROUPS_PER_TRIM = 2
 
 
 def count_shared_numbers(n_terms: int, n_groups: int) -> int:
-    """Numbers in shared memory that a row takes besides its law: weights, the counts of groups, and their ends."""
-    return 3 * n_terms + 3 * n_groups
+    """Numbers in shared memory that a row takes besides its law: weights, counts of groups, their ends."""
+    return 3 * n_terms + 5 * n_groups
 
 
 @compile_kernel
@@ -54,7 +54,7 @@ def sum_in_shared(
 ) -> None:
     """State and log of the failing mass of each row that is to do or did not fit, laws in shared memory."""
     work, parts = cuda.shared.array(0, float64), cuda.shared.array(PARTS, float64)
-    law = work[3 * shifts.size + 3 * (groups.size - 1) :]
+    law = work[3 * shifts.size + 5 * (groups.size - 1) :]
     for row in range(cuda.blockIdx.x, n_rows, cuda.gridDim.x):
         if state[row] == TO_DO or state[row] == DID_NOT_FIT:
             _settle_row(table, shifts, groups, thresholds, whole, capacity, row, work, law, parts, state, log_failure)
@@ -170,23 +170,31 @@ def _log_tail(
 
 @cuda.jit(device=True, fastmath=False)
 def _count_moves(work: FloatArray, groups: IntArray, side: int, n_terms: int) -> None:
-    """How many terms of each group move: a law of few states, one group per thread."""
+    """How many terms of each group move: a law of few states, one group per thread.
+
+    Terms that are certain to stay or to move are left out; noted are how many move for certain, and how many may.
+    """
+    n_groups = groups.size - 1
     stay, move = side * n_terms, (1 - side) * n_terms
-    for group in range(cuda.threadIdx.x, groups.size - 1, THREADS):
+    for group in range(cuda.threadIdx.x, n_groups, THREADS):
         begin, end = groups[group], groups[group + 1]
-        base = 2 * n_terms + begin + group
+        base, certain, count = 2 * n_terms + begin + group, 0, 0
         work[base] = 1.0
         for term in range(begin, end):
             light, heavy = work[stay + term], work[move + term]
-            count = term - begin
-            previous = work[base + count]
-            work[base + count + 1] = previous * heavy
-            while count > 0:
-                before = work[base + count - 1]
-                work[base + count] = previous * light + before * heavy
-                previous = before
-                count -= 1
-            work[base] = previous * light
+            if light == 0.0:
+                certain += 1
+            elif heavy > 0.0:
+                previous = work[base + count]
+                work[base + count + 1] = previous * heavy
+                for place in range(count, 0, -1):
+                    before = work[base + place - 1]
+                    work[base + place] = previous * light + before * heavy
+                    previous = before
+                work[base] = previous * light
+                count += 1
+        noted = 3 * n_terms + 3 * n_groups + 2 * group
+        work[noted], work[noted + 1] = certain, count
 
 
 @cuda.jit(device=True, fastmath=False)
@@ -197,7 +205,7 @@ def _choose_counts(work: FloatArray, groups: IntArray, n_terms: int, budget: flo
     lost = 0.0
     for group in range(cuda.threadIdx.x, n_groups, THREADS):
         base = 2 * n_terms + groups[group] + group
-        low, high = 0, groups[group + 1] - groups[group]
+        low, high = 0, int(work[ends + 2 * n_groups + 2 * group + 1])
         dropped = 0.0
         while low < high and dropped + work[base + low] <= budget:
             dropped += work[base + low]
@@ -241,7 +249,7 @@ def _build_law(
         shift = int(shifts[groups[group]])
         low, high = int(work[ends + 2 * group]), int(work[ends + 2 * group + 1])
         base = 2 * n_terms + groups[group] + group + low
-        at += low * shift
+        at += (int(work[ends + 2 * n_groups + 2 * group]) + low) * shift
         span = (high - low) * shift
         if span == 0:
             certain *= work[base]
@@ -264,16 +272,37 @@ def _build_law(
     return first, size, at, certain, lost
 
 
+# Indices are unsigned here, because signed ones are checked for a wrap at each access.
 @cuda.jit(device=True, fastmath=False)
 def _add_group(
     law: FloatArray, work: FloatArray, first: int, size: int, target: int, base: int, count: int, shift: int
 ) -> None:
     """The law after one more group, of which up to `count` terms move, written to the other buffer."""
     old, new, counts = np.uint64(first), np.uint64(target), np.uint64(base)
-    for t in range(cuda.threadIdx.x, size + count * shift, THREADS):
-        value, source = 0.0, t
+    thread, step, gap, span = np.uint64(cuda.threadIdx.x), np.uint64(THREADS), np.uint64(shift), count * shift
+    t, end = np.uint64(span) + thread, np.uint64(size)  # where every count has a state to come from
+    if count == 1:
+        light, heavy = work[counts], work[counts + np.uint64(1)]
+        while t < end:
+            law[new + t] = light * law[old + t] + heavy * law[old + t - gap]
+            t += step
+    else:
+        last = counts + np.uint64(count)
+        while t < end:
+            place, source = counts, old + t
+            value = work[place] * law[source]
+            while place < last:
+                place += np.uint64(1)
+                source -= gap
+                value += work[place] * law[source]
+            law[new + t] = value
+            t += step
+    overlaps = size >= span
+    for number in range(cuda.threadIdx.x, 2 * span if overlaps else size + span, THREADS):
+        at = number + size - span if overlaps and number >= span else number
+        value, source = 0.0, at
         for moved in range(count + 1):
             if 0 <= source < size:
                 value += work[counts + np.uint64(moved)] * law[old + np.uint64(source)]
             source -= shift
-        law[new + np.uint64(t)] = value
+        law[new + np.uint64(at)] = value

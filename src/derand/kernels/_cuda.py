@@ -41,9 +41,12 @@ from derand.kernels._cuda_laws import (  # noqa: E402
     tails_in_global,
     tails_in_shared,
 )
+from derand.kernels._cuda_prices import MOST_TERMS, price_means, sees_all  # noqa: E402
 from derand.kernels._cuda_settle import StumpRows  # noqa: E402
 from derand.kernels._cuda_stumps import Stumps, list_stumps  # noqa: E402
 from derand.kernels._cuda_tilted import PROVEN, failures_in_global, failures_in_shared  # noqa: E402
+
+__all__ = ["MOST_TERMS", "price_means", "sees_all"]
 
 HOLDS_ALL_LAWS = False
 BLOCK_ROWS = 2**17

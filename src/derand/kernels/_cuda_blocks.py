@@ -45,6 +45,10 @@ class PickedRows:
         self._columns, self.places = pick_columns(features, rows.shape[1])
         self.width = self._columns.size
 
+    def find(self, features: IntArray) -> IntArray:
+        """Where some of these features stand among those that travel."""
+        return np.searchsorted(self._columns, features)
+
     def bring(self, stream: Stream, block: slice) -> Any:
         """A block of rows, on the device."""
         staged = stream.stage("rows", (block.stop - block.start, self.width), np.float64)

@@ -266,13 +266,13 @@ def _bound_dropped(
     too_few = 0.0
     for number in range(max(thread, 1), NEAR, THREADS):
         near = 0.0  # if this frequency and all above are left out
-        for k in range(number, min(last + 1, NEAR)):
-            near += singles[first + np.uint64(k)]
+        for above in range(number, min(last + 1, NEAR)):
+            near += singles[first + np.uint64(above)]
         too_few += 0.0 if far + factor * near <= allowed else 1.0
     kept = int(add_up(parts, too_few, 0.0)[0]) + 1
     near = 0.0
-    for k in range(kept + thread, min(last + 1, NEAR), THREADS):
-        near += singles[first + np.uint64(k)]
+    for other in range(kept + thread, min(last + 1, NEAR), THREADS):
+        near += singles[first + np.uint64(other)]
     return kept, far + factor * add_up(parts, near, 0.0)[0]
 
 

@@ -300,9 +300,9 @@ def _add_group(
     overlaps = size >= span
     for number in range(cuda.threadIdx.x, 2 * span if overlaps else size + span, THREADS):
         at = number + size - span if overlaps and number >= span else number
-        value, source = 0.0, at
+        value, state = 0.0, at
         for moved in range(count + 1):
-            if 0 <= source < size:
-                value += work[counts + np.uint64(moved)] * law[old + np.uint64(source)]
-            source -= shift
+            if 0 <= state < size:
+                value += work[counts + np.uint64(moved)] * law[old + np.uint64(state)]
+            state -= shift
         law[new + np.uint64(at)] = value

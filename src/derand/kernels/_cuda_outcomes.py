@@ -35,7 +35,7 @@ from derand.kernels._cuda_stumps import (
 
 _QUARTER = 4  # terms whose products are kept
 _PRODUCTS = 2**_QUARTER
-_MOST_SUMS = 2 ** (MOST_LISTED // 2) + 1
+_MOST_CELLS, _MOST_PRODUCTS, _MOST_SUMS = 2 * MOST_LISTED, 4 * _PRODUCTS, 2 ** (MOST_LISTED // 2) + 1
 _FAINT = 1e-280  # near FLOOR: the logarithm is needed
 
 
@@ -64,8 +64,8 @@ def sum_outcomes(
         state[row] = NOT_FINITE
         return
     n_terms, threshold = model.shape[1], thresholds[row]
-    cells = cuda.local.array(2 * MOST_LISTED, float64)
-    products = cuda.local.array(4 * _PRODUCTS, float64)
+    cells = cuda.local.array(_MOST_CELLS, float64)
+    products = cuda.local.array(_MOST_PRODUCTS, float64)
     sums = cuda.local.array(_MOST_SUMS, float64)
     mean = 0.0
     for term in range(n_terms):

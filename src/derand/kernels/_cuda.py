@@ -202,7 +202,7 @@ class _ComputedTables:
     def bring(self, stream: Stream, block: slice) -> Any:
         """The table of a block of rows, on the device."""
         n_rows = block.stop - block.start
-        x = self._rows.bring(stream, block)
+        (x,) = self._rows.bring(stream, block)
         table = stream.reserve("table", (n_rows, self._n_cells), np.float64)
         grid = max(FEWEST_BLOCKS, -(-n_rows * self._n_cells // THREADS))
         stream.launch(fill_table, grid, THREADS, (x, *self._sent, *self._numbers, n_rows, table))

@@ -49,10 +49,14 @@ class PickedRows:
         """Where some of these features stand among those that travel."""
         return np.searchsorted(self._columns, features)
 
-    def bring(self, stream: Stream, block: slice) -> Any:
-        """A block of rows, on the device."""
-        staged = stream.stage("rows", (block.stop - block.start, self.width), np.float64)
-        rows = self._rows[block]
+    def bring(self, stream: Stream, block: slice, *others: NDArray[Any]) -> tuple[Any, ...]:
+        """A block of rows, and other arrays that travel with it, on the device."""
+        shape = block.stop - block.start, self.width
+        layout = ((shape, np.float64), *((other.shape, other.dtype) for other in others))
+        laid_out = stream.lay_out("rows", layout)
+        staged, rows = laid_out.on_host[0], self._rows[block]
+        for place, other in zip(laid_out.on_host[1:], others, strict=True):
+            np.copyto(place, other)
 
         def fill(part: slice) -> None:
             if self.width == rows.shape[1]:
@@ -61,7 +65,8 @@ class PickedRows:
                 np.take(rows[part], self._columns, axis=1, out=staged[part], mode="clip")
 
         share_out(fill, rows.shape[0], staged.nbytes, count_threads())
-        return stream.send_staged("rows", staged)
+        stream.send_laid_out("rows")
+        return laid_out.on_device
 
 
 @contextmanager

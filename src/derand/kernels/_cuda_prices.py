@@ -62,15 +62,16 @@ def price_means(
     def begin(stream: Stream, block: slice) -> Callable[[], None]:
         size = block.stop - block.start
         grid = max(FEWEST_BLOCKS, size)
-        x, cuts = picked.bring(stream, block), stream.send("levels", levels[:, block])
-        found = stream.reserve("label", (size,), np.int8), stream.reserve("power", (size,), np.float64)
+        x, cuts = picked.bring(stream, block, levels[:, block])
+        results = stream.lay_out("results", (((size,), np.int8), ((size,), np.float64)))
+        found = results.on_device
         stream.launch(label_rows, grid, THREADS, (x, *means, cuts, asked.slack, int(must_look), size, found[0]))
         for side, (given, one) in enumerate(zip(tables, sides, strict=True)):
             stream.launch(price_rows, grid, THREADS, (x, *given, cuts, one.error, side, size, *found), 8 * n_terms)
-        kept = stream.fetch("label", found[0]), stream.fetch("power", found[1])
+        stream.fetch_laid_out("results")
 
         def store() -> None:
-            label[block], powers[block] = kept
+            label[block], powers[block] = results.on_host
 
         return store
 

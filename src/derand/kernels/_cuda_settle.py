@@ -58,7 +58,7 @@ class StumpRows:
         stumps, n_rows = self._stumps, self._states.size
         most = max(_BLOCK_NUMBERS // max(2 * stumps.order.size, self._picked.width), _FEW_ROWS)
         with claim_device():
-            self._model = send_arrays("stumps", (self._packed, stumps.groups, *(stumps.halves or ())))
+            self._model = send_arrays("stumps", (self._packed, self._packed[4], stumps.groups, *(stumps.halves or ())))
             stream_blocks(n_rows, min(most, MOST_ROWS), self._begin, fewest=2 if n_rows >= 2 * _FEW_ROWS else 1)
         states = self._states
         if (states == NOT_FINITE).any():
@@ -70,11 +70,12 @@ class StumpRows:
     def _begin(self, stream: Stream, block: slice) -> Callable[[], None]:
         """Queue a block; what is returned stores its results."""
         n_rows, n_terms = block.stop - block.start, self._stumps.order.size
-        x, cuts = self._picked.bring(stream, block), stream.send("thresholds", self._thresholds[block])
+        x, cuts = self._picked.bring(stream, block, self._thresholds[block])
         table = stream.reserve("table", (n_rows, 2 * n_terms), np.float64)
-        found = stream.reserve("state", (n_rows,), np.int8), stream.reserve("log_mass", (n_rows,), np.float64)
-        model, groups, *halves = self._model
-        given = table, model[4], groups, cuts, self._whole
+        results = stream.lay_out("results", (((n_rows,), np.int8), ((n_rows,), np.float64)))
+        found, (states, masses) = results.on_device, results.on_host
+        model, shifts, groups, *halves = self._model
+        given = table, shifts, groups, cuts, self._whole
         if halves:
             arguments = (x, model, *halves, cuts, *self._numbers, n_rows, table, *found)
             stream.launch(sum_outcomes, max(FEWEST_BLOCKS, -(-n_rows // THREADS)), THREADS, arguments)
@@ -85,22 +86,21 @@ class StumpRows:
             stream.launch(invert_rows, max(FEWEST_BLOCKS, n_rows), THREADS, arguments, n_bytes)
             first, *launches = self._list_launches(stream, given, found)
             first()
-        states, masses = stream.fetch("state", found[0]), stream.fetch("log_mass", found[1])
+        stream.fetch_laid_out("results")
 
         def store() -> None:
             for launch in launches:
                 if not _are_left(states):
                     break
                 launch()
-                stream.fetch("state", found[0])
-                stream.fetch("log_mass", found[1])
+                stream.fetch_laid_out("results")
                 stream.finish()
             self._states[block], self._log_failure[block] = states, masses
 
         return store
 
     def _list_launches(
-        self, stream: Stream, given: tuple[Any, ...], found: tuple[Any, Any]
+        self, stream: Stream, given: tuple[Any, ...], found: tuple[Any, ...]
     ) -> list[Callable[[], None]]:
         """Launches that build laws of the rows that are left, each with more memory than the one before."""
         size, n_rows, law_bytes = self._whole + 1, found[0].size, self._law_bytes

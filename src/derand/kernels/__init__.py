@@ -172,6 +172,8 @@ class DeviceTimes:
 
     kernel_ms: float = 0.0
     transfer_ms: float = 0.0
+    busy_ms: float = 0.0
+    """Of either of them; the rest of the time is the host's."""
 
 
 def measure_device() -> AbstractContextManager[DeviceTimes]:

@@ -262,7 +262,8 @@ def watch_device() -> Iterator[DeviceTimes]:
             stream.watch = None
     for stream in streams:
         stream.finish()
-    times.kernel_ms, times.transfer_ms = cover(watch.spans("kernels")), cover(watch.spans("copies"))
+    kernels, copies = watch.spans("kernels"), watch.spans("copies")
+    times.kernel_ms, times.transfer_ms, times.busy_ms = cover(kernels), cover(copies), cover(kernels + copies)
 
 
 class _Watch:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from itertools import pairwise, starmap
 
@@ -54,7 +54,14 @@ def share_out(work: Callable[[slice], object], n_rows: int, n_bytes: int, jobs: 
         work(slice(0, n_rows))
         return
     cuts = [n_rows * part // parts for part in range(parts + 1)]
-    list(_keep_pool(os.getpid()).map(work, starmap(slice, pairwise(cuts))))
+    *others, own = starmap(slice, pairwise(cuts))
+    waiting = [_keep_pool(os.getpid()).submit(work, part) for part in others]
+    try:
+        work(own)
+    finally:  # whoever fails, nobody goes on working after this
+        wait(waiting)
+    for one in waiting:
+        one.result()
 
 
 @cache

@@ -77,7 +77,9 @@ class ByVote(Rule):
         terms, columns = problem.law, Columns(problem, threats)
         second = SecondProof(problem, noise, threats[0]) if engine.proof == "best" and terms.n_terms else None
         threat, moving = threats[0], terms.moving
-        law = Law(engine.kernels, terms, noise, must_look=engine.must_look)
+        size = block_rows(terms, engine, rows.shape[0])
+        idle = engine.n_threads if rows.shape[0] <= size else 1
+        law = Law(engine.kernels, terms, noise, must_look=engine.must_look, n_threads=idle)
         label = np.empty(rows.shape[0], dtype=np.int64)
         log_failure = np.empty((rows.shape[0], columns.budgets.size))
         radius = np.empty_like(log_failure)
@@ -106,7 +108,7 @@ class ByVote(Rule):
                 levels = highest, lowest, gone
                 second.improve(filled.rows, is_one, levels, reach, radius[block], proof[block], engine.draft)
 
-        run_blocks(bound_block, rows.shape[0], block_rows(terms, engine, rows.shape[0]), engine.n_threads)
+        run_blocks(bound_block, rows.shape[0], size, engine.n_threads)
         return [
             Bounds(label, log_failure[:, at], radius[:, at], proof[:, at], path[:, at], is_draft=is_draft)
             for at in columns.of_threats

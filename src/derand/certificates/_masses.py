@@ -18,7 +18,7 @@ from derand.certificates._gaps import Filled, find_ends
 from derand.certificates._problem import PackedTerms
 from derand.kernels import LAW, Backend, Failures, find_device, rounding_bound
 from derand.noise import Noise
-from derand.threads import count_threads, share_out
+from derand.threads import share_out
 
 _FAINT = 1e-280  # near FLOOR: the logarithm is needed
 _RADIUS_BYTES = 256  # that can be copied while one radius is computed
@@ -57,10 +57,12 @@ class LawBounds:
 class Law:
     """The law of the scores of rows under noise, asked about thresholds."""
 
-    def __init__(self, kernels: Backend, terms: PackedTerms, noise: Noise, *, must_look: bool = False) -> None:
+    def __init__(
+        self, kernels: Backend, terms: PackedTerms, noise: Noise, *, must_look: bool = False, n_threads: int = 1
+    ) -> None:
         self._kernels, self._terms, self._noise, self._must_look = kernels, terms, noise, must_look
+        self._n_threads = n_threads  # for radii, where nobody else shares out rows
         self._slack = noise.tie_margin(terms.tie_band())  # so that the computed label, too, holds throughout the ball
-        self._threads = count_threads() if find_device(kernels) is not None else 1  # others share out rows themselves
 
     def bound(self, filled: Filled, highest: IntArray, lowest: IntArray) -> tuple[BoolArray, LawBounds]:
         """Whether each row is of class 1, by the first of its thresholds, and what is proven for each of them.
@@ -111,7 +113,7 @@ class Law:
             own = np.maximum(self._noise.radius_of_log(log_mass[part]) - self._slack, 0.0)
             radius[part] = np.where(constant[part], np.inf, own)
 
-        share_out(fill, log_mass.shape[0], _RADIUS_BYTES * log_mass.size, self._threads)
+        share_out(fill, log_mass.shape[0], _RADIUS_BYTES * log_mass.size, self._n_threads)
         return LawBounds(log_mass, path, constant, radius)
 
 

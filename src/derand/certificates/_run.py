@@ -27,7 +27,7 @@ from derand.finite import cast_exactly, refuse_masked, require_finite, require_u
 from derand.kernels import NotFiniteError, find_device, load_backend, require_gradual_underflow
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise, as_noise_or_none, exp_upward
-from derand.threads import count_threads
+from derand.threads import count_threads, share_out
 from derand.threat import Threat, as_threats
 from derand.units import require_numbered
 
@@ -179,7 +179,7 @@ def certify_checked(
     results = []
     for one, bounds in zip(threats, zip(*by_member, strict=True), strict=True):
         whole = bounds[0] if model.weights is None else combine_members(bounds, model.weights)
-        named = _name_bounds(whole, one, rule, noise, model.n_classes)
+        named = _name_bounds(whole, one, rule, noise, model.n_classes, engine.n_threads)
         results.append(named if one.norm is not None else _add_witnesses(named, model, rows))
     return results
 
@@ -268,10 +268,18 @@ def check_threat(threat: Threat, model: Model, rows: NDArray[Any]) -> None:
         threat.warn_of_nothing()
 
 
-def _name_bounds(bounds: Bounds, threat: Threat, rule: str, noise: Noise | None, n_classes: int) -> Certificates:
+def _name_bounds(
+    bounds: Bounds, threat: Threat, rule: str, noise: Noise | None, n_classes: int, n_threads: int
+) -> Certificates:
+    failure = np.empty(bounds.log_failure.shape)
+
+    def fill(part: slice) -> None:
+        failure[part] = exp_upward(bounds.log_failure[part])
+
+    share_out(fill, failure.size, 4 * failure.nbytes, n_threads)
     return Certificates(
         bounds.label,
-        exp_upward(bounds.log_failure),
+        failure,
         bounds.log_failure,
         bounds.radius,
         threat,

@@ -32,7 +32,7 @@ from derand.kernels._cuda_laws import THREADS
 from derand.kernels._cuda_outcomes import sum_outcomes
 from derand.kernels._cuda_stumps import BY_INVERSION, BY_LISTING, DID_NOT_FIT, NOT_FINITE, PROVEN, TO_DO, Stumps
 
-_FIRST_STATES, _MORE_STATES = 1536, 6144  # of laws, by which rows that do not fit are tried again
+_FIRST_STATES, _MORE_STATES = 3072, 6144  # of laws, by which rows that do not fit are tried again
 _BLOCK_NUMBERS = 2**24  # numbers in a block of rows
 _FEW_ROWS = 2**10  # that are worth a block of their own
 

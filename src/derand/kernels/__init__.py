@@ -101,13 +101,38 @@ class DeviceBackend(Backend, Protocol):
     NOISES: frozenset[str]
     """Names of the noises whose tables it computes; those of any other noise come from the host."""
 
-    def failures_from_edges(self, plan: Any, rows: FloatArray, edges: Edges, thresholds: IntArray) -> Failures:
-        """`failures`, the table computed from rows and edges."""
+    def failures_from_edges(
+        self, plan: Any, rows: FloatArray, edges: Edges, thresholds: IntArray, *, must_look: bool = False
+    ) -> Failures:
+        """`failures`, the table computed from rows and edges; NotFiniteError where that is asked for."""
 
     def tails_from_edges(
         self, plan: Any, rows: FloatArray, edges: Edges, low: IntArray, high: IntArray
     ) -> tuple[FloatArray, FloatArray]:
         """`tails`, the table computed in the same way."""
+
+    def looks_at_all(self, plan: Any, edges: Edges, n_features: int) -> bool:
+        """Whether `failures_from_edges`, asked to look, refuses NaN and infinity in every one of so many columns."""
+
+    def sees_all(self, places: Any, n_features: int) -> bool:
+        """The same of `price_means`."""
+
+    def price_means(
+        self, rows: FloatArray, curve: Any, sides: Any, asked: Any, *, must_look: bool
+    ) -> tuple[NDArray[np.int8], FloatArray]:
+        """By the mean rule, from tables of `envelopes`: labels, negative where left to the host, and powers."""
+
+    MOST_TERMS: int
+    """Of which `price_means` takes sums."""
+
+
+class NotFiniteError(ValueError):
+    """A device was given rows that hold NaN or infinity; whoever knows the columns says which."""
+
+
+def find_device(kernels: Backend) -> DeviceBackend | None:
+    """The backend as one on a device; None where it is none."""
+    return cast(DeviceBackend, kernels) if hasattr(kernels, "failures_from_edges") else None
 
 
 _SMALLEST, _HALF = 2.0**-1074, 0.5
@@ -153,6 +178,8 @@ class DeviceTimes:
 
     kernel_ms: float = 0.0
     transfer_ms: float = 0.0
+    busy_ms: float = 0.0
+    """Of either of them; the rest of the time is the host's."""
 
 
 def measure_device() -> AbstractContextManager[DeviceTimes]:

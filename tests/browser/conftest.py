@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,28 +12,16 @@ import pytest
 
 from derand import StumpClassifier
 from derand.report import CertificateReport
-
-CHROMIUM = Path(os.environ.get("DERAND_CHROMIUM", "/usr/bin/chromium"))
-ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
+from experiments._browser import CHROMIUM, open_browser
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if not CHROMIUM.is_file():
         pytest.skip(f"{CHROMIUM} is missing: install chromium, or name it in DERAND_CHROMIUM")
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=str(CHROMIUM), args=list(ARGUMENTS))
+    with open_browser() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture

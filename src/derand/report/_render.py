@@ -17,8 +17,9 @@ import jinja2
 from markupsafe import Markup
 
 from derand.report import _charts
+from derand.report._packing import pack
 from derand.report._text import percent, plural, shorten
-from derand.report._types import Answers, Computed, NoiseFacts, ReportSummary, Row, Size, Verdicts, Witness
+from derand.report._types import Answers, Computed, ListedRows, NoiseFacts, ReportSummary, Row, Size, Verdicts, Witness
 from derand.text import format_count, format_exactly, format_short, format_short_down
 
 _LATEX = {
@@ -32,10 +33,10 @@ _LISTED_NAMES = 12
 _LISTED_CHANGES = 6
 _FIGURES = ["measure", "this model", "constant answer", "95 % interval"]
 _VERDICTS = ["all", "can be flipped", "proven to hold", "undecided"]
-_ROW_KEYS = {
-    "row", "name", "label", "runner_up", "truth", "correct", "is_one", "radius", "radius_text", "failure_text",
-    "score_text", "margin_text", "pushes", "law",
-}  # fmt: skip
+_SCRIPTS = ("common.js", "rows.js", "report.js")
+_DETAILS: tuple[Literal["failure_text", "score_text", "margin_text", "pushes", "law"], ...] = (
+    "failure_text", "score_text", "margin_text", "pushes", "law",
+)  # fmt: skip
 
 
 def to_json(summary: ReportSummary) -> str:
@@ -52,7 +53,7 @@ def to_html(summary: ReportSummary) -> str:
             s=summary,
             charts=_charts,
             style=Markup(read_static("report.css")),
-            script=Markup(read_static("report.js")),
+            script=Markup("\n".join(map(read_static, _SCRIPTS))),
             data=_embed(_page_data(summary)),
             what_if=_list_what_if(summary),
             facts=list_facts(summary),
@@ -72,7 +73,7 @@ def _list_what_if(summary: ReportSummary) -> dict[str, Markup | str]:
     return {
         "style": Markup(read_static("whatif.css")),
         "script": Markup(read_static("whatif.js")),
-        "data": _embed(what_if),
+        "data": _embed({**what_if, "cells": [pack(column) for column in what_if["cells"]]}),
         "score": score if what_if["weights"] is None else "Weight of the members",
     }
 
@@ -102,7 +103,22 @@ def _page_data(summary: ReportSummary) -> dict[str, object]:
         "names": summary["model"]["feature_names"],
         "classes": summary["model"]["classes"],
         "axis": None if axis is None else {key: axis[key] for key in ("n_bins", "threshold_bin")},
-        "rows": [{key: value for key, value in row.items() if key in _ROW_KEYS} for row in summary["rows"]["table"]],
+        "listed": _pack_listed(summary["rows"]["listed"]),
+        "details": [{key: row[key] for key in _DETAILS} for row in summary["rows"]["table"]],
+        "n_movable": 0 if summary["what_if"] is None else summary["what_if"]["n_rows"],
+    }
+
+
+def _pack_listed(listed: ListedRows) -> dict[str, object]:
+    """The columns of the row table, numbers among them as short text."""
+    truth, rivals = listed["truth"], listed["runner_up"]
+    return {
+        **listed,
+        "row": pack(listed["row"]),
+        "label": pack(listed["label"]),
+        "truth": None if truth is None else pack(truth),
+        "runner_up": None if rivals is None else pack(rivals),
+        "radius": [pack(column) for column in listed["radius"]],
     }
 
 

@@ -55,6 +55,8 @@ class CertificateReport(WrittenReport):
         the number of the row.
     max_rows : int
         Rows of the interactive table; of more rows the weakest and a random sample are shown.
+    n_detailed : int
+        How many of them have the law of their score and what pushes them in the page: the weakest, and a random sample.
     n_explained : int
         How many of the weakest rows are explained in full.
     n_shapes : int
@@ -97,7 +99,8 @@ class CertificateReport(WrittenReport):
         threat: Threat | None = None,
         feature_names: Sequence[str] | None = None,
         row_names: Sequence[Any] | None = None,
-        max_rows: int = 300,
+        max_rows: int = 100_000,
+        n_detailed: int = 300,
         n_explained: int = 5,
         n_shapes: int = 24,
         seed: int = 0,
@@ -110,6 +113,7 @@ class CertificateReport(WrittenReport):
             missing = "y_train" if y_train is None else "X_train"
             raise ValueError(f"`X_train` and `y_train` go together, but `{missing}` is missing.")
         _check_count("max_rows", max_rows, 1)
+        _check_count("n_detailed", n_detailed, 1)
         _check_count("n_explained", n_explained, 0)
         _check_count("n_shapes", n_shapes, 0)
         request = Request(l0, rule, proof, threat)
@@ -123,6 +127,7 @@ class CertificateReport(WrittenReport):
             groups=groups,
             radius=_as_radius(radius),
             max_rows=max_rows,
+            n_detailed=n_detailed,
             n_explained=min(n_explained, max_rows),
             n_shapes=n_shapes,
             seed=seed,

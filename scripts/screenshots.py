@@ -84,16 +84,24 @@ def take_parts(browser: Any, page_address: str, name: str, folder: Path) -> list
         page = context.new_page()
         page.goto(page_address)
         page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-        for place in page.eval_on_selector_all("main > header, main > section[id]", _NAMES):
+        page.set_viewport_size({"width": width, "height": page.evaluate("document.documentElement.scrollHeight")})
+        for place, box in page.eval_on_selector_all("main > header, main > section[id]", _PLACES):
             path = folder / f"{name}-{place}-{size}-{scheme}.png"
-            page.locator("main > header" if place == "header" else f"#{place}").screenshot(path=path)
+            page.screenshot(path=path, clip=box)
             make_small(path)
             paths.append(path)
         context.close()
     return paths
 
 
-_NAMES = "parts => parts.map((part) => part.id || 'header')"
+# a margin on both sides, where there is room
+_PLACES = """
+parts => parts.map((part) => {
+  const { x, y, width, height } = part.getBoundingClientRect();
+  const margin = Math.min(x, 24);
+  return [part.id || "header", { x: x - margin, y, width: width + 2 * margin, height: height + 24 }];
+})
+"""
 
 
 def take_documented(folder: Path) -> None:

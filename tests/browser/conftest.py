@@ -24,15 +24,29 @@ def browser() -> Iterator[Any]:
         yield started
 
 
+@pytest.fixture(scope="session")
+def write_page(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Any], Path]:
+    """Writes a report's page, once; reports are kept, so that no two have the same identity."""
+    written: dict[int, tuple[Any, Path]] = {}
+
+    def write(report: Any) -> Path:
+        if id(report) not in written:
+            path = tmp_path_factory.mktemp("page") / "report.html"
+            report.write_html(path)
+            written[id(report)] = report, path
+        return written[id(report)][1]
+
+    return write
+
+
 @pytest.fixture
-def visit(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+def visit(browser: Any, write_page: Callable[[Any], Path]) -> Iterator[Callable[..., Any]]:
     """Opens a report; the test fails where the page logs an error or asks for anything beyond itself."""
     trouble: list[str] = []
     contexts: list[Any] = []
 
-    def go(report: CertificateReport, **options: Any) -> Any:
-        path = tmp_path / f"report{len(contexts)}.html"
-        report.write_html(path)
+    def go(report: Any, **options: Any) -> Any:
+        path = write_page(report)
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
         contexts.append(context)
         page = context.new_page()

@@ -24,6 +24,7 @@ derand.makeTable = (onPick) => {
     if (listed.name?.[at]) name.title = `${row.name}, row ${row.row}`;
     const button = make("button", "", shorten(row.name, 30));
     button.type = "button";
+    button.tabIndex = -1;
     button.setAttribute("aria-label", `Show row ${shorten(row.name, 30)}`);
     name.append(button);
     head.append(name);
@@ -46,6 +47,8 @@ derand.makeTable = (onPick) => {
     const start = state.page * PAGE;
     const places = [...shown.subarray(start, start + PAGE)];
     body.replaceChildren(...places.map(addRow));
+    const first = one("tr[aria-current] button", body) ?? one("button", body); // one stop of the tab key: arrows move on
+    if (first) first.tabIndex = 0;
     one("#shown").textContent = `${count(shown.length)} of ${count(size)} rows`;
     one(".pager").hidden = pages === 1;
     one("#page-text").textContent = `Rows ${count(start + 1)} to ${count(start + places.length)} of ${count(shown.length)}`;
@@ -121,6 +124,17 @@ derand.makeTable = (onPick) => {
     all("tr[aria-current]", body).forEach((other) => other.removeAttribute("aria-current"));
     line.setAttribute("aria-current", "true");
     onPick(Number(line.dataset.at));
+  });
+  body.addEventListener("keydown", (event) => {
+    const buttons = all("button", body);
+    const at = buttons.indexOf(event.target);
+    const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: buttons.length - 1 }[event.key];
+    if (at < 0 || next === undefined) return;
+    event.preventDefault();
+    const to = buttons[Math.min(Math.max(next, 0), buttons.length - 1)];
+    event.target.tabIndex = -1;
+    to.tabIndex = 0;
+    to.focus();
   });
   one("#page-back").addEventListener("click", () => turn(-1));
   one("#page-on").addEventListener("click", () => turn(1));

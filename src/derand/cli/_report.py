@@ -60,6 +60,9 @@ def report(
     no_what_if: Annotated[
         bool, typer.Option("--no-what-if", help="Leave out “What if”, and with it the model's tables.")
     ] = False,
+    rows: Annotated[
+        int | None, typer.Option(help="Largest number of rows that the page lists.", show_default="100000")
+    ] = None,
     identity: Annotated[
         str | None, typer.Option("--id", metavar="COLUMN", help="Column that names the rows.", show_default=False)
     ] = None,
@@ -82,7 +85,13 @@ def report(
         }
         if read_kind(model) == "regressor":
             refuse_given(
-                {"--train": train, "--group": group or None, "--no-what-if": no_what_if or None, "--id": identity},
+                {
+                    "--train": train,
+                    "--group": group or None,
+                    "--no-what-if": no_what_if or None,
+                    "--rows": rows,
+                    "--id": identity,
+                },
                 f"classes, and {model} predicts a number",
             )
             summary = report_numbers_file(model, data, output, **asked)
@@ -94,6 +103,7 @@ def report(
                 train=train,
                 groups=group or (),
                 what_if=not no_what_if,
+                max_rows=100_000 if rows is None else rows,
                 identity=identity,
                 **asked,
             )

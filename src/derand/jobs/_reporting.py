@@ -55,6 +55,7 @@ def report_file(
     configuration: str | None = None,
     whole: bool = False,
     what_if: bool = True,
+    max_rows: int = 100_000,
     identity: str | None = None,
     notes: Sequence[str] = (),
     left_out: Sequence[str] = (),
@@ -81,7 +82,7 @@ def report_file(
         What may change, or a TOML file that says so; instead of `l0`. None is the classifier's `default_threat`.
     whole : bool
         Whether columns that held whole numbers alone in training stay whole; not beside `threat`, which says so itself.
-    what_if : bool
+    what_if, max_rows
         As for CertificateReport.
     identity : str or None
         Column whose values name the rows; it need not be a feature.
@@ -131,6 +132,7 @@ def report_file(
             notes=notes,
             left_out=left_out or tell_unread(source.not_used),
             what_if=what_if,
+            max_rows=max_rows,
         )
         report.write(output)
     banner = report.to_dict()["banner"]

@@ -24,6 +24,7 @@ from experiments.bench._mean import bench_mean
 from experiments.bench._measure import Figures
 from experiments.bench._measure import time_best as time_best
 from experiments.bench._memory import bench_memory
+from experiments.bench._page import bench_page
 from experiments.bench._peer import bench_peer
 from experiments.bench._quality import bench_quality
 from experiments.bench._train import bench_train
@@ -101,6 +102,7 @@ BENCHES: Mapping[str, Callable[[], Figures]] = {
     "gpu": bench_gpu,
     "mean": bench_mean,
     "memory": bench_memory,
+    "page": bench_page,
     "peer": bench_peer,
 }
 

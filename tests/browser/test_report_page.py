@@ -99,7 +99,7 @@ def test_filters_show_the_rows_that_fit(visit: Visit, mixed_report: CertificateR
     page.fill("#find", "smith łódź")
     expected = [row["row"] for row in table if {"smith", "Łódź"} <= {one["value"] for one in row["pushes"]["listed"]}]
     assert sorted(visible_rows(page)) == sorted(expected)
-    assert page.locator("#shown").inner_text() == f"{len(expected)} of 120 rows shown"
+    assert page.locator("#shown").inner_text() == f"{len(expected)} of 120 rows"
 
 
 def test_headers_sort_by_mouse_and_keyboard(visit: Visit, mixed_report: CertificateReport) -> None:
@@ -222,21 +222,6 @@ def test_paper_shows_all_and_no_controls(visit: Visit, mixed_report: Certificate
     assert page.locator("[data-test=weak-row] .law-held").last.is_visible()
     ink = page.evaluate("getComputedStyle(document.querySelector('.statement')).color")
     assert luminance(ink) < 0.1
-
-
-def test_a_hundred_thousand_rows_stay_responsive(visit: Visit) -> None:
-    """The page shows a sample and says so, stays small, and the slider still counts all rows."""
-    X = np.random.default_rng(0).normal(size=(100_000, 6))
-    y = (X[:, 0] + X[:, 1] > 0).astype(int)
-    report = CertificateReport(StumpClassifier(noise="gaussian:0.5").fit(X[:2000], y[:2000]), X, y)
-    assert len(report.to_html()) < 3 * 2**20
-    page = visit(report)
-    assert page.locator("[data-test=sampled]").inner_text().startswith("300 rows of 100,000")
-    assert page.locator("#row-table tbody tr").count() == 300
-    assert page.evaluate("document.querySelectorAll('*').length") < 15_000
-    set_radius(page, 19)
-    expected = round(certified_accuracy(y, report._inputs.plain, [report.to_dict()["scale"]["radii"][19]])[0] * 100_000)
-    assert f"{expected:,} of 100,000" in page.locator("[data-test=budget-text]").inner_text()
 
 
 def test_user_text_is_shown_and_not_run(visit: Visit) -> None:

@@ -56,6 +56,7 @@ def report_file(
     configuration: str | None = None,
     whole: bool = False,
     what_if: bool = True,
+    max_rows: int = 100_000,
     identity: str | None = None,
     compare: PathLike | None = None,
     notes: Sequence[str] = (),
@@ -83,7 +84,7 @@ def report_file(
         What may change, or a TOML file that says so; instead of `l0`. None is the classifier's `default_threat`.
     whole : bool
         Whether columns that held whole numbers alone in training stay whole; not beside `threat`, which says so itself.
-    what_if : bool
+    what_if, max_rows
         As for CertificateReport.
     identity : str or None
         Column whose values name the rows; it need not be a feature.
@@ -140,6 +141,7 @@ def report_file(
             compare=other,
             compare_name=None if compare is None else Path(compare).name,
             marks={what: mark_file(path) for what, path in marks.items() if path is not None},
+            max_rows=max_rows,
         )
         report.write(output)
     banner = report.to_dict()["banner"]
@@ -172,6 +174,7 @@ def report_numbers_file(
     configuration: str | None = None,
     whole: bool = False,
     what_if: bool = True,
+    max_rows: int = 100_000,
     identity: str | None = None,
     tolerance: float | None = None,
     notes: Sequence[str] = (),
@@ -183,7 +186,7 @@ def report_numbers_file(
     ----------
     model : path-like
         A saved regressor.
-    data, output, title, rule, noise, threat, configuration, whole, what_if, identity, notes, left_out
+    data, output, title, rule, noise, threat, configuration, whole, what_if, max_rows, identity, notes, left_out
         As for `report_file`.
     tolerance : float or None
         As for IntervalReport.
@@ -222,6 +225,7 @@ def report_numbers_file(
             row_names=None if identity is None else table.column(identity).to_pylist(),
             tolerance=tolerance,
             what_if=what_if,
+            max_rows=max_rows,
             configuration=configuration,
             marks={"model": mark_file(model), "data": mark_file(data)},
             notes=notes,

@@ -31,6 +31,8 @@ class ReportSummary(TypedDict):
     output: str
     rows: int
     guarantee: str
+    comparison: str | None
+    """Two models side by side in a few sentences; None where there is one."""
     warnings: list[str]
     """What a reader must know first: that the model is worth no more than a constant answer."""
     notes: list[str]
@@ -142,13 +144,14 @@ def report_file(
             marks={what: mark_file(path) for what, path in marks.items() if path is not None},
         )
         report.write(output)
-    banner = report.to_dict()["banner"]
+    banner, compared = report.to_dict()["banner"], report.to_dict()["comparison"]
     told = [] if banner is None else [banner["text"]]
     is_warning = banner is not None and banner["level"] == "warning"
     return {
         "output": os.fspath(output),
         "rows": table.num_rows,
         "guarantee": report.to_dict()["guarantee"]["paragraph"],
+        "comparison": None if compared is None else compared["sentence"],
         "warnings": told if is_warning else [],
         "notes": [] if is_warning else told,
         "unseen_categories": source.count_unseen(table),
@@ -224,6 +227,7 @@ def report_numbers_file(
         "output": os.fspath(output),
         "rows": table.num_rows,
         "guarantee": report.to_dict()["guarantee"]["paragraph"],
+        "comparison": None,
         "warnings": [],
         "notes": [],
         "unseen_categories": source.count_unseen(table),

@@ -42,6 +42,8 @@ SHOTS = (
     Shot("report-shapes", (1200, 700), "light", "shapes"),
     Shot("report-rows", (1200, 900), "dark", "rows", radius=10),
     Shot("report-whatif", (1200, 820), "light", "whatif"),
+    Shot("report-threat", (1200, 640), "light", "threat"),
+    Shot("report-subgroups", (1200, 860), "light", "subgroups"),
     Shot("report-phone", (390, 844), "light", "accuracy"),
 )
 

@@ -36,6 +36,7 @@ def test_the_page_loads_alone(visit: Visit, mixed_report: CertificateReport) -> 
     page = visit(mixed_report)
     for name in (
         "guarantee",
+        "threat",
         "answers",
         "accuracy",
         "radii",
@@ -48,7 +49,7 @@ def test_the_page_loads_alone(visit: Visit, mixed_report: CertificateReport) -> 
         "computed",
     ):
         assert page.locator(f"section#{name} h2").is_visible()
-    assert page.locator("nav a").count() == 11
+    assert page.locator("nav a").count() == 12
 
 
 def test_the_slider_shows_the_library_s_numbers(visit: Visit, mixed_report: CertificateReport) -> None:

@@ -27,6 +27,7 @@ def test_a_report_is_written_and_its_guarantee_printed(data: Path, model: Path, 
     assert "was left out on request" in (tmp_path / "report.md").read_text(encoding="utf-8")
     assert "shows 50 rows of 569" in (tmp_path / "report.md").read_text(encoding="utf-8")
     assert told["rows"] == 569
+    assert told["comparison"].startswith("Both give the same answer to 569 of 569 rows.")
     assert (tmp_path / "report.md").read_text(encoding="utf-8").startswith("# Certificate report: data.csv")
 
 

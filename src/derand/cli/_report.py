@@ -130,6 +130,8 @@ def report(
     console = make_console()
     print_warnings(console, summary["warnings"], summary["notes"])
     console.print(summary["guarantee"], markup=False)
+    if summary["comparison"] is not None:
+        console.print(summary["comparison"], markup=False)
     print_facts(console, {"written": summary["output"], "time": f"{summary['seconds']:.1f} s"})
 
 

@@ -1,12 +1,13 @@
 """Models and rows explained to people: what pushes an answer, what would flip it, and the shapes behind both.
 
 `_pushes` measures what each column adds, `_words` says changes and radii in the user's values, `_row` holds what
-`explain` of a classifier gives, `_model` draws all shapes of a model. Must not know scikit-learn or how tables are
-read: names, categories and units are given (`Names`).
+`explain` of a classifier gives, `_number` that of a regressor, `_model` draws all shapes of a model. Must not know
+scikit-learn or how tables are read: names, categories and units are given (`Names`).
 """
 
 from derand.explaining._model import Picture, draw_model
 from derand.explaining._names import Names, name_category
+from derand.explaining._number import Extreme, NumberExplanation, NumberExplanations, Reach, tell_number, write_low
 from derand.explaining._pushes import Pushes
 from derand.explaining._row import Explanations, RowExplanation, tell_row
 from derand.explaining._words import SCALING_UNITS, move_alone, multiply_down, round_flip, say_flip
@@ -14,9 +15,13 @@ from derand.explaining._words import SCALING_UNITS, move_alone, multiply_down, r
 __all__ = [
     "SCALING_UNITS",
     "Explanations",
+    "Extreme",
     "Names",
+    "NumberExplanation",
+    "NumberExplanations",
     "Picture",
     "Pushes",
+    "Reach",
     "RowExplanation",
     "draw_model",
     "move_alone",
@@ -24,5 +29,7 @@ __all__ = [
     "name_category",
     "round_flip",
     "say_flip",
+    "tell_number",
     "tell_row",
+    "write_low",
 ]

@@ -33,7 +33,7 @@ from derand.estimators._attacking import name_changed
 from derand.estimators._base import CertifiedEstimator
 from derand.estimators._reading import refuse_gaps
 from derand.estimators._showing import as_table, name_all, name_unit
-from derand.explaining import Extreme, NumberExplanation, NumberExplanations, Reach, tell_number
+from derand.explaining import Explanations, Extreme, NumberExplanation, Reach, tell_number
 from derand.frames import TableEncoding
 from derand.learn import RegressionTable, RegressionTraining
 from derand.model import Model
@@ -310,7 +310,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         rows, chosen, asked = self._ask(table, None, None, threat, rule, "best", noise)
         size = self.choose_radius(asked, radius)
         found = [self._explain_row(row, chosen, asked, size, rule or self.rule) for row in rows]
-        return found[0] if len(found) == 1 else NumberExplanations(found)
+        return found[0] if len(found) == 1 else Explanations(found)
 
     def _explain_row(
         self, row: FloatArray, noise: Noise | None, threat: Threat, radius: float | None, rule: str

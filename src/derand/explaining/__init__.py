@@ -7,10 +7,10 @@ scikit-learn or how tables are read: names, categories and units are given (`Nam
 
 from derand.explaining._model import Picture, draw_model
 from derand.explaining._names import Names, name_category
-from derand.explaining._number import Extreme, NumberExplanation, NumberExplanations, Reach, tell_number, write_low
+from derand.explaining._number import Extreme, NumberExplanation, Reach, tell_number, write_low
 from derand.explaining._pushes import Pushes
 from derand.explaining._row import Explanations, RowExplanation, tell_row
-from derand.explaining._words import SCALING_UNITS, move_alone, multiply_down, round_flip, say_flip
+from derand.explaining._words import SCALING_UNITS, move_alone, multiply_down, round_flip, say_change
 
 __all__ = [
     "SCALING_UNITS",
@@ -18,7 +18,6 @@ __all__ = [
     "Extreme",
     "Names",
     "NumberExplanation",
-    "NumberExplanations",
     "Picture",
     "Pushes",
     "Reach",
@@ -28,7 +27,7 @@ __all__ = [
     "multiply_down",
     "name_category",
     "round_flip",
-    "say_flip",
+    "say_change",
     "tell_number",
     "tell_row",
     "write_low",

@@ -16,7 +16,7 @@ from derand._arrays import FloatArray
 from derand.explaining._names import Names
 from derand.explaining._pushes import find_sum
 from derand.explaining._row import Push
-from derand.explaining._words import move_alone, say_flip, say_size
+from derand.explaining._words import move_alone, say_change, say_size
 from derand.markup import write_block, write_lines, write_table
 from derand.model import Model, Term
 from derand.noise import Noise
@@ -72,7 +72,10 @@ class NumberExplanation:
     value : float
         Its answer.
     base : float
-        What all columns are measured from: the answer where each adds what it does on average over its own steps.
+        What all columns are measured from: the answer where each adds what it does on average over its own steps; of a
+        linear model, where every number is 0.
+    base_text : str
+        The same in words.
     pushes : tuple of Push
         What each column adds to the base, from the strongest on; they add up to the answer. By the rule "vote" they add
         up to the mean of noisy copies, and `rest` is what the median lies above it.
@@ -89,6 +92,7 @@ class NumberExplanation:
 
     value: float
     base: float
+    base_text: str
     pushes: tuple[Push, ...]
     rest: float
     joint: Reach
@@ -120,7 +124,7 @@ class NumberExplanation:
     def _list_pushes(self) -> list[tuple[str, str]]:
         """By how much, and by what: the base first, the answer last."""
         listed, others = self.pushes[:_LISTED], self.pushes[_LISTED:]
-        lines = [(_write(self.base), "on average"), *((_sign(push.size), push.text) for push in listed)]
+        lines = [(_write(self.base), self.base_text), *((_sign(push.size), push.text) for push in listed)]
         if others:
             lines.append((_sign(math.fsum(push.size for push in others)), plural(len(others), "other column")))
         if abs(self.rest) > 1e-9 * max(abs(self.value), abs(self.base), 1e-300):
@@ -148,19 +152,8 @@ class NumberExplanation:
         spans = [Span("all numbers together", self.joint.low, self.joint.high)]
         spans += [Span(self.names.columns[one.feature or 0], one.low, one.high) for one in self.columns[:_LISTED]]
         found = (self.lowest.value, self.highest.value)
-        return reaches(bars, spans, value=self.value, base=self.base, found=found, title=self.headline)
-
-
-class NumberExplanations(tuple[NumberExplanation, ...]):
-    """Explanations of several rows, in their order; `print` tells all of them."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        return "\n\n".join(f"Row {at}\n{one}" for at, one in enumerate(self))
-
-    def _repr_html_(self) -> str:
-        return "".join(f"{write_lines([f'Row {at}'], muted=True)}{one._repr_html_()}" for at, one in enumerate(self))
+        height = f"added to {_write(self.base)}, the answer {self.base_text}"
+        return reaches(bars, spans, value=self.value, height=height, found=found, title=self.headline)
 
 
 def _write(value: float) -> str:
@@ -233,6 +226,7 @@ def tell_number(
     return NumberExplanation(
         value=value,
         base=base,
+        base_text="where every number is 0" if model.is_linear else "on average over all steps",
         pushes=pushes,
         rest=value - base - math.fsum(push.size for push in pushes),
         joint=joint,
@@ -294,14 +288,8 @@ def _tell_extremes(
         moves = np.where(np.isnan(extreme.row) | np.isnan(row), np.inf, np.abs(extreme.row - row) / units)
         moves[np.isnan(extreme.row) & np.isnan(row)] = 0.0
         order = [int(at) for at in np.argsort(-moves, kind="stable") if moves[at] > 1e-3 * np.min([moves.max(), 1e300])]
-        parts = [_say_part(names, at, float(row[at]), float(extreme.row[at])) for at in order[:_SAID]]
+        parts = [say_change(names, at, float(row[at]), float(extreme.row[at])) for at in order[:_SAID]]
         if len(order) > _SAID:
             parts.append(f"{plural(len(order) - _SAID, 'more column')} moved")
-        told.append(f"It would {verb} to {_write(extreme.value)} if {join_words(parts)}.")
+        told.append(f"It would {verb} to about {_write(extreme.value)} if {join_words(parts)}.")
     return tuple(told)
-
-
-def _say_part(names: Names, feature: int, before: float, after: float) -> str:
-    if names.is_category(feature) or not (math.isnan(before) or math.isnan(after)):
-        return say_flip(names, feature, before, after)
-    return f"{names.quote(feature)} were {names.write(feature, after)} instead of {names.write(feature, before)}"

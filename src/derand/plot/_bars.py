@@ -98,7 +98,7 @@ def reaches(
     spans: Sequence[Span],
     *,
     value: float,
-    base: float,
+    height: str,
     found: tuple[float, float],
     title: str,
 ) -> NDArray[Any]:
@@ -109,8 +109,10 @@ def reaches(
     bars : sequence of Bar
     spans : sequence of Span
         The first is that of all numbers together, where `found` is marked as well.
-    value, base : float
-        The answer, and what bars are measured from.
+    value : float
+        The answer.
+    height : str
+        What bars are measured in, and from.
     found : tuple of two floats
         The lowest and the highest answer that changes were found to have.
     title : str
@@ -124,13 +126,13 @@ def reaches(
     >>> from derand import plot
     >>> spans = [plot.Span("all numbers together", 190.0, 230.0), plot.Span("age", 200.0, 220.0)]
     >>> _, right = plot.reaches(
-    ...     [plot.Bar("age = 31", 12.0, "+12")], spans, value=212.0, base=200.0, found=(192.0, 228.0), title="212"
+    ...     [plot.Bar("age = 31", 12.0, "+12")], spans, value=212.0, height="added to 200", found=(192.0, 228.0), title="212"
     ... )
     >>> [label.get_text() for label in right.get_yticklabels()]
     ['all numbers together', 'age']
     """
     left, right = _open_panels(max(len(bars), len(spans), 2), title)
-    _draw_pushes(left, bars, None, ("less", "more"), f"added to {base:.6g}, the answer on average over all steps")
+    _draw_pushes(left, bars, None, ("less", "more"), height)
     for at, span in enumerate(spans):
         right.barh(at, span.high - span.low, 0.65, left=span.low, color=ACCENT, alpha=0.35, linewidth=0)
     if spans:

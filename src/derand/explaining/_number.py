@@ -118,7 +118,7 @@ class NumberExplanation:
         lines = [self.headline, "", "What adds up to it:", *(f"  {size:>{width}}  {text}" for size, text in table)]
         lines += ["", "One column alone:", *(f"  {sentence}" for sentence in self.sentences)]
         if self.found_texts:
-            lines += ["", "All numbers together:", *(f"  {text}" for text in self.found_texts)]
+            lines += ["", "All together:", *(f"  {text}" for text in self.found_texts)]
         return "\n".join(lines)
 
     def _list_pushes(self) -> list[tuple[str, str]]:

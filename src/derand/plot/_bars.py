@@ -125,9 +125,8 @@ def reaches(
     --------
     >>> from derand import plot
     >>> spans = [plot.Span("all numbers together", 190.0, 230.0), plot.Span("age", 200.0, 220.0)]
-    >>> _, right = plot.reaches(
-    ...     [plot.Bar("age = 31", 12.0, "+12")], spans, value=212.0, height="added to 200", found=(192.0, 228.0), title="212"
-    ... )
+    >>> bars, found = [plot.Bar("age = 31", 12.0, "+12")], (192.0, 228.0)
+    >>> _, right = plot.reaches(bars, spans, value=212.0, height="added to 200", found=found, title="212")
     >>> [label.get_text() for label in right.get_yticklabels()]
     ['all numbers together', 'age']
     """

@@ -275,7 +275,7 @@ def test_limits_alone_show_verdicts_and_witnesses(visit: Visit, size: dict[str, 
     report = report_under(rule="mean", threat=LIMITS)
     page, summary = visit(report, **size), report.to_dict()
     assert page.locator("[data-test=verdicts]").inner_text() == summary["verdicts"]["sentence"]
-    assert page.locator("[data-test=witnesses] tbody tr").count() == len(summary["verdicts"]["witnesses"])
+    assert page.locator("[data-test=witness]").count() == len(summary["verdicts"]["witnesses"])
     page.select_option("#show", "held")
     held = [row["row"] for row in summary["rows"]["table"] if row["verdict"] == "holds"]
     assert sorted(visible_rows(page)) == sorted(held)

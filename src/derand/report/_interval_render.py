@@ -85,7 +85,7 @@ def _list_row(row: IntervalRow, *, with_radius: bool = False) -> list[str]:
     cells = [
         _name_row(row),
         format_short(row["value"], 6),
-        _round_down(float(row["low"])),
+        format_short_down(float(row["low"]), 6),
         format_short_up(float(row["high"]), 6),
         format_short_up(float(row["width"])),
         *([] if row["truth"] is None else [format_short(row["truth"], 6)]),
@@ -131,12 +131,6 @@ def tell_tolerance(summary: IntervalSummary) -> str:
         f"How far a row may change while its answer is proven to move by {format_exactly(found['tolerance'])} at most "
         f"({found['reason']}). Of {whose}, half have a radius of {half} or more, nine in ten of {nine} or more.{below}"
     )
-
-
-def _round_down(value: float) -> str:
-    """A number of either sign with six digits, never above it."""
-    text = format_short_up(-value, 6)
-    return text if text in ("0", "no limit") else text.removeprefix("-") if text.startswith("-") else f"-{text}"
 
 
 def _list_widths(summary: IntervalSummary) -> list[list[str]]:

@@ -1,13 +1,13 @@
 "use strict";
 // The page of a report on intervals: what its rows are, whose table and card are those of any report.
 (() => {
-  const { data, make, cut, write, columns, nameOf, size } = derand;
+  const { data, make, write, columns, nameOf, size } = derand;
   const near = (value) => write(value, 6, "near");
   const down = (value) => write(value, 6, "down");
   const up = (value) => write(value, 6, "up");
   const width = Float64Array.from({ length: size }, (_, at) => columns.high[at] - columns.low[at]);
   const isIn = (at) => columns.low[at] <= columns.truth[at] && columns.truth[at] <= columns.high[at];
-  const reach = (at) => (Number.isNaN(columns.tolerance[at]) ? "" : cut(columns.tolerance[at]));
+  const reach = (at) => (Number.isNaN(columns.tolerance[at]) ? "" : write(columns.tolerance[at], 3, "down"));
   const least = Float64Array.from(width).sort()[Math.ceil(0.9 * size) - 1]; // of the widest tenth
 
   derand.rowAt = (at) => ({ // all that the page knows of a row of its table; the radius as that of a label

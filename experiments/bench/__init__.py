@@ -25,6 +25,7 @@ from experiments.bench._mean import bench_mean
 from experiments.bench._measure import Figures
 from experiments.bench._measure import time_best as time_best
 from experiments.bench._memory import bench_memory
+from experiments.bench._page import bench_page
 from experiments.bench._peer import bench_peer
 from experiments.bench._quality import bench_quality
 from experiments.bench._tables import bench_tables
@@ -104,6 +105,7 @@ BENCHES: Mapping[str, Callable[[], Figures]] = {
     "mean": bench_mean,
     "memory": bench_memory,
     "tables": bench_tables,
+    "page": bench_page,
     "peer": bench_peer,
     "first": bench_first,
 }

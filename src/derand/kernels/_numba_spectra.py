@@ -193,7 +193,8 @@ def _begin_row(
     turn = batch.decline[row] / (2.0 * batch.bend[row]) if batch.bend[row] > 0.0 else 0.0  # w**2 where the others end
     there = 0.0
     for term in np.argsort(alike):
-        if max(found, there - 3.0) < wanted - _MARGIN or alike[term] > 0.98:
+        reached = max(found, there - 3.0) if chosen.size >= MIN_TERMS_FOR_FOURIER else found
+        if reached < wanted - _MARGIN or alike[term] > 0.98:
             break
         chosen[term] = True
         found += 0.5 * math.log(alike[term])

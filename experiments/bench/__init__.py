@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from derand.files import PathLike, replace_when_done, require_folder
 from experiments._machine import LIBRARIES, Surroundings, describe_machine
 from experiments.bench._boost import bench_boost
+from experiments.bench._cells import bench_cells
 from experiments.bench._certify import bench_certify
 from experiments.bench._core import bench_core
 from experiments.bench._first import bench_first
@@ -99,6 +100,7 @@ BENCHES: Mapping[str, Callable[[], Figures]] = {
     "joint": bench_joint,
     "growth": bench_growth,
     "kernels": bench_kernels,
+    "cells": bench_cells,
     "boost": bench_boost,
     "quality": bench_quality,
     "gpu": bench_gpu,

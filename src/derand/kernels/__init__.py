@@ -192,7 +192,7 @@ MIN_TERMS_FOR_FOURIER = 64
 """From that many terms on inversion is as accurate as laws; fewer are inverted only where they have many cells."""
 INVERSION_EXCESS = 1e-10
 """By how much, at most, Fourier inversion overestimates a mass near 1/2 (README.md, step 7)."""
-FEW_TERMS_EXCESS = 1e-8
+FEW_TERMS_EXCESS = 4e-8
 """The same for fewer terms."""
 
 

@@ -38,7 +38,7 @@ from derand.kernels.costs import FOURIER_CELL, LAW_CELL, SPECTRUM_POINT
 
 _SPECTRUM_ERROR = 3e-5  # of a transform in single precision: of |phi|, which is at most 1
 _ACCURACY = 1e-7  # for few terms: what may be added to the sum, relative to it
-_ACCURACY_NEAR_TIES = 8e-9
+_ACCURACY_NEAR_TIES = 3e-8
 _NEAR_TIE = -0.8  # logarithm of a mass
 _MARGIN = 8.0  # by how much, in logarithms, |phi| should be below what may be dropped on the average
 _MOST_POINTS = 2**16
@@ -180,7 +180,7 @@ def _begin_row(
     if chosen.size >= MIN_TERMS_FOR_FOURIER:
         batch.accuracy[row] = choose_accuracy(log_expected)
     else:
-        batch.accuracy[row] = _ACCURACY_NEAR_TIES if log_expected > _NEAR_TIE - 0.4 else _ACCURACY
+        batch.accuracy[row] = _ACCURACY_NEAR_TIES if log_expected > _NEAR_TIE - 0.3 else _ACCURACY
     below = _reach_below(terms, batch, row, cut, work.powers)
     if not choose_period(terms, batch, row, cut, shift, below, shortest, log_expected):
         return False
@@ -190,11 +190,15 @@ def _begin_row(
     chosen[:] = False
     batch.decline[row], batch.bend[row] = variances.sum(), (fourth + 3.0 * variances * variances).sum() / 12.0
     count = 0
+    turn = batch.decline[row] / (2.0 * batch.bend[row]) if batch.bend[row] > 0.0 else 0.0  # w**2 where the others end
+    there = 0.0
     for term in np.argsort(alike):
-        if found < wanted - _MARGIN or alike[term] > 0.98:
+        reached = max(found, there - 3.0) if chosen.size >= MIN_TERMS_FOR_FOURIER else found
+        if reached < wanted - _MARGIN or alike[term] > 0.98:
             break
         chosen[term] = True
         found += 0.5 * math.log(alike[term])
+        there += max(0.5 * math.log(alike[term]), -0.5 * variances[term] * turn)
         spreading += variances[term]
         count += 1
     if found > wanted:

@@ -366,7 +366,7 @@ def fetch_table(gpu: Any, noise: Noise, rows: np.ndarray, model: AdditiveEnsembl
     packed = pack_terms(model.terms)
     tables = gpu._ComputedTables(packed.plan(gpu), rows, packed.edges_under(noise))
     tables.send_model()
-    stream = gpu.open_streams()[0]
+    stream = _cuda_device.open_streams()[0]
     table = stream.fetch("table", tables.bring(stream, slice(0, len(rows))))
     stream.finish()
     return np.array(table)

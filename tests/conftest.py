@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
+import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
@@ -41,3 +43,16 @@ def backend(request: pytest.FixtureRequest) -> str:
     if request.param == "cuda" and not has_gpu():
         pytest.skip("no CUDA device here")
     return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the documentation site, built strictly."""
+    for library in ("mkdocstrings", "material", "latex2mathml"):
+        pytest.importorskip(library, reason="the extra `docs` is not installed")
+    folder = tmp_path_factory.mktemp("documentation") / "site"
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    environment, root = os.environ | {"NO_MKDOCS_2_WARNING": "1"}, Path(__file__).parent.parent
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder

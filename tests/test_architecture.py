@@ -33,7 +33,8 @@ ORDER = [
     {"storage", "exporters"},
     {"tuning"},
     {"report"},
-    {"jobs", "demo"},
+    {"jobs", "demo", "warming"},
+    {"distributed"},
     {"cli"},
     {"__main__"},
 ]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold
 
-from derand.datasets import CATALOG, draw_folds, is_available, load, make_clusters, make_loans
+from derand.datasets import CATALOG, draw_folds, is_available, load, make_applications, make_clusters, make_loans
 from derand.estimators import StumpClassifier
 from tests.dataset_checks import Known, check_dataset
 
@@ -103,3 +103,19 @@ def test_drawn_datasets_are_learnable_and_fixed_by_the_seed() -> None:
         assert model.score(X_test, y_test) > 0.65
     assert (make_loans(50, seed=1).X == make_loans(50, seed=1).X).all()
     assert (make_loans(50, seed=1).X != make_loans(50, seed=2).X).any()
+
+
+def test_applications_are_raw_and_always_the_same() -> None:
+    """Gaps, an identifier, a date, both outcomes, and a column that is known of failed loans alone."""
+    table = make_applications(n_rows=500)
+    again, other = make_applications(n_rows=500), make_applications(n_rows=500, seed=1)
+    assert {len(values) for values in table.values()} == {500}
+    assert len(set(table["application"])) == 500
+    assert all(np.datetime64(day) >= np.datetime64("2023-01-01") for day in table["opened"])
+    assert all(np.isnan(table[name]).any() for name in ("income", "debt", "years_employed"))
+    assert None in table["job"]
+    assert (np.isfinite(table["recovered"]) == (table["outcome"] == "default")).all()
+    assert 0.1 < (table["outcome"] == "default").mean() < 0.3
+    for name, values in table.items():
+        np.testing.assert_array_equal(values, again[name])
+    assert (table["amount"] != other["amount"]).any()

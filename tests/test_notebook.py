@@ -14,6 +14,8 @@ import pytest
 NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "examples").glob("*.ipynb"))
 LIBRARIES = {"certify_an_ebm": "interpret.glassbox"}
 """What a notebook needs beside the package."""
+LONG = {"credit": [pytest.mark.long], "beyond_the_paper": [pytest.mark.long]}
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 MAX_BYTES = 1_000_000
 
 # runs the cells in one namespace, as Jupyter does; what a cell prints is one entry of the list
@@ -28,15 +30,7 @@ json.dump(printed, sys.stdout)
 """
 
 
-@pytest.fixture(scope="module", params=NOTEBOOKS, ids=lambda path: path.stem)
-def path(request: pytest.FixtureRequest) -> Path:
-    """Each notebook."""
-    found: Path = request.param
-    return found
-
-
-@pytest.fixture(scope="module")
-def cells(path: Path) -> list[dict[str, Any]]:
+def read_cells(path: Path) -> list[dict[str, Any]]:
     """The cells with code."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
@@ -47,8 +41,12 @@ def stored_text(cell: dict[str, Any]) -> str:
     return "".join("".join(part["text"]) for part in cell["outputs"] if part["output_type"] == "stream")
 
 
-def test_a_notebook_prints_what_it_stores(path: Path, cells: list[dict[str, Any]], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, id=path.stem, marks=LONG.get(path.stem, [])) for path in NOTEBOOKS]
+)
+def test_a_notebook_prints_what_it_stores(path: Path, tmp_path: Path) -> None:
     """All cells run in order in a fresh interpreter, and each prints the text that is stored below it."""
+    cells = read_cells(path)
     if path.stem in LIBRARIES:
         pytest.importorskip(LIBRARIES[path.stem])
     sources = ["".join(cell["source"]) for cell in cells]
@@ -67,8 +65,10 @@ def test_a_notebook_prints_what_it_stores(path: Path, cells: list[dict[str, Any]
     assert not list(tmp_path.iterdir()), "the notebook leaves files behind"
 
 
-def test_a_notebook_is_stored_as_run(cells: list[dict[str, Any]]) -> None:
+@each_notebook
+def test_a_notebook_is_stored_as_run(path: Path) -> None:
     """Every cell was run once, from top to bottom, without error, and tables, the plot and the report are stored."""
+    cells = read_cells(path)
     assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
     outputs = [output for cell in cells for output in cell["outputs"]]
     assert "error" not in {output["output_type"] for output in outputs}
@@ -78,6 +78,7 @@ def test_a_notebook_is_stored_as_run(cells: list[dict[str, Any]]) -> None:
     assert any("<iframe" in "".join(output.get("data", {}).get("text/html", "")) for output in outputs)
 
 
+@each_notebook
 def test_a_notebook_is_small(path: Path) -> None:
     """The report inside does not make the file unwieldy."""
     assert path.stat().st_size < MAX_BYTES

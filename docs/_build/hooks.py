@@ -8,6 +8,7 @@ from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -18,6 +19,10 @@ INCLUDED = {"rounding.md": "src/derand/kernels/README.md"}
 
 WRITTEN_BY_COMMANDS = frozenset({"reproduction.md", "performance.md"})
 """Pages that runs of the program write: without such a run the site is built without them."""
+
+
+BOOST = {"guide.md": 4.0, "quickstart.md": 2.0, "credit.md": 2.0, "faq.md": 2.0, "api.md": 0.5, "theory.md": 0.5}
+"""Weight of pages in a search: what is read comes before what is looked up."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -36,10 +41,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Links to included files, right for readers of the repository, lead to their pages here."""
-    for page, source in INCLUDED.items():
-        markdown = markdown.replace(f"](../{source}", f"]({page}")
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Links to included files, right for readers of the repository, lead to their pages here. Weighs pages."""
+    if page.file.src_uri in BOOST:
+        page.meta["search"] = {"boost": BOOST[page.file.src_uri]}
+    for name, source in INCLUDED.items():
+        markdown = markdown.replace(f"](../{source}", f"]({name}")
     return markdown
 
 

@@ -16,6 +16,7 @@ from experiments._machine import LIBRARIES, Surroundings, describe_machine
 from experiments.bench._boost import bench_boost
 from experiments.bench._certify import bench_certify
 from experiments.bench._core import bench_core
+from experiments.bench._first import bench_first
 from experiments.bench._gpu import bench_gpu
 from experiments.bench._growth import bench_growth, draw_growth
 from experiments.bench._joint import bench_joint
@@ -24,8 +25,10 @@ from experiments.bench._mean import bench_mean
 from experiments.bench._measure import Figures
 from experiments.bench._measure import time_best as time_best
 from experiments.bench._memory import bench_memory
+from experiments.bench._page import bench_page
 from experiments.bench._peer import bench_peer
 from experiments.bench._quality import bench_quality
+from experiments.bench._tables import bench_tables
 from experiments.bench._train import bench_train
 
 if TYPE_CHECKING:
@@ -101,7 +104,10 @@ BENCHES: Mapping[str, Callable[[], Figures]] = {
     "gpu": bench_gpu,
     "mean": bench_mean,
     "memory": bench_memory,
+    "tables": bench_tables,
+    "page": bench_page,
     "peer": bench_peer,
+    "first": bench_first,
 }
 
 PLOTS: Mapping[str, Callable[[Figures], Figure]] = {"growth": draw_growth}

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from derand._arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.kernels import TAIL_ERROR, TAIL_ERROR_GROWTH
@@ -353,23 +352,36 @@ class Gaussian(Noise):
         self._check()
 
     def cdf(self, z: ArrayLike) -> FloatArray:
-        return np.asarray(special.ndtr(z))
+        from scipy.special import ndtr
+
+        return np.asarray(ndtr(z))
+
+    def expected_left(self, levels: FloatArray, counts: NDArray[Any], candidates: FloatArray) -> FloatArray:
+        from derand.kernels.expectation import sum_by_smooth_cdf
+
+        return sum_by_smooth_cdf(levels, counts, candidates, self.cdf, self.sigma, self.reach)
 
     def radius(self, failure: ArrayLike) -> FloatArray:
+        from scipy.special import ndtri
+
         mass = np.asarray(failure, dtype=np.float64)
-        return _round_down(-self.sigma * special.ndtri(np.minimum(mass, 0.5)), self.sigma)
+        return _round_down(-self.sigma * ndtri(np.minimum(mass, 0.5)), self.sigma)
 
     def radius_of_log(self, log_failure: ArrayLike) -> FloatArray:
+        from scipy.special import ndtri_exp
+
         log = np.asarray(log_failure, dtype=np.float64)
         near, is_far = self.radius(exp_upward(log)), log < -_FAR
         if not is_far.any():
             return near
-        far = _round_down(-self.sigma * special.ndtri_exp(np.minimum(log, -_FAR)), self.sigma)
+        far = _round_down(-self.sigma * ndtri_exp(np.minimum(log, -_FAR)), self.sigma)
         far = np.where(log < -5000, far * (1 - 1e-11), far)  # ndtri_exp was measured at 1e-12 there
         return np.where(is_far, far, near)
 
     def failure_at(self, radius: ArrayLike) -> FloatArray:
-        return np.asarray(special.ndtr(-np.asarray(radius, dtype=np.float64) / self.sigma))
+        from scipy.special import ndtr
+
+        return np.asarray(ndtr(-np.asarray(radius, dtype=np.float64) / self.sigma))
 
     def jump_table(self) -> JumpTable:
         from derand.kernels.jumps import tabulate_jumps
@@ -473,6 +485,12 @@ class Laplace(Noise):
         distance = np.asarray(z, dtype=np.float64)
         half = 0.5 * np.exp(-np.abs(distance))
         return np.where(distance > 0, 0.5 - 0.5 * np.expm1(-np.abs(distance)), half)
+
+    def expected_left(self, levels: FloatArray, counts: NDArray[Any], candidates: FloatArray) -> FloatArray:
+        from derand.kernels.expectation import sum_by_exponentials
+
+        found = sum_by_exponentials(levels, counts, candidates, self.scale)
+        return Noise.expected_left(self, levels, counts, candidates) if found is None else found
 
     def radius(self, failure: ArrayLike) -> FloatArray:
         mass = np.asarray(failure, dtype=np.float64)

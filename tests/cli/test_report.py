@@ -21,9 +21,13 @@ def test_a_report_is_written_and_its_guarantee_printed(data: Path, model: Path, 
     written = page.read_text(encoding="utf-8")
     assert "<title>My report</title>" in written
     assert 'id="whatif"' in written
-    told = json.loads(run("report", model, data, "-o", tmp_path / "report.md", "--no-what-if", "--json").stdout)
+    options = ["--no-what-if", "--rows", "50", "--json", "--compare", model]
+    told = json.loads(run("report", model, data, "-o", tmp_path / "report.md", *options).stdout)
+    assert f"## Beside {model.name}" in (tmp_path / "report.md").read_text(encoding="utf-8")
     assert "was left out on request" in (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "shows 50 rows of 569" in (tmp_path / "report.md").read_text(encoding="utf-8")
     assert told["rows"] == 569
+    assert told["comparison"].startswith("Both give the same answer to 569 of 569 rows.")
     assert (tmp_path / "report.md").read_text(encoding="utf-8").startswith("# Certificate report: data.csv")
 
 
@@ -65,7 +69,7 @@ def test_a_report_on_numbers(regressor: Path, prices: Path, tmp_path: Path) -> N
     assert result.exit_code == 0, result.output
     assert "For half of the rows no change smaller than 0.2 moves the answer" in " ".join(result.output.split())
     assert "<title>Interval report: prices.csv</title>" in page.read_text(encoding="utf-8")
-    for option, value in (("--train", prices), ("--group", "job")):
+    for option, value in (("--train", prices), ("--group", "job"), ("--compare", regressor)):
         refused = run("report", regressor, prices, "-o", tmp_path / "other.html", option, value)
         assert refused.exit_code == 2
         (line,) = refused.stderr.splitlines()

@@ -145,8 +145,9 @@ def test_reports_show_which_class_is_taken_for_which(fitted: dict[str, Any]) -> 
     assert confusion is not None
     assert confusion["classes"] == ["Barbera", "Barolo", "Grignolino"]
     counts = np.array([row["answers"] for row in confusion["rows"]])
-    assert counts.sum() == np.array(confusion["deciding"]).sum() == len(X[1::2])
-    assert np.diag(confusion["deciding"]).sum() == 0
+    deciding = np.array([[cell["n_rows"] for cell in line] for line in report.to_dict()["rivals"]["cells"]])
+    assert counts.sum() == deciding.sum() == len(X[1::2])
+    assert np.diag(deciding).sum() == 0
     page, text = report.to_html(), report.to_markdown()
     assert 'data-test="confusion"' in page
     assert "Nearest rival" in page

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from derand import CertificateReport, IntervalReport, load, save
-from derand.estimators import StumpClassifier
-from derand.jobs import report_file, report_numbers_file
+from derand.estimators import AdditiveRegressor, StumpClassifier
+from derand.jobs import report_file, report_numbers_file, train_file
+from derand.storage import mark_file
 from tests.jobs.tables import make_frame, make_prices
 
 
@@ -32,6 +33,33 @@ def test_a_report_on_a_file_equals_a_report_on_its_rows(data: Path, model: Path,
     assert [group["column"] for group in report["subgroups"]] == ["job", "member", "word"]
     assert report["subgroups"][2]["groups"][0]["n_rows"] == 300
     assert [one["key"] for one in report["accuracy"]["baselines"]] == ["constant", "without-noise"]
+
+
+def test_another_model_of_a_file_stands_beside_the_first(data: Path, model: Path, tmp_path: Path) -> None:
+    """On the columns that it knows; the report has the checksums of all files that it was made from."""
+    other, path = tmp_path / "other.json", tmp_path / "report.json"
+    train_file(data, "label", other, model="stumps", noise="gaussian:0.4", ignored=["word"], categorical=["floor"])
+    report_file(model, data, path, target="label", train=data, compare=other, what_if=False)
+    report = json.loads(path.read_text(encoding="utf-8"))
+    frame, second = make_frame(), load(other)
+    rows = frame[list(second.feature_names_in_)].astype({"floor": str, "member": str})
+    same = (load(model).predict(frame[list(load(model).feature_names_in_)].astype({"floor": str, "member": str}))) == (
+        second.predict(rows)
+    )
+    assert report["comparison"]["names"] == ["this model", "other.json"]
+    assert report["comparison"]["same_answers"] == same.sum()
+    sums = {one["what"]: (one["file"], one["sha256"]) for one in report["checksums"]}
+    files = {"model": model, "other model": other, "data": data, "training data": data}
+    for what, file in files.items():
+        assert sums[what] == (file.name, mark_file(file).sha256)
+    with pytest.raises(ValueError, match="answers are numbers"):
+        report_file(model, data, path, compare=_save_regressor(tmp_path))
+
+
+def _save_regressor(folder: Path) -> Path:
+    frame = make_prices()
+    save(AdditiveRegressor(regularization=1.0).fit(frame[["x"]], frame["price"]), folder / "numbers.json")
+    return folder / "numbers.json"
 
 
 def test_a_report_of_a_model_without_names_shows_those_of_the_file(tmp_path: Path) -> None:
@@ -59,6 +87,11 @@ def test_a_report_refuses_what_it_cannot_use(data: Path, model: Path, tmp_path: 
 def test_a_report_on_numbers_equals_a_report_on_its_rows(regressor: Path, prices: Path, tmp_path: Path) -> None:
     """At the training radius; a model of the other kind is refused."""
     path = tmp_path / "report.json"
+    report_numbers_file(regressor, prices, path, target="price", identity="job", tolerance=2.0, what_if=False)
+    named = json.loads(path.read_text(encoding="utf-8"))
+    assert [row["name"] for row in named["rows"]["table"]] == make_prices()["job"].tolist()
+    assert named["tolerance"]["tolerance"] == 2.0
+    assert named["what_if"] is None
     summary = report_numbers_file(regressor, prices, path, target="price")
     report = json.loads(path.read_text(encoding="utf-8"))
     frame = make_prices()

@@ -215,6 +215,26 @@ def test_the_report_names_rows_and_tells_of_columns(quick: Path) -> None:
     assert all(row["name"] == held[row["row"] - 1] for row in report["rows"]["table"])
 
 
+def test_the_report_speaks_of_the_radius_and_the_model_that_are_named(quick: Path) -> None:
+    """[report] radius and compare; the other model is an input with a checksum, the same in record and report."""
+    folder = quick.parent
+    train_file(folder / "loans.csv", "outcome", folder / "other.json", model="stumps")
+    asked = '[report]\noutput = "report.json"\nradius = 0.1\ncompare = "other.json"\nwhat_if = false\n'
+    quick.write_text(QUICK + asked)
+    record = run_file(quick)
+    report = json.loads((folder / "out" / "report.json").read_text(encoding="utf-8"))
+    assert (report["scale"]["quoted"], report["scale"]["stated"]) == (0.1, True)
+    assert report["comparison"]["names"][1] == "other.json"
+    sums = {one["what"]: one["sha256"] for one in report["checksums"]}
+    inputs = {one["file"]: one["sha256"] for one in record["inputs"]}
+    files = {one["file"]: one["sha256"] for one in record["files"]}
+    assert sums["other model"] == inputs["other.json"]
+    assert (sums["model"], sums["data"]) == (files["model.json"], files["held_out.csv"])
+    quick.write_text(QUICK + asked.replace('"other.json"', "3"))
+    with pytest.raises(ValueError, match="compare must be true, false, or a saved model in quotes, got 3"):
+        run_file(quick)
+
+
 def test_dates_and_costs_reach_the_trainer(quick: Path) -> None:
     """What is said of columns and of mistakes is the trainer's."""
     more = 'trainer = "additive"\nregularization = 1\ncost = {false_negative = 1, false_positive = 3}\n'

@@ -29,10 +29,22 @@ with warnings.catch_warnings(record=True) as caught:
     assert _subtract_up(1.0, 0.5) == 0.5
 print(*[warning.message for warning in caught if "Compiled" in str(warning.message)], sep="\\n")
 """
+_COMMAND = """
+import sys
+from derand.cli import make_app, run_app
+app = make_app("subtract", "Subtracts.")
+@app.command()
+def subtract() -> None:
+    from derand.kernels.interval import _subtract_up
+    print(_subtract_up(1.0, 0.5))
+sys.argv = ["subtract"]
+run_app(app)
+"""
 _SUBTRACT = """
 from derand.kernels.interval import _subtract_up
 _subtract_up(1.0, 0.5)
-print(sum(_subtract_up.stats.cache_hits.values()), sum(_subtract_up.stats.cache_misses.values()))
+stats = _subtract_up.entry.stats
+print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
 """
 
 
@@ -50,13 +62,33 @@ def test_without_a_writable_folder_everything_is_imported_and_one_warning_says_s
     assert re.search("not kept on disk.*Set NUMBA_CACHE_DIR", line)
 
 
-def test_the_command_says_it_in_one_line(tmp_path: Path) -> None:
+def test_a_command_says_it_in_one_line() -> None:
     """No place in the code and no line of source; then the command goes on."""
-    arguments = ["derand", "train", "absent.csv", "--target", "label", "-o", str(tmp_path / "model.json")]
-    done = run_python(_REFUSED + f"import sys; sys.argv = {arguments}\nfrom derand.cli import main; main()", expected=2)
-    warning, error = done.stderr.splitlines()
+    done = run_python(_REFUSED + _COMMAND)
+    (warning,) = done.stderr.splitlines()
     assert warning.startswith("Warning: Compiled code is not kept on disk")
-    assert error == "Error: absent.csv does not exist."
+    assert done.stdout == "0.5\n"
+
+
+def test_who_computes_nothing_does_not_import_the_compiler() -> None:
+    """Modules with compiled functions can be imported without numba; it comes with the first call."""
+    code = (
+        "import sys, derand.certificates, derand.learn.additive\nassert 'numba' not in sys.modules\n"
+        "from derand.kernels.interval import _subtract_up\n_subtract_up(1.0, 0.5)\nassert 'numba' in sys.modules"
+    )
+    run_python(code)
+
+
+def test_a_function_that_compiled_ones_call_can_be_called_from_python_too() -> None:
+    """It is then compiled on its own; both give the same."""
+    inner = compiling.compile_loop()(_add_one)
+    outer = compiling.compile_loop()(lambda x: inner(x) * 2)
+    assert outer.py_func(3) == outer(3) == 8
+    assert inner(3) == _add_one(3) == 4
+
+
+def _add_one(x: int) -> int:
+    return x + 1
 
 
 def test_a_second_process_does_not_compile_again(tmp_path: Path) -> None:

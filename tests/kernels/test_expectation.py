@@ -31,6 +31,34 @@ def test_expected_counts_are_plain_sums(noise: Noise) -> None:
     np.testing.assert_array_equal(flat, noise.expected_left(levels, counts, candidates)[0, 0])
 
 
+@pytest.mark.parametrize("noise", [Gaussian(0.3), Gaussian(1.0), Laplace(0.2)], ids=str)
+@pytest.mark.parametrize("start", [-1.0, 1.5])
+def test_many_levels_cost_no_accuracy(noise: Noise, start: float) -> None:
+    """Where levels are many, nodes and running sums give the plain sums; in gaps counts stay whole."""
+    rng = np.random.default_rng(1)
+    levels = np.unique(np.concatenate([[0.0], rng.exponential(0.5, 1500), 40 + rng.exponential(0.5, 1500)]))
+    counts = rng.integers(0, 5, (2, levels.size))
+    candidates = start + 0.01 * np.arange(4800)
+    found = noise.expected_left(levels, counts, candidates)
+    general = sum_by_cdf(levels, counts, candidates, noise.cdf, noise.magnitude, noise.reach)
+    assert not np.array_equal(found, general), "the quick way was not taken"
+    np.testing.assert_allclose(found, general, rtol=0, atol=1e-14 * counts.sum())
+    gap = (candidates > 15) & (candidates < 29)
+    np.testing.assert_array_equal(
+        found[:, gap], np.broadcast_to(counts[:, levels < 15].sum(1)[:, None], (2, gap.sum()))
+    )
+
+
+def test_uneven_candidates_are_summed_plainly() -> None:
+    """Nodes need one step: other candidates give the same sums."""
+    rng = np.random.default_rng(2)
+    levels, counts = np.unique(rng.normal(size=2000)), np.ones((1, 2000), dtype=np.int64)
+    candidates = np.sort(rng.normal(size=300))
+    noise = Gaussian(0.3)
+    general = sum_by_cdf(levels, counts, candidates, noise.cdf, 0.3, noise.reach)
+    np.testing.assert_array_equal(noise.expected_left(levels, counts, candidates), general)
+
+
 def test_running_sums_equal_the_general_way() -> None:
     """The override for uniform noise gives what the distribution function gives."""
     levels, counts, candidates = draw()

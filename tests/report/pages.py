@@ -37,13 +37,22 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
+def join_words(summary: ReportSummary) -> str:
+    """What a report says of its guarantee: the paragraph, and what stands in tables."""
+    words = [summary["guarantee"]["paragraph"], summary["rule"]["sentence"], summary["rule"]["proof_sentence"]]
+    return " ".join([*words, *summary["threat"]["sentences"]])
+
+
 def count_lines(summary: ReportSummary) -> int:
-    """Lines of the tables in LaTeX: that of accuracy, or those of verdicts and witnesses; and figures of answers."""
+    """Lines of the tables in LaTeX: that of accuracy, or those of verdicts and witnesses; answers; two models."""
     verdicts, answers = summary["verdicts"], summary["answers"]
     figures = 0
     if answers is not None:
         figures = 1 + len(answers["lines"])
         figures += 0 if summary["confusion"] else 1 + len(summary["model"]["classes"])
+    compared = summary["comparison"]
+    if compared is not None:
+        figures += 1 + len(compared["lines"]) + (3 if len(compared["radii"]) > 1 else 0)
     if verdicts is None:
         return figures + 1 + len(summary["table"]["rows"])
     return figures + 1 + len(verdicts["counts"]) + bool(verdicts["witnesses"]) + len(verdicts["witnesses"])

@@ -54,14 +54,17 @@ def test_a_collapsed_model_is_told_at_the_top_of_every_output(collapsed: Certifi
 
 
 def test_headline_shares_stand_beside_the_constant_answer(collapsed: CertificateReport) -> None:
-    """Right answers and certified accuracy name what the majority gets; the text says it, too."""
+    """Right answers and certified accuracy name what the majority gets; the part on answers says it, too."""
     guarantee = collapsed.to_dict()["guarantee"]
     notes = {one["name"]: one["note"].replace("\N{NO-BREAK SPACE}", " ") for one in guarantee["numbers"]}
     for name in ("Right answers", "Certified accuracy"):
         assert notes[name].endswith("; always “repaid”: 88.0 %")
     assert notes["Balanced accuracy"] == "mean over the classes; any constant answer: 50.0 %"
-    paragraph = guarantee["paragraph"].replace("\N{NO-BREAK SPACE}", " ")
-    assert "Always answering “repaid” would be right on 88.0 % of these rows" in paragraph
+    answers = collapsed.to_dict()["answers"]
+    assert answers is not None
+    told = answers["sentence"].replace("\N{NO-BREAK SPACE}", " ")
+    assert "Always answering “repaid” would be right on 88.0 % of these rows" in told
+    assert answers["sentence"] in collapsed.to_html()
     assert "inf" not in collapsed.to_markdown().split()
 
 

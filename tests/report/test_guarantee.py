@@ -6,8 +6,9 @@ from typing import Any
 
 from derand import certified_accuracy
 from derand.report import CertificateReport
+from derand.report._render import list_facts
 from derand.report._text import percent
-from derand.text import format_exactly, format_short_down
+from derand.text import format_exactly
 from tests.report.samples import make_vote, report_on_bare, report_on_words, series
 
 
@@ -34,12 +35,38 @@ def test_the_text_tells_what_changed_categories_leave(mixed: Any) -> None:
     assert any("0 to 2 changed ones" in limit for limit in summary["guarantee"]["limits"])
 
 
-def test_the_median_is_told_cut() -> None:
-    """Half of the rows withstand what the text says, never more."""
-    summary = report_on_bare(make_vote()).to_dict()
-    median = float(summary["radii"]["median"])
-    assert f"up to size {format_short_down(median)}." in summary["guarantee"]["paragraph"]
-    assert float(format_short_down(median)) <= median
+def test_the_paragraph_is_short_and_the_rest_stands_in_tables() -> None:
+    """One to three sentences; rule, proofs and the threat are facts; the median is a headline, cut."""
+    report = report_on_bare(make_vote())
+    summary = report.to_dict()
+    assert len(summary["guarantee"]["paragraph"]) < 300
+    facts = dict(list_facts(summary))
+    assert "weighted vote" in facts["Rule"]
+    assert "rounding errs on the safe side" in facts["Proof"]
+    (median,) = [one["value"] for one in summary["guarantee"]["numbers"] if one["name"] == "Median radius"]
+    assert float(median) <= float(summary["radii"]["median"]) < float(median) + 0.01
+    assert "<details" not in report.to_html().split("What is not guaranteed")[1].split("</ul>")[0]
+
+
+def test_the_radius_of_the_text_is_the_same_for_every_model(numbers: Any) -> None:
+    """0.25 whatever the rows and the model; the text says where the radius comes from, and what was trained for."""
+    clf, X, y = numbers
+    for rows in (X, X / 50, X * 50):
+        summary = CertificateReport(clf, rows, y, n_explained=0, what_if=False, max_rows=5).to_dict()
+        assert summary["scale"]["quoted"] == 0.25
+        assert summary["scale"]["end"] <= 2 * max(summary["histogram"]["edges"][-1], 0.25)
+    assert "The radius 0.25 is that of every report" in summary["guarantee"]["measure"]
+    stated = CertificateReport(clf, X, y, radius=0.5, n_explained=0, what_if=False, max_rows=5).to_dict()
+    assert "The radius 0.5 was stated" in stated["guarantee"]["measure"]
+
+
+def test_a_radius_far_beyond_all_others_does_not_squeeze_the_charts(numbers: Any) -> None:
+    """The axis ends where the radii do, and the text speaks of the radius all the same."""
+    clf, X, y = numbers
+    summary = CertificateReport(clf, X, y, radius=1000.0, n_explained=0, what_if=False, max_rows=5).to_dict()
+    assert summary["scale"]["end"] < 10
+    assert summary["scale"]["radii"][-1] == 1000.0
+    assert series(summary, "all")[-1] == 0.0
 
 
 def test_a_model_without_numbers_promises_no_radius() -> None:

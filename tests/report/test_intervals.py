@@ -12,8 +12,11 @@ import pytest
 
 from derand import AdditiveRegressor, IntervalReport, StumpRegressor, Threat
 from derand.report import _interval_summary
-from derand.report._interval_render import _round_down
+from derand.report._interval_tolerance import round_one
+from derand.report._interval_types import IntervalSummary
+from derand.text import format_short_down
 from tests.report.pages import SIZE_LIMIT, Page
+from tests.report.test_types import list_faults
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +32,13 @@ def regressor(frame: pd.DataFrame) -> AdditiveRegressor:
 
 
 def check_page(report: IntervalReport) -> Page:
-    """Whole, small, without network and script, with names for what is seen; the other formats agree with it."""
+    """Whole, small, without network, with names for what is seen; the other formats agree with it."""
     text = report.to_html()
     page = Page(text)
     assert not page.open
     assert len(text.encode()) < SIZE_LIMIT
     names = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert all((link["href"] or "")[1:] in names for link in page.all("a"))
-    assert not page.all("script")
     assert "http://" not in text
     assert "https://" not in text
     assert all(image.get("aria-label") or image.get("aria-hidden") for image in page.all("svg"))
@@ -60,6 +62,13 @@ def test_a_report_says_what_was_certified(frame: pd.DataFrame, regressor: Additi
     assert told["errors"]["rmse"] == pytest.approx(math.sqrt(np.mean((found.value - truth) ** 2)))
     assert told["errors"]["inside"] == ((found.low <= truth) & (truth <= found.high)).sum()
     assert [row["value"] for row in told["rows"]["table"]] == found.value.tolist()
+    tolerance = told["tolerance"]
+    assert tolerance is not None
+    radii = regressor.certify_radius(rows, tolerance["tolerance"]).radius
+    assert tolerance["tolerance"] == round_one(told["errors"]["mean_absolute"])
+    assert [row["radius"] for row in told["rows"]["table"]] == radii.tolist()
+    assert tolerance["below"] == (radii < 0.2).sum()
+    assert [row["radius"] for row in tolerance["smallest"]] == np.sort(radii)[:10].tolist()
     assert [row["row"] for row in told["rows"]["widest"]] == (np.argsort(-found.width, kind="stable")[:10] + 1).tolist()
     curve = told["curve"]
     assert curve is not None
@@ -68,6 +77,7 @@ def test_a_report_says_what_was_certified(frame: pd.DataFrame, regressor: Additi
     assert curve["half_of_rows"][4] == told["widths"]["half_of_rows"]
     assert curve["half_of_rows"] == sorted(curve["half_of_rows"], key=float)
     page = check_page(report)
+    assert list_faults(told, IntervalSummary) == []
     assert len(page.all("circle")) == 120
     assert "For half of the rows no change smaller than 0.2 moves the answer by more than" in report.to_markdown()
 
@@ -136,10 +146,31 @@ def test_what_makes_no_sense_is_refused(frame: pd.DataFrame, regressor: Additive
         IntervalReport(regressor, rows, radius=0.1).write(tmp_path / "report.pdf")
 
 
+def test_rows_have_names_and_parts_can_be_asked_for(frame: pd.DataFrame, regressor: AdditiveRegressor) -> None:
+    """Names of rows stay text, a tolerance is the one that was given, and "What if" can be left out."""
+    rows = frame[["x", "z", "job"]][:20]
+    names = [f"<script>alert({at})</script>" for at in range(20)]
+    report = IntervalReport(regressor, rows, radius=0.2, row_names=names, tolerance=3.0, what_if=False)
+    told = report.to_dict()
+    assert [row["name"] for row in told["rows"]["table"]] == names
+    assert told["tolerance"]["tolerance"] == 3.0
+    assert told["what_if"] is None
+    assert any("left out on request" in note for note in told["left_out"])
+    check_page(report)
+    assert "<script>alert" not in report.to_html()
+    assert "<script>alert" not in report.to_markdown()
+    indexed = IntervalReport(regressor, rows.set_index(np.arange(100, 120)), radius=0.2, tolerance=3.0).to_dict()
+    assert indexed["rows"]["table"][0]["name"] == "100"
+    with pytest.raises(ValueError, match="`tolerance` must be a positive"):
+        IntervalReport(regressor, rows, radius=0.2, tolerance=-1.0)
+    with pytest.raises(ValueError, match="`row_names` must hold one name per row, 20 in all"):
+        IntervalReport(regressor, rows, radius=0.2, row_names=["a"])
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [(1.2345678, "1.23456"), (-1.2345671, "-1.23457"), (0.0, "0"), (-123.0, "-123"), (99.99999999, "99.9999")],
 )
 def test_lowest_numbers_are_never_shown_higher(value: float, text: str) -> None:
     """Of either sign."""
-    assert _round_down(value) == text
+    assert format_short_down(value, 6) == text

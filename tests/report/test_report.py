@@ -97,17 +97,19 @@ def test_a_fixed_date_makes_reports_the_same(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_report_goes_by_what_the_model_was_trained_for() -> None:
-    """Norm, budget and frozen columns are said in words, the quoted radius is the trained one, scores are log-odds."""
+    """Norm, budget and frozen columns are said in words, the trained radius is in the table, scores are log-odds."""
     told = report_on_additive(norm=np.inf, radius=0.3).to_dict()
-    assert (told["threat"]["norm"], told["scale"]["quoted"]) == ("inf", 0.3)
+    assert (told["threat"]["norm"], told["scale"]["quoted"], told["scale"]["trained"]) == ("inf", 0.25, 0.3)
+    assert 0.3 in told["table"]["radii"]
+    assert "The model was trained for 0.3." in told["guarantee"]["measure"]
     assert told["model"]["score_unit"] == "log-odds"
-    assert "each by less than 0.3" in told["guarantee"]["paragraph"]
+    assert "each by less than 0.25" in told["guarantee"]["paragraph"]
     assert {one["key"]: one["label"] for one in told["accuracy"]["baselines"]}["without-noise"] == (
         "not trained for robustness"
     )
     told = report_on_additive(l0=1, frozen=["town"], noise="none").to_dict()
     assert (told["threat"]["l0"], told["threat"]["frozen"]) == (1, ["town"])
-    assert "does not change" in told["guarantee"]["paragraph"]
+    assert "does not change" in " ".join(told["threat_table"]["words"])
     assert "nothing is smoothed" in " ".join(told["guarantee"]["limits"])
     row = told["rows"]["table"][0]
     assert row["pushes"] is not None

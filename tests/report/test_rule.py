@@ -10,7 +10,7 @@ import pytest
 from derand import StumpClassifier, Threat, certified_accuracy, certify, distribution
 from derand.report import CertificateReport
 from derand.report._text import plural
-from tests.report.pages import check_page
+from tests.report.pages import check_page, join_words
 from tests.report.samples import make_rows, make_vote, report_on_bare, series
 
 
@@ -24,9 +24,9 @@ def test_two_proofs_are_counted(numbers: Any) -> None:
     assert sum(one["n_rows"] for one in summary["rule"]["proofs"]) == len(X)
     paper, second = (plural(int((found == name).sum()), "row") for name in ("paper", "dual"))
     told = f"the larger one of two proofs: the probability of the other label gave it for {paper}"
-    assert told in summary["guarantee"]["paragraph"]
-    assert f"the worst case of the expected score for {second}" in summary["guarantee"]["paragraph"]
-    assert "the label that most noisy copies of the row get" in summary["guarantee"]["paragraph"]
+    assert told in join_words(summary)
+    assert f"the worst case of the expected score for {second}" in join_words(summary)
+    assert "the label that most noisy copies of the row get" in join_words(summary)
 
 
 def test_the_paper_s_proof_alone_is_told(numbers: Any) -> None:
@@ -34,7 +34,7 @@ def test_the_paper_s_proof_alone_is_told(numbers: Any) -> None:
     clf, X, y = numbers
     report = CertificateReport(clf, X, y, proof="paper")
     assert report._inputs.plain.radius.tolist() == clf.certify(X, proof="paper").radius.tolist()
-    assert "the proof of the paper: it gave one for" in report.to_dict()["guarantee"]["paragraph"]
+    assert "the proof of the paper: it gave one for" in join_words(report.to_dict())
 
 
 @pytest.mark.parametrize("norm", [1, 2, np.inf])
@@ -47,8 +47,8 @@ def test_a_rule_and_a_norm_are_certified_as_the_classifier_does(mixed: Any, norm
     summary = report.to_dict()
     assert series(summary, "all") == certified_accuracy(y, expected, summary["scale"]["radii"]).tolist()
     assert summary["threat"]["norm"] == ("inf" if norm == np.inf else norm)
-    assert f"(l{norm} norm)" in summary["guarantee"]["paragraph"]
-    assert "“1” where the expected score under noise is above the threshold" in summary["guarantee"]["paragraph"]
+    assert f"(l{norm} norm)" in join_words(summary)
+    assert "“1” where the expected score under noise is above the threshold" in join_words(summary)
     assert f"radius (l{norm}, in standard deviations)" in report.to_html()
     assert f"radius (l{norm})" in report.to_latex()
     assert not any(row["key"].startswith("l0=") for row in summary["table"]["rows"])
@@ -92,7 +92,7 @@ def test_the_model_as_deployed_has_no_noise_to_show(mixed: Any) -> None:
     summary = report.to_dict()
     expected = clf.certify(X, rule="mean", noise="none")
     assert series(summary, "all") == certified_accuracy(y, expected, summary["scale"]["radii"]).tolist()
-    assert "the model as deployed, without noise" in summary["guarantee"]["paragraph"]
+    assert "the model as deployed, without noise" in join_words(summary)
     assert all(row["law"] is None for row in summary["rows"]["table"])
     assert all(shape["smooth"] == [] for shape in summary["shapes"] if shape["kind"] == "numerical")
     assert summary["noise"] | {"unit": "standard", "magnitude": None, "norm": None, "name": "none"} == summary["noise"]

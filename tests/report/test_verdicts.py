@@ -11,7 +11,7 @@ import pytest
 from derand import StumpClassifier, Threat
 from derand.report import CertificateReport
 from derand.report._verdicts import MAX_WITNESSES
-from tests.report.pages import check_page
+from tests.report.pages import check_page, join_words
 from tests.report.samples import LIMITS
 
 RULES = [{"rule": "mean"}, {"rule": "vote"}, {"rule": "mean", "noise": "none"}]
@@ -105,7 +105,7 @@ def test_whole_numbers_stay_whole_and_names_are_cut() -> None:
                 assert change["after"] == str(int(change["after_value"]))
     assert "more column" in report.to_markdown()
     assert max(len(line) for line in report.to_markdown().splitlines() if line.startswith("| ")) < 1000
-    assert "limits: every number by at most 20000" in report.to_dict()["guarantee"]["paragraph"].lower()
+    assert "limits: every number by at most 20000" in join_words(report.to_dict()).lower()
 
 
 def test_nothing_flips_where_nothing_may_change(mixed: Any) -> None:
@@ -116,4 +116,4 @@ def test_nothing_flips_where_nothing_may_change(mixed: Any) -> None:
     verdicts = report.to_dict()["verdicts"]
     assert verdicts["witnesses"] == []
     assert verdicts["counts"][0]["holds"] == 120
-    assert "no number that the model reads" in report.to_dict()["guarantee"]["paragraph"]
+    assert "no number that the model reads" in join_words(report.to_dict())

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.certificates._by_vote import carry_over
@@ -292,8 +291,10 @@ def bound_failures(lines: Lines, margins: FloatArray, noise: Noise, rows: FloatA
             far = np.where(spread > 0, 10 + np.maximum(margins, 0.0) / spread, _FAR)
         left = (margins - np.where(is_off, far * spare, 0.0)) * (1 - slack)
         if noise.norm == 2:
-            log = special.log_ndtr(-left / spread)
-            beyond = special.log_ndtr(-far) + math.log(2 * count)
+            from scipy.special import log_ndtr
+
+            log = log_ndtr(-left / spread)
+            beyond = log_ndtr(-far) + math.log(2 * count)
             log = np.where(is_off, np.logaddexp(log, beyond), log)
         else:
             deviation = spread * math.sqrt(_VARIANCES[noise.name]) * (1 + 2 * EPSILON)

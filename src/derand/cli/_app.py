@@ -218,9 +218,10 @@ def add_command(command: Callable[Parameters, None]) -> Callable[Parameters, Non
     Parameters
     ----------
     command : callable
-        An underscore at the end of its name, where the name alone is a word of Python, is left out.
+        An underscore at the end of its name, where the name alone is a word of Python, is left out; others become "-".
     """
-    return app.command(command.__name__.rstrip("_"), cls=_Command)(clear_errors(command))
+    name = command.__name__.rstrip("_").replace("_", "-")
+    return app.command(name, cls=_Command)(clear_errors(command))
 
 
 class _Command(TyperCommand):

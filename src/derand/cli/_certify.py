@@ -21,10 +21,12 @@ from derand.cli._app import (
     require_choice,
     show_progress,
 )
+from derand.cli._many import ManyFiles, print_many
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from derand.distributed import FilesSummary
     from derand.jobs import CertifyingNumbersSummary, CertifyingSummary, ThreatSummary
 
 _RADII = "0,0.25,0.5,1"
@@ -35,14 +37,21 @@ def certify(
     model: Annotated[
         Path, typer.Argument(help="A model that `derand train` or `derand import` saved.", show_default=False)
     ],
-    data: Annotated[Path, typer.Argument(help="Table to certify, CSV or Parquet.", show_default=False)],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="Table to certify, CSV or Parquet; - is standard input, CSV or Arrow's IPC stream. A folder of "
+            "Parquet files, or a pattern such as 'data/*.parquet', goes into a folder.",
+            show_default=False,
+        ),
+    ],
     output: Annotated[
         Path,
         typer.Option(
             "--output",
             "-o",
             help="Where to write row, label, failure, radius (with --norm none: verdict) and proof; for numbers row, "
-            "value, low and high (with --tolerance: radius).",
+            "value, low and high (with --tolerance: radius). - is standard output, in the format of standard input.",
             show_default=False,
         ),
     ],
@@ -175,6 +184,21 @@ def certify(
             metavar="COLUMN", help="Another column to copy into what is written. Repeatable.", show_default=False
         ),
     ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Of many files: the Dask scheduler whose workers certify them, such as tcp://10.0.0.1:8786.",
+            show_default=False,
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(help="Of many files: how many processes to start here instead.", show_default="one per core"),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Of many files: leave out those that an earlier run has certified.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Certify every row of a table: its label, and the radius within which no change can flip it.
@@ -192,6 +216,7 @@ def certify(
         raise ValueError(f"--threat says all of what may change: leave {', '.join(beside)} out, or put it in {threat}.")
     with show_progress("certifying", unit="rows") as advance:
         from derand.certificates import RULES
+        from derand.frames import names_stream
         from derand.jobs import certify_file, certify_numbers_file
         from derand.storage import read_kind
         from derand.threat_text import NORMS, parse_changes
@@ -223,11 +248,19 @@ def certify(
             "keep": keep or [],
             "advance": advance,
         }
-        summary: CertifyingSummary | CertifyingNumbersSummary
-        if read_kind(model) == "regressor":
+        summary: CertifyingSummary | CertifyingNumbersSummary | FilesSummary
+        many = ManyFiles(scheduler, workers, resume)
+        if as_json and names_stream(output):
+            raise ValueError("--json and --output - would both go to standard output: leave one out.")
+        if many.are_asked_for(data):
+            alone = {"--witness": witness, "--radii": radii, "--target": target}
+            numbers = {"radius": radius, "tolerance": tolerance}
+            summary = many.certify(model, data, output, {**asked}, alone, numbers)
+            show: Callable[[Any], None] = print_many
+        elif read_kind(model) == "regressor":
             refuse_given({"--radii": radii, "--witness": witness}, f"classes, and {model} predicts a number")
             summary = certify_numbers_file(model, data, output, radius=radius, tolerance=tolerance, **asked)
-            show: Callable[[Any], None] = print_numbers
+            show = print_numbers
         else:
             refuse_given({"--radius": radius, "--tolerance": tolerance}, f"numbers, and {model} tells classes apart")
             if radii is not None and target is None:
@@ -239,8 +272,10 @@ def certify(
             show = _print_summary
     if as_json:
         print_json(summary)
-    else:
+    elif not names_stream(output):  # standard output holds the certificates then
         show(summary)
+    if many.are_asked_for(data):
+        many.require_done(summary)
 
 
 class _Asked(TypedDict):

@@ -1,12 +1,17 @@
-"""`derand datasets`: what can be loaded by name."""
+"""`derand datasets`: what can be loaded by name, and a raw table to try the other commands on."""
 
 from __future__ import annotations
 
-from typing import TypedDict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
 
 from derand.cli._app import AsJson, add_command, make_console, make_table, print_json
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
 
 
 class DatasetSummary(TypedDict):
@@ -17,8 +22,46 @@ class DatasetSummary(TypedDict):
 
 
 @add_command
-def datasets(as_json: AsJson = False) -> None:
-    """List the datasets that `derand.datasets.load(name)` can load."""
+def datasets(
+    write: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write 4,000 made-up credit applications, with gaps and all, to try commands on; .csv or .parquet.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the datasets that `derand.datasets.load(name)` can load, or write a raw table to try commands on."""
+    if write is None:
+        _list_catalog(as_json)
+    else:
+        _write_applications(write, as_json)
+
+
+def _write_applications(path: Path, as_json: bool) -> None:
+    from derand.datasets import make_applications
+    from derand.frames import write_batches
+
+    columns = make_applications()
+    n_rows = len(columns["outcome"])
+    with write_batches(path) as write_batch:
+        write_batch({name: _with_gaps(values) for name, values in columns.items()})
+    if as_json:
+        print_json({"output": str(path), "rows": n_rows, "columns": list(columns)})
+    else:
+        typer.echo(f"{path}: {n_rows:,} made-up credit applications, {len(columns)} columns.")
+
+
+def _with_gaps(values: NDArray[Any]) -> pa.Array:
+    """A column in which NaN is an empty cell."""
+    import pyarrow as pa
+
+    return pa.array(values, from_pandas=True)
+
+
+def _list_catalog(as_json: bool) -> None:
     from derand.datasets import CATALOG
 
     entries: list[DatasetSummary] = [{"name": name, "summary": entry.summary} for name, entry in CATALOG.items()]

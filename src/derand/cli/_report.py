@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 import typer
 
@@ -28,7 +28,19 @@ def report(
     ] = None,
     group: Annotated[list[str] | None, typer.Option(help="A column of subgroups; repeat it for more.")] = None,
     radius: Annotated[
-        float | None, typer.Option(help="The radius that the text speaks of; for numbers that of their intervals.")
+        float | None,
+        typer.Option(
+            help="The radius that the text speaks of; for numbers that of their intervals.",
+            show_default="0.25, in norm 0 one column; for numbers what the model was trained for",
+        ),
+    ] = None,
+    compare: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="OTHER.json",
+            help="Another model, to stand beside the first: the same rows, the same changes.",
+            show_default=False,
+        ),
     ] = None,
     l0: Annotated[
         int | None,
@@ -60,8 +72,19 @@ def report(
     no_what_if: Annotated[
         bool, typer.Option("--no-what-if", help="Leave out “What if”, and with it the model's tables.")
     ] = False,
+    rows: Annotated[
+        int | None, typer.Option(min=1, help="Largest number of rows that the page lists.", show_default="100000")
+    ] = None,
     identity: Annotated[
         str | None, typer.Option("--id", metavar="COLUMN", help="Column that names the rows.", show_default=False)
+    ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            help="Of numbers, by how much answers may move: the report says within which radius they do not move "
+            "farther.",
+            show_default="near the mean error",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -79,22 +102,26 @@ def report(
             "noise": noise,
             "threat": threat,
             "whole": whole,
+            "what_if": not no_what_if,
+            "identity": identity,
         }
+        if rows is not None:
+            asked["max_rows"] = rows
         if read_kind(model) == "regressor":
             refuse_given(
-                {"--train": train, "--group": group or None, "--no-what-if": no_what_if or None, "--id": identity},
+                {"--train": train, "--group": group or None, "--compare": compare},
                 f"classes, and {model} predicts a number",
             )
-            summary = report_numbers_file(model, data, output, **asked)
+            summary = report_numbers_file(model, data, output, tolerance=tolerance, **asked)
         else:
+            refuse_given({"--tolerance": tolerance}, f"numbers, and {model} tells classes apart")
             summary = report_file(
                 model,
                 data,
                 output,
                 train=train,
                 groups=group or (),
-                what_if=not no_what_if,
-                identity=identity,
+                compare=compare,
                 **asked,
             )
     if as_json:
@@ -103,6 +130,8 @@ def report(
     console = make_console()
     print_warnings(console, summary["warnings"], summary["notes"])
     console.print(summary["guarantee"], markup=False)
+    if summary["comparison"] is not None:
+        console.print(summary["comparison"], markup=False)
     print_facts(console, {"written": summary["output"], "time": f"{summary['seconds']:.1f} s"})
 
 
@@ -117,3 +146,6 @@ class _Asked(TypedDict):
     noise: str | None
     threat: Path | None
     whole: bool
+    what_if: bool
+    max_rows: NotRequired[int]
+    identity: str | None

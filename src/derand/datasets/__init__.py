@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
+from derand.datasets._applications import make_applications
 from derand.datasets._bundled import CATALOG, Entry
 from derand.datasets._dataset import Dataset, Division, Split, draw_folds
 from derand.datasets._generated import make_clusters, make_loans
@@ -22,6 +23,7 @@ __all__ = [
     "find_entry",
     "is_available",
     "load",
+    "make_applications",
     "make_clusters",
     "make_loans",
 ]

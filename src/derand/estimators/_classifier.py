@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, overload
 
@@ -100,12 +100,36 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         class_weight = resolve_class_weight(self.class_weight, classes, totals)
         n_categories = {column: len(values) for column, values in encoding.categories.items()}
         table = TrainingTable(matrix, target, class_weight, weights, n_categories, encoding.names)
+        return self.fit_table(table, encoding, classes, totals)
+
+    def fit_table(
+        self,
+        table: TrainingTable,
+        encoding: TableEncoding,
+        classes: NDArray[Any],
+        totals: FloatArray,
+        find_rows: Callable[[Noise | None], Any] | None = None,
+    ) -> tuple[str, ...]:
+        """Train on rows that were read and checked; what there is to warn of.
+
+        Parameters
+        ----------
+        table : TrainingTable
+        encoding : TableEncoding
+            By which it was read.
+        classes : array of shape (n_classes,)
+        totals : array of shape (n_classes,)
+            The weight of the rows of each class.
+        find_rows : callable or None
+            What is trained on instead of `table`, which is a sample of it then: told the noise, in its units.
+        """
         self.classes_ = classes
-        training = self._train(table, self._keep_table(table, encoding))
+        noise = self._keep_table(table, encoding)
+        training = self._train(table if find_rows is None else find_rows(noise), noise)
         self.ensemble_ = training.model
         self._move_as_asked()
         told = self._warn_of_one_label(table, totals, training)
-        return (*warn_of_lone_labels(classes, target), *told, *training.warnings)
+        return (*warn_of_lone_labels(classes, table.target), *told, *training.warnings)
 
     def _warn_of_one_label(self, table: TrainingTable, totals: FloatArray, training: Training) -> tuple[str, ...]:
         """What to say where rows get one label, or none some class, or no more right ones than by a constant answer.

@@ -16,7 +16,7 @@ from derand.frames._columns import (
 )
 from derand.frames._dates import SECONDS, dates_to_numbers, format_days, format_moment
 from derand.frames._encoding import CategoricalFeatures, CategoryKindError, TableEncoding, is_whole
-from derand.frames._files import TableFile, inspect_file, write_batches
+from derand.frames._files import TableFile, inspect_file, names_stream, write_batches
 from derand.frames._kinds import Category, ColumnKind, is_missing, kind_of_arrow_type, kind_of_values
 from derand.frames._matching import Labels, MatchedFile, make_unseen, match_file
 from derand.frames._tables import as_rows, find_short_floats, is_frame, stack_copies
@@ -50,6 +50,7 @@ __all__ = [
     "kind_of_values",
     "make_unseen",
     "match_file",
+    "names_stream",
     "stack_copies",
     "take_rows",
     "tell_doubts",

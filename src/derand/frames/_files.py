@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,12 +35,21 @@ if TYPE_CHECKING:
     import pyarrow.csv as arrow_csv
 
 _PARQUET = (".parquet", ".pq")
-_DELIMITERS = ",;\t"
+DELIMITERS = ",;\t"
 _FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 _BLOCK_BYTES = 2**22
 _BATCH_ROWS = 2**16
 _COLUMN_BYTES = 2**16  # of a Parquet column, read at a time
 _STRAY_TEXT = re.compile(r"CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to double: invalid value '(.*)'")
+
+
+STREAM = "-"
+"""What stands for standard input or output where a file is named."""
+
+
+def names_stream(path: object) -> bool:
+    """Whether a path stands for standard input or output."""
+    return str(path) == STREAM
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +129,7 @@ class TableFile:
         others = [name for name in as_is if name not in kinds]
         self.require_columns([*kinds, *others])
         with _clear_errors(self.path, self.names):
-            for batch in _batches(self, {**kinds, **dict.fromkeys(others, ColumnKind.TEXT)}):
+            for batch in self.iterate({**kinds, **dict.fromkeys(others, ColumnKind.TEXT)}):
                 if batch.num_rows:
                     columns = [
                         self.read_dates(batch.column(name), name)
@@ -129,6 +139,15 @@ class TableFile:
                     ]
                     copied = [_as_plain(batch.column(name), f"{self.path}, column {name!r},") for name in others]
                     yield pa.table([*columns, *copied], names=[*kinds, *others])
+
+    @property
+    def is_arrow_stream(self) -> bool:
+        """Whether it comes as Arrow's IPC stream: what is made of it goes out alike."""
+        return False
+
+    def iterate(self, kinds: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
+        """Batches as the reader of the format gives them."""
+        yield from _batches(self, kinds)
 
     def read_dates(self, column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
         """A column of this file that holds dates, or text that reads as dates, in days since 1970-01-01; null stays."""
@@ -260,19 +279,28 @@ def inspect_file(path: PathLike) -> TableFile:
     ...     inspect_file(file).names
     ('age', 'job')
     """
+    if names_stream(path):
+        from derand.frames._streams import open_stream
+
+        return _require_names(open_stream(sys.stdin.buffer))
     with _clear_errors(path):
         names, delimiter = (_read_parquet_names(path), None) if _is_parquet(path) else _look_at_csv(path)
-    name, count = next(iter(Counter(names).most_common(1)), ("", 0))
+    return _require_names(TableFile(path, names, delimiter))
+
+
+def _require_names(file: TableFile) -> TableFile:
+    """The file, where its columns have names and no two the same."""
+    name, count = next(iter(Counter(file.names).most_common(1)), ("", 0))
     if count > 1:
-        raise ValueError(f"{path} has two columns named {quote_short(name)}: rename one.")
-    if not names:
-        raise ValueError(f"{path} has no columns.")
-    return TableFile(path, names, delimiter)
+        raise ValueError(f"{file.path} has two columns named {quote_short(name)}: rename one.")
+    if not file.names:
+        raise ValueError(f"{file.path} has no columns.")
+    return file
 
 
 @contextmanager
 def write_batches(
-    path: PathLike, *, safe_csv: bool = False
+    path: PathLike, *, safe_csv: bool = False, arrow: bool = False
 ) -> Iterator[Callable[[Mapping[str, NDArray[Any] | pa.Array]], None]]:
     """Write a table batch by batch; the file appears when all is written, or not at all.
 
@@ -283,12 +311,18 @@ def write_batches(
     safe_csv : bool
         Put an apostrophe before text that begins with =, +, -, @, a tab or a carriage return: a spreadsheet would
         compute it. For .csv alone.
+    arrow : bool
+        Write Arrow's IPC stream, and not CSV, to standard output, which "-" stands for.
 
     Yields
     ------
     callable
         Takes a mapping of names to arrays of equal length, NumPy's or pyarrow's, the same names and types each time.
     """
+    if names_stream(path):
+        with _write_stream(safe_csv=safe_csv, arrow=arrow) as write_out:
+            yield write_out
+        return
     if Path(path).suffix.lower() not in (*_PARQUET, ".csv"):
         raise ValueError(f"Cannot write {path}: the name must end with .csv or .parquet.")
     if safe_csv and _is_parquet(path):
@@ -310,6 +344,29 @@ def write_batches(
         finally:
             if writer is not None:
                 writer.close()
+
+
+@contextmanager
+def _write_stream(*, safe_csv: bool, arrow: bool) -> Iterator[Callable[[Mapping[str, NDArray[Any] | pa.Array]], None]]:
+    """Write a table to standard output, each batch at once."""
+    from derand.frames._streams import open_stream_writer
+
+    if safe_csv and arrow:
+        raise ValueError("Cannot write safe CSV to standard output, because it is an Arrow stream, as the input is.")
+    writer: _Writer | None = None
+
+    def write(columns: Mapping[str, NDArray[Any] | pa.Array]) -> None:
+        nonlocal writer
+        import pyarrow as pa
+
+        batch = pa.record_batch({name: _as_column(values, safe_csv) for name, values in columns.items()})
+        if writer is None:
+            writer = open_stream_writer(batch.schema, arrow=arrow)
+        writer.write_batch(batch)
+
+    yield write
+    if writer is not None:
+        writer.close()
 
 
 class _Writer(Protocol):
@@ -368,7 +425,7 @@ def _look_at_csv(path: PathLike) -> tuple[tuple[str, ...], str]:
     with pa.input_stream(str(path), compression="detect") as stream:
         head = stream.read(2 * _BLOCK_BYTES)  # the reader parses one block; its last row may end in the next
     header = head[: 2**16].split(b"\n", 1)[0].decode("utf-8", errors="replace")
-    delimiter = max(_DELIMITERS, key=header.count)
+    delimiter = max(DELIMITERS, key=header.count)
     options = _csv_options(delimiter, {})
     options["read_options"].use_threads = False  # a thread that still reads ahead when the process ends aborts it
     with arrow_csv.open_csv(pa.BufferReader(head), **options) as reader:
@@ -394,33 +451,45 @@ def _batches(file: TableFile, kinds: Mapping[str, ColumnKind]) -> Iterator[pa.Re
 
         # else column chunks are read whole and ahead of time, and stay: memory would grow with the file
         with pq.ParquetFile(file.path, pre_buffer=False, buffer_size=_COLUMN_BYTES) as content:
-            _check_parquet_kinds(file.path, content.schema_arrow, kinds)
+            check_kinds(file.path, content.schema_arrow, kinds)
             yield from content.iter_batches(batch_size=_BATCH_ROWS, columns=list(kinds))
         return
-    import pyarrow as pa
     import pyarrow.csv as arrow_csv
+
+    with arrow_csv.open_csv(file.path, **make_csv_options(file.delimiter, kinds)) as reader:
+        yield from reader
+
+
+def make_csv_options(delimiter: str, kinds: Mapping[str, ColumnKind], *, block_bytes: int | None = None) -> CsvOptions:
+    """Options of pyarrow's CSV reader for some columns, with their types."""
+    import pyarrow as pa
 
     arrow_types = {ColumnKind.NUMBER: pa.float64(), ColumnKind.TEXT: pa.string(), ColumnKind.BOOLEAN: pa.bool_()}
     arrow_types[ColumnKind.DATE] = pa.string()
     types = {name: arrow_types[kind] for name, kind in kinds.items()}
-    with arrow_csv.open_csv(file.path, **_csv_options(file.delimiter, types, only=list(types))) as reader:
-        yield from reader
+    options = _csv_options(delimiter, types, only=list(types))
+    if block_bytes is not None:
+        options["read_options"].block_size = block_bytes
+    return options
 
 
-def _check_parquet_kinds(path: PathLike, schema: pa.Schema, kinds: Mapping[str, ColumnKind]) -> None:
+def check_kinds(path: PathLike, schema: pa.Schema, kinds: Mapping[str, ColumnKind]) -> None:
+    """Refuse columns of typed tables that hold text where numbers are read."""
     for name, kind in kinds.items():
         found = schema.field(name).type
         if kind is ColumnKind.NUMBER and kind_of_arrow_type(found) is not ColumnKind.NUMBER:
             raise ValueError(f"{path} has text in the number column {quote_short(name)}: its type is {found}.")
 
 
-class _CsvOptions(TypedDict):
+class CsvOptions(TypedDict):
+    """What pyarrow's CSV readers are told."""
+
     read_options: arrow_csv.ReadOptions
     parse_options: arrow_csv.ParseOptions
     convert_options: arrow_csv.ConvertOptions
 
 
-def _csv_options(delimiter: str, types: Mapping[str, pa.DataType], only: Collection[str] = ()) -> _CsvOptions:
+def _csv_options(delimiter: str, types: Mapping[str, pa.DataType], only: Collection[str] = ()) -> CsvOptions:
     """Options of pyarrow's CSV readers: types fixed for some columns, found for the others; no truth values."""
     import pyarrow.csv as arrow_csv
 

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from derand._arrays import IntArray
 from derand.certificates import Certificates, find_labels
-from derand.files import PathLike, require_writable
+from derand.files import PathLike
 from derand.frames import MatchedFile, match_file, write_batches
 from derand.jobs._classifiers import Classifier, load_classifier
 from derand.jobs._copying import RESULT_COLUMNS, Copies
-from derand.jobs._recording import write_record
+from derand.jobs._recording import require_places, write_record
 from derand.jobs._request import Request, ThreatSummary, note_other_answers
 from derand.jobs._tally import Tally, TallySummary
 from derand.noise import Noise, as_noise_or_none
@@ -36,8 +36,8 @@ class CertifyingSummary(TallySummary):
     """What `certify_file` read and what it did not, and the results in short."""
 
     output: str
-    record: str
-    """What the certificates are about, for `audit_file`."""
+    record: str | None
+    """What the certificates are about, for `audit_file`; None of streams."""
     witness: str | None
     columns_not_used: list[str]
     columns_copied: list[str]
@@ -71,6 +71,7 @@ def certify_file(
     safe_csv: bool = False,
     identity: str | None = None,
     keep: Sequence[str] = (),
+    n_jobs: int | None = None,
     advance: Callable[[int], None] = lambda rows: None,
 ) -> CertifyingSummary:
     """Certify every row of a CSV or Parquet file, batch by batch, and write row, label, failure, radius and proof.
@@ -84,7 +85,8 @@ def certify_file(
     data : path-like
         Columns are matched by name (by position, where the classifier was trained without names); others are not read.
     output : path-like
-        .csv or .parquet; rows count from 1.
+        .csv or .parquet; rows count from 1. "-" is standard output, and standard input as `data`: CSV or Arrow's IPC
+        stream, read and written as it comes, without a record.
     target : str or None
         Column with the true labels.
     radii : sequence of float
@@ -110,6 +112,8 @@ def certify_file(
         not be one of the model.
     keep : sequence of str
         Further columns of the data that are copied; they stand last.
+    n_jobs : int or None
+        Threads; None is the classifier's own, and without one all cores.
     advance : callable
         Called with the number of rows of each batch that is done.
 
@@ -124,7 +128,8 @@ def certify_file(
     copies = Copies.choose(identity, keep, RESULT_COLUMNS)
     classifier = load_classifier(model)
     source = match_file(data, classifier.encoding_, target=target, classes=classifier.classes_, copied=copies.names)
-    request = Request(classifier, source, l0, threat, changes or {}, rule=rule, proof=proof, noise=noise)
+    how: dict[str, Any] = {"rule": rule, "proof": proof, "noise": noise, "n_jobs": n_jobs}
+    request = Request(classifier, source, l0, threat, changes or {}, **how)
     if witness is not None and request.resolved.norm is not None:
         raise ValueError(
             "Witnesses are written only where limits alone say what may change (norm none), got norm "
@@ -132,7 +137,8 @@ def certify_file(
         )
     tally = Tally(radii)
     with ExitStack() as files:
-        write = files.enter_context(write_batches(output, safe_csv=safe_csv))
+        arrow = source.file.is_arrow_stream
+        write = files.enter_context(write_batches(output, safe_csv=safe_csv, arrow=arrow))
         write_flips = None if witness is None else files.enter_context(write_batches(witness, safe_csv=safe_csv))
         for batch in source.read_batches():
             first_row = tally.n_rows + 1
@@ -163,7 +169,7 @@ def certify_file(
     summary["notes"] += note_other_answers(classifier, request.rule, request.noise)
     return {
         "output": os.fspath(output),
-        "record": os.fspath(record),
+        "record": None if record is None else os.fspath(record),
         "witness": None if witness is None else os.fspath(witness),
         "columns_not_used": source.not_used,
         "columns_copied": list(copies.names),
@@ -182,11 +188,10 @@ def certify_file(
 
 def _require_places(output: PathLike, witness: PathLike | None, inputs: Sequence[PathLike]) -> None:
     """Refuse files that cannot be written, that are read, or that two results would go to."""
-    require_writable(output, *inputs)
-    require_writable(find_record(output), *inputs)
+    require_places(output, inputs)
     if witness is None:
         return
-    require_writable(witness, *inputs)
+    require_places(witness, inputs, with_record=False)
     for taken in (output, find_record(output)):
         if os.path.realpath(witness) == os.path.realpath(taken):
             raise ValueError(f"The witnesses cannot go to {os.fspath(taken)} as well: name another file.")

@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from derand._arrays import FloatArray
 from derand.certificates import Intervals, ToleranceRadii
-from derand.files import PathLike, require_writable
+from derand.files import PathLike
 from derand.frames import MatchedFile, match_file, write_batches
 from derand.jobs._classifiers import load_regressor
 from derand.jobs._copying import NUMBER_COLUMNS, Copies
-from derand.jobs._recording import write_record
+from derand.jobs._recording import require_places, write_record
 from derand.jobs._request import ThreatSummary, note_other_answers, read_named, require_domains, summarize_threat
 from derand.noise import Noise, as_noise_or_none
-from derand.storage import NumbersRequest, find_record
+from derand.storage import NumbersRequest
 from derand.threat import Threat
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class CertifyingNumbersSummary(_NumbersTally):
     """What `certify_numbers_file` read and what it did not, and the results in short."""
 
     output: str
-    record: str
+    record: str | None
     """What the intervals or radii are about, for `audit_file`."""
     columns_not_used: list[str]
     columns_copied: list[str]
@@ -117,15 +117,14 @@ def certify_numbers_file(
     if radius is not None and tolerance is not None:
         raise ValueError(f"Give `radius` or `tolerance`, got both, {radius!r} and {tolerance!r}.")
     inputs = [model, data, *([] if threat is None or isinstance(threat, Threat) else [threat])]
-    require_writable(output, *inputs)
-    require_writable(find_record(output), *inputs)
+    require_places(output, inputs)
     copies = Copies.choose(identity, keep, NUMBER_COLUMNS)
     regressor = load_regressor(model)
     source = match_file(data, regressor.encoding_, target=target, classes=None, copied=copies.names)
     given, named = read_named(regressor, source, l0, threat, changes or {})
     size = None if tolerance is not None else regressor.choose_radius(named, radius)
     tally = _Tally()
-    with write_batches(output, safe_csv=safe_csv) as write:
+    with write_batches(output, safe_csv=safe_csv, arrow=source.file.is_arrow_stream) as write:
         for batch in source.read_batches():
             first_row = tally.n_rows + 1
             rows, numbers = source.split(batch, first_row=first_row)
@@ -154,7 +153,7 @@ def certify_numbers_file(
     )
     return {
         "output": os.fspath(output),
-        "record": os.fspath(record),
+        "record": None if record is None else os.fspath(record),
         "columns_not_used": source.not_used,
         "columns_copied": list(copies.names),
         "unseen_categories": dict(tally.unseen),

@@ -54,6 +54,7 @@ class Classifier(Protocol):
         rule: str | None,
         proof: str,
         noise: Noise | str | float | None,
+        n_jobs: int | None = None,
     ) -> list[Certificates]: ...
 
 

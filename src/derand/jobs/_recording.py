@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from derand import __version__
-from derand.files import PathLike
+from derand.files import PathLike, require_writable
+from derand.frames import names_stream
 from derand.noise import Noise
 from derand.storage import CertificateRecord, NumbersRequest, find_record, mark_file, save_record
 from derand.threat import Threat
+
+
+def require_places(output: PathLike, inputs: Sequence[PathLike], *, with_record: bool = True) -> None:
+    """Refuse a result, and the record beside it, that could not be written, or is one of the inputs."""
+    if names_stream(output):
+        return
+    files = [path for path in inputs if not names_stream(path)]
+    require_writable(output, *files)
+    if with_record:
+        require_writable(find_record(output), *files)
 
 
 def write_record(
@@ -22,8 +34,8 @@ def write_record(
     noise: Noise | None,
     threat: Threat,
     numbers: NumbersRequest | None = None,
-) -> Path:
-    """Write what the certificates in a file are about beside it; the record's path.
+) -> Path | None:
+    """Write what the certificates in a file are about beside it; the record's path, None where it is no file.
 
     Parameters
     ----------
@@ -32,6 +44,8 @@ def write_record(
     n_rows, rule, proof, noise, threat, numbers
         As for `CertificateRecord`.
     """
+    if names_stream(data) or names_stream(output):
+        return None
     path, (model_mark, data_mark, output_mark) = find_record(output), (mark_file(one) for one in (model, data, output))
     asked = (n_rows, rule, proof, noise, threat, numbers)
     save_record(CertificateRecord(__version__, model_mark, data_mark, output_mark, *asked), path)

@@ -17,6 +17,7 @@ from derand.frames import match_file
 from derand.jobs._classifiers import load_classifier, load_regressor
 from derand.jobs._request import read_named, read_request, require_domains
 from derand.report import CertificateReport, IntervalReport
+from derand.storage import mark_file
 from derand.text import quote_short
 from derand.threat import Threat
 from derand.threat_text import read_threat
@@ -30,6 +31,8 @@ class ReportSummary(TypedDict):
     output: str
     rows: int
     guarantee: str
+    comparison: str | None
+    """Two models side by side in a few sentences; None where there is one."""
     warnings: list[str]
     """What a reader must know first: that the model is worth no more than a constant answer."""
     notes: list[str]
@@ -55,7 +58,9 @@ def report_file(
     configuration: str | None = None,
     whole: bool = False,
     what_if: bool = True,
+    max_rows: int = 100_000,
     identity: str | None = None,
+    compare: PathLike | None = None,
     notes: Sequence[str] = (),
     left_out: Sequence[str] = (),
 ) -> ReportSummary:
@@ -81,10 +86,12 @@ def report_file(
         What may change, or a TOML file that says so; instead of `l0`. None is the classifier's `default_threat`.
     whole : bool
         Whether columns that held whole numbers alone in training stay whole; not beside `threat`, which says so itself.
-    what_if : bool
+    what_if, max_rows
         As for CertificateReport.
     identity : str or None
         Column whose values name the rows; it need not be a feature.
+    compare : path-like or None
+        Another saved classifier, which stands beside the first on the same rows.
     notes, left_out
         As for CertificateReport; without `left_out` it is told which columns of the file the model does not read.
 
@@ -96,14 +103,18 @@ def report_file(
     start = time.perf_counter()
     if train is not None and target is None:
         raise ValueError("The training table needs the target, to train the baseline: name it.")
-    require_writable(output, model, data, *([] if train is None else [train]))
+    require_writable(output, model, data, *(one for one in (train, compare) if one is not None))
     classifier = load_classifier(model, "use `report_numbers_file`")
+    other = None if compare is None else load_classifier(compare, "it cannot stand beside answers that are classes")
     source = match_file(data, classifier.encoding_, target=target, classes=classifier.classes_)
+    files = {"model": model, "data": data, "other model": compare}
+    marks = {what: mark_file(path) for what, path in files.items() if path is not None}
     table = source.read_all([*groups, *([] if identity is None or identity in groups else [identity])])
     rows, labels = source.split(table, first_row=1)
     X_train, y_train = None, None
     if train is not None:
         known = match_file(train, classifier.encoding_, target=target, classes=classifier.classes_)
+        marks["training data"] = mark_file(train)
         training = known.read_all()
         known.require_finite(training)
         X_train, y_train = known.split(training, first_row=1)
@@ -111,6 +122,7 @@ def report_file(
         threat, l0 = read_request(classifier, source.names, l0, threat, {"whole": True}), None
     if threat is not None and not isinstance(threat, Threat):
         threat = read_threat(threat, source.names, classifier.units)
+    n_rows, unseen, empty = table.num_rows, source.count_unseen(table), source.find_empty(table)
     with source.name_gaps(table, first_row=1):
         report = CertificateReport(
             classifier,
@@ -131,19 +143,25 @@ def report_file(
             notes=notes,
             left_out=left_out or tell_unread(source.not_used),
             what_if=what_if,
+            compare=other,
+            compare_name=None if compare is None else Path(compare).name,
+            marks=marks,
+            max_rows=max_rows,
         )
+        del rows, table  # the report has them as the model reads them: of a long table, half of all memory
         report.write(output)
-    banner = report.to_dict()["banner"]
+    banner, compared = report.to_dict()["banner"], report.to_dict()["comparison"]
     told = [] if banner is None else [banner["text"]]
     is_warning = banner is not None and banner["level"] == "warning"
     return {
         "output": os.fspath(output),
-        "rows": table.num_rows,
+        "rows": n_rows,
         "guarantee": report.to_dict()["guarantee"]["paragraph"],
+        "comparison": None if compared is None else compared["sentence"],
         "warnings": told if is_warning else [],
         "notes": [] if is_warning else told,
-        "unseen_categories": source.count_unseen(table),
-        "empty_columns": sorted(source.find_empty(table)),
+        "unseen_categories": unseen,
+        "empty_columns": sorted(empty),
         "seconds": time.perf_counter() - start,
     }
 
@@ -162,6 +180,10 @@ def report_numbers_file(
     threat: Threat | PathLike | None = None,
     configuration: str | None = None,
     whole: bool = False,
+    what_if: bool = True,
+    max_rows: int = 100_000,
+    identity: str | None = None,
+    tolerance: float | None = None,
     notes: Sequence[str] = (),
     left_out: Sequence[str] = (),
 ) -> ReportSummary:
@@ -171,8 +193,10 @@ def report_numbers_file(
     ----------
     model : path-like
         A saved regressor.
-    data, output, title, rule, noise, threat, configuration, whole, notes, left_out
+    data, output, title, rule, noise, threat, configuration, whole, what_if, max_rows, identity, notes, left_out
         As for `report_file`.
+    tolerance : float or None
+        As for IntervalReport.
     target : str or None
         Column with the true numbers.
     radius : float or None
@@ -191,7 +215,7 @@ def report_numbers_file(
     source = match_file(data, regressor.encoding_, target=target, classes=None)
     _, named = read_named(regressor, source, l0, threat, {"whole": True} if whole else {})
     size = regressor.choose_radius(named, radius)
-    table = source.read_all()
+    table = source.read_all([] if identity is None else [identity])
     rows, numbers = source.split(table, first_row=1)
     require_domains(source, named, table, 1)
     with source.name_gaps(table, first_row=1):
@@ -205,7 +229,12 @@ def report_numbers_file(
             noise=noise,
             title=title or f"Interval report: {Path(data).name}",
             feature_names=source.names,
+            row_names=None if identity is None else table.column(identity).to_pylist(),
+            tolerance=tolerance,
+            what_if=what_if,
+            max_rows=max_rows,
             configuration=configuration,
+            marks={"model": mark_file(model), "data": mark_file(data)},
             notes=notes,
             left_out=left_out or tell_unread(source.not_used),
         )
@@ -214,6 +243,7 @@ def report_numbers_file(
         "output": os.fspath(output),
         "rows": table.num_rows,
         "guarantee": report.to_dict()["guarantee"]["paragraph"],
+        "comparison": None,
         "warnings": [],
         "notes": [],
         "unseen_categories": source.count_unseen(table),

@@ -126,9 +126,10 @@ class Request:
         rule: str | None,
         proof: str,
         noise: Noise | str | float | None,
+        n_jobs: int | None = None,
     ) -> None:
         self._classifier, self._source = classifier, source
-        self._asked: _Asked = {"rule": rule, "proof": proof, "noise": noise}
+        self._asked: _Asked = {"rule": rule, "proof": proof, "noise": noise, "n_jobs": n_jobs}
         self.given, self.named = read_named(classifier, source, l0, threat, changes)
         facts = self._ask_nothing(self.named)
         self.rule, self.noise, self.resolved = facts.rule, facts.noise, facts.threat
@@ -187,6 +188,7 @@ class _Asked(TypedDict):
     rule: str | None
     proof: str
     noise: Noise | str | float | None
+    n_jobs: int | None
 
 
 def _refuse_categories(threat: Threat, source: MatchedFile) -> None:

@@ -82,7 +82,13 @@ class RunConfig:
         """The files that are read, by the key that names them."""
         named = (("data", "train"), ("data", "test"), ("model", "file"))
         found = {f"[{section}] {key}": self.find_input(section, key) for section, key in named}
+        found["[report] compare"] = self.other_model
         return {key: path for key, path in found.items() if path is not None}
+
+    @property
+    def other_model(self) -> Path | None:
+        """A saved model that the report sets beside the first."""
+        return self.find_input("report", "compare") if isinstance(self.section("report").get("compare"), str) else None
 
     @property
     def outputs(self) -> dict[str, str]:
@@ -154,7 +160,7 @@ def _require_together(config: RunConfig) -> None:
         raise ValueError("[audit] proves certificates again, and there is no [certify]: add it, or leave [audit] out.")
     if not any(map(config.does, ("model", "certify", "report"))):
         raise ValueError("there is nothing to do: give a [model], [certify] or [report].")
-    if config.section("report").get("compare") and "train" not in data:
+    if config.section("report").get("compare") is True and "train" not in data:
         raise ValueError("[report] compare needs the training rows: name them by [data] train, or leave it out.")
     names = [*config.outputs.values(), RECORD]
     for name in names:
@@ -236,9 +242,22 @@ def _read_whole(value: Any, key: str) -> int:
     return value
 
 
+def _read_count(value: Any, key: str) -> int:
+    if _read_whole(value, key) == 0:
+        raise ValueError(f"{key} must be 1 or larger, got 0.")
+    return int(value)
+
+
 def _read_truth(value: Any, key: str) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"{key} must be true or false, got {quote_short(value)}.")
+    return value
+
+
+def _read_compare(value: Any, key: str) -> bool | str:
+    """Whether to train a twin to compare with, or a saved model."""
+    if not isinstance(value, bool | str) or value == "":
+        raise ValueError(f"{key} must be true, false, or a saved model in quotes, got {quote_short(value)}.")
     return value
 
 
@@ -319,8 +338,9 @@ SECTIONS: dict[str, dict[str, Reader]] = {
         "title": _read_text,
         "groups": _read_texts,
         "radius": _read_number,
-        "compare": _read_truth,
+        "compare": _read_compare,
         "what_if": _read_truth,
+        "rows": _read_count,
     },
     "output": {"folder": _read_text},
 }

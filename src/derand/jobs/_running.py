@@ -265,7 +265,7 @@ def _refuse_other_task(config: RunConfig, task: str) -> None:
     """Refuse keys that are for answers of the other kind."""
     known: dict[str, dict[str, tuple[str, ...]]] = {
         CLASSES: {"certify": ("radius", "tolerance"), "report": ()},
-        NUMBER: {"certify": ("radii", "witness"), "report": ("groups", "compare", "what_if")},
+        NUMBER: {"certify": ("radii", "witness"), "report": ("groups", "compare")},
     }
     for section, keys in known[task].items():
         for key in keys:
@@ -458,11 +458,19 @@ class _Run:
             unread = {one["name"]: one["detail"] for one in self._trained["columns"] if one["use"] == "ignored"}
             asked |= {"notes": self._trained["warnings"], "left_out": tell_unread(list(unread), unread)}
         output = self._draft / config.outputs["report"]
+        if "rows" in asked:
+            asked["max_rows"] = asked.pop("rows")
+        asked["identity"] = config.section("certify").get("id")
         if self._task == NUMBER:
             return report_numbers_file(self._model, self._test, output, **asked)
-        asked["identity"] = config.section("certify").get("id")
         return report_file(
-            self._model, self._test, output, groups=groups, train=self._train if compare else None, **asked
+            self._model,
+            self._test,
+            output,
+            groups=groups,
+            train=self._train if compare is True else None,
+            compare=config.other_model,
+            **asked,
         )
 
     def _name_report(self) -> str | None:

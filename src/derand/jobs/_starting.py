@@ -257,6 +257,7 @@ def _write_steps(read: TrainingData, target: str, identity: str | None) -> Itera
     yield _write("output", "report.html", ".html, .md, .tex or .json")
     yield _write_off("title", "...", "above the report")
     if is_classes:
+        yield _write_off("radius", 0.25, "that the text speaks of; 0.25 unless stated")
         groups = [str(one.name) for one in read.checks if one.use is ColumnUse.CATEGORICAL][:1]
         write = _write if groups else _write_off
         yield write("groups", groups or ["..."], "columns whose groups are compared")

@@ -33,6 +33,12 @@ FLOOR = 1e-300
 PATHS = ("law", "tilted", "inverted")
 """How a mass was computed: from the law itself, from a tilted law, or by Fourier inversion of a tilted one."""
 LAW, TILTED, INVERTED = range(3)
+PATH_REASONS = (
+    "several thresholds of a row share one law",
+    "a tilted law costs less than inversion, or what inversion drops could not be bounded well enough",
+    "inversion of a tilted law costs less than the law, and what it drops is bounded",
+)
+"""Why each of them is taken: by costs.py, from the row and the sizes of the call alone."""
 
 
 class Failures(NamedTuple):
@@ -183,14 +189,24 @@ def measure_device() -> AbstractContextManager[DeviceTimes]:
 
 
 MIN_TERMS_FOR_FOURIER = 64
+"""From that many terms on inversion is as accurate as laws; fewer are inverted only where they have many cells."""
 INVERSION_EXCESS = 1e-10
 """By how much, at most, Fourier inversion overestimates a mass near 1/2 (README.md, step 7)."""
+FEW_TERMS_EXCESS = 1e-8
+"""The same for fewer terms."""
+
+
+def may_invert(n_terms: int, n_cells: int) -> bool:
+    """Whether Fourier inversion is tried on a model of this size: fewer terms need more cells."""
+    return n_terms >= MIN_TERMS_FOR_FOURIER or (n_terms >= 8 and n_cells >= 32 * n_terms)
 
 
 def failure_excess(n_terms: int, n_cells: int) -> float:
     """By how much `failures` and `tails` can overestimate a mass near 1/2 (README.md, steps 2, 6 and 7)."""
     roundings = 2 * n_cells + 8 * n_terms + 2048
-    return roundings * EPSILON + (INVERSION_EXCESS if n_terms >= MIN_TERMS_FOR_FOURIER else 0.0)
+    if not may_invert(n_terms, n_cells):
+        return roundings * EPSILON
+    return roundings * EPSILON + (INVERSION_EXCESS if n_terms >= MIN_TERMS_FOR_FOURIER else FEW_TERMS_EXCESS)
 
 
 def rounding_bound(n_cells: int) -> float:

@@ -2,18 +2,18 @@
 
 Owns the one decision whether compiled code is kept, and says once where compiling takes a while. Must not know what is
 compiled. numba keeps it in the folder that NUMBA_CACHE_DIR names, beside the source, or in the user's own folder, and
-raises where it can write to none of them: a container with a read-only image whose user has no home.
+raises where it can write to none of them: a container with a read-only image whose user has no home. numba itself is
+imported when the first function is called: whoever computes nothing does not wait for it.
 """
 
 from __future__ import annotations
 
+import functools
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any
-
-from numba import njit
-from numba.core import event
+from threading import RLock
+from typing import Any, ClassVar
 
 from derand.progress import announce
 
@@ -24,6 +24,53 @@ MOMENT = 0.5
 """Seconds of compiling in a process before it is told."""
 
 _has_warned = False
+
+
+LOOPS: list[Loop] = []
+"""All functions that are compiled for the CPU, of the modules that are imported."""
+_lock = RLock()
+
+
+class Loop:
+    """A function that is compiled when it is first called, and finds what it calls compiled, too.
+
+    numba makes a way from Python into every function that it compiles, and keeps each on disk. Most functions are only
+    ever called by compiled ones, which contain them: these have no such way, which is a part of what compiling costs.
+
+    Attributes
+    ----------
+    py_func : callable
+        The function as written.
+    targetoptions : dict
+        Of the compiler; numba asks for them.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self.py_func, self.targetoptions = function, {"nogil": True, **options}
+        functools.update_wrapper(self, function)
+        LOOPS.append(self)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Compile where these types are new, and run."""
+        return self.entry(*arguments)
+
+    @functools.cached_property
+    def entry(self) -> Any:
+        """What Python calls; kept on disk."""
+        with _lock:
+            options = {"no_cfunc_wrapper": True, **self.targetoptions}
+            return vars(self).setdefault("entry", compile_once(_load_compiler(), self.py_func, **options))
+
+    @functools.cached_property
+    def _numba_type_(self) -> Any:
+        """What numba sees where a compiled function calls this one: a part of its caller, without a way from Python."""
+        return self._part._numba_type_
+
+    @functools.cached_property
+    def _part(self) -> Any:
+        with _lock:
+            options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **self.targetoptions}
+            return vars(self).setdefault("_part", _load_compiler()(self.py_func, **options))
 
 
 def compile_loop(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -39,7 +86,18 @@ def compile_loop(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     callable
         A decorator.
     """
-    return lambda function: compile_once(njit, function, nogil=True, **options)
+    return lambda function: Loop(function, options)
+
+
+@functools.cache
+def _load_compiler() -> Compiler:
+    """numba's, with somebody who listens to what it compiles."""
+    from numba import njit
+    from numba.core import event
+
+    listener = type("Listener", (_CompileListener, event.Listener), {})
+    event.register("numba:compile", listener())
+    return njit
 
 
 def compile_once(compiler: Compiler, function: Callable[..., Any], **options: Any) -> Any:
@@ -58,6 +116,7 @@ def compile_once(compiler: Compiler, function: Callable[..., Any], **options: An
     >>> compile_once(lambda function, cache: function, abs)(-2)
     2
     """
+    _load_compiler()  # and with it who listens
     try:
         return compiler(function, cache=True, **options)
     except RuntimeError as error:
@@ -78,12 +137,15 @@ def _warn_of_no_cache(reason: str) -> None:
         )
 
 
-class _CompileListener(event.Listener):  # type: ignore[misc] # numba has no types
+class _CompileListener:
     """Says once in a process that functions of this package are being compiled, where that takes more than a moment.
 
     numba tells of code that it compiles, not of code that it finds on disk. It compiles one function at a time, and
     those that a function calls within it.
     """
+
+    count: ClassVar[int] = 0
+    """Functions of this package that were compiled."""
 
     def __init__(self) -> None:
         self._depth, self._start, self._spent = 0, 0.0, 0.0
@@ -104,6 +166,7 @@ class _CompileListener(event.Listener):  # type: ignore[misc] # numba has no typ
     def on_end(self, ended: Any) -> None:
         if _is_ours(ended) and self._depth:
             self._depth -= 1
+            _CompileListener.count += 1
             if not self._depth:
                 self._spent += time.monotonic() - self._start
 
@@ -114,4 +177,12 @@ def _is_ours(told: Any) -> bool:
     return str(getattr(function, "__module__", "")).startswith("derand.")
 
 
-event.register("numba:compile", _CompileListener())
+def count_compiled() -> int:
+    """Functions of this package that this process has compiled, each as often as with other types."""
+    return _CompileListener.count
+
+
+def list_folders() -> list[str]:
+    """Where the code of functions that were called is kept on disk; empty where it is not."""
+    paths = {loop.entry.stats.cache_path for loop in LOOPS if "entry" in vars(loop)}
+    return sorted(str(path) for path in paths if path)

@@ -1,6 +1,7 @@
 """Counts expected left of candidate splits when every counted row is moved by noise. Arrays in, arrays out.
 
-Owns the sums over levels: by any distribution function, and by running sums where the noise is uniform on an interval.
+Owns the sums over levels: by any distribution function, from nodes where it is smooth (`node_sums`), and by running
+sums where the noise is uniform on an interval or falls off by exponentials.
 Must not know noises, histograms or models. Rounded to nearest, in a fixed order: a trained model depends neither on the
 number of threads nor on a linear algebra library. For training, never for a certificate.
 """
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from derand._arrays import FloatArray
 from derand.kernels.compiling import compile_loop
+from derand.kernels.node_sums import FEW_SHARES, lay_nodes, sum_by_nodes
 
 _CHUNK_NUMBERS = 2**20  # numbers in one piece of the matrix of probabilities
 _LEAST_CHUNK = 16  # candidates of a piece
@@ -59,6 +61,63 @@ def sum_by_cdf(
         part = np.repeat(running[:, first, None], chunk.size, axis=1)
         _add_products(rows[:, first:stop], shares, part)
         result[:, start : start + size] = part
+    return result.reshape(*counts.shape[:-1], candidates.size)
+
+
+def sum_by_smooth_cdf(
+    levels: FloatArray,
+    counts: NDArray[Any],
+    candidates: FloatArray,
+    cdf: Callable[[FloatArray], FloatArray],
+    magnitude: float,
+    reach: float,
+) -> FloatArray:
+    """The same for a distribution function that is a polynomial over one magnitude, up to rounding.
+
+    Parameters
+    ----------
+    levels, counts, candidates, cdf, magnitude, reach
+        As for `sum_by_cdf`.
+
+    Returns
+    -------
+    array of shape (..., n_candidates)
+    """
+    grid = lay_nodes(levels, counts.size // max(levels.size, 1), candidates, magnitude, reach)
+    if grid is None:
+        return sum_by_cdf(levels, counts, candidates, cdf, magnitude, reach)
+    rows = counts.reshape(-1, levels.size).astype(np.float64)
+    result = sum_by_nodes(levels, rows, candidates.size, grid, cdf, magnitude)
+    return result.reshape(*counts.shape[:-1], candidates.size)
+
+
+def sum_by_exponentials(
+    levels: FloatArray, counts: NDArray[Any], candidates: FloatArray, scale: float
+) -> FloatArray | None:
+    """The same for noise whose density falls by exp(-distance / scale) / (2 * scale) on both sides, by running sums.
+
+    Parameters
+    ----------
+    levels, counts, candidates
+        As for `sum_by_cdf`.
+    scale : float
+
+    Returns
+    -------
+    array of shape (..., n_candidates), or None where so little is summed up that `sum_by_cdf` will do
+    """
+    if levels.size * candidates.size <= FEW_SHARES:
+        return None
+    rows = counts.reshape(-1, levels.size).astype(np.float64)
+    decays = np.exp(-np.diff(levels) / scale)
+    below, above = np.zeros((rows.shape[0], levels.size + 2)), np.zeros((rows.shape[0], levels.size + 2))
+    _run_down(rows, decays, below[:, 1:-1])
+    _run_down(rows[:, ::-1], decays[::-1], above[:, -2:0:-1])
+    place = np.searchsorted(levels, candidates, side="right")
+    ends = np.concatenate([[-np.inf], levels, [np.inf]])
+    fallen = np.exp((ends[place] - candidates) / scale), np.exp((candidates - ends[place + 1]) / scale)
+    whole = _run(rows)[:, place]
+    result = (whole - 0.5 * below[:, place] * fallen[0]) + 0.5 * above[:, place + 1] * fallen[1]
     return result.reshape(*counts.shape[:-1], candidates.size)
 
 
@@ -121,4 +180,14 @@ def _add_products_plainly(counts: FloatArray, shares: FloatArray, result: FloatA
                 total[at] += counts[row, level] * shares[level, at]
 
 
+def _run_down_plainly(counts: FloatArray, decays: FloatArray, out: FloatArray) -> None:
+    """Running sums that fall by `decays` from each number to the next."""
+    for row in range(counts.shape[0]):
+        total = 0.0
+        for level in range(counts.shape[1]):
+            total = counts[row, level] + (total * decays[level - 1] if level else 0.0)
+            out[row, level] = total
+
+
+_run_down: Any = compile_loop()(_run_down_plainly)
 _add_products: Any = compile_loop()(_add_products_plainly)

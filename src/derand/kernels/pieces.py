@@ -197,7 +197,8 @@ def _make_chords(
     and the curve; whichever is more.
     """
     curvature = 2.0 * price if np.isinf(bend) else 2.0 * price * bend / (2.0 * price + bend)
-    column[start : stop + 1] = values[start : stop + 1]
+    for j in range(start, stop + 1):
+        column[j] = values[j]
     for j in range(start, stop):
         width = y[j + 1] - y[j] + blur
         drop = 0.125 * curvature * width * width * (1.0 + 16.0 * EPSILON)

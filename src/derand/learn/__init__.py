@@ -8,9 +8,12 @@ warned of stands in their results.
 from __future__ import annotations
 
 from derand.learn._groups import MOST_COLUMNS
+from derand.learn._margin_loops import hash_rows
+from derand.learn._shared import CodedRows, PartsInMemory, SharedTable
 from derand.learn.additive import AdditiveOptions, AdditiveTraining, SelectionPath, train_additive
-from derand.learn.bins import BinnedTable, NumberBins, bin_table
+from derand.learn.bins import BinnedTable, NumberBins, bin_table, code_rows
 from derand.learn.boosting import TreeBoosting, VoteBoosting, boost_stumps, boost_vote
+from derand.learn.counts import CountedTable, CountingPlan, PartCounts, add_counts, count_part
 from derand.learn.histogram import Histogram, cut_into_blocks, merge_histograms, tabulate
 from derand.learn.regression import (
     RegressionTable,
@@ -21,13 +24,14 @@ from derand.learn.regression import (
 from derand.learn.splits import (
     SplitGrid,
     Splits,
+    find_resolution,
     find_splits,
     measure_entropy,
     measure_left,
     search_grid,
     search_minimum,
 )
-from derand.learn.stumps import CategoryLeaves, Stumps, StumpTraining, join_tables, train_stumps
+from derand.learn.stumps import CategoryLeaves, Stumps, StumpTraining, find_first_step, join_tables, train_stumps
 from derand.learn.table import SCALINGS, TrainingTable, measure_units
 
 __all__ = [
@@ -37,11 +41,17 @@ __all__ = [
     "AdditiveTraining",
     "BinnedTable",
     "CategoryLeaves",
+    "CodedRows",
+    "CountedTable",
+    "CountingPlan",
     "Histogram",
     "NumberBins",
+    "PartCounts",
+    "PartsInMemory",
     "RegressionTable",
     "RegressionTraining",
     "SelectionPath",
+    "SharedTable",
     "SplitGrid",
     "Splits",
     "StumpTraining",
@@ -49,11 +59,17 @@ __all__ = [
     "TrainingTable",
     "TreeBoosting",
     "VoteBoosting",
+    "add_counts",
     "bin_table",
     "boost_stumps",
     "boost_vote",
+    "code_rows",
+    "count_part",
     "cut_into_blocks",
+    "find_first_step",
+    "find_resolution",
     "find_splits",
+    "hash_rows",
     "join_tables",
     "measure_entropy",
     "measure_left",

@@ -24,6 +24,7 @@ from derand.noise import Noise
 
 _KEPT_NUMBERS = 2**26  # numbers in all laws that are kept, 512 MiB
 _LEAST_BLOCK, _LARGEST_BLOCK = 64, 1024  # rows of a block; the larger, the less is lost between compiled loops
+_FILLED = 0.75  # share of an array that laws must use, or they are kept in a smaller one
 _LOST = 2.0**-50  # share of the smallest mass of interest that a term may lose at each end of a law
 
 
@@ -139,7 +140,8 @@ class _Block:
             table[gaps], table[gaps, 0] = 0.0, 1.0
             first[gaps] += term.missing - lowest - scores[0]
         _convolve(laws.masses, laws.sizes, table, scores, self._lost, grown, first, sizes)
-        return _Laws(grown[:, : sizes.max()].copy(), first, sizes)
+        used = int(sizes.max())
+        return _Laws(grown[:, :used].copy() if used < _FILLED * grown.shape[1] else grown, first, sizes)
 
 
 def _convolve_plainly(

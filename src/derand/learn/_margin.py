@@ -223,6 +223,7 @@ class MarginLoss:
                 swap_slopes,
                 first,
                 margins[block],
+                0.0,
             )
             found[block.start] = (first, slopes, swap_slopes, *sums)
 

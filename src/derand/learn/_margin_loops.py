@@ -18,6 +18,10 @@ from derand.kernels.compiling import compile_loop
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 _FAINT = 30.0  # a share of exp(-30) does not count
+LOSS_STEPS = 4096.0
+"""Losses of rows are rounded so much coarser than slopes where sums are to be the same in any order."""
+LARGEST_LOSS = 4000.0
+"""What a row of weight 1 loses at most there; no weights that are fitted come near it."""
 
 
 def _index_edges(edges: FloatArray, starts: IntArray, origins: FloatArray, scales: FloatArray, index: IntArray) -> None:
@@ -126,7 +130,8 @@ def _fill_tables(
         part = slice(offset, offset + n_bins)
         _find_least(own.reshape(n_bins, n_places), costs, signs, prices, blur, used[:, part], worth[:, part])
         missing = weights[start + size] if columns.has_missing[column] else 0.0
-        worth[:, offset + n_bins] = signs * missing
+        for row in range(signs.size):
+            worth[row, offset + n_bins] = signs[row] * missing
 
 
 def _spread_columns(
@@ -304,11 +309,14 @@ def _add_rows(
     swap_slopes: FloatArray,
     first_group: int,
     margins: FloatArray,
+    grid: float,
 ) -> tuple[float, float]:
     """Add the slopes of the log-loss of some rows to those by all tables; give the loss and its slope by the intercept.
 
     `tables` holds what each code of a numerical column is worth, per group of rows; `swap_tables` the same for
-    categorical columns. `slopes` begins at `first_group`.
+    categorical columns. `slopes` begins at `first_group`. With a grid, a power of two, every row adds whole multiples
+    of `1 / grid` to slopes, and of `LOSS_STEPS / grid` to the loss: sums are then the same in any order, while they are
+    below 2**53 such multiples.
     """
     loss, by_intercept = 0.0, 0.0
     n_columns = codes.shape[1]
@@ -322,12 +330,17 @@ def _add_rows(
         margins[row] = margin
         if margin > 0:
             small = math.exp(-margin)
-            loss += weights[row] * math.log1p(small)
+            own = weights[row] * math.log1p(small)
             slope = -weights[row] * small / (1.0 + small)
         else:
             small = math.exp(margin)
-            loss += weights[row] * (math.log1p(small) - margin)
+            own = weights[row] * (math.log1p(small) - margin)
             slope = -weights[row] / (1.0 + small)
+        if grid > 0.0:
+            own = min(own, weights[row] * LARGEST_LOSS)
+            own = math.floor(own * (grid / LOSS_STEPS) + 0.5) * (LOSS_STEPS / grid)
+            slope = math.floor(slope * grid + 0.5) / grid
+        loss += own
         by_intercept += slope * signs[row]
         for column in range(n_numerical):
             slopes[group - first_group, offsets[column] + codes[row, column]] += slope

@@ -50,6 +50,8 @@ class _Group:
         How many of the candidates lie in the column's own range.
     gaps : array of booleans of shape (n_columns, n_rows), or None
         Where the column is missing; None where it is nowhere.
+    weight_left : array of shape (n_columns, 1, n_candidates)
+        Weight expected left of each candidate: the same in every round.
     """
 
     histogram: Histogram
@@ -57,6 +59,7 @@ class _Group:
     candidates: FloatArray
     sizes: IntArray
     gaps: BoolArray | None
+    weight_left: FloatArray
 
     def threshold(self, place: int, number: int) -> float:
         return float(self.histogram.lows[place] + self.histogram.units[place] * self.candidates[number])
@@ -87,7 +90,7 @@ class ResidualSearch:
             group
             for block in cut_into_blocks(columns, X.shape[0])
             for histogram in tabulate(X, block, one_class, weights, units[block], resolution)
-            for group in _group_columns(X, histogram, grid)
+            for group in _group_columns(X, histogram, grid, noise)
         ]
         self._homes = {
             int(column): (group, place)
@@ -158,12 +161,12 @@ class ResidualSearch:
         """Weight and sum of pseudo-labels expected left of the candidates: (n_columns, 2, n_candidates)."""
         chosen = group.histogram[places]
         n_levels = chosen.levels.size
-        counts = np.zeros((places.size, 2, n_levels))
-        counts[:, 0] = chosen.counts[:, 0]
+        counts = np.zeros((places.size, 1, n_levels))
         for row, place in enumerate(places):
             present = weighted if group.gaps is None else np.where(group.gaps[place], 0.0, weighted)
-            counts[row, 1] = np.bincount(group.codes[place], weights=present, minlength=n_levels)
-        return measure_left(replace(chosen, counts=counts), group.candidates, self._noise)
+            counts[row, 0] = np.bincount(group.codes[place], weights=present, minlength=n_levels)
+        labels = measure_left(replace(chosen, counts=counts), group.candidates, self._noise)
+        return np.concatenate([group.weight_left[places], labels], axis=1)
 
     def _sum_missing(self, group: _Group, place: int, weighted: FloatArray) -> tuple[float, float]:
         """Weight and sum of pseudo-labels of the rows in which a column is missing."""
@@ -189,7 +192,7 @@ class ResidualSearch:
         return np.where((below[0] > least) & (above[0] > least), value, -np.inf)
 
 
-def _group_columns(X: FloatArray, histogram: Histogram, grid: SplitGrid) -> Iterator[_Group]:
+def _group_columns(X: FloatArray, histogram: Histogram, grid: SplitGrid, noise: Noise) -> Iterator[_Group]:
     """The columns of a histogram by the step of their candidates, without the constant ones."""
     steps = np.array([grid.step_for(span) for span in histogram.spans.tolist()])
     middles = 0.5 * (histogram.levels[1:] + histogram.levels[:-1])
@@ -204,4 +207,5 @@ def _group_columns(X: FloatArray, histogram: Histogram, grid: SplitGrid) -> Iter
             candidates,
             np.searchsorted(candidates, part.spans + grid.above),
             gaps if gaps.any() else None,
+            measure_left(replace(part, counts=part.counts[:, :1]), candidates, noise),
         )

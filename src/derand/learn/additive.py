@@ -6,7 +6,7 @@ collapse, the calibration. Must not know how margins are computed, how certifica
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,7 +41,8 @@ _FEW_CUTS, _MANY_CUTS, _MANY_ROWS = 32, 128, 10_000
 _MOST_WEIGHTS = 12_000  # of all columns together, where the number of cuts is free
 _DEDUCTING_COLUMNS = 50  # numerical ones from which on a vote's second proof counts; with few of them the first does
 _CHOICE_ROWS = 20_000  # rows on which the penalty is chosen
-_LARGE = 60_000  # rows of which a sample is fitted first
+LARGE = 60_000
+"""Rows of which a sample is fitted first."""
 _IDLE = 1e-3
 """Share of all importances below which numbers do not count."""
 _CHECKED_ROWS = 5_000
@@ -168,18 +169,18 @@ def train_additive(
     if noise is not None and prefers_products(table, noise, threat, options, groups):
         return train_products(table, noise, threat, options, groups)
     binned = group_columns(binned, groups, options.n_cuts)
-    trainer = Trainer(binned, table.n_features, noise, threat, options)
+    trainer = make_trainer(table, binned, noise, threat, options)
     with threadpool_limits(1, user_api="blas"):  # its threads wait busily between calls this small
         chosen = trainer.choose()
         tell_of_fit(table, chosen)
         design = trainer.design(chosen.ramp)
-        weights = trainer.fit(design, binned, chosen.regularization)
+        weights = trainer.fit_all(design, chosen.regularization)
         if trainer.has_collapsed(design, weights):
             tell("training: nothing was better than the constant answer; once more, from what no change can move")
             trainer.is_patient = True
             chosen = trainer.choose()
             design = trainer.design(chosen.ramp)
-            weights = trainer.fit(design, binned, chosen.regularization)
+            weights = trainer.fit_all(design, chosen.regularization)
         warnings = trainer.check(design, weights, chosen)
     model = build_model(design, weights, table.n_features)
     importances = _measure_importances(design, weights, binned, table.n_features)
@@ -192,6 +193,17 @@ def train_additive(
         warnings or warn_of_idle_numbers(table, importances, options.radius),
         groups,
     )
+
+
+def make_trainer(
+    table: TrainingTable, binned: BinnedTable, noise: Noise | None, threat: Threat, options: AdditiveOptions
+) -> Trainer:
+    """What trains on the rows of a table; where they are a sample of rows elsewhere, all of those are fitted."""
+    from derand.learn._shared import SharedTable, SharedTrainer
+
+    if isinstance(table, SharedTable):
+        return SharedTrainer(table, binned, noise, threat, options)
+    return Trainer(binned, table.n_features, noise, threat, options)
 
 
 def tell_of_fit(table: TrainingTable, chosen: Choice) -> None:
@@ -297,6 +309,10 @@ class Trainer:
             return None
         return design_group(bins, self._threat, radius, self._noise, self._options.n_cuts, self._n_features)
 
+    def fit_all(self, design: Design, regularization: float) -> FloatArray:
+        """Weights for all rows."""
+        return self.fit(design, self._binned, regularization)
+
     def fit(
         self,
         design: Design,
@@ -308,17 +324,34 @@ class Trainer:
     ) -> FloatArray:
         """Weights for some rows; large tables begin with those of a sample."""
         n_rows = rows.target.size
-        if stages is None and n_rows > _LARGE:
-            some = rows.take(spread_rows(rows, _CHOICE_ROWS))
-            start = self.fit(design, some, regularization, start)
-            stages = _LARGE_PLAIN if design.is_plain else _THOROUGH[2:5]
+        if stages is None and n_rows > LARGE:
+            start, stages = self.begin_large(design, rows, regularization, start)
         fit, constant = self.prepare_fit(design, rows, regularization, n_threads or self._options.n_threads)
         stages = stages or (_PLAIN if design.is_plain else _THOROUGH)
         weights = fit.fit_anew(constant, stages) if start is None else fit.fit(start, stages)
+        return self.compare(fit, design, constant, weights, lambda: self._fit_categories(design, rows, regularization))
+
+    def begin_large(
+        self, design: Design, rows: BinnedTable, regularization: float, start: FloatArray | None = None
+    ) -> tuple[FloatArray, tuple[Stage, ...]]:
+        """Weights of a sample, from which on large tables are fitted, and in which stages."""
+        some = rows.take(spread_rows(rows, _CHOICE_ROWS))
+        stages = _LARGE_PLAIN if design.is_plain else _THOROUGH[2:5]
+        return self.fit(design, some, regularization, start), stages
+
+    def compare(
+        self,
+        fit: WeightFit,
+        design: Design,
+        constant: FloatArray,
+        weights: FloatArray,
+        find_still: Callable[[], FloatArray],
+    ) -> FloatArray:
+        """What is best of the weights that were fitted, the constant answer and, if patient, another start."""
         # where no function pays at this radius, the way to none of them is long: the end of it is known
         is_worse = not design.is_plain and fit.measure(weights) > fit.measure(constant)
         if self.is_patient and not design.is_plain:
-            still = self._fit_categories(design, rows, regularization)
+            still = find_still()
             return min(constant, weights, still, fit.fit(still, _SHARP), key=fit.measure)
         return constant if is_worse else weights
 

@@ -6,7 +6,7 @@ alone, not on their order: a row of weight 2 and the same row twice give the sam
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -151,7 +151,7 @@ def bin_table(table: TrainingTable, *, n_bins: int = MAX_BINS, seed: int = 0, n_
     run_blocks(cut_columns, numerical.size, 1, n_threads)
     numbers = [one for one in numbers if one.edges.size or one.missing]
     categories = tuple((feature, count) for feature, count in sorted(table.n_categories.items()))
-    codes = _encode(table.X, numbers, categories, n_threads)
+    codes = code_rows(table.X, numbers, categories, n_threads)
     keys = np.empty(n_rows, dtype=np.uint64)
 
     def hash_block(block: slice) -> None:
@@ -192,10 +192,10 @@ def _find_between(low: FloatArray, high: FloatArray) -> FloatArray:
     return np.where((middle > low) & np.isfinite(middle), middle, high)
 
 
-def _encode(
-    X: FloatArray, numbers: list[NumberBins], categories: tuple[tuple[int, int], ...], n_threads: int
+def code_rows(
+    X: FloatArray, numbers: Sequence[NumberBins], categories: tuple[tuple[int, int], ...], n_threads: int = 1
 ) -> NDArray[Any]:
-    """Codes of all rows, columns in the order of the bins and categories."""
+    """Codes of rows, columns in the order of the bins and categories."""
     columns = np.array([one.feature for one in numbers] + [feature for feature, _ in categories], dtype=np.int64)
     edges = [one.edges for one in numbers] + [np.arange(1, count, dtype=np.float64) for _, count in categories]
     gaps = np.array([one.centers.size for one in numbers] + [count for _, count in categories], dtype=np.int64)

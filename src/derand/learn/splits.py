@@ -127,21 +127,53 @@ def find_splits(
         In the order of `columns`. Exact but for rounding, with one exception: a column with more than
         `MAX_LEVELS` distinct values is searched on bins, BINS_PER_STEP of them per step and per scale of the noise.
     """
-    questions = [lambda histogram: (histogram, class_weight)]
-    data = (X, target, sample_weight, class_weight.size)
-    return _answer(questions, columns, data, noise, grid, search or search_grid, n_threads)[0]
+
+    def count(block: IntArray, units: FloatArray, resolution: float) -> list[Histogram]:
+        return tabulate(X, block, target, sample_weight, units, resolution, n_classes=class_weight.size)
+
+    source = RowCounts(X.shape[0], X.shape[1], count)
+    return split_columns(source, columns, noise, grid, class_weight=class_weight, search=search, n_threads=n_threads)
 
 
-def find_class_splits(
-    X: FloatArray,
+@dataclass(frozen=True, slots=True)
+class RowCounts:
+    """Rows as splits see them: through histograms of blocks of columns.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+    tabulate : callable
+        (columns, units, resolution) -> histograms of those columns.
+    """
+
+    n_rows: int
+    n_features: int
+    tabulate: Callable[[IntArray, FloatArray, float], list[Histogram]]
+
+
+def split_columns(
+    source: RowCounts,
     columns: IntArray,
-    target: NDArray[np.uint8],
+    noise: Noise,
+    grid: SplitGrid,
+    *,
+    class_weight: FloatArray,
+    search: Search | None = None,
+    n_threads: int = 1,
+) -> Splits:
+    """`find_splits` for rows that are counted by whoever has them."""
+    questions = [lambda histogram: (histogram, class_weight)]
+    return _answer(questions, columns, source, noise, grid, search or search_grid, n_threads)[0]
+
+
+def split_classes(
+    source: RowCounts,
+    columns: IntArray,
     noise: Noise,
     grid: SplitGrid,
     *,
     class_weight: FloatArray,
     rest_weight: FloatArray,
-    sample_weight: FloatArray | None = None,
     search: Search | None = None,
     n_threads: int = 1,
 ) -> list[Splits]:
@@ -149,8 +181,8 @@ def find_class_splits(
 
     Parameters
     ----------
-    X, columns, target, noise, grid, class_weight, sample_weight, search, n_threads
-        As for `find_splits`.
+    source, columns, noise, grid, class_weight, search, n_threads
+        As for `split_columns`.
     rest_weight : array of shape (n_classes, 2)
         What the rest and the class count in the class's own splits.
 
@@ -168,34 +200,36 @@ def find_class_splits(
         return ask
 
     questions = [oppose(code) for code in range(class_weight.size)]
-    data = (X, target, sample_weight, class_weight.size)
-    return _answer(questions, columns, data, noise, grid, search or search_grid, n_threads)
+    return _answer(questions, columns, source, noise, grid, search or search_grid, n_threads)
 
 
 _Question = Callable[[Histogram], "tuple[Histogram, FloatArray]"]
 """Rows of two classes made of a histogram, and what each of them counts."""
-_Data = tuple[FloatArray, "NDArray[np.uint8]", "FloatArray | None", int]
+
+
+def find_resolution(noise: Noise, grid: SplitGrid) -> float:
+    """How finely values are put into bins, in units, where there are too many of them."""
+    return min(grid.step, noise.magnitude) / BINS_PER_STEP
 
 
 def _answer(
     questions: Sequence[_Question],
     columns: IntArray,
-    data: _Data,
+    source: RowCounts,
     noise: Noise,
     grid: SplitGrid,
     search: Search,
     n_threads: int,
 ) -> list[Splits]:
     """The best splits for each question, from one histogram of each block of columns."""
-    X, target, sample_weight, n_classes = data
-    resolution = min(grid.step, noise.magnitude) / BINS_PER_STEP
-    units = noise.units_of(np.arange(X.shape[1]))
+    resolution = find_resolution(noise, grid)
+    units = noise.units_of(np.arange(source.n_features))
 
     def work(block: IntArray) -> list[list[Splits]]:
-        histograms = tabulate(X, block, target, sample_weight, units[block], resolution, n_classes=n_classes)
+        histograms = source.tabulate(block, units[block], resolution)
         return [[_split(*ask(one), grid, noise, search) for one in histograms] for ask in questions]
 
-    blocks = cut_into_blocks(columns, X.shape[0])
+    blocks = cut_into_blocks(columns, source.n_rows)
     if n_threads == 1 or len(blocks) <= 1:
         results = [work(block) for block in blocks]
     else:

@@ -13,17 +13,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from derand._arrays import BoolArray, FloatArray, IntArray, freeze
+from derand.learn.counts import CountedRows
+from derand.learn.histogram import Counts
 from derand.learn.splits import (
     MAX_CANDIDATES,
+    RowCounts,
     Search,
     SplitGrid,
     Splits,
-    find_class_splits,
-    find_splits,
     search_grid,
     search_minimum,
+    split_classes,
+    split_columns,
 )
-from derand.learn.table import TrainingTable
 from derand.model import AdditiveEnsemble, Argmax, CategoryTable, StepFunction
 from derand.noise import Noise
 
@@ -185,7 +187,7 @@ class StumpTraining:
 
 
 def train_stumps(
-    table: TrainingTable,
+    table: CountedRows,
     noise: Noise,
     *,
     levels: int = 100,
@@ -221,12 +223,10 @@ def train_stumps(
     >>> train_stumps(table, Gaussian(0.5)).stumps.thresholds.round(6).tolist()
     [2.5]
     """
-    # the grid that a search for the minimum starts from must not step over the noise
-    step = min(_LARGEST_FIRST_STEP, noise.magnitude / 4) if split_step is None else float(split_step)
     return find_stumps(
         table,
         noise,
-        SplitGrid.around(noise, step),
+        SplitGrid.around(noise, find_first_step(noise, split_step)),
         search=search_minimum if split_step is None else search_grid,
         levels=levels,
         max_entropy=max_entropy,
@@ -236,8 +236,14 @@ def train_stumps(
     )
 
 
+def find_first_step(noise: Noise, split_step: float | None) -> float:
+    """Distance of candidates: as asked for, or of the grid that a search for the minimum starts from, which must not
+    step over the noise."""
+    return min(_LARGEST_FIRST_STEP, noise.magnitude / 4) if split_step is None else float(split_step)
+
+
 def find_stumps(
-    table: TrainingTable,
+    table: CountedRows,
     noise: Noise,
     grid: SplitGrid,
     *,
@@ -253,11 +259,10 @@ def find_stumps(
 
     `gaps` are the columns in which values may be missing; None for those in which some of the table are.
     """
-    known = np.array([at for at in table.numerical.tolist() if not np.isnan(table.X[:, at]).all()], dtype=np.int64)
-    splits, found = _search_columns(table, known, noise, grid, search, max_entropy, n_threads)
+    splits, found = _search_columns(table, table.find_known(), noise, grid, search, max_entropy, n_threads)
     even: Any = 0.5 if table.n_classes == 2 else np.full(table.n_classes, 1 / table.n_classes)
     tables = tuple(
-        CategoryLeaves(column, np.arange(size), _find_leaves(table, column, size, categorical_leaf, least_rows), even)
+        CategoryLeaves(column, np.arange(size), _find_leaves(table, column, categorical_leaf, least_rows), even)
         for column, size in table.n_categories.items()
         if size > 1
     )
@@ -294,7 +299,7 @@ class _Found(NamedTuple):
 
 
 def _search_columns(
-    table: TrainingTable,
+    table: CountedRows,
     columns: IntArray,
     noise: Noise,
     grid: SplitGrid,
@@ -303,17 +308,18 @@ def _search_columns(
     n_threads: int,
 ) -> tuple[Splits, _Found]:
     """The best split of each column, of several classes that of the class which it tells best, and what is kept."""
-    data = (table.X, columns, table.target, noise, grid)
-    how: dict[str, Any] = {"search": search, "n_threads": n_threads, "sample_weight": table.sample_weight}
+    source = RowCounts(table.n_rows, table.n_features, table.tabulate)
+    data = (source, columns, noise, grid)
+    how: dict[str, Any] = {"class_weight": table.class_weight, "search": search, "n_threads": n_threads}
     if table.n_classes == 2:
-        splits = find_splits(*data, class_weight=table.class_weight, **how)
+        splits = split_columns(*data, **how)
         kept = (splits.entropy < max_entropy) & (splits.spans > 0)
         leaves = splits.left[kept], splits.right[kept]
         return splits, _Found(splits.columns[kept], splits.thresholds[kept], *leaves, None)
-    totals = np.bincount(table.target, weights=table.row_weight, minlength=table.n_classes)
+    totals = table.count_classes() * table.class_weight
     shares = np.stack([totals.sum() - totals, totals], axis=1) / totals.sum()
     rest_weight = 1 / np.sqrt(shares)
-    by_class = find_class_splits(*data, class_weight=table.class_weight, rest_weight=rest_weight, **how)
+    by_class = split_classes(*data, rest_weight=rest_weight, **how)
     entropy = np.stack([one.entropy for one in by_class])
     weighed = shares * rest_weight
     found = _join_classes(
@@ -345,28 +351,23 @@ def _join_classes(by_class: Sequence[Splits], kept: BoolArray, even: FloatArray)
     return _Found(by_class[0].columns[places], gather([one.thresholds for one in by_class]), left, right, classes)
 
 
-def find_majority(tables: Iterable[TrainingTable]) -> int:
+def find_majority(tables: Iterable[CountedRows]) -> int:
     """The class of the largest weight in all tables together, the first on a tie."""
-    totals = [np.bincount(table.target, weights=table.row_weight, minlength=table.n_classes) for table in tables]
+    totals = [table.count_classes() * table.class_weight for table in tables]
     weights = np.sum(totals, axis=0)
     return int(np.argmax(weights * (1 + _TIE) >= weights.max()))
 
 
-def _find_leaves(
-    table: TrainingTable, column: int, n_categories: int, categorical_leaf: float | None, least_rows: int | None
-) -> FloatArray:
+def _find_leaves(table: CountedRows, column: int, categorical_leaf: float | None, least_rows: int | None) -> FloatArray:
     """Leaf of each category of a column; all classes are alike in those of too few rows."""
-    codes = table.X[:, column]
-    known = ~np.isnan(codes)
-    own = codes[known].astype(np.int64)
-    leaves = _weigh_codes(table, own, known, n_categories, categorical_leaf)
+    leaves = _weigh_counts(table.count_categories(column), table.class_weight, categorical_leaf)
     if least_rows is not None:
-        leaves[np.bincount(own, minlength=n_categories) < least_rows] = 1 / table.n_classes
+        leaves[table.count_category_rows(column) < least_rows] = 1 / table.n_classes
     return leaves
 
 
 def find_gap_leaves(
-    table: TrainingTable, columns: IntArray, gaps: Collection[int], categorical_leaf: float | None
+    table: CountedRows, columns: IntArray, gaps: Collection[int], categorical_leaf: float | None
 ) -> FloatArray:
     """Leaf of a missing value of each of some numerical columns: as that of a category; NaN where none may be missing.
 
@@ -376,23 +377,16 @@ def find_gap_leaves(
     leaves = np.full(columns.size if n_classes == 2 else (columns.size, n_classes), np.nan)
     for at, column in enumerate(columns.tolist()):
         if column in gaps:
-            missing = np.isnan(table.X[:, column])
-            codes = np.zeros(int(missing.sum()), dtype=np.int64)
-            found = _weigh_codes(table, codes, missing, 1, categorical_leaf)[0] if codes.size else 1 / n_classes
-            leaves[at] = found
+            counts = table.count_gaps(column)[:, None]
+            is_there = bool(counts.any())
+            leaves[at] = _weigh_counts(counts, table.class_weight, categorical_leaf)[0] if is_there else 1 / n_classes
     return leaves
 
 
-def _weigh_codes(
-    table: TrainingTable, codes: IntArray, rows: BoolArray, n_codes: int, categorical_leaf: float | None
-) -> FloatArray:
-    """Leaf of each code by the weight of all classes among the rows that have it; `codes` are those of `rows`."""
-    places = codes + n_codes * table.target[rows].astype(np.int64)
-    weights = None if table.sample_weight is None else table.sample_weight[rows]
-    n_classes = table.n_classes
-    counts = np.bincount(places, weights=weights, minlength=n_classes * n_codes).reshape(n_classes, n_codes)
-    by_class = counts * table.class_weight[:, None]
-    if n_classes > 2:
+def _weigh_counts(counts: Counts, class_weight: FloatArray, categorical_leaf: float | None) -> FloatArray:
+    """Leaf of each code by the weight of all classes among the rows that have it; counts are (n_classes, n_codes)."""
+    by_class = counts * class_weight[:, None]
+    if class_weight.size > 2:
         return _share_leaves(by_class.T, categorical_leaf)
     zero, one = by_class
     if categorical_leaf is None:
@@ -416,7 +410,7 @@ def _share_leaves(weights: FloatArray, categorical_leaf: float | None) -> FloatA
     return np.asarray(1 / n_classes + np.where(first, moved / count, -moved / rest))
 
 
-def _explain_ignored(table: TrainingTable, splits: Splits, kept: BoolArray, max_entropy: float) -> dict[str | int, str]:
+def _explain_ignored(table: CountedRows, splits: Splits, kept: BoolArray, max_entropy: float) -> dict[str | int, str]:
     """Why features have no term, by their names."""
     ignored = {}
     for at in np.flatnonzero(~kept).tolist():
@@ -430,7 +424,7 @@ def _explain_ignored(table: TrainingTable, splits: Splits, kept: BoolArray, max_
     return ignored
 
 
-def _list_step_warnings(table: TrainingTable, splits: Splits, step: float) -> tuple[str, ...]:
+def _list_step_warnings(table: CountedRows, splits: Splits, step: float) -> tuple[str, ...]:
     """What to say where candidates lie farther apart than was asked for."""
     coarse = np.flatnonzero((splits.steps > step) & (splits.spans > 0)).tolist()
     if not coarse:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from derand._arrays import FloatArray, IntArray
 from derand.learn._quartiles import measure_quartile_range
+from derand.learn.histogram import Counts, Histogram, tabulate
 
 MAX_CLASSES = 256
 """A class takes a byte."""
@@ -77,6 +78,45 @@ class TrainingTable:
     def find_gaps(self) -> tuple[int, ...]:
         """Numerical columns in which some value is missing, increasing."""
         return tuple(column for column in self.numerical.tolist() if np.isnan(self.X[:, column]).any())
+
+    def find_known(self) -> IntArray:
+        """Numerical columns in which some value is there."""
+        return np.array([at for at in self.numerical.tolist() if not np.isnan(self.X[:, at]).all()], dtype=np.int64)
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.target.size)
+
+    def count_classes(self) -> Counts:
+        """Rows of each class, or the weights of the rows where they have some; not weighted by class."""
+        return self._count(np.ones(self.n_rows, dtype=bool), np.zeros(self.n_rows, dtype=np.int64), 1)[:, 0]
+
+    def count_categories(self, column: int) -> Counts:
+        """The same by category of a column, (n_classes, n_categories)."""
+        codes = self.X[:, column]
+        known = ~np.isnan(codes)
+        return self._count(known, codes[known].astype(np.int64), self.n_categories[column])
+
+    def count_category_rows(self, column: int) -> IntArray:
+        """How many rows each category of a column has, whatever they weigh."""
+        codes = self.X[:, column]
+        return np.bincount(codes[~np.isnan(codes)].astype(np.int64), minlength=self.n_categories[column])
+
+    def count_gaps(self, column: int) -> Counts:
+        """What `count_classes` counts, of the rows in which a column is missing."""
+        missing = np.isnan(self.X[:, column])
+        return self._count(missing, np.zeros(int(missing.sum()), dtype=np.int64), 1)[:, 0]
+
+    def _count(self, rows: NDArray[np.bool_], codes: IntArray, n_codes: int) -> Counts:
+        """Rows of each class and code, (n_classes, n_codes); `codes` are those of `rows`."""
+        places = codes + n_codes * self.target[rows].astype(np.int64)
+        weights = None if self.sample_weight is None else self.sample_weight[rows]
+        return np.bincount(places, weights=weights, minlength=self.n_classes * n_codes).reshape(self.n_classes, n_codes)
+
+    def tabulate(self, columns: IntArray, units: FloatArray, resolution: float) -> list[Histogram]:
+        """Histograms of some columns; see `derand.learn.histogram.tabulate`."""
+        data = (self.X, columns, self.target, self.sample_weight)
+        return tabulate(*data, units, resolution, n_classes=self.n_classes)
 
     @property
     def row_weight(self) -> FloatArray:

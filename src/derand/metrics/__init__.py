@@ -2,8 +2,8 @@
 
 `_certified`: shares of rows that are right and certified. `_radii`: how large radii are, those without a limit apart.
 `_answers`: whether the answers are any good, whatever is certified (`_shares`: intervals of shares, `_ranking`: AUC,
-`_calibration`: probabilities beside what happened). `_worth`: what to say of a model that is worth no more than a
-constant answer.
+`_calibration`: probabilities beside what happened, `_chance`: whether shares differ by more than chance). `_worth`:
+what to say of a model that is worth no more than a constant answer.
 """
 
 from derand.metrics._answers import (
@@ -17,8 +17,9 @@ from derand.metrics._answers import (
 )
 from derand.metrics._calibration import CalibrationBin
 from derand.metrics._certified import ShareAtRadius, average_certified_radius, certified_accuracy, certified_share
+from derand.metrics._chance import find_chance, find_paired_chance, raise_chances
 from derand.metrics._radii import RadiusFigures, RadiusSummary, summarize_finite_radii, summarize_radii
-from derand.metrics._shares import Estimate, EstimateSummary, find_wilson_interval, weigh_shares
+from derand.metrics._shares import Estimate, EstimateSummary, find_wilson_interval, subtract_shares, weigh_shares
 from derand.metrics._worth import (
     FEW_ROWS,
     FEW_UNLABELLED,
@@ -49,11 +50,15 @@ __all__ = [
     "certified_accuracy",
     "certified_share",
     "describe_costs",
+    "find_chance",
+    "find_paired_chance",
     "find_wilson_interval",
     "judge_answers",
     "judge_labels",
     "measure_answers",
+    "raise_chances",
     "remark_one_answer",
+    "subtract_shares",
     "summarize_finite_radii",
     "summarize_radii",
     "weigh_shares",

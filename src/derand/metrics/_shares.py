@@ -87,3 +87,29 @@ def weigh_shares(shares: Sequence[Estimate], weights: Sequence[float]) -> Estima
     down = math.hypot(*(weight * (one.value - one.low) for one, weight in zip(shares, weights, strict=True)))
     up = math.hypot(*(weight * (one.high - one.value) for one, weight in zip(shares, weights, strict=True)))
     return Estimate(value, max(0.0, value - down), min(1.0, value + up))
+
+
+def subtract_shares(first: Estimate, second: Estimate) -> Estimate:
+    """The first share minus the second, which was measured on other rows, and the interval of the difference.
+
+    Newcombe's method: each end lies as far away as the ends of both intervals together, added up as squares.
+
+    Parameters
+    ----------
+    first, second : Estimate
+
+    Returns
+    -------
+    Estimate
+        Between -1 and 1.
+
+    Examples
+    --------
+    >>> found = subtract_shares(find_wilson_interval(56, 70), find_wilson_interval(48, 80))
+    >>> [round(end, 4) for end in found]
+    [0.2, 0.0524, 0.3339]
+    """
+    value = first.value - second.value
+    down = math.hypot(first.value - first.low, second.high - second.value)
+    up = math.hypot(first.high - first.value, second.value - second.low)
+    return Estimate(value, max(-1.0, value - down), min(1.0, value + up))

@@ -22,54 +22,69 @@ from derand.report._types import Accuracy, AccuracyTable, Histogram, Radii, Scal
 _STEPS_PER_MAJOR = 20
 _HISTOGRAM_BINS = 40
 _USUAL, _ROOM = 0.98, 1.25
+_FAR = 2.0
+"""A radius of the text that lies so many times beyond all others does not stretch the charts."""
 _BASELINE_SHARE = 0.01
 """The baseline is trained with this share of the noise: enough for the trainer to run, too little to matter."""
 
 
-def choose_scale(certificates: Certificates, quoted: float | None) -> Scale:
-    """Radii at which curves are evaluated, `major` ones for tables, and one `quoted` radius, by default a round one.
+DEFAULT_RADIUS = 0.25
+"""The radius that the text speaks of where none is stated: a quarter of what counts as a change of 1, whatever the
+model and the rows, so that reports can be compared. In norm 0, where radii count columns, it is 1."""
 
-    A model whose radii are all 0 or infinite has the radius 0 alone.
+
+def choose_scale(inputs: Inputs, stated: float | None, trained: float | None = None) -> Scale:
+    """Radii at which curves are evaluated, `major` ones for tables, and the `quoted` one that the text speaks of.
+
+    Where limits alone say what may change, and for a model that reads no numbers, there is the radius 0 alone.
     """
+    certificates = inputs.plain
+    if certificates.norm == 0 and stated is not None and not stated.is_integer():
+        raise ValueError(f"`radius` must be a whole number of columns for norm 0, got {stated}.")
+    if certificates.norm is None:
+        radii, major, quoted = [0.0], [0.0], 0.0
+    else:
+        quoted = _choose_quoted(inputs) if stated is None else stated
+        radii, major = spread_radii(certificates)
+    named = {quoted} if trained is None else {quoted, trained}
+    return {
+        "radii": sorted({*radii, *named}),
+        "major": sorted({*major, *named}),
+        "end": find_end(radii[-1], quoted),
+        "quoted": quoted,
+        "stated": stated is not None,
+        "trained": trained,
+    }
+
+
+def find_end(last: float, quoted: float) -> float:
+    """Where charts end: at the last radius or the quoted one, unless that lies far beyond all others."""
+    return last if quoted > _FAR * last > 0 else max(last, quoted)
+
+
+def _choose_quoted(inputs: Inputs) -> float:
+    """The radius that the text speaks of unless one is stated: it depends on neither results nor rows."""
+    if not inputs.subject.model.numerical_features:
+        return 0.0
+    return 1.0 if inputs.threat.norm == 0 else DEFAULT_RADIUS
+
+
+def spread_radii(certificates: Certificates) -> tuple[list[float], list[float]]:
+    """Radii from 0 to where few rows are left, and the round ones of them; 0 alone where all are 0 or infinite."""
     finite = certificates.radius[np.isfinite(certificates.radius)]
     largest = float(finite.max(initial=0.0))
-    if certificates.norm is None:
-        return {"radii": [0.0], "major": [0.0], "quoted": 0.0}
-    if certificates.norm == 0 and quoted is not None and not quoted.is_integer():
-        raise ValueError(f"`radius` must be a whole number of columns for norm 0, got {quoted}.")
     if largest <= 0:
-        radii = sorted({0.0, quoted or 0.0})
-        return {"radii": radii, "major": radii, "quoted": quoted or 0.0}
+        return [0.0], [0.0]
     if certificates.norm == 0:
-        return _count_columns(certificates, int(largest), quoted)
+        counts = [float(k) for k in range(int(largest) + 1)]
+        return counts, counts[:: max(1, math.ceil(largest / 8))]
     usual = float(np.quantile(finite[finite > 0], _USUAL))
     end = min(largest, _ROOM * usual)  # a few rows far out must not squeeze all others into a corner
     step = _nice_step(end / 7) / _STEPS_PER_MAJOR
     count = math.ceil(end / (step * _STEPS_PER_MAJOR) - 1e-9) * _STEPS_PER_MAJOR
     digits = max(0, 6 - math.floor(math.log10(step)))
     radii = [round(k * step, digits) for k in range(count + 1)]
-    major = radii[::_STEPS_PER_MAJOR]
-    if quoted is None:
-        middle = float(np.quantile(np.minimum(certificates.radius, largest), 0.5, method="lower"))
-        quoted = radii[max(1, int(_nice_below(middle) / step + 1e-9))]
-    return {"radii": sorted({*radii, quoted}), "major": sorted({*major, quoted}), "quoted": quoted}
-
-
-def _count_columns(certificates: Certificates, largest: int, quoted: float | None) -> Scale:
-    """The scale of radii that count columns: whole numbers."""
-    radii = [float(k) for k in range(largest + 1)]
-    if quoted is None:
-        quoted = max(1.0, float(np.quantile(np.minimum(certificates.radius, largest), 0.5, method="lower")))
-    major = radii[:: max(1, math.ceil(largest / 8))]
-    return {"radii": sorted({*radii, quoted}), "major": sorted({*major, quoted}), "quoted": quoted}
-
-
-def _nice_below(value: float) -> float:
-    """The largest of 1, 2 and 5 times a power of ten that is not above."""
-    if value <= 0:
-        return 0.0
-    power = 10.0 ** math.floor(math.log10(value))
-    return max(step for step in (power, 2 * power, 5 * power) if step <= value * (1 + 1e-12))
+    return radii, radii[::_STEPS_PER_MAJOR]
 
 
 def _nice_step(rough: float) -> float:
@@ -104,7 +119,7 @@ def summarize_accuracy(inputs: Inputs, scale: Scale, training: Training | None) 
 def _draw_shares(inputs: Inputs, radii: list[float]) -> list[Series]:
     """Shares of the rows that are certified at each radius, whatever their true label."""
     every = np.ones(inputs.n_rows, dtype=bool)
-    found = [_name_budget(one.l0, certified_share(every, one.radius, radii)) for one in inputs.certificates]
+    found = [name_budget(one.l0, certified_share(every, one.radius, radii)) for one in inputs.certificates]
     share = certified_share(every, inputs.plain.radius, radii)
     return [*found, {"key": "all", "role": "all", "label": "all rows", "l0": inputs.plain.l0, "values": share.tolist()}]
 
@@ -131,10 +146,10 @@ def _draw_accuracies(inputs: Inputs, labels: LabelArray, radii: list[float]) -> 
             key, label = f"class={name}", str(name)
             found.append({"key": key, "role": "class", "label": label, "l0": l0, "values": share.tolist()})
     budgets = inputs.certificates
-    return [*found, *(_name_budget(one.l0, certified_accuracy(labels, one, radii)) for one in budgets)]
+    return [*found, *(name_budget(one.l0, certified_accuracy(labels, one, radii)) for one in budgets)]
 
 
-def _name_budget(l0: int, shares: FloatArray) -> Series:
+def name_budget(l0: int, shares: FloatArray) -> Series:
     """The curve of a number of categorical changes."""
     label = f"and {l0} {'category' if l0 == 1 else 'categories'} changed" if l0 else "numbers alone"
     return {"key": f"l0={l0}", "role": "l0", "label": label, "l0": l0, "values": shares.tolist()}
@@ -242,7 +257,7 @@ def summarize_histogram(inputs: Inputs, scale: Scale) -> Histogram:
     radius, correct = inputs.plain.radius, inputs.correct
     right = np.ones(radius.shape, dtype=bool) if correct is None else correct
     inside = (radius > 0) & np.isfinite(radius)
-    end = scale["radii"][-1] if inside.any() else 0.0
+    end = scale["end"] if inside.any() else 0.0
     edges = np.linspace(0.0, end, _HISTOGRAM_BINS + 1) if end > 0 else np.zeros(1)
     if inputs.threat.norm == 0 and end > 0:  # radii count columns
         edges = np.arange(end + 1) + 0.5

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from derand.frames import format_days
 from derand.report._text import percent, shorten
 from derand.report._types import (
     LAW_HEIGHT,
@@ -127,13 +128,15 @@ def draw_curves(summary: ReportSummary, roles: Sequence[str]) -> Markup | None:
     chosen = [one for one in summary["accuracy"]["series"] if one["role"] in roles]
     if len(radii) < 2 or not chosen:
         return None
-    frame = Frame(_WIDTH, _HEIGHT, (0.0, radii[-1]), (0.0, 1.0))
+    end = summary["scale"]["end"]
+    frame = Frame(_WIDTH, _HEIGHT, (0.0, end), (0.0, 1.0))
     body = [frame.grid((share, f"{share:.0%}") for share in (0.0, 0.25, 0.5, 0.75, 1.0))]
-    body.append(frame.ticks(((r, format_short(r)) for r in _radius_ticks(summary, radii[-1])), _name_axis(summary)))
+    body.append(frame.ticks(((r, format_short(r)) for r in radius_ticks(summary, end)), name_axis(summary)))
+    shown = [radius for radius in radii if radius <= end]
     for one in reversed(chosen):
         style = style_of(one, [other for other in chosen if other["role"] == one["role"]])
-        body.append(f'<path class="{style}" d="{trace_steps(frame, radii, one["values"])}"/>')
-    body.append(_mark_radius(frame, summary["scale"]["quoted"]))
+        body.append(f'<path class="{style}" d="{trace_steps(frame, shown, one["values"][: len(shown)])}"/>')
+    body.append(mark_radius(frame, summary["scale"]["quoted"]))
     k = radii.index(summary["scale"]["quoted"])
     told = ", ".join(f"{one['label']} {percent(one['values'][k])}" for one in chosen)
     title = f"{summary['accuracy']['measure'].capitalize()} over the radius"
@@ -152,18 +155,19 @@ def _slider(frame: Frame) -> dict[str, float]:
     return {"left": frame.left, "right": frame.width - frame.right, "end": frame.x_range[1]}
 
 
-def _mark_radius(frame: Frame, radius: float) -> str:
+def mark_radius(frame: Frame, radius: float, kind: str = "mark radius-mark") -> str:
+    """The line of a radius; the page's slider moves those of the usual kind."""
     x = frame.x(min(radius, frame.x_range[1]))
-    return f'<line class="mark radius-mark" x1="{x}" x2="{x}" y1="{frame.top}" y2="{frame.floor}"/>'
+    return f'<line class="{kind}" x1="{x}" x2="{x}" y1="{frame.top}" y2="{frame.floor}"/>'
 
 
-def _radius_ticks(summary: ReportSummary, end: float) -> list[float]:
+def radius_ticks(summary: ReportSummary, end: float) -> list[float]:
     """Round radii; whole ones where they count columns."""
     ticks = choose_ticks(0.0, end)
     return [tick for tick in ticks if summary["threat"]["norm"] != 0 or float(tick).is_integer()]
 
 
-def _name_axis(summary: ReportSummary) -> str:
+def name_axis(summary: ReportSummary) -> str:
     if summary["threat"]["norm"] == 0:
         return "radius (columns that may become anything)"
     unit = UNITS.get(summary["noise"]["unit"], "")
@@ -256,8 +260,8 @@ def draw_histogram(summary: ReportSummary) -> Markup | None:
                     f'<rect class="{kind}" x="{round(frame.x(low) + 0.5, 1)}" y="{y}" '
                     f'width="{round(frame.x(high) - frame.x(low) - 1, 1)}" height="{round(frame.y(start) - y, 1)}"/>'
                 )
-    body.append(frame.ticks(((r, format_short(r)) for r in _radius_ticks(summary, edges[-1])), _name_axis(summary)))
-    body.append(_mark_radius(frame, summary["scale"]["quoted"]))
+    body.append(frame.ticks(((r, format_short(r)) for r in radius_ticks(summary, edges[-1])), name_axis(summary)))
+    body.append(mark_radius(frame, summary["scale"]["quoted"]))
     told = f"Median {cut_radius(summary['radii']['median'])}, largest {cut_radius(summary['radii']['largest'])}"
     return wrap_svg(frame, "".join(body), "Histogram of radii", told, **_slider(frame))
 
@@ -292,9 +296,11 @@ def draw_shape(shape: Shape, span: tuple[float, float]) -> Markup:
     if missing is not None:
         text = f"missing: {format_short(missing['push'])} ({format_count(missing['count'])})"
         body.append(frame.rule(frame.y(missing["push"]), "missing"))
-        body.append(f'<text class="tick" x="{frame.left + 4}" y="{frame.y(missing["push"]) - 3}">{text}</text>')
+        body.append(f'<text class="tick over" x="{frame.left + 4}" y="{frame.y(missing["push"]) - 3}">{text}</text>')
     body.append(_short_ticks(frame, shape))
-    edges, pushes = (", ".join(format_short(value) for value in some[:6]) for some in (shape["edges"], shape["pushes"]))
+    write = format_days if shape["days"] else format_short
+    edges = ", ".join(write(value) for value in shape["edges"][:6])
+    pushes = ", ".join(format_short(value) for value in shape["pushes"][:6])
     told = (f"A line; pushes {pushes}" if is_line else f"Steps at {edges}; pushes {pushes}") + (
         "" if missing is None else f"; {text}"
     )
@@ -303,11 +309,17 @@ def draw_shape(shape: Shape, span: tuple[float, float]) -> Markup:
 
 def _short_ticks(frame: Frame, shape: NumericalShape) -> str:
     parts = [frame.rule(frame.floor, "axis")]
-    ticks = choose_ticks(shape["low"], shape["high"], 4)
-    if max(len(format_short(tick)) for tick in ticks) > 5:
+    write = format_days if shape["days"] else format_short
+    low, high = shape["low"], shape["high"]
+    ticks = (
+        [math.floor(low + share * (high - low)) for share in (0.2, 0.8)]
+        if shape["days"]
+        else choose_ticks(low, high, 4)
+    )
+    if not shape["days"] and max(len(format_short(tick)) for tick in ticks) > 5:
         ticks = ticks[::2]
     for tick in ticks:
-        text = escape(format_short(tick))
+        text = escape(write(tick))
         parts.append(f'<text class="tick mid" x="{frame.x(tick)}" y="{frame.floor + 15}">{text}</text>')
     return "".join(parts)
 

@@ -71,6 +71,7 @@ def _describe_steps(inputs: Inputs, term: Term, pushes: Pushes, importance: floa
         "kind": "numerical",
         "low": low,
         "high": high,
+        "days": feature in subject.dates,
         "edges": edges[inside].tolist(),
         "pushes": pushes.of_scores(term, cells).tolist(),
         "smooth": [] if noise is None or is_line else pushes.under_noise(term, x, noise).tolist(),
@@ -138,8 +139,11 @@ def summarize_moves(inputs: Inputs, radii: Radii) -> list[Move]:
                 "nine_in_ten": most,
                 "low": low,
                 "high": high,
+                "days": feature in subject.dates,
                 "limit": limit,
-                "sentence": _say_move(shorten(subject.names[feature]), half, norm, limit, ends),
+                "sentence": _say_move(
+                    shorten(subject.names[feature]), half, norm, limit, ends, days=feature in subject.dates
+                ),
             }
         )
     return moves
@@ -158,12 +162,21 @@ def _cut_to_whole(move: float, ends: tuple[int, int]) -> float:
     return float(min(math.floor(move), 1 if ends == (0, 1) else math.inf))
 
 
-def _say_move(name: str, move: float, norm: float | str | None, limit: str, ends: tuple[int, int] | None = None) -> str:
+def _say_move(
+    name: str,
+    move: float,
+    norm: float | str | None,
+    limit: str,
+    ends: tuple[int, int] | None = None,
+    *,
+    days: bool = False,
+) -> str:
     if move == 0:
         step = "move" if ends is None else "change between 0 and 1" if ends == (0, 1) else "move by 1"
+        step += " day" if days and ends is not None else ""
         return f"“{name}”: no {step} is certified for half of the rows"
     within = f" ({limit})" if limit else ""
     if not math.isfinite(move):
         return f"“{name}” can move by any amount{within}"
     others = "while every other column moves as far" if norm == math.inf else "if nothing else moves"
-    return f"“{name}” can move by up to ±{format_short_down(move)} {others}{within}"
+    return f"“{name}” can move by up to ±{format_short_down(move)}{' days' if days else ''} {others}{within}"

@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 
 from derand._arrays import IntArray
 from derand.metrics import certified_share
+from derand.report._audit_types import Contrast, GroupComparison
+from derand.report._group_contrasts import contrast_groups
 from derand.report._inputs import MISSING, Groups, Inputs, LabelArray
 from derand.report._text import percent
 from derand.report._types import Group, GroupShare, Subgroups
@@ -30,15 +32,24 @@ class Grouping(NamedTuple):
     order: list[str]
 
 
-def summarize_groups(inputs: Inputs, groups: Groups | None, radius: float) -> list[Subgroups]:
-    """Certified accuracy (certified share, without labels) and median radius of every group of the chosen columns."""
-    return [
+def summarize_groups(
+    inputs: Inputs, groups: Groups | None, radius: float
+) -> tuple[list[Subgroups], GroupComparison | None]:
+    """Every group of the chosen columns, measured beside all other rows; and how they were compared."""
+    found = _read_groups(inputs, groups)
+    masks = [[np.asarray(one.names == name) for name in one.order] for one in found]
+    contrasts, comparison = contrast_groups(inputs, masks, radius)
+    listed: list[Subgroups] = [
         {
-            "column": found.title,
-            "groups": [_measure(inputs, name, np.flatnonzero(found.names == name), radius) for name in found.order],
+            "column": one.title,
+            "groups": [
+                _measure(inputs, name, np.flatnonzero(mask), radius, told)
+                for name, mask, told in zip(one.order, masks[at], contrasts[at], strict=True)
+            ],
         }
-        for found in _read_groups(inputs, groups)
+        for at, one in enumerate(found)
     ]
+    return listed, comparison
 
 
 def find_groups(names: Sequence[str], groups: Groups | None, n_rows: int) -> list[tuple[str, int | LabelArray]]:
@@ -154,13 +165,14 @@ def _merge_small(names: LabelArray) -> LabelArray:
     return np.where(np.isin(names, kept), names.astype(object), f"(other, {found.size - kept.size} kinds)").astype(str)
 
 
-def _measure(inputs: Inputs, name: str, at: IntArray, radius: float) -> Group:
+def _measure(inputs: Inputs, name: str, at: IntArray, radius: float, contrasts: list[Contrast]) -> Group:
     median = float(np.quantile(inputs.plain.radius[at], 0.5, method="lower"))
     return {
         "name": name,
         "n_rows": int(at.size),
         "median_radius": median,
         "median_radius_text": format_short_down(median),
+        "contrasts": contrasts,
         **_count_certified(inputs, at, radius),
     }
 

@@ -46,7 +46,8 @@ def _give_example(inputs: Inputs, scale: Scale, feature: int) -> str:
     size = format_exactly(scale["quoted"])
     if move == size:
         return ""
-    return f"For instance, a move of “{shorten(name)}” alone by less than {move} is smaller than {size}."
+    days = " days" if feature in inputs.subject.dates else ""
+    return f"For instance, a move of “{shorten(name)}” alone by less than {move}{days} is smaller than {size}."
 
 
 def write_guarantee(
@@ -56,18 +57,18 @@ def write_guarantee(
     at = scale["radii"].index(scale["quoted"])
     curves = {one["key"]: one["values"] for one in accuracy["series"]}
     if words.verdicts is None:
-        sentences = _say_radii(inputs, scale, radii, curves, at)
+        sentences = _say_radii(inputs, scale, curves, at)
         numbers = _list_numbers(inputs, scale, radii, curves, at)
     else:
         sentences = _say_verdicts(inputs, words.verdicts, curves["all"][at])
         numbers = _count_verdicts(words.verdicts["counts"][0])
     if words.answers is not None:
-        sentences.insert(1 if words.verdicts is None else len(sentences), words.answers["sentence"])
         numbers = [*_list_answers(words.answers), *(_compare(one, words.answers) for one in numbers)]
-    sentences += [words.rule["sentence"], *words.threat["sentences"], words.rule["proof_sentence"], _say_proof(inputs)]
+    sentences.append(_say_proven(inputs))
     measure = describe_measure(inputs)
     if measure and foremost is not None and scale["quoted"] > 0 and inputs.threat.norm != 0:
         measure = f"{measure} {_give_example(inputs, scale, foremost)}".rstrip()
+    measure = " ".join(filter(None, [measure, _say_scale(scale)]))
     return {
         "paragraph": " ".join(filter(None, sentences)),
         "measure": measure,
@@ -76,30 +77,33 @@ def write_guarantee(
     }
 
 
-def _say_radii(inputs: Inputs, scale: Scale, radii: Radii, curves: dict[str, list[float]], at: int) -> list[str]:
+def _say_scale(scale: Scale) -> str:
+    """Where the radius of the text comes from."""
+    if scale["quoted"] == 0:
+        return ""
+    size = format_exactly(scale["quoted"])
+    if scale["stated"]:
+        told = f"The radius {size} was stated for this report."
+    else:
+        told = f"The radius {size} is that of every report for which none is stated, so that reports can be compared."
+    if scale["trained"] in (None, scale["quoted"]):
+        return told
+    return f"{told} The model was trained for {format_exactly(scale['trained'] or 0.0)}."
+
+
+def _say_radii(inputs: Inputs, scale: Scale, curves: dict[str, list[float]], at: int) -> list[str]:
     sentences = [_say_share(inputs, scale, curves["all"][at])]
-    if inputs.subject.model.numerical_features and scale["quoted"] > 0:
-        sentences.append(_say_median(inputs, radii))
     if len(inputs.certificates) > 1:
-        sentences.append(_say_categories(inputs, curves, at))
+        sentences.append(_say_categories(curves, at))
     return sentences
 
 
 def _say_verdicts(inputs: Inputs, verdicts: Verdicts, share: float) -> list[str]:
-    """How many answers flip within the limits, the same by class, and how many are right and hold."""
-    _, *classes = verdicts["counts"]
+    """How many answers flip within the limits, and how many are right and hold."""
     sentences = [verdicts["sentence"]]
     if inputs.labels is not None:
-        if len(classes) > 1:
-            sentences += [_say_class(one) for one in classes]
         sentences.append(f"For {_rows_of(share, inputs)} the answer is right and proven to hold.")
     return sentences
-
-
-def _say_class(count: VerdictCount) -> str:
-    flips, holds, undecided = (format_count(count[key]) for key in ("flips", "holds", "undecided"))
-    rows = f"{plural(count['n_rows'], 'row')} of class “{shorten(count['name'], 40)}”"
-    return f"Of {rows}, {flips} can be flipped, {holds} hold, {undecided} are undecided."
 
 
 def _rows_of(share: float, inputs: Inputs) -> str:
@@ -116,10 +120,7 @@ def _say_share(inputs: Inputs, scale: Scale, share: float) -> str:
         return f"{start} no change of the row's numbers{also} can alter {answer}: the model reads none."
     if scale["quoted"] == 0:
         return f"{start} no change of the row's numbers that is small enough{also} can alter {answer}."
-    return (
-        f"{start} no change {_say_size(inputs, scale['quoted'])}{also} can alter {answer}, "
-        "whoever makes the change and however it was found."
-    )
+    return f"{start} no change {_say_size(inputs, scale['quoted'])}{also} can alter {answer}, whoever makes the change."
 
 
 def _say_size(inputs: Inputs, quoted: float) -> str:
@@ -140,40 +141,19 @@ def _say_also(inputs: Inputs) -> str:
     if threat.missing_budget:
         also += f" and of up to {plural(threat.missing_budget, 'number')} that may go missing or appear"
     if threat.limits or threat.domain:
-        return f"{also} within the limits below"
+        return f"{also} within what the table below allows"
     return f"{also} that leaves frozen columns alone" if threat.frozen else also
 
 
-def _say_categories(inputs: Inputs, curves: dict[str, list[float]], at: int) -> str:
-    first, *others = [(one.l0, percent(curves[f"l0={one.l0}"][at])) for one in inputs.certificates[1:]]
-    more = "".join(f"; with any {l0}, {share}" for l0, share in others)
-    return f"If any one of its categories may become anything at the same time, {first[1]} of the rows remain{more}."
+def _say_categories(curves: dict[str, list[float]], at: int) -> str:
+    share = percent(curves["l0=1"][at])
+    return f"If any one of its categories may become anything at the same time, {share} of the rows remain."
 
 
-def _say_median(inputs: Inputs, radii: Radii) -> str:
-    median = float(radii["median"])
-    if not math.isfinite(median):
-        allowed = " that is allowed" if inputs.threat.has_box else ""
-        return f"At least half of all rows withstand every change of their numbers{allowed}."
-    if median == 0:
-        return "For more than half of the rows nothing is certified."
-    if inputs.threat.norm == 0:
-        return f"At least half of all rows withstand every change of any {format_exactly(median)} of their numbers."
-    return f"At least half of all rows withstand changes up to size {format_short_down(median)}."
-
-
-def _say_proof(inputs: Inputs) -> str:
-    law = "the law of the score under noise"
-    if inputs.subject.model.weights is not None:
-        law = "each member's law under noise"
-    elif inputs.subject.classes.size > 2:
-        law = "the law of the difference to every rival under noise"
-    exact = f"{law} is computed exactly, and rounding errs on the safe side"
-    if inputs.plain.rule == "mean" or inputs.subject.model.is_linear:
-        exact = "the bound covers every change that is allowed, and rounding errs on the safe side"
+def _say_proven(inputs: Inputs) -> str:
     if inputs.threat.norm is None:
-        return f"What holds is proven and not tested: nothing is sampled, {exact}. What flips was tried on the model."
-    return f"This is proven and not tested: nothing is sampled, {exact}."
+        return "What holds is proven and not tested; what flips was tried on the model."
+    return "This is proven and not tested."
 
 
 def _list_limits(inputs: Inputs, scale: Scale) -> list[str]:

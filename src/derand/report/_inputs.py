@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from derand._arrays import BoolArray, FloatArray
 from derand.certificates import Certificates, certify, check_request, rank_rows
 from derand.explaining import name_category
+from derand.frames import format_moment
 from derand.metrics import RowGrades
 from derand.model import AdditiveEnsemble, Model, is_model
 from derand.noise import Noise, as_noise_or_none
@@ -42,6 +43,8 @@ class Encoding(Protocol):
     names: tuple[str, ...] | None
     categories: Mapping[int, tuple[Any, ...]]
     whole: Mapping[int, tuple[int, int]]
+    dates: tuple[int, ...]
+    """Columns whose numbers are days since 1970-01-01."""
 
     def find_whole(self, rows: FloatArray) -> dict[int, tuple[int, int]]:
         """Columns of whole numbers, with their ends, in which these rows hold such numbers."""
@@ -139,6 +142,11 @@ class Subject:
         return float(self.additive.levels) if is_odds and self.additive is not None else 1.0
 
     @property
+    def dates(self) -> tuple[int, ...]:
+        """Columns that were dates, whose numbers are days."""
+        return () if self.estimator is None else self.estimator.encoding_.dates
+
+    @property
     def digits(self) -> int:
         """Digits after the point with which scores and pushes are kept."""
         return 2 if self.points == 1 else 4
@@ -146,7 +154,9 @@ class Subject:
     def describe_value(self, feature: int, value: float) -> str:
         """A cell of the encoded table as the user wrote it."""
         if feature not in self.categories:
-            return MISSING if np.isnan(value) else format_short(value, 6)
+            if np.isnan(value):
+                return MISSING
+            return format_moment(value) if feature in self.dates else format_short(value, 6)
         return name_category(value, self.categories[feature], has_new=self.estimator is not None)
 
 
@@ -170,6 +180,12 @@ def find_moving(model: Model, threat: Threat) -> list[int]:
     """Numerical features of a model that may change."""
     features = model.numerical_features
     return [int(at) for at, free in zip(features, threat.find_free(features), strict=True) if free]
+
+
+def check_count(name: str, value: object, least: int) -> None:
+    """Refuse what is not a whole number that large."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"`{name}` must be a whole number, {least} or larger, got {value!r}.")
 
 
 def name_estimator(estimator: Any) -> str:
@@ -221,6 +237,16 @@ class Inputs:
     def moving(self) -> list[int]:
         """Numerical features of the model that may change."""
         return find_moving(self.subject.model, self.threat)
+
+    @property
+    def rule(self) -> str:
+        """How the answer is found."""
+        return self.plain.rule
+
+    @property
+    def budgets(self) -> list[int]:
+        """How many categories may change, for each of the certificates."""
+        return [one.threat.l0 for one in self.certificates]
 
     @property
     def has_percentile(self) -> bool:
@@ -322,11 +348,11 @@ def read_inputs(
     labels = _read_labels(y, certificates[0])
     grades = None if labels is None else _grade(subject, X, matrix, certificates[0])
     whole = {} if subject.estimator is None else subject.estimator.encoding_.find_whole(matrix)
-    called = _name_rows(X, row_names, len(matrix))
+    called = name_rows(X, row_names, len(matrix))
     return Inputs(subject, matrix, labels, tuple(certificates), seconds, asked.proof, has_threat, whole, grades, called)
 
 
-def _name_rows(X: Any, given: Sequence[Any] | None, n_rows: int) -> tuple[str | None, ...] | None:
+def name_rows(X: Any, given: Sequence[Any] | None, n_rows: int) -> tuple[str | None, ...] | None:
     """What rows are called: as given, or by the index of a frame that has one of its own."""
     if given is None:
         index = Origin.find(X).index

@@ -8,21 +8,28 @@ from markupsafe import Markup
 
 from derand.report import _interval_charts
 from derand.report._interval_types import IntervalRow, IntervalSummary, WidthCurve
+from derand.report._packing import pack_listed
 from derand.report._render import (
     describe_noise,
     describe_time,
+    embed,
+    fill_what_if,
     list_not_read,
+    list_sums,
     make_pipe_table,
     make_tabular,
     mark_notes,
     mark_text,
+    mark_threat,
     open_environment,
     put_on_one_line,
+    read_scripts,
     read_static,
     write_notes,
 )
-from derand.report._text import plural
-from derand.text import format_exactly, format_short, format_short_up
+from derand.report._text import plural, shorten
+from derand.report._types import Size
+from derand.text import format_count, format_exactly, format_short, format_short_down, format_short_up
 
 
 def to_json(summary: IntervalSummary) -> str:
@@ -31,43 +38,99 @@ def to_json(summary: IntervalSummary) -> str:
 
 
 def to_html(summary: IntervalSummary) -> str:
-    """One page with its styles inside; it needs no script."""
+    """One page with its styles, script and data inside."""
     return (
         open_environment()
         .get_template("intervals.html.j2")
         .render(
             s=summary,
             charts=_interval_charts,
-            style=Markup(read_static("report.css")),
+            style=Markup(read_static("report.css") + read_static("audit.css") + read_static("intervals.css")),
+            script=read_scripts("intervals.js"),
+            data=embed(_page_data(summary)),
+            what_if={} if summary["what_if"] is None else fill_what_if(summary["what_if"], "Value"),
             facts=list_facts(summary),
             head=_list_head(summary),
-            table=[_list_row(row) for row in summary["rows"]["table"]],
+            wide_head=_list_head(summary, with_radius=summary["tolerance"] is not None),
+            tolerance=tell_tolerance(summary),
+            table=[_list_row(row, with_radius=summary["tolerance"] is not None) for row in summary["rows"]["table"]],
             widest=[_list_row(row) for row in summary["rows"]["widest"]],
+            smallest=_list_smallest(summary),
             widths=_list_widths(summary),
         )
     )
 
 
-def _list_head(summary: IntervalSummary) -> list[str]:
-    return ["Row", "Answer", "Lowest", "Highest", "Width", *(["Truth"] if summary["data"]["has_targets"] else [])]
+def _page_data(summary: IntervalSummary) -> dict[str, object]:
+    """What the page's scripts need of the rows."""
+    radius: Size = "inf" if summary["radius"] is None else summary["radius"]
+    found = summary["tolerance"]
+    return {
+        "classes": [],
+        "report_radius": radius,
+        "report_radius_text": "within the limits" if summary["radius"] is None else format_exactly(summary["radius"]),
+        "tolerance_name": None if found is None else f"Radius for ±{format_exactly(found['tolerance'])}",
+        "listed": pack_listed(summary["rows"]["listed"]),
+        "n_movable": 0 if summary["what_if"] is None else summary["what_if"]["n_rows"],
+    }
 
 
-def _list_row(row: IntervalRow) -> list[str]:
-    """The cells of a row: lowest rounded down, highest and width rounded up."""
+def _list_head(summary: IntervalSummary, *, with_radius: bool = False) -> list[str]:
+    truth = ["Truth"] if summary["data"]["has_targets"] else []
+    return ["Row", "Answer", "Lowest", "Highest", "Width", *truth, *(["Radius"] if with_radius else [])]
+
+
+def _list_row(row: IntervalRow, *, with_radius: bool = False) -> list[str]:
+    """The cells of a row: lowest rounded down, highest and width rounded up, a radius cut."""
     cells = [
-        str(row["row"]),
+        _name_row(row),
         format_short(row["value"], 6),
-        _round_down(float(row["low"])),
+        format_short_down(float(row["low"]), 6),
         format_short_up(float(row["high"]), 6),
         format_short_up(float(row["width"])),
+        *([] if row["truth"] is None else [format_short(row["truth"], 6)]),
     ]
-    return cells if row["truth"] is None else [*cells, format_short(row["truth"], 6)]
+    return [*cells, format_short_down(float(row["radius"] or 0.0))] if with_radius else cells
 
 
-def _round_down(value: float) -> str:
-    """A number of either sign with six digits, never above it."""
-    text = format_short_up(-value, 6)
-    return text if text == "0" else text.removeprefix("-") if text.startswith("-") else f"-{text}"
+def _name_row(row: IntervalRow) -> str:
+    """What a row is called, or its number."""
+    return format_count(row["row"]) if row["name"] is None else shorten(row["name"], 40)
+
+
+def _list_smallest(summary: IntervalSummary) -> list[list[str]]:
+    """Rows whose answers move by the tolerance soonest: their names, answers and radii."""
+    rows = [] if summary["tolerance"] is None else summary["tolerance"]["smallest"]
+    return [
+        [_name_row(row), format_short(row["value"], 6), format_short_down(float(row["radius"] or 0.0))] for row in rows
+    ]
+
+
+def _say_tolerance(summary: IntervalSummary) -> list[str]:
+    """Markdown of the part on the tolerance."""
+    found = summary["tolerance"]
+    if found is None:
+        return []
+    head = f"## Within which radius answers move by {format_exactly(found['tolerance'])} at most"
+    return [head, mark_text(tell_tolerance(summary)), make_pipe_table(_SMALLEST_HEAD, _list_smallest(summary))]
+
+
+def tell_tolerance(summary: IntervalSummary) -> str:
+    """What is known of the tolerance, in sentences."""
+    found = summary["tolerance"]
+    if found is None:
+        return ""
+    half, nine = (format_short_down(float(found[key])) for key in ("half_of_rows", "nine_in_ten"))
+    rows = plural(found["n_rows"], "row")
+    whose = rows if found["n_rows"] == summary["rows"]["n_rows"] else f"{rows}, drawn at random,"
+    below = ""
+    if summary["radius"]:
+        verb = "has" if found["below"] == 1 else "have"
+        below = f" {format_count(found['below'])} {verb} less than the radius of this report."
+    return (
+        f"How far a row may change while its answer is proven to move by {format_exactly(found['tolerance'])} at most "
+        f"({found['reason']}). Of {whose}, half have a radius of {half} or more, nine in ten of {nine} or more.{below}"
+    )
 
 
 def _list_widths(summary: IntervalSummary) -> list[list[str]]:
@@ -87,6 +150,7 @@ def _list_point(curve: WidthCurve, at: int) -> list[str]:
 
 
 _WIDTH_HEAD = ["radius", "half of the rows", "nine rows in ten"]
+_SMALLEST_HEAD = ["row", "answer", "radius"]
 
 
 def to_markdown(summary: IntervalSummary) -> str:
@@ -97,10 +161,12 @@ def to_markdown(summary: IntervalSummary) -> str:
         mark_text(summary["guarantee"]["paragraph"]),
         mark_text(" ".join(summary["threat"]["sentences"])),
         "\n".join(f"- {mark_text(limit)}" for limit in summary["guarantee"]["limits"]),
+        *mark_threat(summary["threat_table"]),
         "## Width of intervals, at most",
         make_pipe_table(_WIDTH_HEAD, _list_widths(summary)),
-        "## Rows with the widest intervals",
+        f"## Rows with the widest intervals: {len(summary['rows']['widest'])} of {summary['data']['n_rows']:,}",
         make_pipe_table(list(map(str.lower, _list_head(summary))), list(map(_list_row, summary["rows"]["widest"]))),
+        *_say_tolerance(summary),
         "## How it was computed",
         "\n".join(f"- {mark_text(name)}: {mark_text(value)}" for name, value in list_facts(summary)),
     ]
@@ -134,7 +200,7 @@ def list_facts(summary: IntervalSummary) -> list[tuple[str, str]]:
         ("Threat", " ".join(summary["threat"]["sentences"])),
         ("Measure", summary["guarantee"]["measure"]),
         ("Rows", f"{plural(data['n_rows'], 'row')}, {plural(data['n_features'], 'column')}"),
-        ("Checksum of the rows", f"sha256 {data['sha256']}"),
+        *list_sums(summary["checksums"]),
         ("Configuration", computed["configuration"] or ""),
         ("Versions", ", ".join(f"{name} {version}" for name, version in computed["versions"].items())),
         ("Time", describe_time(computed)),

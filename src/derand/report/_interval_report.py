@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from functools import cached_property, partial
@@ -11,11 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from derand._arrays import FloatArray
-from derand.certificates import Intervals, certify_interval_checked
+from derand.certificates import Intervals, ToleranceRadii, certify_interval_checked, certify_radius_checked
 from derand.noise import Noise
 from derand.report import _interval_render
-from derand.report._inputs import Subject, name_features
-from derand.report._interval_summary import NumberInputs, summarize_intervals
+from derand.report._checksums import Marks, list_checksums
+from derand.report._inputs import Subject, check_count, name_features, name_rows
+from derand.report._interval_inputs import NumberInputs, NumberOptions
+from derand.report._interval_summary import summarize_intervals
 from derand.report._interval_types import IntervalSummary
 from derand.report._writing import WrittenReport
 from derand.threat import Threat
@@ -42,12 +45,25 @@ class IntervalReport(WrittenReport):
     title : str, optional
     feature_names : sequence of str, optional
         Names to show, where the regressor was trained without.
+    row_names : sequence, optional
+        What the rows are called, such as by an id; by default the index of a pandas frame that has one of its own, else
+        the number of the row.
+    tolerance : float, optional
+        By how much answers may move, in units of the target: the report tells within which radius they do not move
+        farther, for rows of its table. By default a round number near the mean error, or near half of the moves where
+        there are no true numbers.
     max_rows : int
-        Rows of the table and of the picture; of more rows a random sample is shown.
+        Rows of the table; of more rows a random sample is listed.
+    n_detailed : int
+        Rows of the picture, and those whose radius for the tolerance is found; of more rows a random sample.
     seed : int
-        Of the sample.
+        Of the samples.
     configuration : str, optional
         The file that says how the report was made, as it is to be named there: `derand run` gives its own.
+    what_if : bool
+        Whether the page has the part “What if”, which holds the model's tables; False keeps them out of the report.
+    marks : mapping, optional
+        As for CertificateReport.
     notes, left_out : sequence of str
         What else a reader must know of the model, at the top, and what else is left out: `derand run` tells of columns.
 
@@ -78,16 +94,23 @@ class IntervalReport(WrittenReport):
         proof: str = "best",
         title: str | None = None,
         feature_names: Sequence[str] | None = None,
-        max_rows: int = 300,
+        row_names: Sequence[Any] | None = None,
+        tolerance: float | None = None,
+        max_rows: int = 100_000,
+        n_detailed: int = 300,
         seed: int = 0,
         configuration: str | None = None,
+        what_if: bool = True,
+        marks: Marks | None = None,
         notes: Sequence[str] = (),
         left_out: Sequence[str] = (),
     ) -> None:
         if not hasattr(reg, "certify_interval") or not hasattr(reg, "ensemble_"):
             raise TypeError(f"`reg` must be a fitted regressor of derand, got {type(reg).__name__}.")
-        if isinstance(max_rows, bool) or not isinstance(max_rows, int) or max_rows < 1:
-            raise ValueError(f"`max_rows` must be a whole number, 1 or larger, got {max_rows!r}.")
+        check_count("max_rows", max_rows, 1)
+        check_count("n_detailed", n_detailed, 1)
+        if tolerance is not None and (isinstance(tolerance, bool) or not 0 < tolerance < math.inf):
+            raise ValueError(f"`tolerance` must be a positive, finite number, got {tolerance!r}.")
         start = time.perf_counter()
         found = reg.certify_interval(X, radius, l0=l0, threat=threat, rule=rule, noise=noise, proof=proof)
         seconds = time.perf_counter() - start
@@ -97,15 +120,27 @@ class IntervalReport(WrittenReport):
         subject = Subject(
             reg.ensemble_, found.noise, np.empty(0), names, reg.encoding_.categories, reg, reg.encoding_.whole
         )
-        part = partial(_certify_part, reg, found, proof)
-        self._inputs = NumberInputs(subject, reg.encode_rows(X), _read_targets(y, found), found, part, seconds)
-        self._notes, self._left_out = list(notes), list(left_out)
-        self._title, self._max_rows, self._seed, self._configuration = title, max_rows, seed, configuration
+        matrix = reg.encode_rows(X)
+        self._inputs = NumberInputs(
+            subject,
+            matrix,
+            _read_targets(y, found),
+            found,
+            partial(_certify_part, reg, found, proof),
+            partial(_certify_tolerance, reg, found, proof),
+            seconds,
+            reg.encoding_.find_whole(matrix),
+            name_rows(X, row_names, len(found)),
+        )
+        self._reg, self._marks = reg, dict(marks or {})
+        self._options = NumberOptions(
+            title, max_rows, n_detailed, seed, configuration, tolerance, what_if, tuple(notes), tuple(left_out)
+        )
 
     @cached_property
     def _summary(self) -> IntervalSummary:
-        found = summarize_intervals(self._inputs, self._title, self._max_rows, self._seed, self._configuration)
-        return {**found, "notes": self._notes, "left_out": [*found["left_out"], *self._left_out]}
+        found = summarize_intervals(self._inputs, self._options)
+        return {**found, "checksums": list_checksums(self._marks, found["data"]["sha256"], self._reg)}
 
     def to_dict(self) -> IntervalSummary:
         """All that the report says, as plain numbers, text, lists and dicts; computed once."""
@@ -140,6 +175,20 @@ def _certify_part(reg: Any, found: Intervals, proof: str, rows: FloatArray, radi
     """Intervals of encoded rows under the same threat, at another radius."""
     return certify_interval_checked(
         reg.ensemble_, rows, found.noise, found.threat, radius=radius, rule=found.rule, proof=proof, n_jobs=reg.n_jobs
+    )
+
+
+def _certify_tolerance(reg: Any, found: Intervals, proof: str, rows: FloatArray, tolerance: float) -> ToleranceRadii:
+    """Radii of encoded rows under the same threat, within which answers move by the tolerance at most."""
+    return certify_radius_checked(
+        reg.ensemble_,
+        rows,
+        found.noise,
+        found.threat,
+        tolerance=tolerance,
+        rule=found.rule,
+        proof=proof,
+        n_jobs=reg.n_jobs,
     )
 
 

@@ -7,31 +7,34 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._arrays import FloatArray, IntArray
 from derand.certificates import Intervals
-from derand.report._inputs import Subject, find_moving, name_estimator
+from derand.report._inputs import Subject, name_estimator
+from derand.report._interval_inputs import NumberInputs, NumberOptions
+from derand.report._interval_tolerance import measure_tolerance
 from derand.report._interval_types import (
     Errors,
     IntervalRow,
     IntervalRows,
     IntervalSummary,
+    ListedNumbers,
     NumberRule,
     RegressorFacts,
     Spread,
     WidthCurve,
 )
-from derand.report._summarize import describe_computation, hash_rows, list_noise
+from derand.report._summarize import NO_WHAT_IF, describe_computation, hash_rows, list_noise
 from derand.report._text import plural
 from derand.report._threat import describe_measure, describe_threat
+from derand.report._threat_table import tabulate_threat
 from derand.report._types import Guarantee, HeadlineNumber, Size
+from derand.report._what_if import fill_what_if
+from derand.report._what_if_types import WhatIf
 from derand.text import as_plain_json, format_count, format_exactly, format_short, format_short_up
-from derand.threat import Threat
 
 SCHEMA = "derand-intervals/1"
 _CURVE_ROWS = 200  # every radius is a search of its own, by far the most of what a report costs
@@ -40,47 +43,18 @@ _WIDEST = 10
 _MOST_COLUMNS = 5
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NumberInputs:
-    """Everything that the summary is computed from."""
-
-    subject: Subject
-    matrix: FloatArray
-    """The rows, categories as codes."""
-    targets: FloatArray | None
-    intervals: Intervals
-    certify_part: Callable[[FloatArray, float], Intervals]
-    """Intervals of some of the rows, by number, at another radius."""
-    certify_seconds: float
-    has_threat: bool = True
-
-    @property
-    def threat(self) -> Threat:
-        """What may change, its columns by number, its norm and units resolved."""
-        return self.intervals.threat
-
-    @property
-    def moving(self) -> list[int]:
-        """Numerical features of the model that may change."""
-        return find_moving(self.subject.model, self.threat)
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.intervals)
-
-
-def summarize_intervals(
-    inputs: NumberInputs, title: str | None, max_rows: int, seed: int, configuration: str | None
-) -> IntervalSummary:
+def summarize_intervals(inputs: NumberInputs, options: NumberOptions) -> IntervalSummary:
     """All that a report on intervals says."""
     start = time.perf_counter()
-    found, random = inputs.intervals, np.random.default_rng(seed)
+    found, random = inputs.intervals, np.random.default_rng(options.seed)
     moves = _spread(np.maximum(found.value - found.low, found.high - found.value))
-    errors, rows = _measure_errors(inputs), _list_rows(inputs, max_rows, seed, random)
+    errors, rows = _measure_errors(inputs), _list_rows(inputs, options, random)
     curve = _trace_widths(inputs, random)
+    tolerance = measure_tolerance(inputs, options.tolerance, moves, errors, rows)
+    what_if, what_if_note = _find_what_if(inputs, rows["listed"]["row"]) if options.what_if else (None, NO_WHAT_IF)
     summary: IntervalSummary = {
         "schema": SCHEMA,
-        "title": title or "Interval report",
+        "title": options.title or "Interval report",
         "model": _describe_model(inputs.subject),
         "data": {
             "n_rows": inputs.n_rows,
@@ -91,18 +65,32 @@ def summarize_intervals(
         "noise": list_noise(inputs),
         "rule": _describe_rule(found),
         "threat": describe_threat(inputs),
-        "notes": [],
+        "threat_table": tabulate_threat(inputs, found.radius),
+        "notes": list(options.notes),
         "radius": found.radius,
         "guarantee": _write_guarantee(inputs, moves, errors),
         "moves": moves,
         "widths": _spread(found.width),
         "errors": errors,
         "curve": curve,
+        "tolerance": tolerance,
         "rows": rows,
-        "left_out": _list_left_out(inputs, rows, curve),
-        "computed": describe_computation(inputs.certify_seconds, start, configuration),
+        "what_if": what_if,
+        "left_out": [
+            *_list_left_out(inputs, rows, curve),
+            *([] if what_if_note is None else [what_if_note]),
+            *options.left_out,
+        ],
+        "checksums": [],
+        "computed": describe_computation(inputs.certify_seconds, start, options.configuration),
     }
     return cast(IntervalSummary, as_plain_json(summary))
+
+
+def _find_what_if(inputs: NumberInputs, listed: list[int]) -> tuple[WhatIf | None, str | None]:
+    """What the page needs to move the listed rows."""
+    levels = float(inputs.subject.model.members[0].levels)
+    return fill_what_if(inputs, listed, points=levels, odds=None)
 
 
 def _take_share(values: FloatArray, share: float) -> float:
@@ -127,16 +115,38 @@ def _measure_errors(inputs: NumberInputs) -> Errors | None:
     }
 
 
-def _list_rows(inputs: NumberInputs, max_rows: int, seed: int, random: np.random.Generator) -> IntervalRows:
-    everything = np.arange(inputs.n_rows)
-    sampled = inputs.n_rows > max_rows
-    chosen = np.sort(random.choice(everything, max_rows, replace=False)) if sampled else everything
+def _list_rows(inputs: NumberInputs, options: NumberOptions, random: np.random.Generator) -> IntervalRows:
+    listed = _draw_some(inputs.n_rows, options.max_rows, random)
+    detailed = _draw_some(listed.size, options.n_detailed, random)
     widest = np.argsort(-inputs.intervals.width, kind="stable")[:_WIDEST]
     return {
-        "table": [_describe_row(inputs, int(at)) for at in chosen],
-        "widest": [_describe_row(inputs, int(at)) for at in widest],
-        "sampled": sampled,
-        "seed": seed,
+        "listed": _list_columns(inputs, listed, detailed),
+        "table": [_describe_row(inputs, at) for at in listed[detailed].tolist()],
+        "widest": [_describe_row(inputs, at) for at in widest.tolist()],
+        "sampled": listed.size < inputs.n_rows,
+        "n_rows": inputs.n_rows,
+        "seed": options.seed,
+    }
+
+
+def _draw_some(n_rows: int, limit: int, random: np.random.Generator) -> IntArray:
+    """Places of all rows, or of a random sample, in their order."""
+    everything = np.arange(n_rows)
+    return everything if n_rows <= limit else np.sort(random.choice(everything, limit, replace=False))
+
+
+def _list_columns(inputs: NumberInputs, listed: IntArray, detailed: IntArray) -> ListedNumbers:
+    """What the page says of each row that it lists; radii for a tolerance come later."""
+    found, targets = inputs.intervals, inputs.targets
+    return {
+        "row": (listed + 1).tolist(),
+        "name": None if inputs.row_names is None else [inputs.row_names[at] for at in listed.tolist()],
+        "value": found.value[listed].tolist(),
+        "low": found.low[listed].tolist(),
+        "high": found.high[listed].tolist(),
+        "truth": None if targets is None else targets[listed].tolist(),
+        "tolerance": None,
+        "detailed": detailed.tolist(),
     }
 
 
@@ -146,12 +156,14 @@ def _describe_row(inputs: NumberInputs, at: int) -> IntervalRow:
     truth = None if inputs.targets is None else float(inputs.targets[at])
     return {
         "row": at + 1,
+        "name": inputs.name_row(at),
         "value": float(found.value[at]),
         "low": low,
         "high": high,
         "width": high - low,
         "truth": truth,
         "inside": None if truth is None else low <= truth <= high,
+        "radius": None,
     }
 
 
@@ -163,9 +175,7 @@ def _trace_widths(inputs: NumberInputs, random: np.random.Generator) -> WidthCur
     radii = [float(f"{2 * radius * step / _CURVE_POINTS:.12g}") for step in range(_CURVE_POINTS + 1)]
     if norm == 0:
         radii = [float(count) for count in range(min(len(inputs.moving), max(_MOST_COLUMNS, int(radius))) + 1)]
-    some = np.arange(inputs.n_rows)
-    if some.size > _CURVE_ROWS:
-        some = np.sort(random.choice(some, _CURVE_ROWS, replace=False))
+    some = _draw_some(inputs.n_rows, _CURVE_ROWS, random)
     spreads = [_spread(inputs.certify_part(inputs.matrix[some], size).width) for size in radii]
     return {
         "radii": radii,
@@ -256,9 +266,14 @@ def _list_left_out(inputs: NumberInputs, rows: IntervalRows, curve: WidthCurve |
             f"The curve over the radius is that of {plural(curve['n_rows'], 'row')}, drawn at random (seed "
             f"{rows['seed']})."
         )
+    n_listed, n_shown = len(rows["listed"]["row"]), len(rows["table"])
+    drawn = f"drawn at random (seed {rows['seed']})"
     if rows["sampled"]:
         notes.append(
-            f"The table and the picture show {plural(len(rows['table']), 'row')} of {format_count(inputs.n_rows)}, "
-            f"drawn at random (seed {rows['seed']}); the widest are listed by themselves."
+            f"The table shows {plural(n_listed, 'row')} of {format_count(inputs.n_rows)}, {drawn}; the widest are "
+            "listed by themselves."
         )
+    if n_shown < n_listed:
+        what = "The picture shows" if inputs.threat.norm is None else "The picture, and radii for a tolerance, are of"
+        notes.append(f"{what} {plural(n_shown, 'row')} of these, {drawn}: the page stays small.")
     return notes

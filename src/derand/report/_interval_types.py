@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from derand.report._audit_types import Checksum, ThreatTable
 from derand.report._types import Computed, Guarantee, NoiseFacts, Size, ThreatFacts
+from derand.report._what_if_types import WhatIf
 
 
 class RegressorFacts(TypedDict):
@@ -65,21 +67,58 @@ class IntervalRow(TypedDict):
     """A row; it counts from 1."""
 
     row: int
+    name: str | None
+    """What the row is called; null for its number."""
     value: float
     low: Size
     high: Size
     width: Size
     truth: float | None
     inside: bool | None
+    radius: Size | None
+    """Closer than which its answer moves by the tolerance at most; null where that was not asked."""
+
+
+class ListedNumbers(TypedDict):
+    """The rows that the page lists, in their order, in columns; `detailed` are the places of those in the table."""
+
+    row: list[int]
+    name: list[str | None] | None
+    value: list[float]
+    low: list[Size]
+    high: list[Size]
+    truth: list[float] | None
+    tolerance: list[Size | None] | None
+    """The radius of a row for the tolerance; null for rows without details."""
+    detailed: list[int]
 
 
 class IntervalRows(TypedDict):
-    """Rows of the table and of the picture in their order, and the widest of all."""
+    """Rows that are listed, those of them in the table and the picture, in their order, and the widest of all."""
 
+    listed: ListedNumbers
     table: list[IntervalRow]
     widest: list[IntervalRow]
     sampled: bool
+    """Whether fewer rows are listed than there are."""
+    n_rows: int
+    """Of all rows."""
     seed: int
+
+
+class ToleranceFacts(TypedDict):
+    """How far rows may be moved while their answers move by a tolerance at most; of the rows of the table."""
+
+    tolerance: float
+    reason: str
+    """Where the tolerance comes from, as part of a sentence."""
+    n_rows: int
+    half_of_rows: Size
+    """The radius that half of them reach, or more."""
+    nine_in_ten: Size
+    below: int
+    """Rows whose radius is below that of the report."""
+    smallest: list[IntervalRow]
 
 
 class IntervalSummary(TypedDict):
@@ -92,6 +131,7 @@ class IntervalSummary(TypedDict):
     noise: NoiseFacts
     rule: NumberRule
     threat: ThreatFacts
+    threat_table: ThreatTable
     notes: list[str]
     """What else a reader must know of the model."""
     radius: float | None
@@ -102,6 +142,10 @@ class IntervalSummary(TypedDict):
     widths: Spread
     errors: Errors | None
     curve: WidthCurve | None
+    tolerance: ToleranceFacts | None
+    """None where there is no radius, or no number may change."""
     rows: IntervalRows
+    what_if: WhatIf | None
     left_out: list[str]
+    checksums: list[Checksum]
     computed: Computed

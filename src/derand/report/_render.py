@@ -16,9 +16,13 @@ from typing import Literal
 import jinja2
 from markupsafe import Markup
 
-from derand.report import _charts
+from derand.frames import format_moment
+from derand.report import _charts, _compare_render, _rival_charts
+from derand.report._audit_types import Checksum, Contrast, ThreatTable
+from derand.report._packing import pack, pack_listed
 from derand.report._text import percent, plural, shorten
 from derand.report._types import Answers, Computed, NoiseFacts, ReportSummary, Row, Size, Verdicts, Witness
+from derand.report._what_if_types import WhatIf
 from derand.text import format_count, format_exactly, format_short, format_short_down
 
 _LATEX = {
@@ -29,13 +33,14 @@ _LATEX = {
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _NAME_LENGTH = 60
 _LISTED_NAMES = 12
+_LISTED_COLUMNS = 60
 _LISTED_CHANGES = 6
+_MOVES: tuple[Literal["half_of_rows", "nine_in_ten"], ...] = ("half_of_rows", "nine_in_ten")
 _FIGURES = ["measure", "this model", "constant answer", "95 % interval"]
 _VERDICTS = ["all", "can be flipped", "proven to hold", "undecided"]
-_ROW_KEYS = {
-    "row", "name", "label", "runner_up", "truth", "correct", "is_one", "radius", "radius_text", "failure_text",
-    "score_text", "margin_text", "pushes", "law",
-}  # fmt: skip
+_DETAILS: tuple[Literal["failure_text", "score_text", "margin_text", "pushes", "law"], ...] = (
+    "failure_text", "score_text", "margin_text", "pushes", "law",
+)  # fmt: skip
 
 
 def to_json(summary: ReportSummary) -> str:
@@ -51,9 +56,11 @@ def to_html(summary: ReportSummary) -> str:
         .render(
             s=summary,
             charts=_charts,
-            style=Markup(read_static("report.css")),
-            script=Markup(read_static("report.js")),
-            data=_embed(_page_data(summary)),
+            class_charts=_rival_charts,
+            sides=_compare_render,
+            style=Markup(read_static("report.css") + read_static("audit.css")),
+            script=read_scripts("report.js"),
+            data=embed(_page_data(summary)),
             what_if=_list_what_if(summary),
             facts=list_facts(summary),
             quoted_at=summary["scale"]["radii"].index(summary["scale"]["quoted"]),
@@ -69,12 +76,22 @@ def _list_what_if(summary: ReportSummary) -> dict[str, Markup | str]:
     unit = " (in its own units)" if summary["model"]["score_unit"] == "log-odds" else ""
     names = {"vote": "Share of noisy copies", "mean": f"Expected score{unit}", "none": "Score without noise"}
     score = names.get(what_if["decides"], f"Score{unit}")
+    return fill_what_if(what_if, score if what_if["weights"] is None else "Weight of the members")
+
+
+def fill_what_if(what_if: WhatIf, score: str) -> dict[str, Markup | str]:
+    """Style, script and data of the part "What if", and what its score is called."""
     return {
         "style": Markup(read_static("whatif.css")),
         "script": Markup(read_static("whatif.js")),
-        "data": _embed(what_if),
-        "score": score if what_if["weights"] is None else "Weight of the members",
+        "data": embed({**what_if, "cells": [pack(column) for column in what_if["cells"]]}),
+        "score": score,
     }
+
+
+def read_scripts(own: str) -> Markup:
+    """The scripts of a page: those of every report, and its own."""
+    return Markup("\n".join(map(read_static, ("common.js", "rows.js", own))))
 
 
 def frame_page(page: str, title: str) -> str:
@@ -95,6 +112,7 @@ def _page_data(summary: ReportSummary) -> dict[str, object]:
         "shares": [[percent(share) for share in one["values"]] for one in budgets],
         "counts": [[format_count(round(share * n_rows)) for share in one["values"]] for one in budgets],
         "n_rows": format_count(n_rows),
+        "sampled": summary["rows"]["sampled"],
         "radius_name": name_radius(summary),
         "score_name": name_score(summary).capitalize(),
         "together": "together" if summary["noise"]["magnitude"] is None else "together, on average",
@@ -102,7 +120,9 @@ def _page_data(summary: ReportSummary) -> dict[str, object]:
         "names": summary["model"]["feature_names"],
         "classes": summary["model"]["classes"],
         "axis": None if axis is None else {key: axis[key] for key in ("n_bins", "threshold_bin")},
-        "rows": [{key: value for key, value in row.items() if key in _ROW_KEYS} for row in summary["rows"]["table"]],
+        "listed": pack_listed(summary["rows"]["listed"]),
+        "details": [{key: row[key] for key in _DETAILS} for row in summary["rows"]["table"]],
+        "n_movable": 0 if summary["what_if"] is None else summary["what_if"]["n_rows"],
     }
 
 
@@ -116,7 +136,7 @@ def name_score(summary: ReportSummary) -> str:
     return "score" if summary["noise"]["magnitude"] is None else "expected score"
 
 
-def _embed(data: Mapping[str, object]) -> Markup:
+def embed(data: Mapping[str, object]) -> Markup:
     """JSON that cannot end the script element it stands in."""
     text = json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
@@ -133,7 +153,7 @@ def open_environment() -> jinja2.Environment:
     )
     environment.filters.update(cut=format_short_down, show=format_short, count=format_count, exactly=format_exactly)
     environment.filters.update(percent=percent, shorten=shorten)
-    environment.filters["radius"] = _charts.cut_radius
+    environment.filters.update(radius=_charts.cut_radius, moment=format_moment)
     environment.globals.update(plural=plural, name_radius=name_radius, name_score=name_score)
     return environment
 
@@ -155,12 +175,16 @@ def to_markdown(summary: ReportSummary) -> str:
         *mark_notes(summary["notes"]),
         mark_text(summary["guarantee"]["paragraph"]),
         mark_text(summary["guarantee"]["measure"]),
+        "## What is not guaranteed",
         "\n".join(f"- {mark_text(limit)}" for limit in summary["guarantee"]["limits"]),
+        *mark_threat(summary["threat_table"]),
         *_mark_answers(summary),
         *_mark_verdicts(summary),
         f"## {measure}",
         make_pipe_table(head, by_radius),
+        *_mark_comparison(summary),
         *_mark_confusion(summary),
+        *_mark_rivals(summary),
         *_mark_moves(summary),
         *_mark_weakest(summary),
         *_mark_subgroups(summary),
@@ -186,6 +210,23 @@ def mark_notes(notes: list[str]) -> list[str]:
 def write_notes(notes: list[str]) -> list[str]:
     """The same as paragraphs of LaTeX."""
     return [rf"\noindent {_tex(put_on_one_line(note))}\par\medskip" for note in notes]
+
+
+def mark_threat(table: ThreatTable) -> list[str]:
+    """What may change, in words and by column."""
+    columns = table["columns"][:_LISTED_COLUMNS]
+    titles = ["column", "kind", "may change", "direction", "stays", "values", "gaps"]
+    cells = [
+        [one["column"], one["kind"], one["change"], one["direction"], one["domain"], one["values"], one["missing"]]
+        for one in columns
+    ]
+    keep = [at for at in range(len(titles)) if any(line[at] for line in cells)]
+    lines = [[line[at] or "-" for at in keep] for line in cells]
+    parts = ["## What may change", mark_text(" ".join([*table["words"], table["note"]]))]
+    parts.append(make_pipe_table([titles[at] for at in keep], lines))
+    if len(columns) < len(table["columns"]):
+        parts.append(f"{len(columns)} of {plural(len(table['columns']), 'column')}.")
+    return parts
 
 
 def _mark_answers(summary: ReportSummary) -> list[str]:
@@ -256,6 +297,27 @@ def _name_row(row: Witness | Row) -> str:
     return str(row["row"]) if row["name"] is None else shorten(row["name"], 40)
 
 
+def _mark_comparison(summary: ReportSummary) -> list[str]:
+    """Two models side by side, and rows on which they differ."""
+    found = summary["comparison"]
+    if found is None:
+        return []
+    names = _compare_render.name_models(found)
+    parts = [
+        f"## Beside {mark_text(names[1])}",
+        mark_text(found["sentence"]),
+        mark_text(" ".join(found["remarks"])),
+        make_pipe_table(["", *map(mark_text, names)], _compare_render.list_lines(found)),
+    ]
+    if len(found["radii"]) > 1:
+        parts.append(make_pipe_table(*_compare_render.list_curves(found)))
+    for table in found["disagreements"]:
+        parts += [f"### {mark_text(table['title'])}", _compare_render.say_shown(table)]
+        head, rows = _compare_render.list_disagreements(found, table, summary["verdicts"] is None)
+        parts += [make_pipe_table([mark_text(name) for name in head], rows)] if rows else []
+    return parts
+
+
 def _mark_confusion(summary: ReportSummary) -> list[str]:
     """Answers by true class, of several classes."""
     confusion = summary["confusion"]
@@ -275,9 +337,30 @@ def _mark_confusion(summary: ReportSummary) -> list[str]:
     return ["## Which class is taken for which", make_pipe_table(head, rows)]
 
 
+def _mark_rivals(summary: ReportSummary) -> list[str]:
+    """What stands out of several classes, and the pairs that are least apart."""
+    rivals = summary["rivals"]
+    if rivals is None:
+        return []
+    head = ["classes", "rows between them", "not certified", "confused", "median radius", "smallest"]
+    kept = [True, True, True, summary["data"]["has_labels"], *[summary["verdicts"] is None] * 2]
+    rows = [
+        [
+            f"{shorten(pair['names'][0], 24)} and {shorten(pair['names'][1], 24)}",
+            *(format_count(number) for number in (pair["n_rows"], pair["open"], pair["confused"] or 0)),
+            pair["median_text"],
+            pair["smallest_text"],
+        ]
+        for pair in rivals["pairs"]
+    ]
+    chosen = [[cell for cell, is_kept in zip(line, kept, strict=True) if is_kept] for line in [head, *rows]]
+    told = "\n".join(f"- {mark_text(sentence)}" for sentence in rivals["sentences"])
+    return ["## Which classes are least apart", told, make_pipe_table(chosen[0], chosen[1:])]
+
+
 def _mark_moves(summary: ReportSummary) -> list[str]:
     rows = [
-        [move["name"], _say_move(move["half_of_rows"]), _say_move(move["nine_in_ten"]), move["limit"]]
+        [move["name"], *(_say_move(move[key], days=move["days"]) for key in _MOVES), move["limit"]]
         for move in summary["moves"]
     ]
     head = ["feature", "half of the rows", "nine rows in ten", "limit"]
@@ -286,10 +369,10 @@ def _mark_moves(summary: ReportSummary) -> list[str]:
     return ["## Radii in your own units", make_pipe_table(head, rows)] if rows else []
 
 
-def _say_move(move: Size) -> str:
+def _say_move(move: Size, *, days: bool) -> str:
     if move == "inf":
         return "any move"
-    return f"±{format_short_down(move)}" if move > 0 else "no move proven"
+    return f"±{format_short_down(move)}{' days' if days else ''}" if move > 0 else "no move proven"
 
 
 def _mark_weakest(summary: ReportSummary) -> list[str]:
@@ -306,29 +389,41 @@ def _mark_weakest(summary: ReportSummary) -> list[str]:
         for row in weakest
     ]
     has_radius = summary["verdicts"] is None
-    title = "## Rows with the smallest radius" if has_radius else "## The weakest rows"
+    shown = f"{format_count(len(rows))} of {plural(summary['data']['n_rows'], 'row')}"
+    title = f"## {'Rows with the smallest radius' if has_radius else 'The weakest rows'}: {shown}"
     head = ["row", "answer", "truth", "radius" if has_radius else "within the limits"]
     head += [name_score(summary), "margin"] if by_mean else ["failure mass"]
     return [title, make_pipe_table(head, rows)] if rows else []
 
 
 def _mark_subgroups(summary: ReportSummary) -> list[str]:
-    head = ["group", "rows", "median radius", f"certified at {format_exactly(summary['scale']['quoted'])}"]
-    if summary["verdicts"] is not None:
-        head = ["group", "rows", "can be flipped", "certified"]
+    """Groups beside all other rows, with differences in percentage points, marked where chance hardly explains them."""
     parts = []
     for group in summary["subgroups"]:
+        titles = [one["title"] for one in group["groups"][0]["contrasts"]]
+        head = ["group", "rows", "median radius" if summary["verdicts"] is None else "can be flipped"]
+        head += [mark_text(text) for title in titles for text in (title, "95 % interval", "difference")]
         rows = [
             [
                 one["name"],
                 format_count(one["n_rows"]),
                 format_count(one["flips"]) if "flips" in one else one["median_radius_text"],
-                one["certified_text"],
+                *(text for contrast in one["contrasts"] for text in _list_contrast(contrast)),
             ]
             for one in group["groups"]
         ]
         parts += [f"## Subgroups: {mark_text(shorten(group['column'], _NAME_LENGTH))}", make_pipe_table(head, rows)]
+    if summary["group_comparison"] is not None and parts:
+        parts.append(mark_text(f"{summary['group_comparison']['sentence']} The mark is “(beyond chance)”."))
     return parts
+
+
+def _list_contrast(contrast: Contrast) -> list[str]:
+    """Share, interval and difference of a group."""
+    mark = " (beyond chance)" if contrast["mark"] else ""
+    interval = contrast["difference_interval_text"]
+    difference = f"{contrast['difference_text']}{f' ({interval})' if interval else ''}{mark}"
+    return [contrast["share_text"], contrast["interval_text"], difference]
 
 
 def list_facts(summary: ReportSummary) -> list[tuple[str, str]]:
@@ -351,12 +446,23 @@ def list_facts(summary: ReportSummary) -> list[tuple[str, str]]:
         ("Threat", " ".join(summary["threat"]["sentences"])),
         ("Measure", noise["measure"]),
         ("Rows", f"{plural(data['n_rows'], 'row')}, {plural(data['n_features'], 'column')}"),
-        ("Checksum of the rows", f"sha256 {data['sha256']}"),
+        *list_sums(summary["checksums"]),
         ("Configuration", computed["configuration"] or ""),
         ("Versions", ", ".join(f"{name} {version}" for name, version in computed["versions"].items())),
         ("Time", describe_time(computed)),
     ]
     return [(name, value) for name, value in facts if value]
+
+
+def list_sums(checksums: list[Checksum]) -> list[tuple[str, str]]:
+    """What a report was made from, as pairs of a name and a text."""
+    return [
+        (
+            f"Checksum of the {one['what']}",
+            f"sha256 {one['sha256']}, of {one['of'] if one['file'] is None else one['file']}",
+        )
+        for one in checksums
+    ]
 
 
 def describe_noise(noise: NoiseFacts) -> str:
@@ -386,7 +492,7 @@ def mark_text(text: str) -> str:
 
 
 def make_pipe_table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)]]
+    lines = [[mark_text(name) for name in head], ["---", *["---:"] * (len(head) - 1)]]
     listed = [[mark_text(shorten(cell, _NAME_LENGTH)) for cell in row] for row in rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in [*lines, *listed])
 
@@ -415,7 +521,7 @@ def to_latex(summary: ReportSummary) -> str:
         if listed:
             lines.append("% changes within the limits that flip an answer")
             lines += make_tabular("rllrp{8cm}", ["row", "answer", "other answer", "columns", "changes"], listed)
-    return "\n".join([*lines, *_add_answers(summary)]) + "\n"
+    return "\n".join([*lines, *_add_answers(summary), *_add_comparison(summary)]) + "\n"
 
 
 def _warn_in_latex(summary: ReportSummary) -> list[str]:
@@ -436,6 +542,19 @@ def _add_answers(summary: ReportSummary) -> list[str]:
     if summary["confusion"] is None:
         head, rows = _list_confusion(answers)
         lines += ["% rows by true class and answer", *make_tabular("l" + "r" * (len(head) - 1), head, rows)]
+    return lines
+
+
+def _add_comparison(summary: ReportSummary) -> list[str]:
+    """Two models side by side, as tables below the others."""
+    found = summary["comparison"]
+    if found is None:
+        return []
+    lines = [f"% {put_on_one_line(sentence)}" for sentence in (found["sentence"], *found["remarks"])]
+    lines += make_tabular("lrr", ["", *_compare_render.name_models(found)], _compare_render.list_lines(found))
+    if len(found["radii"]) > 1:
+        head, rows = _compare_render.list_curves(found)
+        lines += [f"% {found['measure']} of both", *make_tabular("l" + "r" * (len(head) - 1), head, rows)]
     return lines
 
 

@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike
 
 from derand.noise import Noise
 from derand.report import _render
+from derand.report._checksums import Marks
 from derand.report._groups import find_groups
-from derand.report._inputs import Groups, Request, Training, read_inputs, read_subject
+from derand.report._inputs import Groups, Request, Training, check_count, read_inputs, read_subject
+from derand.report._other import read_other
 from derand.report._summarize import Options, summarize
 from derand.report._types import ReportSummary
 from derand.report._writing import WrittenReport
@@ -34,7 +36,8 @@ class CertificateReport(WrittenReport):
     groups : column name or number, list of those, or dict, optional
         For which subgroups robustness is compared. The values of a dict are one group per row, or a column.
     radius : float, optional
-        The radius that the text speaks of; by default a round number below the median radius.
+        The radius that the text speaks of; by default 0.25, and 1 in norm 0, whatever the model and the rows, so that
+        reports can be compared.
     l0 : int, optional
         Up to how many categorical features may change; 3, or as many as there are. Not beside `threat`.
     title : str, optional
@@ -55,6 +58,8 @@ class CertificateReport(WrittenReport):
         the number of the row.
     max_rows : int
         Rows of the interactive table; of more rows the weakest and a random sample are shown.
+    n_detailed : int
+        How many of them have the law of their score and what pushes them in the page: the weakest, and a random sample.
     n_explained : int
         How many of the weakest rows are explained in full.
     n_shapes : int
@@ -65,6 +70,14 @@ class CertificateReport(WrittenReport):
         The file that says how the report was made, as it is to be named there: `derand run` gives its own.
     what_if : bool
         Whether the page has the part “What if”, which holds the model's tables; False keeps them out of the report.
+    compare : fitted classifier of derand, optional
+        A second model that stands beside the first: on the same rows, against the same changes.
+    compare_name : str, optional
+        What it is called.
+    marks : mapping, optional
+        Files that the report was made from, as `derand.storage.mark_file` returns them, by what they hold: "model",
+        "data", "training data", "other model". Their checksums are told; without, that of the model as it would be
+        saved.
     notes, left_out : sequence of str
         What else a reader must know of the model, at the top, and what else is left out: `derand run` tells of columns.
 
@@ -97,36 +110,45 @@ class CertificateReport(WrittenReport):
         threat: Threat | None = None,
         feature_names: Sequence[str] | None = None,
         row_names: Sequence[Any] | None = None,
-        max_rows: int = 300,
+        max_rows: int = 100_000,
+        n_detailed: int = 300,
         n_explained: int = 5,
         n_shapes: int = 24,
         seed: int = 0,
         configuration: str | None = None,
         what_if: bool = True,
+        compare: Any = None,
+        compare_name: str | None = None,
+        marks: Marks | None = None,
         notes: Sequence[str] = (),
         left_out: Sequence[str] = (),
     ) -> None:
         if (X_train is None) != (y_train is None):
             missing = "y_train" if y_train is None else "X_train"
             raise ValueError(f"`X_train` and `y_train` go together, but `{missing}` is missing.")
-        _check_count("max_rows", max_rows, 1)
-        _check_count("n_explained", n_explained, 0)
-        _check_count("n_shapes", n_shapes, 0)
+        check_count("max_rows", max_rows, 1)
+        check_count("n_detailed", n_detailed, 1)
+        check_count("n_explained", n_explained, 0)
+        check_count("n_shapes", n_shapes, 0)
         request = Request(l0, rule, proof, threat)
         subject = read_subject(clf, noise, feature_names)
         if groups is not None:  # refused before any work
             find_groups(subject.names, groups, X.shape[0] if hasattr(X, "shape") else len(X))
         self._inputs = read_inputs(subject, X, y, request=request, row_names=row_names)
+        other = None if compare is None else read_other(compare, X, self._inputs, request, compare_name)
         self._options = Options(
             title=title,
             training=None if y_train is None else Training(X_train, y_train),
             groups=groups,
             radius=_as_radius(radius),
             max_rows=max_rows,
+            n_detailed=n_detailed,
             n_explained=min(n_explained, max_rows),
             n_shapes=n_shapes,
             seed=seed,
             configuration=configuration,
+            compare=other,
+            marks=dict(marks or {}),
             what_if=what_if,
             notes=tuple(notes),
             left_out=tuple(left_out),
@@ -164,11 +186,6 @@ class CertificateReport(WrittenReport):
     def __repr__(self) -> str:
         inputs = self._inputs
         return f"<CertificateReport: {inputs.n_rows} rows; write_html(path), open(), to_dict()>"
-
-
-def _check_count(name: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"`{name}` must be a whole number, {least} or larger, got {value!r}.")
 
 
 def _as_radius(radius: object) -> float | None:

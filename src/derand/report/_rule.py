@@ -20,7 +20,9 @@ def describe_rule(inputs: Inputs) -> RuleFacts:
         "sentence": f"The model's answer is {answer}.{_say_threshold(inputs)}",
         "proof": inputs.proof,
         "proofs": counts,
-        "proof_sentence": _say_proofs(inputs, {one["proof"]: one["n_rows"] for one in counts}),
+        "proof_sentence": " ".join(
+            [_say_proofs(inputs, {one["proof"]: one["n_rows"] for one in counts}), _say_exact(inputs)]
+        ),
     }
 
 
@@ -94,3 +96,15 @@ def _say_proofs(inputs: Inputs, counts: dict[str, int]) -> str:
         f"Each {what} is {larger} two proofs: the probability of {other} gave it for {paper}, the worst case "
         f"of the expected score for {second}{always}{rest}."
     )
+
+
+def _say_exact(inputs: Inputs) -> str:
+    """Why a radius is a proof."""
+    law = "the law of the score under noise"
+    if inputs.subject.model.weights is not None:
+        law = "each member's law under noise"
+    elif inputs.subject.classes.size > 2:
+        law = "the law of the difference to every rival under noise"
+    if inputs.plain.rule == "mean" or inputs.subject.model.is_linear:
+        return "Nothing is sampled: the bound covers every change that is allowed, and rounding errs on the safe side."
+    return f"Nothing is sampled: {law} is computed exactly, and rounding errs on the safe side."

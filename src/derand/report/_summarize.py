@@ -9,7 +9,7 @@ import hashlib
 import os
 import platform
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
 from typing import cast
@@ -20,22 +20,28 @@ import derand
 from derand._arrays import FloatArray
 from derand.report._accuracy import choose_scale, summarize_accuracy, summarize_histogram, summarize_radii, tabulate
 from derand.report._answers import find_banner, measure_inputs, summarize_answers
+from derand.report._audit_types import Checksum
+from derand.report._checksums import Marks, list_checksums
+from derand.report._compare import summarize_comparison
 from derand.report._confusion import summarize_confusion
 from derand.report._features import summarize_moves, summarize_shapes
 from derand.report._groups import summarize_groups
 from derand.report._guarantee import Words, write_guarantee
 from derand.report._inputs import Groups, Inputs, LabelArray, ThreatInputs, Training, name_estimator
+from derand.report._other import OtherModel
+from derand.report._rivals import summarize_rivals
 from derand.report._rows import summarize_rows
 from derand.report._rule import describe_rule
 from derand.report._text import plural
 from derand.report._threat import describe_measure, describe_threat, describe_unit
-from derand.report._types import Computed, DataFacts, ModelFacts, NoiseFacts, ReportSummary, Rows, Shape
+from derand.report._threat_table import tabulate_threat
+from derand.report._types import Computed, DataFacts, ModelFacts, NoiseFacts, ReportSummary, Rows, Scale, Shape
 from derand.report._verdicts import summarize_verdicts
 from derand.report._what_if import summarize_what_if
 from derand.text import as_plain_json
 
 SCHEMA = "derand-report/1"
-_NO_WHAT_IF = "“What if”, and with it the model's tables, was left out on request."
+NO_WHAT_IF = "“What if”, and with it the model's tables, was left out on request."
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
 
 
@@ -48,10 +54,13 @@ class Options:
     groups: Groups | None
     radius: float | None
     max_rows: int
+    n_detailed: int
     n_explained: int
     n_shapes: int
     seed: int
     configuration: str | None
+    compare: OtherModel | None = None
+    marks: Marks = field(default_factory=dict)
     what_if: bool = True
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -60,12 +69,13 @@ class Options:
 def summarize(inputs: Inputs, options: Options) -> ReportSummary:
     """All that a report says."""
     start = time.perf_counter()
-    scale = choose_scale(inputs.plain, options.radius or _find_trained_radius(inputs))
+    scale = choose_scale(inputs, options.radius, _find_trained_radius(inputs))
     radii = summarize_radii(inputs)
     accuracy = summarize_accuracy(inputs, scale, options.training)
     shapes = summarize_shapes(inputs, options.n_shapes)
-    rows = summarize_rows(inputs, scale, options.max_rows, options.n_explained, options.seed)
-    what_if, what_if_note = summarize_what_if(inputs, rows["table"]) if options.what_if else (None, _NO_WHAT_IF)
+    rows = summarize_rows(inputs, scale, options.max_rows, options.n_detailed, options.n_explained, options.seed)
+    what_if, what_if_note = summarize_what_if(inputs, rows["listed"]["row"]) if options.what_if else (None, NO_WHAT_IF)
+    subgroups, comparison = summarize_groups(inputs, options.groups, scale["quoted"])
     measured = measure_inputs(inputs)
     answers = summarize_answers(measured)
     words = Words(describe_rule(inputs), describe_threat(inputs), summarize_verdicts(inputs), answers)
@@ -79,28 +89,53 @@ def summarize(inputs: Inputs, options: Options) -> ReportSummary:
         "noise": list_noise(inputs),
         "rule": words.rule,
         "threat": words.threat,
+        "threat_table": tabulate_threat(inputs, _read_radius(inputs, scale), _count_budgets(inputs)),
         "guarantee": write_guarantee(inputs, scale, radii, accuracy, _find_foremost(inputs, shapes), words),
         "answers": answers,
         "scale": scale,
         "radii": radii,
         "accuracy": accuracy,
         "table": tabulate(accuracy, scale),
+        "comparison": summarize_comparison(inputs, options.compare, scale),
         "verdicts": words.verdicts,
         "confusion": summarize_confusion(inputs, scale["quoted"]),
+        "rivals": summarize_rivals(inputs, scale["quoted"]),
         "histogram": summarize_histogram(inputs, scale),
         "moves": summarize_moves(inputs, radii),
         "shapes": shapes,
         "rows": rows,
         "what_if": what_if,
-        "subgroups": summarize_groups(inputs, options.groups, scale["quoted"]),
+        "subgroups": subgroups,
+        "group_comparison": comparison,
         "left_out": [
             *_list_left_out(inputs, shapes, rows, options.groups),
             *([] if what_if_note is None else [what_if_note]),
             *options.left_out,
         ],
+        "checksums": _list_checksums(inputs, options),
         "computed": describe_computation(inputs.certify_seconds, start, options.configuration),
     }
     return cast(ReportSummary, as_plain_json(summary))
+
+
+def _list_checksums(inputs: Inputs, options: Options) -> list[Checksum]:
+    subject, other = inputs.subject, options.compare
+    return list_checksums(
+        options.marks,
+        hash_rows(inputs.matrix, inputs.labels),
+        subject.model if subject.estimator is None else subject.estimator,
+        None if other is None else other.classifier,
+    )
+
+
+def _read_radius(inputs: Inputs, scale: Scale) -> float | None:
+    """The radius of the text; None where limits alone say what may change."""
+    return None if inputs.threat.norm is None else scale["quoted"]
+
+
+def _count_budgets(inputs: Inputs) -> int:
+    """Up to how many categories may change in other certificates than the plain ones."""
+    return inputs.certificates[-1].l0 if len(inputs.certificates) > 1 else 0
 
 
 def _find_trained_radius(inputs: Inputs) -> float | None:
@@ -241,9 +276,15 @@ def _list_left_out(inputs: Inputs, shapes: list[Shape], rows: Rows, groups: Grou
     notes += _list_shapeless(inputs, shapes)
     if rows["sampled"]:
         notes.append(
-            f"The row table shows {plural(len(rows['table']), 'row')} of {inputs.n_rows:,}: the {rows['n_weakest']} "
-            f"weakest and a random sample of the others (seed {rows['seed']}). Every other number of the report is "
-            "about all rows."
+            f"The row table shows {plural(len(rows['listed']['row']), 'row')} of {inputs.n_rows:,}: the "
+            f"{rows['n_weakest']:,} weakest and a random sample of the others (seed {rows['seed']}). Every other "
+            "number of the report is about all rows."
+        )
+    if len(rows["table"]) < len(rows["listed"]["row"]):
+        notes.append(
+            f"What pushes a row, its failure mass or score, and the law of its score are shown for "
+            f"{plural(len(rows['table']), 'row')} of the table: the {rows['n_weakest_detailed']:,} weakest and a "
+            f"random sample of the others (seed {rows['seed']})."
         )
     n_laws = sum(row["law"] is not None for row in rows["table"])
     if 0 < n_laws < len(rows["table"]):

@@ -133,6 +133,13 @@ def _name(inputs: ThreatInputs, column: int | str) -> str:
     return str(column) if isinstance(column, str) else inputs.subject.names[column]
 
 
+def list_words(inputs: ThreatInputs) -> list[str]:
+    """What may change, in sentences, whether a threat was given or not."""
+    if inputs.has_threat:
+        return describe_threat(inputs)["sentences"]
+    return [sentence for sentence in (_say_numbers(inputs, [], []), _say_categories(inputs)) if sentence]
+
+
 def _list_sentences(
     inputs: ThreatInputs, limits: list[LimitFacts], domain: list[LimitFacts], frozen: list[str]
 ) -> list[str]:

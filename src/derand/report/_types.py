@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Literal, NotRequired, TypedDict
 
 from derand.metrics import AnswerSummary, RadiusFigures
+from derand.report._audit_types import Checksum, Comparison, Contrast, GroupComparison, ThreatTable
+from derand.report._rival_types import Rivals
 from derand.report._what_if_types import WhatIf
 
 Size = float | Literal["inf"]
@@ -20,11 +22,16 @@ LAW_HEIGHT = 1000
 
 
 class Scale(TypedDict):
-    """Radii at which curves are known, those of tables, and the one that the text speaks of."""
+    """Radii at which curves are known, those of tables, where charts end, and the one that the text speaks of."""
 
     radii: list[float]
     major: list[float]
+    end: float
     quoted: float
+    stated: bool
+    """Whether the user stated it; otherwise it is the same in every report."""
+    trained: float | None
+    """What the model was trained for, where it is certified in the same balls."""
 
 
 class ModelFacts(TypedDict):
@@ -261,6 +268,8 @@ class Move(TypedDict):
     nine_in_ten: Size
     low: float
     high: float
+    days: bool
+    """Whether the column was one of dates, and its numbers are days."""
     limit: str
     sentence: str
 
@@ -286,6 +295,7 @@ class NumericalShape(_Shape):
     kind: Literal["numerical"]
     low: float
     high: float
+    days: bool
     edges: list[float]
     pushes: list[float]
     smooth: list[float]
@@ -437,6 +447,7 @@ class Witness(TypedDict):
     label: str
     other: str
     changes: list[WitnessChange]
+    sentence: str
 
 
 class Verdicts(TypedDict):
@@ -444,6 +455,9 @@ class Verdicts(TypedDict):
 
     sentence: str
     counts: list[VerdictCount]
+    held: list[str]
+    """The first rows that are proven to hold, and below those that are undecided, by name or number."""
+    undecided: list[str]
     witnesses: list[Witness]
 
 
@@ -454,14 +468,35 @@ class Explained(TypedDict):
     attack: Attack
 
 
+class ListedRows(TypedDict):
+    """The rows that the page lists, the weakest first, in columns; classes by their places.
+
+    `radius` has a column per number of categorical changes; `detailed` are the places of those rows whose details are
+    in `Rows.table`.
+    """
+
+    row: list[int]
+    name: list[str | None] | None
+    label: list[int]
+    runner_up: list[int] | None
+    truth: list[int] | None
+    radius: list[list[Size]]
+    verdict: list[str] | None
+    detailed: list[int]
+
+
 class Rows(TypedDict):
-    """The row table, the weakest rows first."""
+    """The rows that are listed, and in `table` those of them with details: the weakest and a sample, weakest first."""
 
     n_rows: int
     sampled: bool
+    """Whether fewer rows are listed than there are."""
     n_weakest: int
+    """How many of the listed rows are the weakest of all; the others are a sample."""
+    n_weakest_detailed: int
     seed: int
     law_axis: LawAxis | None
+    listed: ListedRows
     table: list[Row]
     explained: list[Explained]
 
@@ -483,6 +518,8 @@ class Group(GroupShare):
     n_rows: int
     median_radius: Size
     median_radius_text: str
+    contrasts: list[Contrast]
+    """Certified rows; with labels also wrong answers and, of two classes, those to the rows of each class."""
 
 
 class Subgroups(TypedDict):
@@ -504,11 +541,10 @@ class ClassAnswers(TypedDict):
 
 
 class Confusion(TypedDict):
-    """Of several classes: answers by true class; and for each answer (first) how often each rival decides."""
+    """Of several classes: answers by true class."""
 
     classes: list[str]
     rows: list[ClassAnswers]
-    deciding: list[list[int]]
 
 
 class Computed(TypedDict):
@@ -535,19 +571,24 @@ class ReportSummary(TypedDict):
     noise: NoiseFacts
     rule: RuleFacts
     threat: ThreatFacts
+    threat_table: ThreatTable
     guarantee: Guarantee
     answers: Answers | None
     scale: Scale
     radii: Radii
     accuracy: Accuracy
     table: AccuracyTable
+    comparison: Comparison | None
     verdicts: Verdicts | None
     confusion: Confusion | None
+    rivals: Rivals | None
     histogram: Histogram
     moves: list[Move]
     shapes: list[Shape]
     rows: Rows
     what_if: WhatIf | None
     subgroups: list[Subgroups]
+    group_comparison: GroupComparison | None
     left_out: list[str]
+    checksums: list[Checksum]
     computed: Computed

@@ -8,13 +8,17 @@ import numpy as np
 
 from derand._arrays import BoolArray, FloatArray
 from derand.certificates import certify, find_labels
+from derand.explaining import Names, say_change
 from derand.report._inputs import Inputs
-from derand.report._text import plural
+from derand.report._shrinking import shrink_change
+from derand.report._text import join_words, plural, shorten
 from derand.report._types import VerdictCount, Verdicts, Witness, WitnessChange
 from derand.text import format_count, format_exactly, format_move, format_short
 
 MAX_WITNESSES = 20
 _DIGITS = 6
+_SAID = 5
+_NAMED = 12
 
 
 def summarize_verdicts(inputs: Inputs) -> Verdicts | None:
@@ -29,6 +33,8 @@ def summarize_verdicts(inputs: Inputs) -> Verdicts | None:
     return {
         "sentence": _say_verdicts(counts[0]),
         "counts": counts,
+        "held": _list_held(inputs, "holds"),
+        "undecided": _list_held(inputs, "undecided"),
         "witnesses": [describe_witness(inputs, row) for row in np.flatnonzero(flips)[:MAX_WITNESSES].tolist()],
     }
 
@@ -58,14 +64,33 @@ def _say_verdicts(count: VerdictCount) -> str:
 
 def describe_witness(inputs: Inputs, row: int) -> Witness:
     """The witness of a row that flips."""
-    changed = choose_witness(inputs, row)
+    changed = shrink_change(inputs, row, choose_witness(inputs, row))
+    changes, other = list_changes(inputs, inputs.matrix[row], changed), name_answer(inputs, changed)
     return {
         "row": row + 1,
         "name": inputs.name_row(row),
         "label": str(inputs.plain.label[row]),
-        "other": name_answer(inputs, changed),
-        "changes": list_changes(inputs, inputs.matrix[row], changed),
+        "other": other,
+        "changes": changes,
+        "sentence": _say_witness(inputs, row, changed, [change["feature"] for change in changes], other),
     }
+
+
+def _say_witness(inputs: Inputs, row: int, changed: FloatArray, features: list[int], other: str) -> str:
+    """A change that flips a row, as a sentence in the user's values."""
+    subject = inputs.subject
+    names = Names(subject.names, subject.categories, subject.dates)
+    told = [say_change(names, at, float(inputs.matrix[row, at]), float(changed[at])) for at in features[:_SAID]]
+    if len(features) > _SAID:
+        told.append(f"{plural(len(features) - _SAID, 'more column')} moved")
+    return f"It would get “{shorten(other, 40)}” if {join_words(told)}."
+
+
+def _list_held(inputs: Inputs, verdict: str) -> list[str]:
+    """The first rows of a verdict, by their names or numbers."""
+    assert inputs.plain.verdict is not None
+    rows = np.flatnonzero(inputs.plain.verdict == verdict)[:_NAMED].tolist()
+    return [inputs.name_row(at) or format_count(at + 1) for at in rows]
 
 
 def name_answer(inputs: Inputs, changed: FloatArray) -> str:
@@ -121,7 +146,8 @@ def _describe_change(inputs: Inputs, before: FloatArray, after: FloatArray, feat
             "before_value": None,
             "after_value": None,
         }
-    texts = [write_number(value) for value in (old, new)]
+    is_date = feature in subject.dates
+    texts = [subject.describe_value(feature, value) if is_date else write_number(value) for value in (old, new)]
     if texts[0] == texts[1]:  # a move below the shown digits
         texts = [format_exactly(value) for value in (old, new)]
     return {
@@ -129,7 +155,7 @@ def _describe_change(inputs: Inputs, before: FloatArray, after: FloatArray, feat
         "name": subject.names[feature],
         "before": texts[0],
         "after": texts[1],
-        "move": format_move(old, new),
+        "move": format_move(old, new) + (" days" if is_date else ""),
         "before_value": old,
         "after_value": new,
     }

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from derand._arrays import FloatArray
 from derand.model import AdditiveEnsemble, Term
-from derand.report._inputs import Inputs
-from derand.report._types import Row
+from derand.report._inputs import Inputs, Subject
+from derand.report._packing import count_bytes, pack
 from derand.report._what_if_types import Decides, WhatIf, WhatIfColumn, WhatIfMember, WhatIfOption, WhatIfTerm
 from derand.text import as_plain_json, format_count
-from derand.threat import EVERY
+from derand.threat import EVERY, Threat
 
 MOST_BYTES = 2_000_000
-"""Of a page that the tables and rows may take, as JSON."""
+"""Of a page that the tables may take, as JSON."""
+MOST_ROW_BYTES = 4_000_000
+"""Of a page that the rows may take, packed."""
 _MOST_NUMBERS = MOST_BYTES // 2
 _SOME_ROWS = 2_000
 _GRAINS = 200
@@ -30,8 +32,43 @@ _OF_ODDS = " The score counts from a point of its own: differences of it are log
 _NEW, _MISSING = "(new)", "(missing)"
 
 
-def summarize_what_if(inputs: Inputs, table: Sequence[Row]) -> tuple[WhatIf | None, str | None]:
-    """The tables of the model and as many rows as there is room for; or None, and why."""
+class Moved(Protocol):
+    """What is asked of a report's inputs, whether answers are labels or numbers."""
+
+    @property
+    def subject(self) -> Subject: ...
+
+    @property
+    def matrix(self) -> FloatArray: ...
+
+    @property
+    def threat(self) -> Threat: ...
+
+    @property
+    def units(self) -> FloatArray: ...
+
+    @property
+    def whole(self) -> Mapping[int, tuple[int, int]]: ...
+
+    @property
+    def rule(self) -> str: ...
+
+    @property
+    def budgets(self) -> list[int]: ...
+
+    @property
+    def n_rows(self) -> int: ...
+
+
+def summarize_what_if(inputs: Inputs, listed: Sequence[int]) -> tuple[WhatIf | None, str | None]:
+    """What the page needs to move the listed rows, which count from 1; or None, and why."""
+    return fill_what_if(inputs, listed, points=inputs.subject.points, odds=_find_odds(inputs))
+
+
+def fill_what_if(
+    inputs: Moved, listed: Sequence[int], *, points: float, odds: list[float] | None
+) -> tuple[WhatIf | None, str | None]:
+    """The tables of the model and as many of the listed rows as there is room for; or None, and why."""
     model = inputs.subject.model
     if not any(term.features for term in model.member_terms):
         return None, "“What if” is left out: the model reads no column."
@@ -41,35 +78,41 @@ def summarize_what_if(inputs: Inputs, table: Sequence[Row]) -> tuple[WhatIf | No
     members = [_list_member(member, columns) for member in model.members]
     threat = inputs.threat
     found: WhatIf = {
+        "answer": "number" if model.n_classes == 0 else "label",
         "decides": _find_decides(inputs),
         "noise": None if inputs.subject.noise is None else inputs.subject.noise.name,
         "norm": None if threat.norm is None else float(threat.ball_norm or 0),
         "missing_budget": threat.missing_budget,
-        "budgets": [one.threat.l0 for one in inputs.certificates],
-        "points": inputs.subject.points,
-        "odds": _find_odds(inputs),
+        "budgets": inputs.budgets,
+        "points": points,
+        "odds": odds,
         "n_outputs": model.members[0].n_outputs,
         "weights": None if model.weights is None else model.weights.tolist(),
         "columns": columns,
         "members": members,
-        "rows": [],
+        "n_rows": 0,
+        "cells": [],
         "sentence": _say_how(inputs),
     }
     taken = _measure(found)
     if taken > MOST_BYTES:
         return None, _say_too_large(taken)
-    for row in table:
-        values = [_place_value(column, float(inputs.matrix[row["row"] - 1, column["feature"]])) for column in columns]
-        taken += _measure(values) + 1
-        if taken > MOST_BYTES:
-            break
-        found["rows"].append(values)
-    note = None
-    if not found["rows"]:
+    matrix = inputs.matrix[np.asarray(listed) - 1]
+    cells = [_place_values(column, matrix[:, column["feature"]]) for column in columns]
+    found["n_rows"] = _count_fitting(cells, len(listed))
+    if not found["n_rows"]:
         return None, _say_too_large(taken)
-    if len(found["rows"]) < len(table):
-        note = f"“What if” offers the first {format_count(len(found['rows']))} rows of the table: the page stays small."
+    found["cells"] = [column[: found["n_rows"]] for column in cells]
+    note = None
+    if found["n_rows"] < len(listed):
+        note = f"“What if” offers the first {format_count(found['n_rows'])} rows of the table: the page stays small."
     return found, note
+
+
+def _count_fitting(cells: Sequence[list[float | None]], n_rows: int) -> int:
+    """Of how many rows, the first ones, there is room for the cells."""
+    per_row = sum(count_bytes(pack(column)) for column in cells) / n_rows
+    return min(n_rows, int(MOST_ROW_BYTES / per_row))
 
 
 def _find_odds(inputs: Inputs) -> list[float] | None:
@@ -99,18 +142,20 @@ def _count_numbers(term: Term) -> int:
     return int(term.scores.size) + sum(int(axis.edges.size) for axis in term.axes)
 
 
-def _find_decides(inputs: Inputs) -> Decides:
+def _find_decides(inputs: Moved) -> Decides:
     model = inputs.subject.model
     if model.is_linear:
         return "line"
     if inputs.subject.noise is None:
         return "score"
-    if inputs.plain.rule == "mean":
+    if inputs.rule == "mean":
         return "mean"
+    if model.n_classes == 0:
+        return "median"
     return "vote" if model.n_classes == 2 else "none"
 
 
-def _say_how(inputs: Inputs) -> str:
+def _say_how(inputs: Moved) -> str:
     """What the page computes, and how exactly, in words."""
     model, decides = inputs.subject.model, _find_decides(inputs)
     whose = "each member's " if model.weights is not None else "the "
@@ -128,17 +173,23 @@ def _say_how(inputs: Inputs) -> str:
             f"{whose}share of noisy copies is computed from the law of the score, by the model's own tables; where the "
             "model's grid is very fine, on a coarser one, and the share is told as a range that holds the true one."
         ),
+        "median": (
+            "the median of noisy copies is computed from the law of the score, by the model's own tables; where the "
+            "model's grid is very fine, on a coarser one, and the value is told as a range that holds the true one."
+        ),
         "none": (
             "the scores are those without noise. The vote of noisy copies among several classes is not computed in "
             "this page: ask `predict`."
         ),
     }[decides]
+    if model.n_classes == 0:
+        return f"{told[0].upper()}{told[1:]}".replace("score", "value")
     told += "" if inputs.subject.points == 1 else _OF_ODDS
     sure = " Where that does not decide, the page says so." if decides not in ("score", "none") else ""
     return f"{told[0].upper()}{told[1:]}{sure}"
 
 
-def _list_columns(inputs: Inputs) -> list[WhatIfColumn]:
+def _list_columns(inputs: Moved) -> list[WhatIfColumn]:
     """The columns that the model reads, those first whose functions vary most over the rows."""
     model = inputs.subject.model
     some = inputs.matrix[:: max(1, -(-inputs.n_rows // _SOME_ROWS))]
@@ -155,7 +206,7 @@ def _list_columns(inputs: Inputs) -> list[WhatIfColumn]:
     ]
 
 
-def _describe_number(inputs: Inputs, feature: int) -> WhatIfColumn:
+def _describe_number(inputs: Moved, feature: int) -> WhatIfColumn:
     subject, threat = inputs.subject, inputs.threat
     every = inputs.matrix[:, feature]
     values = every[np.isfinite(every)]
@@ -170,6 +221,7 @@ def _describe_number(inputs: Inputs, feature: int) -> WhatIfColumn:
         "feature": feature,
         "name": subject.names[feature],
         "kind": "number",
+        "date": feature in subject.dates,
         "frozen": not threat.find_free([feature])[0],
         "low": low,
         "high": high,
@@ -194,7 +246,7 @@ def _describe_limit(limit: Any) -> dict[str, Any]:
     return {"down": down, "up": up}
 
 
-def _find_ends(inputs: Inputs, feature: int, values: FloatArray) -> tuple[float, float]:
+def _find_ends(inputs: Moved, feature: int, values: FloatArray) -> tuple[float, float]:
     """Between which numbers a slider moves: those of the rows, or the edges where the rows hold but one."""
     ends = values if values.size and values.min() < values.max() else np.empty(0)
     if not ends.size:
@@ -215,7 +267,7 @@ def _choose_grain(low: float, high: float, whole: bool, step: float) -> float:
     return max(1.0, float(round(grain))) if whole else grain
 
 
-def _describe_category(inputs: Inputs, feature: int) -> WhatIfColumn:
+def _describe_category(inputs: Moved, feature: int) -> WhatIfColumn:
     subject = inputs.subject
     codes = {float(code) for code in range(len(subject.categories.get(feature, ())))}
     codes |= {float(code) for term in _find_terms(inputs, feature) for code in term.codes if code >= 0}
@@ -234,11 +286,11 @@ def _describe_category(inputs: Inputs, feature: int) -> WhatIfColumn:
     }
 
 
-def _find_terms(inputs: Inputs, feature: int) -> list[Term]:
+def _find_terms(inputs: Moved, feature: int) -> list[Term]:
     return [term for term in inputs.subject.model.member_terms if feature in term.features]
 
 
-def _may_become(inputs: Inputs, feature: int, code: float) -> bool:
+def _may_become(inputs: Moved, feature: int, code: float) -> bool:
     """Whether certificates cover a change of a category to this code."""
     threat = inputs.threat
     if feature in threat.may_become:
@@ -246,21 +298,20 @@ def _may_become(inputs: Inputs, feature: int, code: float) -> bool:
     return bool(threat.unseen) or all(bool((term.codes == code).any()) for term in _find_terms(inputs, feature))
 
 
-def _place_value(column: WhatIfColumn, value: float) -> float | None:
-    """A cell of a row: a number, or the place of a category among its options."""
+def _place_values(column: WhatIfColumn, values: FloatArray) -> list[float | None]:
+    """Cells of a column: numbers, or the places of categories among their options."""
     if column["kind"] == "number":
-        return None if math.isnan(value) else value
+        return [None if math.isnan(value) else value for value in values.tolist()]
     codes = [option["code"] for option in column["options"]]
-    if math.isnan(value):
-        return len(codes) - 1
-    return codes.index(value) if value in codes else len(codes) - 2
+    places: dict[float | None, int] = {code: at for at, code in enumerate(codes)}
+    return [places[None] if math.isnan(code) else places.get(code, places[-1.0]) for code in values.tolist()]
 
 
 def _list_member(member: AdditiveEnsemble, columns: Sequence[WhatIfColumn]) -> WhatIfMember:
     places = {column["feature"]: at for at, column in enumerate(columns)}
     ranges = [(0, 0) if term.slope is not None else term.score_range() for term in member.terms]
     return {
-        "shift": list(member.offsets) if member.offsets else [-(member.threshold or 0)],
+        "shift": list(member.offsets) if member.offsets else [(member.offset or 0) - (member.threshold or 0)],
         "low": float(sum(low for low, _ in ranges)),
         "high": float(sum(high for _, high in ranges)),
         "terms": [_list_term(term, columns, places) for term in member.terms],

@@ -9,8 +9,9 @@ from typing import Literal, NotRequired, TypedDict
 
 Size = float | Literal["inf"]
 """A number that may be infinite."""
-Decides = Literal["score", "line", "mean", "vote", "none"]
-"""What the page computes: the score, a sum of products, the expected score, the share of copies; or no answer."""
+Decides = Literal["score", "line", "mean", "vote", "median", "none"]
+"""What the page computes: the score, a sum of products, the expected score, the share of copies, their median; or no
+answer."""
 
 
 class WhatIfOption(TypedDict):
@@ -31,6 +32,8 @@ class WhatIfColumn(TypedDict):
     name: str
     kind: Literal["number", "category"]
     frozen: bool
+    date: NotRequired[bool]
+    """Whether it was a column of dates, and its numbers are days since 1970-01-01."""
     low: NotRequired[float]
     high: NotRequired[float]
     middle: NotRequired[float]
@@ -72,8 +75,10 @@ class WhatIfMember(TypedDict):
 
 
 class WhatIf(TypedDict):
-    """All that the page needs to answer for moved rows of the row table, the first ones of it."""
+    """All that the page needs to answer for moved rows of the row table, the first ones of it: a list of `cells` per
+    column, in the order of the table."""
 
+    answer: Literal["label", "number"]
     decides: Decides
     noise: str | None
     norm: Size | None
@@ -86,5 +91,6 @@ class WhatIf(TypedDict):
     weights: list[float] | None
     columns: list[WhatIfColumn]
     members: list[WhatIfMember]
-    rows: list[list[float | None]]
+    n_rows: int
+    cells: list[list[float | None]]
     sentence: str

@@ -12,6 +12,7 @@ ValueError that names the field, and loading never executes anything. Must not k
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,7 @@ from derand.storage._fields import Field
 from derand.storage._models import MODEL_BUILDERS, describe_model
 from derand.storage._records import (
     CertificateRecord,
+    FileMark,
     NumbersRequest,
     find_record,
     load_record,
@@ -37,14 +39,18 @@ __all__ = [
     "MAX_BYTES",
     "SCHEMA",
     "CertificateRecord",
+    "FileMark",
     "NumbersRequest",
     "find_record",
+    "hash_model",
     "load",
+    "load_bytes",
     "load_record",
     "mark_file",
     "read_kind",
     "save",
     "save_record",
+    "write_bytes",
 ]
 
 Found = TypeVar("Found")
@@ -71,6 +77,24 @@ def save(model: Any, path: PathLike) -> None:
     ...     load(f"{folder}/model.json").terms[0].scores.ravel().tolist()
     [10, 90]
     """
+    content = write_bytes(model)
+    with replace_when_done(path) as draft:
+        draft.write_bytes(content)
+
+
+def hash_model(model: Any) -> str:
+    """The SHA-256, in hexadecimal digits, of the file that `save` would write; it is that of `mark_file` as well.
+
+    Parameters
+    ----------
+    model
+        As for `save`.
+    """
+    return hashlib.sha256(write_bytes(model)).hexdigest()
+
+
+def write_bytes(model: Any) -> bytes:
+    """What `save` writes of a model."""
     content = write_document(_describe(model))
     if len(content) > MAX_BYTES:
         raise ValueError(f"`model` takes {len(content)} bytes, more than the {MAX_BYTES} that a file may have.")
@@ -78,8 +102,12 @@ def save(model: Any, path: PathLike) -> None:
         check_size(content)
     except ValueError as error:
         raise ValueError(f"`model` cannot be saved, because {error}") from None
-    with replace_when_done(path) as draft:
-        draft.write_bytes(content)
+    return content
+
+
+def load_bytes(content: bytes) -> Any:
+    """The model of which `write_bytes` gave the content of a file."""
+    return _build(open_document(parse_document(content)))
 
 
 def load(path: PathLike) -> Any:

@@ -5,11 +5,14 @@
   const holder = document.getElementById("whatif-data");
   if (!holder) return;
   const model = JSON.parse(holder.textContent);
-  const page = JSON.parse(document.getElementById("data").textContent);
-  const one = (selector) => document.querySelector(selector);
+  const { data: page, one, make, rowAt } = derand;
+  const cells = model.cells.map(derand.unpack); // a column each
   const number = (value) => (value === "inf" ? Infinity : value === "-inf" ? -Infinity : value);
   const { columns, members } = model;
+  const isGap = (value) => Number.isNaN(value);
+  const rowValues = (at) => cells.map((column) => (isGap(column[at]) ? null : column[at])); // a missing number is null
   const classes = page.classes;
+  const isNumeric = model.answer === "number";
   const TOO_CLOSE = 1e-9; // of the range of a score, or of a share: less is not told apart here
 
   // ---- the noise: probability that it is at least z ----
@@ -149,7 +152,7 @@
     return masses;
   }
 
-  function voteShare(member, values, moved) { // bounds of the share of copies that are above the threshold
+  function findLaw(member, values, moved) { // the law of a sum: its least value, and P(sum of steps >= first)
     const law = prepareLaw(member);
     const others = JSON.stringify(values.map((value, at) => (moved.includes(at) ? 0 : value)));
     const active = law.moving.find((term) => moved.some((at) => term.at.includes(at))) ?? law.moving[0];
@@ -159,18 +162,37 @@
       law.tails = tailsOfOthers(law, active, values);
     }
     const fixed = member.terms.filter((term) => !term.edges).reduce((sum, term) => sum + plainScores(term, values)[0], 0);
-    const cut = -member.shift[0] - law.base - fixed;
-    if (!active) return 0 > cut ? [1, 1] : [0, 0];
-    const atLeast = (level) => {
-      const first = Math.floor(level / law.grid) + 1;
+    const found = active ? massBySteps(active, values) : new Map([[0, 1]]);
+    const above = (first) => {
       let sum = 0;
-      massBySteps(active, values).forEach((mass, step) => {
+      found.forEach((mass, step) => {
         const k = Math.max(0, first - step);
         if (k < law.tails.length) sum += mass * law.tails[k];
       });
       return Math.min(1, sum);
     };
+    const most = law.tails.length - 1 + [...found.keys()].reduce((last, step) => Math.max(last, step), 0);
+    return { ...law, least: law.base + fixed, above, most };
+  }
+
+  function voteShare(member, values, moved) { // bounds of the share of copies that are above the threshold
+    const law = findLaw(member, values, moved);
+    const cut = -member.shift[0] - law.least;
+    const atLeast = (level) => law.above(Math.floor(level / law.grid) + 1);
     return [atLeast(cut + law.slack), atLeast(cut - law.slack)];
+  }
+
+  function medianOf(member, values, moved) { // bounds of the least sum that half of the copies do not exceed
+    const law = findLaw(member, values, moved);
+    const place = (share) => { // the first step above which no more than this share lies
+      let [low, high] = [0, law.most];
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if (law.above(middle + 1) <= share) high = middle; else low = middle + 1;
+      }
+      return law.least + member.shift[0] + low * law.grid;
+    };
+    return [place(0.5 + TOO_CLOSE) - law.slack, place(0.5 - TOO_CLOSE) + law.slack];
   }
 
   // ---- answers ----
@@ -200,7 +222,15 @@
     return { label: band > 0 && sums[lead] - second <= band ? null : lead, sums };
   }
 
+  function valueOf(member, values, moved) { // bounds of a number that is the answer
+    if (model.decides === "median") return medianOf(member, values, moved).map((sum) => sum / model.points);
+    const { sums, size } = addUp(member, values, model.decides === "mean" ? expectedScores : plainScores);
+    const band = model.decides === "score" ? 0 : TOO_CLOSE * (size + member.high - member.low);
+    return [(sums[0] - band) / model.points, (sums[0] + band) / model.points];
+  }
+
   function answer(values, moved) {
+    if (isNumeric) return { label: null, value: valueOf(members[0], values, moved) };
     const found = members.map((member) => answerOf(member, values, moved));
     if (!model.weights) return found[0];
     let [least, most, total] = [0, 0, 0];
@@ -244,8 +274,7 @@
     return largest * Math.sqrt(parts.reduce((sum, part) => sum + (part / largest) ** 2, 0)) * up;
   }
 
-  function findCertified(at, values) { // whether a moved row lies in what is proven, and why (not)
-    const own = model.rows[at];
+  function findCertified(row, own, values) { // whether a moved row lies in what is proven, and why (not)
     let [categories, gaps] = [0, 0];
     const changes = [];
     for (const [k, column] of columns.entries()) {
@@ -265,8 +294,8 @@
     if (gaps > model.missing_budget) return { inside: false, why: "more numbers go missing or appear than the threat says" };
     const budget = model.budgets.findIndex((most) => most >= categories);
     if (budget < 0) return { inside: false, why: `${categories} ${categories === 1 ? "category" : "categories"} changed, more than certified` };
-    const radius = number(page.rows[at].radius[budget]);
-    const told = page.rows[at].radius_text[budget];
+    const radius = row.radius[budget];
+    const told = row.radius_text[budget];
     if (!(radius > 0)) return { inside: false, why: categories ? `nothing is certified with ${categories} ${categories === 1 ? "category" : "categories"} changed` : "nothing is certified about this row" };
     if (model.norm === null) return { inside: true, why: "the changes keep to the limits" };
     const size = sizeOf(changes);
@@ -277,6 +306,13 @@
   // ---- what is shown ----
 
   const write = (value) => String(Number(value.toPrecision(6)));
+  const DAY = 86400000; // in milliseconds: dates are days since 1970
+  function writeDate(value) { // as a browser's own boxes hold it; nothing where no date is so far off
+    const moment = new Date(Math.round(value * 86400) * 1000);
+    const text = Number.isNaN(moment.getTime()) ? "" : moment.toISOString();
+    return text.length === 24 ? text.slice(0, Number.isInteger(value) ? 10 : 19) : "";
+  }
+  const writeCell = (column, value) => (column.date && writeDate(value).replace("T", " ")) || write(value);
   function writeUp(value) { // four digits, the last one rounded up; sizes are a few last places above the true ones
     if (!(value > 0 && value < Infinity)) return String(value);
     const near = Number(value.toPrecision(4));
@@ -286,14 +322,8 @@
   }
   const percent = (share) => `${(Math.floor(share * 1000 + 1e-7) / 10).toFixed(1)} %`;
   const range = ([low, high]) => (high - low < 5e-4 ? percent(low) : `${percent(low)} to ${percent(high)}`);
-  const make = (tag, kind, text) => {
-    const element = document.createElement(tag);
-    if (kind) element.className = kind;
-    if (text !== undefined) element.textContent = text;
-    return element;
-  };
 
-  const state = { at: 0, values: [], start: null, moved: [] };
+  const state = { at: 0, own: [], values: [], start: null, moved: [] };
   const controls = [];
 
   function setValue(k, value) {
@@ -306,9 +336,19 @@
     const slider = make("input");
     Object.assign(slider, { type: "range", id: `whatif-${k}` });
     const box = make("input", "whatif-number");
-    Object.assign(box, { type: "number", step: column.whole && !column.step ? "1" : "any", autocomplete: "off" });
+    if (column.date) {
+      box.type = column.whole ? "date" : "datetime-local";
+      box.step = column.whole ? "any" : "1"; // any day, or any second
+    } else Object.assign(box, { type: "number", step: column.whole && !column.step ? "1" : "any" });
+    box.autocomplete = "off";
+    const readBox = () => (column.date ? box.valueAsNumber / DAY : box.valueAsNumber);
+    const fillBox = (value, own) => {
+      if (!column.date) return value === own ? write(value) : value;
+      const text = writeDate(value);
+      return column.whole || !text ? text.slice(0, 10) : text.length === 10 ? `${text}T00:00:00` : text;
+    };
     if (column.ends) [box.min, box.max] = column.ends;
-    box.setAttribute("aria-label", `${column.name}, as a number`);
+    box.setAttribute("aria-label", `${column.name}, as a ${column.date ? "date" : "number"}`);
     line.append(slider, box);
     const keepWhole = (value) => {
       if (!column.whole || column.step) return value;
@@ -321,11 +361,11 @@
       const label = make("label", "whatif-gap");
       label.append(gap, " missing");
       gap.setAttribute("aria-label", `${column.name} is missing`);
-      gap.addEventListener("change", () => setValue(k, gap.checked ? null : model.rows[state.at][k] ?? column.middle));
+      gap.addEventListener("change", () => setValue(k, gap.checked ? null : state.own[k] ?? column.middle));
       line.append(label);
     }
     slider.addEventListener("input", () => {
-      const own = model.rows[state.at][k];
+      const own = state.own[k];
       let value = Number(slider.value);
       if (column.step && own !== null) {
         const count = Math.round(Math.abs(value - own) / column.step);
@@ -334,19 +374,19 @@
       else value = column.whole ? Math.round(value) : Number(value.toPrecision(7));
       setValue(k, value);
     });
-    box.addEventListener("input", () => { if (box.value !== "" && Number.isFinite(box.valueAsNumber)) setValue(k, keepWhole(box.valueAsNumber)); });
+    box.addEventListener("input", () => { if (box.value !== "" && Number.isFinite(readBox())) setValue(k, keepWhole(readBox())); });
     box.addEventListener("blur", () => controls[k].place(state.values[k]));
     name.htmlFor = slider.id;
     return (value) => {
-      const own = model.rows[state.at][k] ?? column.middle;
+      const own = state.own[k] ?? column.middle;
       const shown = value ?? own;
       const [low, high] = [Math.min(column.low, own), Math.max(column.high, own)];
       slider.min = own - Math.ceil((own - low) / column.grain) * column.grain; // so that its own value is a place of it
       slider.max = own + Math.ceil((high - own) / column.grain) * column.grain + (column.whole ? 0 : column.grain / 4);
       slider.step = column.grain;
       slider.value = shown;
-      slider.setAttribute("aria-valuetext", value === null ? "missing" : write(value));
-      if (document.activeElement !== box) box.value = value === null ? "" : value === own ? write(value) : value;
+      slider.setAttribute("aria-valuetext", value === null ? "missing" : writeCell(column, value));
+      if (document.activeElement !== box) box.value = value === null ? "" : fillBox(value, own);
       box.title = value === null ? "" : String(value);
       slider.disabled = box.disabled = value === null;
       if (gap) gap.checked = value === null;
@@ -363,7 +403,7 @@
     return (value) => { menu.value = value; };
   }
 
-  const tell = (column, value) => (column.kind === "category" ? column.options[value].text : value === null ? "missing" : write(value));
+  const tell = (column, value) => (column.kind === "category" ? column.options[value].text : value === null ? "missing" : writeCell(column, value));
 
   function build() {
     columns.forEach((column, k) => {
@@ -376,21 +416,49 @@
       controls.push({ place, was, line });
       one(k < Number(holder.dataset.shown) ? "#whatif-columns" : "#whatif-more").append(line);
     });
-    one("#whatif-row").append(...model.rows.map((_, at) => {
-      const row = page.rows[at];
-      const told = page.has_radius ? `radius ${row.radius_text[0]}` : row.radius_text[0];
-      const choice = make("option", "", `Row ${row.name ?? row.row}: ${row.label}, ${told}`);
-      choice.value = at;
-      return choice;
-    }));
+    one("#whatif-row").append(...someRows().map(addChoice));
+  }
+
+  function addChoice(at) { // of the menu, which offers rows with details; others come from the table
+    const row = rowAt(at);
+    const told = isNumeric ? "" : `, ${page.has_radius ? `radius ${row.radius_text[0]}` : row.radius_text[0]}`;
+    const choice = make("option", "", `Row ${row.name}: ${row.label}${told}`);
+    choice.value = at;
+    return choice;
+  }
+
+  const tellScores = (facts) => one("#whatif-scores").replaceChildren(...derand.list(facts).children);
+  const someRows = () => derand.columns.detailed.filter((at) => at < model.n_rows);
+  const ends = () => { // of the gauge: values and intervals of some rows
+    model.span ??= someRows().map(rowAt).reduce(([low, high], row) => [Math.min(low, row.low, row.value), Math.max(high, row.high, row.value)], [Infinity, -Infinity]);
+    return model.span;
+  };
+  const writeValue = ([low, high]) => (write(low) === write(high) ? write(low) : high - low < 1e-6 * Math.max(Math.abs(low), Math.abs(high), 1) ? write((low + high) / 2) : `${write(low)} to ${write(high)}`);
+
+  function showValue(found, certified) { // a number: where it lies beside the row's interval
+    const row = rowAt(state.at);
+    const { low, high } = row;
+    const isIn = certified.inside || (found.value[0] >= low && found.value[1] <= high);
+    const isOut = !certified.inside && (found.value[1] < low || found.value[0] > high);
+    const where = `the row’s interval, ${row.low_text} to ${row.high_text}`;
+    const box = one("#whatif-interval");
+    box.classList.toggle("held", isIn);
+    box.dataset.inside = isIn ? "true" : isOut ? "false" : "";
+    box.textContent = isIn ? `The value lies in ${where}.` : isOut ? `The value lies outside ${where}.` : `Too close to an end to call: ${where}.`;
+    const [first, last] = ends();
+    const place = (value) => Math.min(1, Math.max(0, last > first ? (value - first) / (last - first) : 0.5));
+    const gauge = one("#whatif-gauge");
+    Object.entries({ "--now": (found.value[0] + found.value[1]) / 2, "--was": row.value, "--from": low, "--to": high }).forEach(([name, value]) => gauge.style.setProperty(name, place(value)));
+    one("#whatif-low").textContent = write(first);
+    one("#whatif-high").textContent = write(last);
+    tellScores([["The row itself (○)", row.label], ["Lowest and highest that is proven", `${row.low_text} to ${row.high_text}`]]);
   }
 
   function showScores(found) {
-    const list = one("#whatif-scores");
     const scores = (sums, k) => (sums[k] - (model.n_outputs === 1 ? members[0].shift[0] : 0)) / model.points;
     const chance = (lead) => percent(1 / (1 + Math.exp(-(model.odds[0] * lead / model.points + model.odds[1]))));
-    const add = (name, text) => { const pair = make("div"); pair.append(make("dt", "", name), make("dd", "", text)); list.append(pair); };
-    list.replaceChildren();
+    const facts = [];
+    const add = (...pair) => facts.push(pair);
     if (found.share) {
       add(`${holder.dataset.score} for “${classes[1]}”`, range(found.share));
       add("The row itself (○)", range(state.start.share));
@@ -400,6 +468,7 @@
       add("Threshold", write(-members[0].shift[0] / model.points));
       if (model.odds) add(`Probability of “${classes[1]}”`, `${chance(found.sums[0])} (row: ${chance(state.start.sums[0])})`);
     } else found.sums.forEach((_, k) => add(classes[k], `${write(scores(found.sums, k))} (row: ${write(scores(state.start.sums, k))})`));
+    tellScores(facts);
     showGauge(found);
   }
 
@@ -416,30 +485,31 @@
     gauge.style.setProperty("--was", place(at(state.start)));
   }
 
-  function lineEnds() { // a linear model has no range: that of the rows that are shown
-    model.ends ??= model.rows.reduce((most, row) => Math.max(most, Math.abs(addUp(members[0], row, plainScores).sums[0])), 1e-300);
+  function lineEnds() { // a linear model has no range: that of some rows
+    model.ends ??= someRows().reduce((most, at) => Math.max(most, Math.abs(addUp(members[0], rowValues(at), plainScores).sums[0])), 1e-300);
     return [-model.ends, model.ends];
   }
 
   function show() {
-    const row = page.rows[state.at];
-    const own = model.rows[state.at];
+    const row = rowAt(state.at);
+    const { own } = state;
     const found = answer(state.values, state.moved);
-    const certified = findCertified(state.at, state.values);
+    const certified = findCertified(row, own, state.values);
     const before = classes.indexOf(row.label);
     const n = state.values.filter((value, k) => value !== own[k]).length;
+    const proven = isNumeric ? `its value is proven to lie between ${row.low_text} and ${row.high_text}` : "this answer is proven";
     const label = certified.inside || n === 0 ? before : model.decides === "none" ? null : found.label;
     const unknown = model.decides === "none" ? "not computed here: ask predict" : "too close to call here: ask predict";
-    one("#whatif-answer").textContent = label === null ? unknown : classes[label];
-    one("#whatif-answer").classList.toggle("unsure", label === null);
+    one("#whatif-answer").textContent = isNumeric ? (n === 0 ? row.label : writeValue(found.value)) : label === null ? unknown : classes[label];
+    one("#whatif-answer").classList.toggle("unsure", label === null && !isNumeric);
     const change = label === null || n === 0 ? "" : label === before ? "as for the row" : `changed: the row gets “${row.label}”`;
     one("#whatif-change").textContent = n === 0 ? "the row as it is" : `${n} ${n === 1 ? "column" : "columns"} moved${change ? `; ${change}` : ""}`;
     one("#whatif-change").classList.toggle("bad", label !== null && label !== before);
     const box = one("#whatif-certified");
     box.classList.toggle("held", certified.inside);
     box.dataset.inside = certified.inside;
-    box.textContent = `${certified.inside ? "Within" : "Outside"} the certified set of row ${row.name ?? row.row}: ${certified.inside ? "this answer is proven" : "nothing is proven about the moved row"} (${certified.why}).`;
-    showScores(found);
+    box.textContent = `${certified.inside ? "Within" : "Outside"} the certified set of row ${row.name}: ${certified.inside ? proven : "nothing is proven about the moved row"} (${certified.why}).`;
+    if (isNumeric) showValue(found, certified); else showScores(found);
     controls.forEach(({ place, was, line }, k) => {
       if (state.moved.length && !state.moved.includes(k)) return; // the others stay as they are
       place(state.values[k]);
@@ -448,25 +518,26 @@
       line.classList.toggle("moved", moved);
     });
     one("#whatif-back").disabled = n === 0;
-    Object.assign(one("#whatif").dataset, { label: label ?? "", found: found.label ?? "", score: JSON.stringify(found.share ?? found.sums) });
+    Object.assign(one("#whatif").dataset, { label: label ?? "", found: found.label ?? "", score: JSON.stringify(found.value ?? found.share ?? found.sums) });
   }
 
   function pick(at) {
     state.at = at;
-    state.values = [...model.rows[at]];
+    state.own = rowValues(at);
+    state.values = [...state.own];
     state.moved = [];
     state.start = answer(state.values, []);
-    one("#whatif-row").value = at;
+    const menu = one("#whatif-row");
+    menu.value = at;
+    if (menu.value !== String(at)) menu.append(addChoice(at));
+    menu.value = at;
     show();
   }
 
+  derand.tellCells = (at) => (at < model.n_rows ? columns.map((column, k) => tell(column, isGap(cells[k][at]) ? null : cells[k][at])) : undefined);
   build();
   one("#whatif-row").addEventListener("change", (event) => pick(Number(event.target.value)));
   one("#whatif-back").addEventListener("click", () => { pick(state.at); one("#whatif-row").focus(); });
-  const link = one("#detail-whatif");
-  link?.addEventListener("click", () => {
-    const at = Number(one("#row-table tr[aria-current]")?.dataset.at ?? 0);
-    if (at < model.rows.length) pick(at);
-  });
-  pick(Math.floor(model.rows.length / 2)); // the first ones are the weakest, of which little is certified
+  one("#detail-whatif")?.addEventListener("click", () => { if (derand.picked < model.n_rows) pick(derand.picked); });
+  pick(Math.floor(model.n_rows / 2)); // the first ones are the weakest, of which little is certified
 })();

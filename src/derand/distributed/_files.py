@@ -1,0 +1,212 @@
+"""Certifying many files into a folder, one task for each, by the workers of a Dask cluster.
+
+Owns which files go where, which of them are done already, and what happens where one fails. Every file is certified as
+`derand certify` does it, so that the results are the same bytes. Must not know how rows are certified.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypedDict
+
+from derand import __version__
+from derand.distributed._cluster import connect
+from derand.distributed._parts import list_files
+from derand.files import PathLike, replace_when_done
+from derand.jobs import certify_file, certify_numbers_file
+from derand.storage import find_record, load_record, mark_file, read_kind
+
+JOB_FILE = "derand-job.json"
+"""What was asked for, in the folder of results."""
+
+
+class FilesSummary(TypedDict):
+    """What `certify_files` did."""
+
+    output: str
+    files: int
+    done_before: int
+    """Of these, how many had been certified by an earlier run."""
+    failed: dict[str, str]
+    """Why a file could not be certified, by its name."""
+    rows: int
+    certified_rows: int
+    seconds: float
+
+
+def certify_files(
+    model: PathLike,
+    data: PathLike | Sequence[PathLike],
+    output: PathLike,
+    *,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    memory: str | None = None,
+    resume: bool = False,
+    advance: Callable[[int], None] = lambda rows: None,
+    **asked: Any,
+) -> FilesSummary:
+    """Certify files, each into a file of the same name in a folder.
+
+    Parameters
+    ----------
+    model : path-like
+        A saved classifier; like data and output it must be where all workers see it.
+    data : path-like, or sequence of them
+        Files, folders of Parquet files, or patterns such as "data/*.parquet".
+    output : path-like
+        A folder; made where it is missing, otherwise empty, or with `resume` what an earlier run of the same request
+        left.
+    scheduler : str or None
+        Address of a Dask scheduler.
+    workers : int or None
+        How many processes to start on this machine where there is no scheduler.
+    memory : str or None
+        Limit of each of these.
+    resume : bool
+        Leave out files whose certificates are there: same bytes of input, model and output, same request.
+    advance : callable
+        Called with the number of rows of each file that is done.
+    **asked
+        As for `certify_file`.
+
+    Returns
+    -------
+    FilesSummary
+        A dict. Files that failed are named in it; all others are done.
+    """
+    start = time.perf_counter()
+    targets = _name_targets(list_files(data), Path(output))
+    _open_folder(Path(output), _describe(model, asked), resume=resume)
+    done = {source: target for source, target in targets.items() if resume and _is_done(source, target, model)}
+    left = {source: target for source, target in targets.items() if source not in done}
+    summary: FilesSummary = {
+        "output": os.fspath(output),
+        "files": len(targets),
+        "done_before": len(done),
+        "failed": {},
+        "rows": 0,
+        "certified_rows": 0,
+        "seconds": 0.0,
+    }
+    if left:
+        with connect(scheduler, workers, memory) as client:
+            _run(client, model, left, asked, summary, advance)
+    summary["seconds"] = time.perf_counter() - start
+    return summary
+
+
+def _run(
+    client: Any,
+    model: PathLike,
+    left: Mapping[str, Path],
+    asked: Mapping[str, Any],
+    summary: FilesSummary,
+    advance: Callable[[int], None],
+) -> None:
+    """Certify files by workers; what fails is noted, and the others go on."""
+    from distributed import as_completed
+
+    options = {**asked, "n_jobs": 1}
+
+    def start(source: str, target: Path) -> Any:
+        places = [os.path.abspath(path) for path in (model, source, target)]
+        return client.submit(_certify_one, *places, options, pure=False)
+
+    futures = {start(source, target): source for source, target in left.items()}
+    for future in as_completed(futures):
+        error = future.exception()
+        if error is not None:
+            summary["failed"][futures[future]] = " ".join(str(error).split()) or type(error).__name__
+            continue
+        found = future.result()
+        summary["rows"] += found["rows"]
+        summary["certified_rows"] += found["certified_rows"]
+        advance(found["rows"])
+        future.release()
+
+
+def _certify_one(model: str, source: str, target: str, options: dict[str, Any]) -> dict[str, int]:
+    if read_kind(model) == "regressor":
+        numbers = {name: value for name, value in options.items() if name != "n_jobs"}
+        found = certify_numbers_file(model, source, target, **numbers)
+        return {"rows": found["rows"], "certified_rows": 0}
+    certified = certify_file(model, source, target, **options)
+    return {"rows": certified["rows"], "certified_rows": certified["certified_rows"]}
+
+
+def _name_targets(files: Sequence[str], folder: Path) -> dict[str, Path]:
+    """Where the certificates of each file go."""
+    targets: dict[str, Path] = {}
+    names: dict[str, str] = {}
+    for file in files:
+        name = Path(file).name
+        if name in names:
+            raise ValueError(
+                f"{names[name]} and {file} have the same name, so that their results would go to one file: certify "
+                "them into two folders."
+            )
+        names[name], targets[file] = file, folder / name
+    return targets
+
+
+def _describe(model: PathLike, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """A request in short: what must be the same for results to be the same."""
+    options = {name: value for name, value in sorted(asked.items()) if value not in (None, [], {}, ())}
+    text = json.dumps(options, sort_keys=True, default=_write_option)
+    return {
+        "derand": __version__,
+        "model": mark_file(model).sha256,
+        "request": hashlib.sha256(text.encode()).hexdigest(),
+        "options": json.loads(text),
+    }
+
+
+def _write_option(value: Any) -> Any:
+    """Paths by what is in them, anything else as it is written."""
+    if isinstance(value, os.PathLike):
+        return {"file": mark_file(value).sha256}
+    return repr(value)
+
+
+def _open_folder(folder: Path, job: Mapping[str, Any], *, resume: bool) -> None:
+    """Make the folder of results, or refuse one that holds others."""
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"The results go into a folder, but {folder} is a file: name another one.")
+    note = folder / JOB_FILE
+    if not folder.exists() or not any(folder.iterdir()):
+        folder.mkdir(parents=True, exist_ok=True)
+    elif not note.exists():
+        raise FileExistsError(f"{folder} holds other files: name a new folder for the results.")
+    else:
+        _require_same(json.loads(note.read_text(encoding="utf-8")), job, folder, resume=resume)
+    with replace_when_done(note) as draft:
+        draft.write_text(json.dumps(job, indent=2) + "\n", encoding="utf-8")
+
+
+def _require_same(before: Mapping[str, Any], job: Mapping[str, Any], folder: Path, *, resume: bool) -> None:
+    if not resume:
+        raise FileExistsError(f"{folder} holds results already: go on with them by --resume, or name a new folder.")
+    for name, what in (("derand", "version of derand"), ("model", "model"), ("request", "request")):
+        if before.get(name) != job[name]:
+            raise FileExistsError(
+                f"{folder} holds results of another {what}, which cannot be gone on with: name a new folder."
+            )
+
+
+def _is_done(source: str, target: Path, model: PathLike) -> bool:
+    """Whether a file's certificates are there, whole, and about the same bytes."""
+    record = find_record(target)
+    if not (target.exists() and record.exists() and os.path.exists(source)):
+        return False
+    try:
+        found = load_record(record)
+    except ValueError:
+        return False
+    pairs = ((found.certified, target), (found.model, model), (found.data, source))
+    return all(mark.matches(path) for mark, path in pairs)

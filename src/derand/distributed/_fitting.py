@@ -1,0 +1,247 @@
+"""Training on tables of parts.
+
+Owns the passes over the parts: a first look, a sample, and then counts (stumps) or codes that are fitted (additive
+models). Must not know how parts are read, nor how anything is trained: `derand.learn` does that.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._arrays import FloatArray
+from derand.distributed._parts import Parts, drop_empty
+from derand.distributed._sampling import SAMPLE_ROWS, Sample, draw_part, join_samples
+from derand.distributed._shards import DaskShards
+from derand.distributed._survey import Survey, join_surveys, split_target, survey_part
+from derand.estimators import AdditiveClassifier, StumpClassifier, resolve_class_weight
+from derand.frames import TableEncoding
+from derand.learn import (
+    BinnedTable,
+    CodedRows,
+    CountedTable,
+    CountingPlan,
+    PartCounts,
+    PartsInMemory,
+    SharedTable,
+    SplitGrid,
+    TrainingTable,
+    add_counts,
+    code_rows,
+    count_part,
+    find_first_step,
+    find_resolution,
+)
+from derand.noise import Noise
+from derand.progress import tell
+from derand.text import quote_short
+
+Estimator = TypeVar("Estimator", StumpClassifier, AdditiveClassifier)
+
+
+def fit(estimator: Estimator, data: Any, target: str) -> Estimator:
+    """Train on a table of parts; the model does not depend on how the rows are cut into parts, nor on their order.
+
+    A StumpClassifier without `scaling` is the one that its own `fit` finds on all rows, bit for bit. What needs rows
+    rather than counts, units of `scaling`, bins, penalties and the first weights of an AdditiveClassifier, comes from a
+    sample: at most 65,536 different rows, each with how often it occurs, chosen by their values. All rows are fitted
+    then, by sums of 64-bit integers.
+
+    Parameters
+    ----------
+    estimator : StumpClassifier or AdditiveClassifier
+        It is fitted itself. AdditiveClassifier takes two classes, and neither `groups` nor `min_rows_per_category`.
+    data : Dask dataframe; paths of Parquet files, a folder or a pattern; or a pandas, polars or pyarrow table
+        All columns but the target are read. Work on parts goes to the Dask client that is there, else to threads.
+    target : str
+        The column of labels.
+
+    Returns
+    -------
+    The estimator.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from derand import StumpClassifier
+    >>> from derand.distributed import fit
+    >>> frame = pd.DataFrame({"size": [0.0, 1.0, 4.0, 5.0], "kind": ["no", "no", "yes", "yes"]})
+    >>> clf = fit(StumpClassifier(noise="gaussian:0.5"), frame, "kind")
+    >>> clf.predict(frame[["size"]]).tolist()
+    ['no', 'no', 'yes', 'yes']
+    """
+    _require_supported(estimator)
+    before = vars(estimator).copy()
+    try:
+        with estimator._listen():
+            told = _fit(estimator, Parts.open(data), target)
+    except BaseException:  # an interrupted fit, too, leaves the estimator as it was
+        estimator.__dict__ = before
+        raise
+    for text in told:
+        warnings.warn(text, stacklevel=2)
+    return estimator
+
+
+def _require_supported(estimator: Any) -> None:
+    if not isinstance(estimator, StumpClassifier | AdditiveClassifier):
+        raise TypeError(
+            f"`estimator` must be a StumpClassifier or an AdditiveClassifier, got a {type(estimator).__name__}: others "
+            "are trained on one machine, and certified on many."
+        )
+    estimator.check_parameters()
+    if isinstance(estimator, AdditiveClassifier):
+        for name in ("groups", "min_rows_per_category"):
+            if getattr(estimator, name) is not None:
+                raise ValueError(f"`{name}` of AdditiveClassifier must be None on tables of parts: leave it out.")
+
+
+def _fit(estimator: Any, parts: Parts, target: str) -> tuple[str, ...]:
+    tell(f"reading {len(parts):,} parts: columns and classes")
+    survey = parts.reduce(survey_part, join_surveys, target, estimator.categorical_features)
+    if survey is None:
+        raise ValueError("The table has no rows.")
+    reading = _Reading.plan(survey, target)
+    _refuse_classes(estimator, reading.classes, target)
+    tell(f"{survey.n_rows:,} rows; drawing a sample")
+    sample = parts.reduce(_draw, join_samples, reading, SAMPLE_ROWS)
+    totals = np.array([survey.labels[label] for label in reading.classes.tolist()], dtype=np.float64)
+    class_weight = resolve_class_weight(estimator.class_weight, reading.classes, totals)
+    weights = None if (sample.counts == 1).all() else sample.counts * (sample.counts.size / sample.counts.sum())
+    names = reading.encoding.names
+    table = TrainingTable(sample.rows, sample.target, class_weight, weights, reading.n_categories, names)
+    estimator.n_features_in_ = reading.encoding.n_features
+    estimator.feature_names_in_ = np.array(names, dtype=object)
+    rows: Callable[[Noise | None], Any]
+    if isinstance(estimator, StumpClassifier):
+        rows = lambda noise: _count(estimator, parts, reading, survey, class_weight, noise)  # noqa: E731
+    else:
+        rows = lambda noise: _share(parts, reading, table, totals, sample)  # noqa: E731
+    return tuple(estimator.fit_table(table, reading.encoding, reading.classes, totals, rows))
+
+
+def _refuse_classes(estimator: Any, classes: NDArray[Any], target: str) -> None:
+    if classes.size < 2:
+        raise ValueError(f"{quote_short(target)} holds one label alone, {classes.tolist()}: there is nothing to learn.")
+    if classes.size > 2 and isinstance(estimator, AdditiveClassifier):
+        raise ValueError(
+            f"{quote_short(target)} holds {classes.size} classes: an AdditiveClassifier of several classes is trained "
+            "on one machine. Use StumpClassifier, or a table of two classes."
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Reading:
+    """How the rows of every part are read."""
+
+    target: str
+    encoding: TableEncoding
+    classes: NDArray[Any]
+
+    @classmethod
+    def plan(cls, survey: Survey, target: str) -> _Reading:
+        encoding = survey.encode()
+        known = set(survey.find_known().tolist())
+        empty = [column for column in encoding.numerical if column not in known]
+        if empty:
+            raise ValueError(
+                f"`X` must hold some number in every numerical column, got none in column {encoding.name(empty[0])!r}: "
+                "all its values are missing. Drop it."
+            )
+        return cls(target, encoding, survey.list_classes())
+
+    @property
+    def n_categories(self) -> dict[int, int]:
+        return {column: len(values) for column, values in self.encoding.categories.items()}
+
+    def read(self, table: Any) -> tuple[FloatArray, NDArray[np.uint8]]:
+        """Rows as the model reads them, and their classes."""
+        X, labels = split_target(table, self.target)
+        rows = self.encoding.encode_finite(X, may_miss=self.encoding.numerical)
+        places = {label: place for place, label in enumerate(self.classes.tolist())}
+        lookup = np.array([places.get(value, 0) for value in labels.values], dtype=np.uint8)
+        return rows, lookup[labels.codes]
+
+
+def _draw(table: Any, reading: _Reading, most: int) -> Sample:
+    return draw_part(*reading.read(table), most)
+
+
+def _count(
+    estimator: StumpClassifier,
+    parts: Parts,
+    reading: _Reading,
+    survey: Survey,
+    class_weight: FloatArray,
+    noise: Noise | None,
+) -> CountedTable:
+    """The table by its counts."""
+    assert noise is not None  # stumps are trained under noise
+    columns = survey.find_known()
+    grid = SplitGrid.around(noise, find_first_step(noise, estimator.split_step))
+    plan = CountingPlan(
+        survey.n_rows,
+        columns,
+        survey.lows[columns],
+        survey.highs[columns],
+        noise.units_of(columns),
+        find_resolution(noise, grid),
+    )
+    tell("counting all rows")
+    counts = parts.reduce(_count_rows, _Adding(plan.resolution), reading, plan, class_weight)
+    names = reading.encoding.names
+    return CountedTable(counts, plan, len(survey.names), class_weight, reading.n_categories, names)
+
+
+def _count_rows(table: Any, reading: _Reading, plan: CountingPlan, class_weight: FloatArray) -> PartCounts:
+    rows, target = reading.read(table)
+    part = TrainingTable(rows, target, class_weight, None, reading.n_categories, reading.encoding.names)
+    return count_part(part, plan)
+
+
+@dataclass(frozen=True, slots=True)
+class _Adding:
+    """Adds counts of one resolution."""
+
+    resolution: float
+
+    def __call__(self, found: Sequence[PartCounts | None]) -> PartCounts | None:
+        known = drop_empty(found)
+        return add_counts(known, self.resolution) if known else None
+
+
+def _share(parts: Parts, reading: _Reading, table: TrainingTable, totals: FloatArray, sample: Sample) -> SharedTable:
+    """The sample as a table, with the way to all rows."""
+
+    def share(binned: BinnedTable) -> Any:
+        coded = parts.reduce(_code, _join_codes, reading, binned.numbers, binned.categories, keep_parts=True)
+        return DaskShards(coded) if parts.on_workers else PartsInMemory(drop_empty(coded))
+
+    return SharedTable(
+        table.X,
+        table.target,
+        table.class_weight,
+        table.sample_weight,
+        table.n_categories,
+        table.names,
+        totals.astype(np.int64),
+        sample.count_distinct(),
+        share,
+    )
+
+
+def _code(table: Any, reading: _Reading, numbers: Any, categories: Any) -> CodedRows:
+    rows, target = reading.read(table)
+    return CodedRows(code_rows(rows, numbers, categories), target)
+
+
+def _join_codes(found: Sequence[CodedRows | None]) -> CodedRows | None:
+    known = drop_empty(found)
+    if len(known) <= 1:
+        return known[0] if known else None
+    return CodedRows(np.concatenate([one.codes for one in known]), np.concatenate([one.target for one in known]))

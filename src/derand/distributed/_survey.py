@@ -1,0 +1,205 @@
+"""The first pass over a table of parts: which columns and classes there are, and between which ends numbers lie.
+
+Owns what is learnt of a part, and how that of several parts is joined: parts with other columns or types are refused.
+Must not know how parts are read, nor what is trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._arrays import BoolArray, FloatArray, IntArray
+from derand.frames import TableEncoding, is_whole
+from derand.text import quote_short
+
+MOST_CATEGORIES = 2**16
+"""Of a column: beyond that it says which row is which, and not what it is like."""
+MOST_CLASSES = 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Survey:
+    """What a first look at some rows found.
+
+    Attributes
+    ----------
+    n_rows : int
+    names : tuple of str
+    kinds : tuple of str
+        What each column holds: "numbers", or the type of its categories, "" where it has no value.
+    categories : mapping of column to set
+    lows, highs : arrays of shape (n_features,)
+        Ends of the numbers; infinite where there is none.
+    whole : array of shape (n_features,)
+        Whether all numbers of a column are whole.
+    labels : mapping of label to int
+        How many rows have each.
+    label_type : str
+        Of an array of them.
+    """
+
+    n_rows: int
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    categories: Mapping[int, frozenset[Any]]
+    lows: FloatArray
+    highs: FloatArray
+    whole: BoolArray
+    labels: Mapping[Any, int]
+    label_type: str
+
+    def list_classes(self) -> NDArray[Any]:
+        """The labels that occur, in order."""
+        seen = [label for label, count in self.labels.items() if count]
+        return np.unique(np.array(seen, dtype=self.label_type))
+
+    def encode(self) -> TableEncoding:
+        """How the whole table is read."""
+        categories = {column: tuple(sorted(values)) for column, values in self.categories.items()}
+        whole = {
+            column: (int(self.lows[column]), int(self.highs[column]))
+            for column in range(len(self.names))
+            if column not in categories and self.whole[column] and self.lows[column] < self.highs[column] < np.inf
+        }
+        return TableEncoding(len(self.names), self.names, categories, whole)
+
+    def find_known(self) -> IntArray:
+        """Numerical columns that hold some number."""
+        every = [at for at in range(len(self.names)) if at not in self.categories and np.isfinite(self.lows[at])]
+        return np.array(every, dtype=np.int64)
+
+
+class Labels(NamedTuple):
+    """A column of labels: the different ones, which of them each row has, and the type of an array of them."""
+
+    values: list[Any]
+    codes: IntArray
+    type: str
+
+    def count_rows(self) -> dict[Any, int]:
+        """How many rows have each."""
+        return dict(zip(self.values, np.bincount(self.codes, minlength=len(self.values)).tolist(), strict=True))
+
+
+def split_target(table: Any, target: str) -> tuple[Any, Labels]:
+    """A table without the column of labels, and the labels."""
+    names = [str(name) for name in (table.column_names if hasattr(table, "column_names") else table.columns)]
+    if target not in names:
+        raise ValueError(f"there is no column {quote_short(target)} of labels; the columns are {', '.join(names[:8])}.")
+    if hasattr(table, "column_names"):
+        return table.drop_columns([target]), _read_labels(table.column(target), target)
+    rest = table.drop(columns=[target]) if hasattr(table, "iloc") else table.drop(target)
+    return rest, _read_labels(table[target], target)
+
+
+def _read_labels(column: Any, target: str) -> Labels:
+    import pyarrow as pa
+
+    cells = column.combine_chunks() if hasattr(column, "combine_chunks") else pa.array(column, from_pandas=True)
+    if isinstance(cells, pa.ChunkedArray):
+        cells = cells.combine_chunks()
+    if cells.null_count:
+        raise ValueError(f"{cells.null_count} rows have no label in {quote_short(target)}: leave them out.")
+    coded = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
+    values = coded.dictionary.to_pylist()
+    if any(isinstance(value, float) and value != np.floor(value) for value in values):
+        raise ValueError(
+            f"the labels in {quote_short(target)} are numbers with fractions: classes are whole numbers or text."
+        )
+    if len(values) > MOST_CLASSES:
+        raise ValueError(
+            f"{quote_short(target)} holds {len(values)} different labels, {MOST_CLASSES} at most are taken."
+        )
+    kind = "O" if values and isinstance(values[0], str) else coded.dictionary.to_numpy(zero_copy_only=False).dtype.str
+    return Labels(values, coded.indices.to_numpy(zero_copy_only=False).astype(np.int64), kind)
+
+
+def survey_part(table: Any, target: str, categorical: Any) -> Survey:
+    """A first look at the rows of a part."""
+    X, labels = split_target(table, target)
+    encoding = TableEncoding.learn(X, categorical)
+    if encoding.names is None:
+        raise ValueError("the columns must have names.")
+    matrix = encoding.encode_finite(X, may_miss=encoding.numerical)
+    lows, highs = np.full(encoding.n_features, np.inf), np.full(encoding.n_features, -np.inf)
+    whole = np.ones(encoding.n_features, dtype=bool)
+    for column in encoding.numerical:
+        present = matrix[:, column]
+        present = present[~np.isnan(present)]
+        if present.size:
+            lows[column], highs[column] = present.min() + 0.0, present.max() + 0.0
+            whole[column] = bool(is_whole(present).all())
+    kinds = tuple(
+        encoding.kind(column).value if encoding.categories.get(column, ("",)) else ""
+        for column in range(encoding.n_features)
+    )
+    categories = {column: frozenset(values) for column, values in encoding.categories.items()}
+    _refuse_many(categories, encoding.names)
+    counts = labels.count_rows()
+    return Survey(len(matrix), encoding.names, kinds, categories, lows, highs, whole, counts, labels.type)
+
+
+def _refuse_many(categories: Mapping[int, frozenset[Any]], names: Sequence[str]) -> None:
+    for column, values in categories.items():
+        if len(values) > MOST_CATEGORIES:
+            raise ValueError(
+                f"the column {quote_short(names[column])} has more than {MOST_CATEGORIES:,} different categories, as "
+                "an identifier has: leave it out."
+            )
+
+
+def join_surveys(parts: Sequence[Survey | None]) -> Survey | None:
+    """What is known of several parts together."""
+    known = [part for part in parts if part is not None]
+    if not known:
+        return None
+    first = known[0]
+    for part in known[1:]:
+        _refuse_other(first, part)
+    categories = {
+        column: frozenset().union(*(part.categories[column] for part in known)) for column in first.categories
+    }
+    _refuse_many(categories, first.names)
+    labels: dict[Any, int] = {}
+    for part in known:
+        for label, count in part.labels.items():
+            labels[label] = labels.get(label, 0) + count
+    return Survey(
+        sum(part.n_rows for part in known),
+        first.names,
+        tuple(max(kinds) for kinds in zip(*(part.kinds for part in known), strict=True)),
+        categories,
+        np.min([part.lows for part in known], axis=0),
+        np.max([part.highs for part in known], axis=0),
+        np.all([part.whole for part in known], axis=0),
+        labels,
+        first.label_type,
+    )
+
+
+def _refuse_other(first: Survey, other: Survey) -> None:
+    """Refuse parts that do not belong to one table."""
+    if first.names != other.names:
+        missing = [name for name in first.names if name not in other.names]
+        more = [name for name in other.names if name not in first.names]
+        what = (
+            f"lacks {missing[0]!r}" if missing else f"has {more[0]!r} as well" if more else "has them in another order"
+        )
+        raise ValueError(f"All parts must have the same columns, but one {what}: {', '.join(first.names[:8])} ...")
+    for name, one, two in zip(first.names, first.kinds, other.kinds, strict=True):
+        if one and two and one != two:
+            raise ValueError(
+                f"All parts must hold the same types, but the column {quote_short(name)} holds {one} in one and {two} "
+                "in another: store it with one type."
+            )
+    if first.label_type != other.label_type:
+        kinds = sorted({type(label).__name__ for part in (first, other) for label in part.labels})
+        raise ValueError(
+            f"All parts must hold labels of one type, got {' and '.join(kinds)} ({first.label_type} and "
+            f"{other.label_type}): store them alike."
+        )

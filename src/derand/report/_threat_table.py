@@ -1,0 +1,139 @@
+"""What may change, column by column and in words, for a reader who has never seen a threat. Text only: no markup."""
+
+from __future__ import annotations
+
+import math
+
+from derand.explaining import multiply_down
+from derand.report._audit_types import ThreatColumn, ThreatTable
+from derand.report._inputs import ThreatInputs
+from derand.report._text import join_words, plural, shorten
+from derand.report._threat import list_words, say_domain, say_limit
+from derand.text import format_exactly, format_short_down
+from derand.threat import EVERY, Limit
+
+_STAYS = "stays as it is"
+_LISTED = 6
+
+
+def tabulate_threat(inputs: ThreatInputs, radius: float | None, budgets: int = 0) -> ThreatTable:
+    """What may become of each column at a radius.
+
+    Parameters
+    ----------
+    inputs : ThreatInputs
+    radius : float or None
+        That of the text; None where limits alone say what may change.
+    budgets : int
+        Up to how many categories may change in other certificates of the same report.
+    """
+    model = inputs.subject.model
+    read = {feature for term in model.member_terms for feature in term.features}
+    columns = [_describe(inputs, feature, radius, budgets, feature in read) for feature in range(model.n_features)]
+    words = list_words(inputs)
+    if budgets:
+        most = "one" if budgets == 1 else f"1 to {budgets}"
+        words.append(f"Where it says “changed” beside a share, any {most} of the categories may become anything, too.")
+    return {
+        "words": [_begin(sentence.removeprefix("What may change: ")) for sentence in words],
+        "note": _say_together(inputs, radius),
+        "columns": columns,
+        "n_moving": sum(one["moves"] for one in columns),
+    }
+
+
+def _begin(sentence: str) -> str:
+    """A sentence that begins with a capital."""
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _say_together(inputs: ThreatInputs, radius: float | None) -> str:
+    norm = inputs.threat.norm
+    if norm is None or not radius or not inputs.moving:
+        return ""
+    size = format_exactly(radius)
+    if norm == 0:
+        return f"At radius {size}: any {plural(int(radius), 'number')} of these may change, to what the table allows."
+    if norm == math.inf:
+        return f"At radius {size}, all columns at the same time."
+    share = "their sizes add up" if norm == 1 else "the squares of their sizes add up"
+    return f"At radius {size}, each column alone; where several change at once, {share}, so that each may change less."
+
+
+def _describe(inputs: ThreatInputs, feature: int, radius: float | None, budgets: int, is_read: bool) -> ThreatColumn:
+    subject, threat = inputs.subject, inputs.threat
+    is_category = feature in subject.model.categorical_features or feature in subject.categories
+    found: ThreatColumn = {
+        "column": subject.names[feature],
+        "kind": "category" if is_category else "number",
+        "moves": False,
+        "change": _STAYS,
+        "direction": "",
+        "domain": "",
+        "values": "",
+        "missing": "",
+    }
+    if not is_read:
+        return {**found, "moves": True, "change": "anything: the model does not read it"}
+    if feature in threat.frozen:
+        return {**found, "change": "frozen: stays as it is"}
+    if is_category:
+        return {**found, **_describe_category(inputs, feature, budgets)}  # type: ignore[typeddict-item]
+    if feature in subject.model.missing_features and threat.missing_budget:
+        found["missing"] = "may go missing, or appear"
+    if feature not in inputs.moving:
+        return found
+    limit = threat.limits.get(feature, threat.limits.get(EVERY))
+    return {
+        **found,
+        "moves": True,
+        "change": _say_change(inputs, feature, radius, limit),
+        "direction": _say_direction(limit),
+        "domain": say_domain(*threat.domain[feature]) if feature in threat.domain else "",
+        "values": _say_values(inputs, feature),
+    }
+
+
+def _say_change(inputs: ThreatInputs, feature: int, radius: float | None, limit: Limit | None) -> str:
+    """By how much a number may change, by the ball and by its limit."""
+    norm, parts = inputs.threat.norm, []
+    if norm == 0:
+        parts.append("to any number")
+    elif norm is not None and radius:
+        unit = float(inputs.threat.units_of(inputs.subject.model.n_features)[feature])
+        parts.append(f"by less than {format_short_down(multiply_down(radius, unit))}")
+    if limit is not None:
+        parts.append(say_limit(limit).split(", not ")[0])
+    if not parts:
+        return "within its ends" if feature in inputs.threat.domain else "by less than the radius"
+    return ", and ".join(parts)
+
+
+def _say_direction(limit: Limit | None) -> str:
+    if not isinstance(limit, tuple):
+        return "up and down"
+    ways = [name for name, size in zip(("down", "up"), limit, strict=True) if size > 0]
+    return "neither" if not ways else f"{ways[0]} only" if len(ways) == 1 else "up and down"
+
+
+def _say_values(inputs: ThreatInputs, feature: int) -> str:
+    step = inputs.threat.steps.get(feature)
+    if step is None:
+        return "any number"
+    return "whole numbers" if step == 1 and feature in inputs.subject.whole else f"steps of {format_exactly(step)}"
+
+
+def _describe_category(inputs: ThreatInputs, feature: int, budgets: int) -> dict[str, object]:
+    """To what a category may change, and which values there are."""
+    threat, subject = inputs.threat, inputs.subject
+    known = [subject.describe_value(feature, float(code)) for code in range(len(subject.categories.get(feature, ())))]
+    allowed = threat.may_become.get(feature)
+    if allowed is not None:
+        known = [subject.describe_value(feature, float(code)) for code in allowed]
+    values = join_words([*(f"“{shorten(name, 24)}”" for name in known[:_LISTED])])
+    if len(known) > _LISTED:
+        values = f"{', '.join(f'“{shorten(name, 24)}”' for name in known[:_LISTED])} and {len(known) - _LISTED:,} more"
+    if not threat.l0:
+        return {"change": "to any value, where it says “changed”" if budgets else _STAYS, "values": values}
+    change = "to any value" if threat.unseen else "to any value that training saw"
+    return {"moves": True, "change": "to these values alone" if allowed is not None else change, "values": values}

@@ -1,0 +1,160 @@
+"""Warming up: all that is compiled, compiled once, so that an image or a machine has it on disk before it is used.
+
+Owns the small models and rows that reach every compiled function. Must not know the command line or how it is printed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TypedDict
+
+import numpy as np
+
+from derand import certificates, estimators, monte_carlo
+from derand._arrays import FloatArray
+from derand.kernels import compiling
+from derand.model import AdditiveEnsemble, CategoryTable, GridTerm, StepFunction, Term
+from derand.noise import NOISES
+from derand.threat import Threat
+
+_NORMS = (None, 0, 1, 2, np.inf)
+_NO_LIMITS: dict[int | str, str | float | tuple[float, float]] = {}
+_LIMITS: dict[int | str, str | float | tuple[float, float]] = dict.fromkeys(range(8), 0.5)
+
+
+class WarmStep(TypedDict):
+    """One kind of work, and what it took: CPU seconds, next to none where all was on disk already."""
+
+    name: str
+    seconds: float
+    compiled: int
+    """Functions that were compiled."""
+
+
+class WarmUp(TypedDict):
+    """What was compiled, for how long, and where it is kept."""
+
+    steps: list[WarmStep]
+    seconds: float
+    compiled: int
+    folders: list[str]
+    """Where compiled code lies; empty where none can be kept."""
+
+
+def run_warm_up(tell: Callable[[int, int, str], None] | None = None) -> WarmUp:
+    """Train, certify and attack small models of every kind, so that later processes find all functions compiled.
+
+    Parameters
+    ----------
+    tell : callable or None
+        Is told how many steps are done, of how many, and what is next.
+
+    Returns
+    -------
+    WarmUp
+
+    Examples
+    --------
+    >>> list(STEPS)[:2]
+    ['votes', 'expected scores']
+    """
+    steps: list[WarmStep] = []
+    for done, (name, work) in enumerate(STEPS.items()):
+        if tell is not None:
+            tell(done, len(STEPS), name)
+        start, before = time.process_time(), compiling.count_compiled()
+        work()
+        taken = time.process_time() - start
+        steps.append({"name": name, "seconds": taken, "compiled": compiling.count_compiled() - before})
+    return {
+        "steps": steps,
+        "seconds": sum(step["seconds"] for step in steps),
+        "compiled": sum(step["compiled"] for step in steps),
+        "folders": compiling.list_folders(),
+    }
+
+
+def _draw_rows(n_columns: int, n_rows: int = 20) -> FloatArray:
+    return np.random.default_rng(0).normal(size=(n_rows, n_columns))
+
+
+def _make_model(n_terms: int, n_edges: int, n_tables: int = 0) -> AdditiveEnsemble:
+    """So many step functions, and after them tables of three categories."""
+    rng = np.random.default_rng(1)
+    terms: list[Term] = [
+        StepFunction(column, np.sort(rng.normal(size=n_edges)), rng.integers(0, 1000, n_edges + 1))
+        for column in range(n_terms)
+    ]
+    terms += [CategoryTable(n_terms + column, np.array([0.0, 1.0]), np.array([3, 9]), 1) for column in range(n_tables)]
+    return AdditiveEnsemble(terms, 500 * n_terms, n_terms + n_tables)
+
+
+def _make_grids(edges: list[float]) -> AdditiveEnsemble:
+    """Two terms of two columns each, all with these edges."""
+    size = len(edges) + 1
+    scores = np.arange(size**2).reshape(size, size) * 7 % 10
+    axes = np.array(edges), np.array(edges)
+    return AdditiveEnsemble([GridTerm(pair, axes, scores) for pair in ((0, 1), (2, 3))], 9, 4)
+
+
+_MODELS = ((8, 3), (300, 1), (300, 3))
+"""Few terms and many, of two cells and of more: each goes its own way."""
+
+
+def _certify_votes() -> None:
+    for size in _MODELS:
+        for noise in NOISES:
+            certificates.certify(_make_model(*size), _draw_rows(size[0]), f"{noise}:0.5")
+    model, rows = _make_model(8, 3, 2), np.hstack([_draw_rows(8), np.zeros((20, 2))])
+    certificates.certify(model, rows, "gaussian:0.5", l0=[0, 1])
+    certificates.distribution(model, rows, "gaussian:0.5")
+    monte_carlo.certify_by_sampling(_make_model(8, 1), _draw_rows(8), "gaussian:0.5", 100)
+
+
+def _certify_means() -> None:
+    model, rows = _make_model(8, 3), _draw_rows(8)
+    for noise in ("none", *(f"{name}:0.5" for name in NOISES)):
+        for norm in _NORMS:
+            for limits in (_NO_LIMITS, _LIMITS):
+                if norm is not None or limits:
+                    certificates.certify(model, rows, noise, rule="mean", threat=Threat(norm=norm, limits=limits))
+    threat = Threat(norm=None, limits=dict.fromkeys(range(8), 2.0), steps=dict.fromkeys(range(8), 0.5))
+    for noise in ("none", "gaussian:0.5"):
+        certificates.certify(model, rows, noise, rule="mean", threat=threat)
+
+
+def _certify_grids() -> None:
+    rows = _draw_rows(4)
+    for model in (_make_grids([0.0]), _make_grids([-0.5, 0.0, 0.5])):
+        certificates.certify(model, rows, "gaussian:0.5")
+        for noise in ("none", *(f"{name}:0.5" for name in NOISES)):
+            for norm in (1, 2, np.inf):
+                certificates.certify(model, rows, noise, rule="mean", threat=Threat(norm=norm))
+
+
+def _train() -> None:
+    X = _draw_rows(6, 300)
+    y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(np.int64)
+    classes = y + (X[:, 3] > 0)
+    for trainer in estimators.TRAINERS.values():
+        trainer().fit(X, y).certify(X[:20])
+    for groups in (None, [[1, 2]]):
+        for target in (y, classes):
+            estimators.AdditiveClassifier(radius=0.1, groups=groups).fit(X, target).certify(X[:20])
+
+
+def _train_regressors() -> None:
+    X = _draw_rows(4, 300)
+    for trainer in estimators.REGRESSORS.values():
+        regressor = trainer().fit(X, X[:, 0] + X[:, 1] ** 2)
+        regressor.certify_interval(X[:20], 0.1)
+
+
+STEPS: Mapping[str, Callable[[], None]] = {
+    "votes": _certify_votes,
+    "expected scores": _certify_means,
+    "terms of several columns": _certify_grids,
+    "training": _train,
+    "training for numbers": _train_regressors,
+}

@@ -1,0 +1,57 @@
+"""The documentation site in a browser: the code of the home page is seen whole, and the search finds the guide."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CUT = """() => [...document.querySelectorAll(".md-content pre > code")]
+    .filter(code => code.scrollWidth > code.clientWidth + 1).map(code => code.textContent)"""
+FOUND = """() => [...document.querySelectorAll(".md-search-result__item")].map(
+    item => [...item.querySelectorAll("a")].map(link => new URL(link.href).pathname + new URL(link.href).hash))"""
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        """Requests are not news."""
+
+
+@pytest.fixture
+def address(site: Path) -> Iterator[str]:
+    """Where the site is served: its search needs a server."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_code_of_the_home_page_is_not_cut(browser: Any, site: Path, width: int) -> None:
+    """On a desk and on a phone every line of code fits, and the page does not scroll sideways."""
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto((site / "index.html").as_uri())
+    assert page.locator(".md-content pre > code").count() >= 1
+    assert page.evaluate(CUT) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
+
+
+@pytest.mark.parametrize("query", ["missing values", "missing"])
+def test_search_finds_missing_values_in_the_guide_first(browser: Any, address: str, query: str) -> None:
+    """The first page that is found is the guide, and in it the section of that name."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(f"{address}/index.html")
+    box = page.locator("input.md-search__input")
+    box.click()
+    box.type(query)
+    page.wait_for_function(f"() => ({FOUND})().length > 1", timeout=30_000)
+    page.wait_for_timeout(500)  # results of the whole text follow those of its beginning
+    assert page.evaluate(FOUND)[0][:2] == ["/guide.html", "/guide.html#missing-values"]
+    page.close()

@@ -1,0 +1,52 @@
+"""`derand certify` of many files and of streams."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from derand import StumpClassifier, save
+from derand.cli import app
+from tests.cli.running import RUNNER, run
+from tests.distributed.conftest import make_table
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    frame = make_table(500)
+    save(StumpClassifier().fit(frame.drop(columns="bad"), frame["bad"]), tmp_path / "model.json")
+    return tmp_path / "model.json"
+
+
+def test_a_pattern_goes_into_a_folder(model: Path, folder: Path, tmp_path: Path, cluster: Any) -> None:
+    asked = ["certify", model, folder / "*.parquet", "-o", tmp_path / "out", "--scheduler", cluster.scheduler.address]
+    first = run(*asked)
+    assert first.exit_code == 0
+    assert "1,200" in first.output
+    assert json.loads(run(*asked, "--resume", "--json").stdout)["done_before"] == 3
+    (folder / "part-1.parquet").write_bytes(b"damaged")
+    (tmp_path / "out" / "part-1.parquet").unlink()
+    again = run(*asked, "--resume")
+    assert again.exit_code == 2
+    assert "part-1.parquet is not a Parquet file" in again.stderr
+
+
+@pytest.mark.parametrize("option", [["--target", "bad"], ["--witness", "flips.csv"], ["--radius", "0.1"]])
+def test_options_of_one_file(model: Path, folder: Path, tmp_path: Path, option: list[str]) -> None:
+    result = run("certify", model, folder, "-o", tmp_path / "out", *option)
+    assert result.exit_code == 2
+    assert option[0] in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_stream_gives_what_a_file_gives(model: Path, tmp_path: Path) -> None:
+    make_table(300, seed=3).to_csv(tmp_path / "rows.csv", index=False)
+    assert run("certify", model, tmp_path / "rows.csv", "-o", tmp_path / "out.csv", "--id", "job").exit_code == 0
+    asked = ["certify", str(model), "-", "-o", "-"]
+    found = RUNNER.invoke(app, [*asked, "--id", "job"], input=(tmp_path / "rows.csv").read_bytes())
+    assert found.stdout_bytes == (tmp_path / "out.csv").read_bytes()
+    refused = RUNNER.invoke(app, [*asked, "--json"], input=b"age\n1\n")
+    assert refused.exit_code == 2

@@ -1,0 +1,153 @@
+"""Models of tables in parts are those of the whole table, to the last bit, however the rows are cut and ordered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from derand import AdditiveClassifier, Gaussian, RobTreeBoostClassifier, StumpClassifier, certified_accuracy
+from derand.distributed import fit
+from derand.storage import write_bytes
+from tests.distributed.conftest import make_table
+
+dd = pytest.importorskip("dask.dataframe")
+
+STUMPS: list[dict[str, Any]] = [
+    {},
+    {"class_weight": "balanced"},
+    {"split_step": None, "categorical_leaf": None, "min_rows_per_category": 100},
+    {"noise": "uniform:0.5", "class_weight": {"yes": 3.0}},
+]
+
+
+def shuffle(frame: Any, n_parts: int, seed: int) -> Any:
+    return dd.from_pandas(frame.sample(frac=1, random_state=seed).reset_index(drop=True), npartitions=n_parts)
+
+
+@pytest.mark.parametrize("options", STUMPS)
+def test_stumps_of_parts_are_those_of_the_whole_table(frame: Any, options: dict[str, Any]) -> None:
+    alone = StumpClassifier(**options).fit(frame.drop(columns="bad"), frame["bad"])
+    for n_parts in (1, 4):
+        parts = fit(StumpClassifier(**options), shuffle(frame, n_parts, n_parts), "bad")
+        assert write_bytes(parts) == write_bytes(alone)
+
+
+@settings(max_examples=5, deadline=None)
+@given(seed=st.integers(0, 2**16), n_parts=st.integers(1, 9))
+def test_any_parts_and_order_give_the_same_stumps(seed: int, n_parts: int) -> None:
+    frame = make_table(300, seed=seed)
+    alone = StumpClassifier().fit(frame.drop(columns="bad"), frame["bad"])
+    assert write_bytes(fit(StumpClassifier(), shuffle(frame, n_parts, seed), "bad")) == write_bytes(alone)
+
+
+def test_units_of_scaling_come_from_the_sample(frame: Any) -> None:
+    one = fit(StumpClassifier(scaling="standard"), frame, "bad")
+    many = fit(StumpClassifier(scaling="standard"), shuffle(frame, 5, 1), "bad")
+    assert write_bytes(one) == write_bytes(many)
+    alone = StumpClassifier(scaling="standard").fit(frame.drop(columns="bad"), frame["bad"])
+    np.testing.assert_allclose(one.noise_.units, alone.noise_.units, rtol=1e-12)
+
+
+def test_several_classes() -> None:
+    frame = make_table(900)
+    frame["kind"] = np.where(frame["amount"] > 1, 2, np.where(frame["job"] == "cook", 1, 0))
+    frame = frame.drop(columns="bad")
+    alone = StumpClassifier().fit(frame.drop(columns="kind"), frame["kind"])
+    assert write_bytes(fit(StumpClassifier(), shuffle(frame, 3, 2), "kind")) == write_bytes(alone)
+    with pytest.raises(ValueError, match="several classes"):
+        fit(AdditiveClassifier(), frame, "kind")
+
+
+def test_additive_models_of_a_table_that_is_all_in_the_sample(frame: Any) -> None:
+    options: dict[str, Any] = {"radius": 0.1, "l0": 1, "regularization": 0.1, "n_cuts": 8}
+    one = fit(AdditiveClassifier(**options), frame, "bad")
+    many = fit(AdditiveClassifier(**options), shuffle(frame, 4, 1), "bad")
+    assert write_bytes(one) == write_bytes(many)
+    alone = AdditiveClassifier(**options).fit(frame.drop(columns="bad"), frame["bad"])
+    X, y = frame.drop(columns="bad"), frame["bad"].to_numpy()
+    shares = [certified_accuracy(y, clf.certify(X), [0.1])[0] for clf in (one, alone)]
+    assert abs(shares[0] - shares[1]) < 0.005
+
+
+@pytest.mark.parametrize("options", [{"radius": 0.05, "l0": 1, "class_weight": "balanced"}, {"radius": 0.0}])
+def test_additive_models_of_rows_that_stay_in_parts(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]) -> None:
+    """With a small sample all rows are fitted by sums of integers: the same bits from one part and from five."""
+    monkeypatch.setattr("derand.distributed._fitting.SAMPLE_ROWS", 800)
+    monkeypatch.setattr("derand.learn._shared.LARGE", 500)
+    frame = make_table(3_000)
+    one = fit(AdditiveClassifier(regularization=0.1, **options), frame, "bad")
+    many = fit(AdditiveClassifier(regularization=0.1, **options), shuffle(frame, 5, 3), "bad")
+    assert write_bytes(one) == write_bytes(many)
+    X, y = frame.drop(columns="bad"), frame["bad"].to_numpy()
+    alone = AdditiveClassifier(regularization=0.1, **options).fit(X, y)
+    shares = [certified_accuracy(y, clf.certify(X), [options["radius"]])[0] for clf in (one, alone)]
+    assert shares[0] > shares[1] - 0.01
+
+
+def test_files_and_workers_give_the_same_model(folder: Path, cluster: Any) -> None:
+    import pandas as pd
+
+    table = pd.concat([pd.read_parquet(file) for file in sorted(folder.iterdir())])
+    alone = StumpClassifier().fit(table.drop(columns="bad"), table["bad"])
+    assert write_bytes(fit(StumpClassifier(), folder, "bad")) == write_bytes(alone)
+    options: dict[str, Any] = {"radius": 0.1, "regularization": 0.1}
+    by_workers = fit(AdditiveClassifier(**options), str(folder / "*.parquet"), "bad")
+    assert write_bytes(by_workers) == write_bytes(fit(AdditiveClassifier(**options), table, "bad"))
+
+
+def test_a_rare_gap_is_known_though_it_is_not_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("derand.distributed._fitting.SAMPLE_ROWS", 50)
+    monkeypatch.setattr("derand.learn._shared.LARGE", 40)
+    frame = make_table(2_000)
+    frame["amount"] = np.where(np.arange(2_000) == 1_234, np.nan, frame["amount"])
+    clf = fit(AdditiveClassifier(radius=0.05, regularization=0.1), frame, "bad")
+    clf.certify(frame.drop(columns="bad").iloc[1_234:1_235])
+
+
+def test_a_failed_fit_leaves_the_estimator_as_it_was(frame: Any) -> None:
+    clf = fit(StumpClassifier(), frame, "bad")
+    before = write_bytes(clf)
+    with pytest.raises(ValueError, match="no column 'good' of labels"):
+        fit(clf, frame, "good")
+    assert write_bytes(clf) == before
+
+
+def test_bad_input(frame: Any, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="StumpClassifier or an AdditiveClassifier"):
+        fit(RobTreeBoostClassifier(noise=Gaussian(0.25)), frame, "bad")  # type: ignore[type-var]
+    with pytest.raises(ValueError, match="`groups`"):
+        fit(AdditiveClassifier(groups="auto"), frame, "bad")
+    with pytest.raises(TypeError, match="Dask dataframe, Parquet files"):
+        fit(StumpClassifier(), 3, "bad")
+    with pytest.raises(FileNotFoundError, match="names no file"):
+        fit(StumpClassifier(), tmp_path / "*.parquet", "bad")
+    with pytest.raises(ValueError, match="one label alone"):
+        fit(StumpClassifier(), frame[frame["bad"] == "no"], "bad")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda frame: frame.drop(columns="age"), "lacks 'age'"),
+        (lambda frame: frame.assign(more=1.0), "has 'more' as well"),
+        (lambda frame: frame.assign(count="many"), "'count' holds"),
+        (lambda frame: frame.assign(bad=1), "labels of one type"),
+        (lambda frame: frame.assign(bad=None), "no label"),
+        (lambda frame: frame.assign(age=np.inf), "age"),
+    ],
+)
+def test_parts_that_do_not_belong_together(folder: Path, spoil: Any, message: str) -> None:
+    spoil(make_table(50)).to_parquet(folder / "part-9.parquet")
+    with pytest.raises(ValueError, match=message):
+        fit(StumpClassifier(), folder, "bad")
+
+
+def test_a_damaged_part_is_named(folder: Path) -> None:
+    (folder / "part-1.parquet").write_bytes(b"PAR1 and then nothing")
+    with pytest.raises(ValueError, match=r"part-1.parquet is not a Parquet file"):
+        fit(StumpClassifier(), folder, "bad")

@@ -1,0 +1,83 @@
+"""Tables through standard input and output: read as they come, and what is no stream is refused."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from derand.frames import ColumnKind, inspect_file, write_batches
+from derand.frames._streams import open_stream
+
+KINDS = {"age": ColumnKind.NUMBER, "job": ColumnKind.TEXT}
+TABLE = pa.table({"age": [31.0, None, 5.0], "job": ["cook", "", "clerk"], "more": [1, 2, 3]})
+
+
+class Slow(io.BytesIO):
+    """A pipe that gives a few bytes at a time."""
+
+    def read1(self, size: int | None = -1, /) -> bytes:
+        return super().read1(7 if size is None or size < 0 else min(size, 7))
+
+
+def as_ipc(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=2)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+CSV = b"\xef\xbb\xbfage;job;more\r\n31;cook;1\r\n;;2\r\n5;clerk;3\r\n"
+
+
+@pytest.mark.parametrize("content", [CSV, as_ipc(TABLE)], ids=["csv", "arrow"])
+@pytest.mark.parametrize("kind", [io.BytesIO, Slow])
+def test_both_formats_give_the_same_rows(content: bytes, kind: type[io.BytesIO]) -> None:
+    stream = open_stream(kind(content))
+    assert stream.names == ("age", "job", "more")
+    rows = pa.concat_tables(list(stream.read_batches(KINDS))).to_pydict()
+    assert rows == {"age": [31.0, None, 5.0], "job": ["cook", None, "clerk"]}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "Standard input is empty"),
+        (b"PAR1....", "a Parquet file"),
+        (b"ARROW1..", "an Arrow file"),
+        (b"age,age\n1,2\n", "two columns named 'age'"),
+    ],
+)
+def test_what_is_no_stream(content: bytes, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    with pytest.raises(ValueError, match=message):
+        inspect_file("-")
+
+
+def test_text_among_numbers_is_named() -> None:
+    stream = open_stream(io.BytesIO(b"age,job\nmany,cook\n"))
+    with pytest.raises(ValueError, match="text in the number column 'age'"):
+        list(stream.read_batches(KINDS))
+    typed = open_stream(io.BytesIO(as_ipc(pa.table({"age": ["many"], "job": ["cook"]}))))
+    with pytest.raises(ValueError, match="text in the number column 'age'"):
+        list(typed.read_batches(KINDS))
+
+
+@pytest.mark.parametrize("arrow", [False, True])
+def test_results_go_out_at_once(arrow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(out))
+    sizes: list[int] = []
+    with write_batches("-", arrow=arrow) as write:
+        for at in range(2):
+            columns: dict[str, Any] = {"row": np.array([at]), "label": np.array(["yes"])}
+            write(columns)
+            sizes.append(len(out.getvalue()))
+    assert 0 < sizes[0] < sizes[1]
+    if arrow:
+        assert pa.ipc.open_stream(out.getvalue()).read_all().to_pydict() == {"row": [0, 1], "label": ["yes", "yes"]}
+    else:
+        assert out.getvalue() == b'"row","label"\n0,"yes"\n1,"yes"\n'

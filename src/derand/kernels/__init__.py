@@ -3,7 +3,7 @@
 README.md beside this file holds the contract and the rounding argument. A backend is one module with `prepare`, which
 turns a model's arrays into a plan, and the three functions `failures`, `tails` and `laws` that take the plan; it is
 named in BACKENDS. Cells of a noise: `normal`, `interval`, `laplace`. Kernels trust their input and import nothing of
-derand outside this folder but array types and constants.
+derand outside this folder but array types, constants and `threads`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from derand import AdditiveClassifier, AdditiveRegressor, IntervalReport, StumpClassifier, Threat
+from derand import AdditiveClassifier, AdditiveRegressor, IntervalReport, StumpClassifier, Threat, dates_to_numbers
 from derand.report import CertificateReport
 
 N_ROWS, N_TRAINING = 1200, 600
@@ -29,9 +29,10 @@ def make_loans(seed: int = 0) -> tuple[pd.DataFrame, np.ndarray[Any, np.dtype[np
         }
     )
     frame.loc[rng.random(N_ROWS) < 0.1, "debt"] = np.nan
+    frame["applied"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 700, N_ROWS), "D")
     risk = frame["late payments"] + (frame["purpose"] == "car") - frame["age"] / 40 - frame["income"] / 4000
     risk += frame["debt"].fillna(7000) / 4000 + 0.6 * rng.normal(size=N_ROWS)
-    return frame, risk.to_numpy()
+    return dates_to_numbers(frame), risk.to_numpy()
 
 
 def report_on_loans(clf: Any, several: bool = False, **options: Any) -> CertificateReport:
@@ -52,6 +53,16 @@ def report_on_numbers() -> IntervalReport:
     return IntervalReport(model, frame[N_TRAINING:].reset_index(drop=True), 100 * risk[N_TRAINING:], radius=0.2)
 
 
+def beside_another() -> CertificateReport:
+    """Two models on the same rows."""
+    frame, risk = make_loans()
+    other = StumpClassifier(noise="gaussian:0.25", scaling="standard")
+    other.fit(frame[:N_TRAINING], np.where(risk > 1.2, "default", "repaid")[:N_TRAINING])
+    return report_on_loans(
+        AdditiveClassifier(radius=0.2, regularization=1.0), compare=other, compare_name="stumps.json"
+    )
+
+
 def within_limits() -> CertificateReport:
     """What can be flipped where limits alone say what may change."""
     threat = Threat(norm=None, limits={"income": "10%", "debt": 500.0}, l0=0)
@@ -62,6 +73,7 @@ REPORTS: Mapping[str, Callable[[], Any]] = {
     "vote": lambda: report_on_loans(StumpClassifier(noise="gaussian:0.25", scaling="standard")),
     "mean": lambda: report_on_loans(AdditiveClassifier(radius=0.2, regularization=1.0)),
     "limits": within_limits,
+    "compare": beside_another,
     "classes": lambda: report_on_loans(
         StumpClassifier(noise="gaussian:0.25", scaling="standard", rule="mean"), several=True
     ),

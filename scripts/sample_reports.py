@@ -42,6 +42,7 @@ def report_on_loans(clf: Any, several: bool = False, **options: Any) -> Certific
     if several:
         y = np.where(risk < -0.3, "repaid early", y)
     clf.fit(frame[:N_TRAINING], y[:N_TRAINING])
+    clf.encoding_ = clf.encoding_.with_dates(["applied"])
     rows = frame[N_TRAINING:].reset_index(drop=True)
     return CertificateReport(clf, rows, y[N_TRAINING:], groups=["purpose", "age"], n_explained=3, **options)
 
@@ -56,7 +57,7 @@ def report_on_numbers() -> IntervalReport:
 def beside_another() -> CertificateReport:
     """Two models on the same rows."""
     frame, risk = make_loans()
-    other = StumpClassifier(noise="gaussian:0.25", scaling="standard")
+    other = StumpClassifier(noise="gaussian:0.25", scaling="standard", class_weight="balanced")
     other.fit(frame[:N_TRAINING], np.where(risk > 1.2, "default", "repaid")[:N_TRAINING])
     return report_on_loans(
         AdditiveClassifier(radius=0.2, regularization=1.0), compare=other, compare_name="stumps.json"

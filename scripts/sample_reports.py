@@ -51,6 +51,7 @@ def report_on_numbers() -> IntervalReport:
     """Of a regressor."""
     frame, risk = make_loans()
     model = AdditiveRegressor(radius=0.2, regularization=1.0).fit(frame[:N_TRAINING], 100 * risk[:N_TRAINING])
+    model.encoding_ = model.encoding_.with_dates(["applied"])
     return IntervalReport(model, frame[N_TRAINING:].reset_index(drop=True), 100 * risk[N_TRAINING:], radius=0.2)
 
 

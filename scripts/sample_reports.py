@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from derand import AdditiveClassifier, AdditiveRegressor, IntervalReport, StumpClassifier, Threat
+from derand import AdditiveClassifier, AdditiveRegressor, IntervalReport, StumpClassifier, Threat, dates_to_numbers
 from derand.report import CertificateReport
 
 N_ROWS, N_TRAINING = 1200, 600
@@ -29,9 +29,10 @@ def make_loans(seed: int = 0) -> tuple[pd.DataFrame, np.ndarray[Any, np.dtype[np
         }
     )
     frame.loc[rng.random(N_ROWS) < 0.1, "debt"] = np.nan
+    frame["applied"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 700, N_ROWS), "D")
     risk = frame["late payments"] + (frame["purpose"] == "car") - frame["age"] / 40 - frame["income"] / 4000
     risk += frame["debt"].fillna(7000) / 4000 + 0.6 * rng.normal(size=N_ROWS)
-    return frame, risk.to_numpy()
+    return dates_to_numbers(frame), risk.to_numpy()
 
 
 def report_on_loans(clf: Any, several: bool = False, **options: Any) -> CertificateReport:
@@ -41,6 +42,7 @@ def report_on_loans(clf: Any, several: bool = False, **options: Any) -> Certific
     if several:
         y = np.where(risk < -0.3, "repaid early", y)
     clf.fit(frame[:N_TRAINING], y[:N_TRAINING])
+    clf.encoding_ = clf.encoding_.with_dates(["applied"])
     rows = frame[N_TRAINING:].reset_index(drop=True)
     return CertificateReport(clf, rows, y[N_TRAINING:], groups=["purpose", "age"], n_explained=3, **options)
 
@@ -49,7 +51,18 @@ def report_on_numbers() -> IntervalReport:
     """Of a regressor."""
     frame, risk = make_loans()
     model = AdditiveRegressor(radius=0.2, regularization=1.0).fit(frame[:N_TRAINING], 100 * risk[:N_TRAINING])
+    model.encoding_ = model.encoding_.with_dates(["applied"])
     return IntervalReport(model, frame[N_TRAINING:].reset_index(drop=True), 100 * risk[N_TRAINING:], radius=0.2)
+
+
+def beside_another() -> CertificateReport:
+    """Two models on the same rows."""
+    frame, risk = make_loans()
+    other = StumpClassifier(noise="gaussian:0.25", scaling="standard", class_weight="balanced")
+    other.fit(frame[:N_TRAINING], np.where(risk > 1.2, "default", "repaid")[:N_TRAINING])
+    return report_on_loans(
+        AdditiveClassifier(radius=0.2, regularization=1.0), compare=other, compare_name="stumps.json"
+    )
 
 
 def within_limits() -> CertificateReport:
@@ -62,6 +75,7 @@ REPORTS: Mapping[str, Callable[[], Any]] = {
     "vote": lambda: report_on_loans(StumpClassifier(noise="gaussian:0.25", scaling="standard")),
     "mean": lambda: report_on_loans(AdditiveClassifier(radius=0.2, regularization=1.0)),
     "limits": within_limits,
+    "compare": beside_another,
     "classes": lambda: report_on_loans(
         StumpClassifier(noise="gaussian:0.25", scaling="standard", rule="mean"), several=True
     ),

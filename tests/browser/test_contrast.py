@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from derand import AdditiveRegressor, StumpClassifier
 from derand.report import CertificateReport
-from tests.report.samples import LIMITS, report_under
+from tests.browser.test_intervals_page import make_report
+from tests.report.samples import LIMITS, make_rows, report_under
 
 Visit = Callable[..., Any]
 CONTRAST = Path(__file__).with_name("contrast.js").read_text(encoding="utf-8")
@@ -38,9 +42,23 @@ def test_all_text_stands_out(visit: Visit, mixed_report: CertificateReport, sche
     assert found["checked"] > 400
 
 
+@cache
+def make_other(kind: str) -> Any:
+    """Reports of other kinds, each once."""
+    if kind == "verdicts":
+        return report_under(rule="mean", threat=LIMITS)
+    if kind == "numbers":
+        return make_report(AdditiveRegressor(radius=0.2, regularization=1.0))
+    X, _ = make_rows(160)
+    y = np.array(["low", "middle", "high"])[np.digitize(X[:, 0] + 0.3 * X[:, 1], [-0.5, 0.5])]
+    one, other = (StumpClassifier(noise=noise, rule="mean").fit(X, y) for noise in ("gaussian:0.2", "gaussian:0.4"))
+    return CertificateReport(one, X, y, compare=other)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_verdicts_stand_out(visit: Visit, scheme: str) -> None:
-    found = measure(visit(report_under(rule="mean", threat=LIMITS), color_scheme=scheme))
+@pytest.mark.parametrize("kind", ["verdicts", "numbers", "classes and two models"])
+def test_other_reports_stand_out(visit: Visit, kind: str, scheme: str) -> None:
+    found = measure(visit(make_other(kind), color_scheme=scheme))
     assert found["found"] == []
     assert found["checked"] > 200
 

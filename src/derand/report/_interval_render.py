@@ -122,11 +122,15 @@ def tell_tolerance(summary: IntervalSummary) -> str:
         return ""
     half, nine = (format_short_down(float(found[key])) for key in ("half_of_rows", "nine_in_ten"))
     rows = plural(found["n_rows"], "row")
-    whose = rows if found["n_rows"] == summary["rows"]["n_rows"] else f"{rows}, drawn at random,"
+    whose = rows if found["n_rows"] == summary["rows"]["n_rows"] else f"{rows} drawn at random"
     below = ""
     if summary["radius"]:
-        verb = "has" if found["below"] == 1 else "have"
-        below = f" {format_count(found['below'])} {verb} less than the radius of this report."
+        count = (
+            f"{format_count(found['below'])} {'has' if found['below'] == 1 else 'have'}"
+            if found["below"]
+            else "None has"
+        )
+        below = f" {count} less than the radius of this report."
     return (
         f"How far a row may change while its answer is proven to move by {format_exactly(found['tolerance'])} at most "
         f"({found['reason']}). Of {whose}, half have a radius of {half} or more, nine in ten of {nine} or more.{below}"

@@ -275,5 +275,5 @@ def _list_left_out(inputs: NumberInputs, rows: IntervalRows, curve: WidthCurve |
         )
     if n_shown < n_listed:
         what = "The picture shows" if inputs.threat.norm is None else "The picture, and radii for a tolerance, are of"
-        notes.append(f"{what} {plural(n_shown, 'row')} of these, {drawn}: the page stays small.")
+        notes.append(f"{what} {plural(n_shown, 'row')}, {drawn}: the page stays small.")
     return notes

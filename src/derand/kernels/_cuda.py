@@ -1,9 +1,10 @@
 """The GPU backend: rows stream through the device in blocks; one file per method.
 
 Contract: README.md, plus `failures_from_edges` and `tails_from_edges`, which compute the probability table on the
-device (`_cuda_cells.py`). Laws and tails: `_cuda_laws.py`; the fast path: `_cuda_tilted.py`. Two streams take the
-blocks in turn, so that one copies while the other computes. A call uses the whole device; calls from several threads
-wait for each other. Double precision throughout.
+device (`_cuda_cells.py`), and `price_means`, the mean rule (`_cuda_prices.py`). Laws and tails: `_cuda_laws.py`; the
+fast path: `_cuda_tilted.py`, of models of stumps `_cuda_settle.py`. Two streams take the blocks in turn, so that one
+copies while the other computes. A call uses the whole device; calls from several threads wait for each other. Double
+precision, but for frequencies that are left out and for blending tables.
 """
 
 from __future__ import annotations

@@ -128,9 +128,9 @@ def test_every_key_that_is_written_is_known(loans: Path, tmp_path: Path) -> None
 
 
 def test_every_parameter_of_the_jobs_has_its_key() -> None:
-    """What a step can be asked for can be written down; what [threat] and the run itself say has no key of its own."""
+    """What a step can be asked for can be written down, `id` and `rows` by those words; [threat] says the rest."""
     elsewhere = {"data", "target", "output", "task", "model", "threat", "norm", "l0", "frozen", "changes", "spell"}
-    elsewhere |= {"whole", "advance", "train", "configuration", "identity", "witness", "notes", "left_out"}
+    elsewhere |= {"whole", "advance", "train", "configuration", "identity", "max_rows", "witness", "notes", "left_out"}
     for job, sections in (
         (train_file, ("data", "model")),
         (certify_file, ("certify",)),
@@ -216,15 +216,16 @@ def test_the_report_names_rows_and_tells_of_columns(quick: Path) -> None:
 
 
 def test_the_report_speaks_of_the_radius_and_the_model_that_are_named(quick: Path) -> None:
-    """[report] radius and compare; the other model is an input with a checksum, the same in record and report."""
+    """[report] radius, compare and rows; the other model is an input with a checksum, the same in record and report."""
     folder = quick.parent
     train_file(folder / "loans.csv", "outcome", folder / "other.json", model="stumps")
-    asked = '[report]\noutput = "report.json"\nradius = 0.1\ncompare = "other.json"\nwhat_if = false\n'
+    asked = '[report]\noutput = "report.json"\nradius = 0.1\ncompare = "other.json"\nwhat_if = false\nrows = 20\n'
     quick.write_text(QUICK + asked)
     record = run_file(quick)
     report = json.loads((folder / "out" / "report.json").read_text(encoding="utf-8"))
     assert (report["scale"]["quoted"], report["scale"]["stated"]) == (0.1, True)
     assert report["comparison"]["names"][1] == "other.json"
+    assert len(report["rows"]["listed"]["row"]) == 20 < report["rows"]["n_rows"]
     sums = {one["what"]: one["sha256"] for one in report["checksums"]}
     inputs = {one["file"]: one["sha256"] for one in record["inputs"]}
     files = {one["file"]: one["sha256"] for one in record["files"]}
@@ -232,6 +233,9 @@ def test_the_report_speaks_of_the_radius_and_the_model_that_are_named(quick: Pat
     assert (sums["model"], sums["data"]) == (files["model.json"], files["held_out.csv"])
     quick.write_text(QUICK + asked.replace('"other.json"', "3"))
     with pytest.raises(ValueError, match="compare must be true, false, or a saved model in quotes, got 3"):
+        run_file(quick)
+    quick.write_text(QUICK + asked.replace("rows = 20", "rows = 0"))
+    with pytest.raises(ValueError, match="rows must be 1 or larger, got 0"):
         run_file(quick)
 
 

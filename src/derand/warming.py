@@ -60,6 +60,7 @@ def run_warm_up(tell: Callable[[int, int, str], None] | None = None) -> WarmUp:
     ['votes', 'expected scores']
     """
     steps: list[WarmStep] = []
+    compiling.end_early()
     for done, (name, work) in enumerate(STEPS.items()):
         if tell is not None:
             tell(done, len(STEPS), name)
@@ -105,9 +106,9 @@ _MODELS = ((8, 3), (300, 1), (300, 3))
 def _certify_votes() -> None:
     for size in _MODELS:
         for noise in NOISES:
-            certificates.certify(_make_model(*size), _draw_rows(size[0]), f"{noise}:0.5")
+            certificates.certify(_make_model(*size), _draw_rows(size[0]), f"{noise}:0.5", backend="numba")
     model, rows = _make_model(8, 3, 2), np.hstack([_draw_rows(8), np.zeros((20, 2))])
-    certificates.certify(model, rows, "gaussian:0.5", l0=[0, 1])
+    certificates.certify(model, rows, "gaussian:0.5", l0=[0, 1], backend="numba")
     certificates.distribution(model, rows, "gaussian:0.5")
     monte_carlo.certify_by_sampling(_make_model(8, 1), _draw_rows(8), "gaussian:0.5", 100)
 

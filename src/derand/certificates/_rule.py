@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import BoolArray, FloatArray, IntArray
-from derand.certificates._problem import Problem
-from derand.kernels import Backend
+from derand.certificates._problem import Problem, find_problems
+from derand.kernels import SMALL_WORK, Backend, load_backend, may_invert
+from derand.model import Model
 from derand.noise import Noise
 from derand.threat import Threat
 
@@ -59,6 +60,16 @@ class Engine:
     n_threads: int
     proof: str = "best"
     draft: bool = False
+
+
+def choose_kernels(backend: str | None, model: Model, n_rows: int) -> Backend:
+    """The backend of that name; None chooses by the size of the call alone, so that it always gives the same bits."""
+    work, products = n_rows * model.n_cells, None
+    if backend is None and not model.is_linear and model.n_classes == 2 and work <= SMALL_WORK:
+        laws = [problem.law for member in model.members for problem in find_problems(member)]
+        if not any(may_invert(law.n_terms, law.scores.size) for law in laws):
+            products = n_rows * sum(law.scores.size * (law.largest + 1) for law in laws)
+    return load_backend(backend, work, products)
 
 
 class Rule(ABC):

@@ -125,12 +125,26 @@ DEFAULT_BACKEND = "numba"
 BIG_WORK = 2**26
 """Cells of all rows together from which on a GPU, where there is one, is chosen without being asked for."""
 
+SMALL_WORK = 2**24
+"""Products of all laws of a call up to which NumPy takes some hundredths of a second, and no compiler is asked for."""
 
-def load_backend(name: str | None, work: int = 0) -> Backend:
-    """The backend of that name, imported on first use; None chooses for so many cells: the default, or a GPU."""
+
+def load_backend(name: str | None, work: int = 0, products: int | None = None) -> Backend:
+    """The backend of that name, imported on first use; None chooses by the size of a call.
+
+    Parameters
+    ----------
+    name : str or None
+    work : int
+        Cells of all rows together: a GPU, where there is one, is worth its start for many.
+    products : int or None
+        Rows x cells x levels of laws, where laws of few terms are all that is asked for: for few of them NumPy.
+    """
     chosen = name
     if name is None:
         chosen = "cuda" if work >= BIG_WORK and has_gpu() else DEFAULT_BACKEND
+        if products is not None and products <= SMALL_WORK:
+            chosen = "numpy"
     if chosen not in BACKENDS:
         raise ValueError(f"`backend` must be one of {', '.join(BACKENDS)} or None, got {name!r}.")
     return cast(Backend, import_module(BACKENDS[chosen]))
@@ -158,6 +172,11 @@ def measure_device() -> AbstractContextManager[DeviceTimes]:
 MIN_TERMS_FOR_FOURIER = 64
 INVERSION_EXCESS = 1e-10
 """By how much, at most, Fourier inversion overestimates a mass near 1/2 (README.md, step 7)."""
+
+
+def may_invert(n_terms: int, n_cells: int) -> bool:
+    """Whether Fourier inversion is tried on a model of this size: fewer terms need more cells."""
+    return n_terms >= MIN_TERMS_FOR_FOURIER or (n_terms >= 8 and n_cells >= 32 * n_terms)
 
 
 def failure_excess(n_terms: int, n_cells: int) -> float:

@@ -23,7 +23,12 @@ Compiler = Callable[..., Any]
 MOMENT = 0.5
 """Seconds of compiling in a process before it is told."""
 
+EARLY = 2**22
+"""Numbers that go through NumPy in a process before functions are compiled that do the same to the last bit."""
+_CALL = 2**9  # what a call costs beside its numbers, in numbers
+
 _has_warned = False
+_spent = 0
 
 
 LOOPS: list[Loop] = []
@@ -98,6 +103,22 @@ def _load_compiler() -> Compiler:
     listener = type("Listener", (_CompileListener, event.Listener), {})
     event.register("numba:compile", listener())
     return njit
+
+
+def is_early(numbers: int) -> bool:
+    """Whether this process has computed so little that so many more numbers are not worth a compiler, or loading it.
+
+    Only for what comes out the same to the last bit either way.
+    """
+    global _spent  # noqa: PLW0603 - of the process; threads that count at the same time may lose a call
+    _spent += numbers + _CALL
+    return _spent <= EARLY
+
+
+def end_early() -> None:
+    """Compile from now on whatever is called."""
+    global _spent  # noqa: PLW0603 - as above
+    _spent = EARLY
 
 
 def compile_once(compiler: Compiler, function: Callable[..., Any], **options: Any) -> Any:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import TypedDict
 
+import derand
 from derand.threads import count_threads
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
@@ -45,6 +46,16 @@ def describe_machine(distributions: Sequence[str] = LIBRARIES) -> Surroundings:
     ['python', 'numpy']
     """
     return {
-        "versions": {"python": platform.python_version()} | {name: version(name) for name in distributions},
+        "versions": {"python": platform.python_version()} | {name: _find_version(name) for name in distributions},
         "machine": {"system": platform.system(), "processor": platform.machine(), "cores": count_threads()},
     }
+
+
+def _find_version(name: str) -> str:
+    """Of what is installed; a clone of the repository that is not has the package's own."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        if name != "derand":
+            raise
+        return derand.__version__

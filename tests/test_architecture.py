@@ -16,7 +16,8 @@ PACKAGE = Path(derand.__file__).parent
 # From low to high: each room may import the rooms of earlier lines, and nothing of its own line but itself.
 ORDER = [
     {"_arrays", "progress"},
-    {"files", "threads", "text", "finite", "origin", "units"},
+    {"threads"},
+    {"files", "text", "finite", "origin", "units"},
     {"markup"},
     {"kernels"},
     {"noise"},

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from derand.files import PathLike, replace_when_done, require_folder
 from experiments._machine import LIBRARIES, Surroundings, describe_machine
 from experiments.bench._boost import bench_boost
+from experiments.bench._cells import bench_cells
 from experiments.bench._certify import bench_certify
 from experiments.bench._core import bench_core
 from experiments.bench._first import bench_first
@@ -25,8 +26,10 @@ from experiments.bench._mean import bench_mean
 from experiments.bench._measure import Figures
 from experiments.bench._measure import time_best as time_best
 from experiments.bench._memory import bench_memory
+from experiments.bench._page import bench_page
 from experiments.bench._peer import bench_peer
 from experiments.bench._quality import bench_quality
+from experiments.bench._tables import bench_tables
 from experiments.bench._train import bench_train
 
 if TYPE_CHECKING:
@@ -97,11 +100,14 @@ BENCHES: Mapping[str, Callable[[], Figures]] = {
     "joint": bench_joint,
     "growth": bench_growth,
     "kernels": bench_kernels,
+    "cells": bench_cells,
     "boost": bench_boost,
     "quality": bench_quality,
     "gpu": bench_gpu,
     "mean": bench_mean,
     "memory": bench_memory,
+    "tables": bench_tables,
+    "page": bench_page,
     "peer": bench_peer,
     "first": bench_first,
 }

@@ -45,6 +45,7 @@ _HOMES = {
     "summarize_radii": "metrics",
     "RadiusSummary": "metrics",
     "plot_certified_accuracy": "plot",
+    "NumberExplanation": "explaining",
     "RowExplanation": "explaining",
     "AdditiveClassifier": "estimators",
     "StumpClassifier": "estimators",
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
     from derand.estimators import StumpRegressor as StumpRegressor
     from derand.estimators import from_model as from_model
     from derand.estimators import make_certified_scorer as make_certified_scorer
+    from derand.explaining import NumberExplanation as NumberExplanation
     from derand.explaining import RowExplanation as RowExplanation
     from derand.exporters import export_onnx as export_onnx
     from derand.frames import dates_to_numbers as dates_to_numbers

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import FloatArray
+from derand.threads import share_out
 
-_BLOCK_NUMBERS = 2**22
+_BLOCK_NUMBERS = 2**17
 _MAX_EXACT = 2**53
 """Every whole number up to here is a double."""
 
@@ -54,7 +56,7 @@ class MissingNumbersError(ValueError):
         )
 
 
-def require_finite(rows: NDArray[Any], columns: Iterable[int], may_miss: Iterable[int] = ()) -> None:
+def require_finite(rows: NDArray[Any], columns: Iterable[int], may_miss: Iterable[int] = (), jobs: int = 1) -> None:
     """Refuse NaN and infinity in some columns of a table of numbers.
 
     Parameters
@@ -63,6 +65,8 @@ def require_finite(rows: NDArray[Any], columns: Iterable[int], may_miss: Iterabl
     columns : iterable of int
     may_miss : iterable of int
         Those of them that may hold NaN, a missing value; infinity is refused there, too.
+    jobs : int
+        Threads.
 
     Raises
     ------
@@ -80,13 +84,19 @@ def require_finite(rows: NDArray[Any], columns: Iterable[int], may_miss: Iterabl
     gaps = np.zeros(rows.shape[1], dtype=np.int64)
     allowed = list(may_miss)
     block = max(1, _BLOCK_NUMBERS // max(rows.shape[1], 1))
-    for start in range(0, rows.shape[0], block):
-        part = rows[start : start + block]
-        finite = np.isfinite(part)
-        if not finite.all():  # counting by column is slow and rarely needed
-            finite[:, allowed] |= np.isnan(part[:, allowed])
-            gaps += (~finite).sum(axis=0)
-    counts = {column: int(gaps[column]) for column in columns if gaps[column]}
+    lock = Lock()
+
+    def look(part: slice) -> None:
+        for start in range(part.start, part.stop, block):
+            some = rows[start : min(start + block, part.stop)]
+            finite = np.isfinite(some)
+            if not finite.all():  # counting by column is slow and rarely needed
+                finite[:, allowed] |= np.isnan(some[:, allowed])
+                with lock:
+                    np.add(gaps, (~finite).sum(axis=0), out=gaps)
+
+    share_out(look, rows.shape[0], rows.nbytes, jobs)
+    counts = {column: int(gaps[column]) for column in columns if gaps[column]} if gaps.any() else {}
     if counts:
         raise MissingNumbersError(counts, may_miss=set(counts) <= set(allowed))
 

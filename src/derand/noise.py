@@ -371,9 +371,12 @@ class Gaussian(Noise):
         from scipy.special import ndtri_exp
 
         log = np.asarray(log_failure, dtype=np.float64)
+        near, is_far = self.radius(exp_upward(log)), log < -_FAR
+        if not is_far.any():
+            return near
         far = _round_down(-self.sigma * ndtri_exp(np.minimum(log, -_FAR)), self.sigma)
         far = np.where(log < -5000, far * (1 - 1e-11), far)  # ndtri_exp was measured at 1e-12 there
-        return np.where(log < -_FAR, far, self.radius(exp_upward(log)))
+        return np.where(is_far, far, near)
 
     def failure_at(self, radius: ArrayLike) -> FloatArray:
         from scipy.special import ndtr

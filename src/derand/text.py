@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_HALF_EVEN, ROUND_UP, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_UP, Context, Decimal
 
 JsonPlain = None | bool | int | float | str | list["JsonPlain"] | dict[str, "JsonPlain"]
 """What JSON can hold; every float is finite."""
@@ -157,7 +157,7 @@ def format_exactly(value: float) -> str:
 
 
 def format_short_down(value: float, digits: int = _SHORT) -> str:
-    """A number of at least 0 with some significant digits, cut.
+    """A number with some significant digits, never above it: of at least 0 they are cut.
 
     Parameters
     ----------
@@ -166,14 +166,14 @@ def format_short_down(value: float, digits: int = _SHORT) -> str:
 
     Examples
     --------
-    >>> [format_short_down(value) for value in (0.99999, 12345.6, 0.0, float("inf"), 0.00001239)]
-    ['0.999', '12345', '0', 'no limit', '1.23e-5']
+    >>> [format_short_down(value) for value in (0.99999, 12345.6, 0.0, float("inf"), 0.00001239, -1.2341)]
+    ['0.999', '12345', '0', 'no limit', '1.23e-5', '-1.24']
     """
-    return _write(value, digits, ROUND_DOWN)
+    return _write(value, digits, ROUND_FLOOR)
 
 
 def format_short_up(value: float, digits: int = _SHORT) -> str:
-    """A number of at least 0 with some significant digits, rounded up.
+    """A number with some significant digits, never below it.
 
     Parameters
     ----------
@@ -357,7 +357,7 @@ def as_plain_json(value: object) -> JsonPlain:
 
 def _write(value: float, digits: int, rounding: str) -> str:
     if not math.isfinite(value):
-        return "no limit" if value > 0 else str(value)
+        return str(value) if math.isnan(value) else "no limit"
     return _write_decimal(Decimal(value), digits, rounding)
 
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
+from itertools import pairwise, starmap
 
 import numpy as np
 
 from derand.progress import count
+
+_MOST_PARTS = 8  # memory is busy then
+_PART_BYTES = 2**19  # worth a thread
 
 
 def count_threads(n_jobs: int | None = None) -> int:
@@ -37,3 +42,29 @@ def run_blocks(work: Callable[[slice], None], n_rows: int, block: int, jobs: int
     with ThreadPoolExecutor(jobs) as pool:
         for one, _ in zip(blocks, pool.map(work, blocks), strict=True):
             count(one.stop, n_rows)
+
+
+def share_out(work: Callable[[slice], object], n_rows: int, n_bytes: int, jobs: int) -> None:
+    """Call `work`, which must not do so itself, for parts of rows of so many bytes, in threads that stay for the next.
+
+    For short work on memory, next to which starting threads would take long; nobody counts these rows.
+    """
+    parts = min(jobs, _MOST_PARTS, n_bytes // _PART_BYTES, n_rows)
+    if parts < 2:
+        work(slice(0, n_rows))
+        return
+    cuts = [n_rows * part // parts for part in range(parts + 1)]
+    *others, own = starmap(slice, pairwise(cuts))
+    waiting = [_keep_pool(os.getpid()).submit(work, part) for part in others]
+    try:
+        work(own)
+    finally:  # whoever fails, nobody goes on working after this
+        wait(waiting)
+    for one in waiting:
+        one.result()
+
+
+@cache
+def _keep_pool(process: int) -> ThreadPoolExecutor:
+    """Threads of this process: those of another one did not survive the fork."""
+    return ThreadPoolExecutor(_MOST_PARTS)

@@ -286,7 +286,9 @@ class Threat:
 
     def find_free(self, columns: Sequence[int]) -> BoolArray:
         """Which of some numerical columns may change at all."""
-        free = np.ones(len(columns), dtype=bool)
+        free = np.full(len(columns), self.norm is not None)
+        if not (self.frozen or self.limits or self.domain):
+            return free
         for at, column in enumerate(columns):
             named = column in self.limits or column in self.domain or EVERY in self.limits
             free[at] = column not in self.frozen and (named or self.norm is not None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,39 +12,41 @@ import pytest
 
 from derand import StumpClassifier
 from derand.report import CertificateReport
-
-CHROMIUM = Path(os.environ.get("DERAND_CHROMIUM", "/usr/bin/chromium"))
-ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
+from experiments._browser import CHROMIUM, open_browser
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if not CHROMIUM.is_file():
         pytest.skip(f"{CHROMIUM} is missing: install chromium, or name it in DERAND_CHROMIUM")
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=str(CHROMIUM), args=list(ARGUMENTS))
+    with open_browser() as started:
         yield started
-        started.close()
+
+
+@pytest.fixture(scope="session")
+def write_page(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Any], Path]:
+    """Writes a report's page, once; reports are kept, so that no two have the same identity."""
+    written: dict[int, tuple[Any, Path]] = {}
+
+    def write(report: Any) -> Path:
+        if id(report) not in written:
+            path = tmp_path_factory.mktemp("page") / "report.html"
+            report.write_html(path)
+            written[id(report)] = report, path
+        return written[id(report)][1]
+
+    return write
 
 
 @pytest.fixture
-def visit(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+def visit(browser: Any, write_page: Callable[[Any], Path]) -> Iterator[Callable[..., Any]]:
     """Opens a report; the test fails where the page logs an error or asks for anything beyond itself."""
     trouble: list[str] = []
     contexts: list[Any] = []
 
-    def go(report: CertificateReport, **options: Any) -> Any:
-        path = tmp_path / f"report{len(contexts)}.html"
-        report.write_html(path)
+    def go(report: Any, **options: Any) -> Any:
+        path = write_page(report)
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
         contexts.append(context)
         page = context.new_page()

@@ -36,6 +36,7 @@ def test_the_page_loads_alone(visit: Visit, mixed_report: CertificateReport) -> 
     page = visit(mixed_report)
     for name in (
         "guarantee",
+        "threat",
         "answers",
         "accuracy",
         "radii",
@@ -48,7 +49,7 @@ def test_the_page_loads_alone(visit: Visit, mixed_report: CertificateReport) -> 
         "computed",
     ):
         assert page.locator(f"section#{name} h2").is_visible()
-    assert page.locator("nav a").count() == 11
+    assert page.locator("nav a").count() == 12
 
 
 def test_the_slider_shows_the_library_s_numbers(visit: Visit, mixed_report: CertificateReport) -> None:
@@ -99,7 +100,7 @@ def test_filters_show_the_rows_that_fit(visit: Visit, mixed_report: CertificateR
     page.fill("#find", "smith łódź")
     expected = [row["row"] for row in table if {"smith", "Łódź"} <= {one["value"] for one in row["pushes"]["listed"]}]
     assert sorted(visible_rows(page)) == sorted(expected)
-    assert page.locator("#shown").inner_text() == f"{len(expected)} of 120 rows shown"
+    assert page.locator("#shown").inner_text() == f"{len(expected)} of 120 rows"
 
 
 def test_headers_sort_by_mouse_and_keyboard(visit: Visit, mixed_report: CertificateReport) -> None:
@@ -224,21 +225,6 @@ def test_paper_shows_all_and_no_controls(visit: Visit, mixed_report: Certificate
     assert luminance(ink) < 0.1
 
 
-def test_a_hundred_thousand_rows_stay_responsive(visit: Visit) -> None:
-    """The page shows a sample and says so, stays small, and the slider still counts all rows."""
-    X = np.random.default_rng(0).normal(size=(100_000, 6))
-    y = (X[:, 0] + X[:, 1] > 0).astype(int)
-    report = CertificateReport(StumpClassifier(noise="gaussian:0.5").fit(X[:2000], y[:2000]), X, y)
-    assert len(report.to_html()) < 3 * 2**20
-    page = visit(report)
-    assert page.locator("[data-test=sampled]").inner_text().startswith("300 rows of 100,000")
-    assert page.locator("#row-table tbody tr").count() == 300
-    assert page.evaluate("document.querySelectorAll('*').length") < 15_000
-    set_radius(page, 19)
-    expected = round(certified_accuracy(y, report._inputs.plain, [report.to_dict()["scale"]["radii"][19]])[0] * 100_000)
-    assert f"{expected:,} of 100,000" in page.locator("[data-test=budget-text]").inner_text()
-
-
 def test_user_text_is_shown_and_not_run(visit: Visit) -> None:
     """A script in a name, a label or a value appears as text, also where JavaScript writes it."""
     X = np.random.default_rng(0).normal(size=(40, 2))
@@ -289,7 +275,7 @@ def test_limits_alone_show_verdicts_and_witnesses(visit: Visit, size: dict[str, 
     report = report_under(rule="mean", threat=LIMITS)
     page, summary = visit(report, **size), report.to_dict()
     assert page.locator("[data-test=verdicts]").inner_text() == summary["verdicts"]["sentence"]
-    assert page.locator("[data-test=witnesses] tbody tr").count() == len(summary["verdicts"]["witnesses"])
+    assert page.locator("[data-test=witness]").count() == len(summary["verdicts"]["witnesses"])
     page.select_option("#show", "held")
     held = [row["row"] for row in summary["rows"]["table"] if row["verdict"] == "holds"]
     assert sorted(visible_rows(page)) == sorted(held)

@@ -78,10 +78,10 @@ def draw_moves(report: CertificateReport, seed: int = 0, n_moves: int = N_MOVES)
     assert what_if is not None
     moves = []
     for _ in range(n_moves):
-        at, values, size = int(rng.integers(len(what_if["rows"]))), {}, int(rng.integers(1, 4))
+        at, values, size = int(rng.integers(what_if["n_rows"])), {}, int(rng.integers(1, 4))
         n_columns = len(what_if["columns"])
         for k in rng.choice(n_columns, size=min(size, n_columns), replace=False).tolist():
-            column, own = what_if["columns"][k], what_if["rows"][at][k]
+            column, own = what_if["columns"][k], what_if["cells"][k][at]
             if column["kind"] == "category":
                 values[k] = int(rng.integers(len(column["options"])))
             elif column["takes_missing"] and rng.random() < 0.2:
@@ -267,7 +267,7 @@ def test_the_certified_set_ends_at_the_radius(visit: Visit) -> None:
     summary = report.to_dict()
     at = next(at for at, row in enumerate(summary["rows"]["table"]) if 0.1 < float(row["radius"][0]) < 1e9)
     radius, k = float(summary["rows"]["table"][at]["radius"][0]), 0
-    column, own = summary["what_if"]["columns"][k], summary["what_if"]["rows"][at][k]
+    column, own = summary["what_if"]["columns"][k], summary["what_if"]["cells"][k][at]
     shares = [sign * share for sign in (-1, 1) for share in (0, 0.5, 1 - 1e-9, 1 + 1e-12, 2)]
     moves = [{"at": at, "values": {k: own + share * radius * column["unit"]}} for share in shares]
     inside = [one["inside"] for one in visit(report).evaluate(PLAY, moves)]
@@ -297,7 +297,7 @@ def test_keys_alone_move_a_row_and_a_screen_reader_is_told(visit: Visit, plain_r
     slider.focus()
     for _ in range(3):
         page.keyboard.press("ArrowRight")
-    age = what_if["rows"][len(what_if["rows"]) // 2][k] + 3
+    age = what_if["cells"][k][what_if["n_rows"] // 2] + 3
     assert slider.get_attribute("aria-valuetext") == f"{age:g}"
     assert page.get_by_role("spinbutton", name="age, as a number").input_value() == f"{age:g}"
     assert page.locator("[data-test=whatif-result]").inner_text() != before

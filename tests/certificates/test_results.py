@@ -172,3 +172,10 @@ def test_notebooks_see_certificates_in_short() -> None:
     ):
         assert found._repr_html_().count("<tr>") > 6
         assert "rows" in found[:0]._repr_html_()
+
+
+def test_the_ways_to_masses_are_explained() -> None:
+    """Every way that rows went has its rows and its reason; the rule mean has none."""
+    model = AdditiveEnsemble.from_stumps([0], [0.5], [0.1], [0.9], n_features=1)
+    assert certify(model, [[0.0], [2.0]], "gaussian:0.25").explain_paths()["tilted"][0] == 2
+    assert certify(model, [[0.0], [2.0]], "gaussian:0.25", rule="mean").explain_paths() == {}

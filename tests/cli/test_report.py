@@ -21,11 +21,13 @@ def test_a_report_is_written_and_its_guarantee_printed(data: Path, model: Path, 
     written = page.read_text(encoding="utf-8")
     assert "<title>My report</title>" in written
     assert 'id="whatif"' in written
-    options = ["--no-what-if", "--json", "--compare", model]
+    options = ["--no-what-if", "--rows", "50", "--json", "--compare", model]
     told = json.loads(run("report", model, data, "-o", tmp_path / "report.md", *options).stdout)
     assert f"## Beside {model.name}" in (tmp_path / "report.md").read_text(encoding="utf-8")
     assert "was left out on request" in (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "shows 50 rows of 569" in (tmp_path / "report.md").read_text(encoding="utf-8")
     assert told["rows"] == 569
+    assert told["comparison"].startswith("Both give the same answer to 569 of 569 rows.")
     assert (tmp_path / "report.md").read_text(encoding="utf-8").startswith("# Certificate report: data.csv")
 
 

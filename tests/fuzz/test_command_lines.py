@@ -16,7 +16,8 @@ from tests.fuzz.strategies import RANDOMS, draw_command, list_commands, share
 from tests.storage.models import make_vote
 
 COMMANDS = list_commands()
-_SHARES = {"train": 0.05, "report": 0.06, "tune": 0.004, "demo": 0.002, "warm-up": 0.002, "init": 0.05}  # others are quick
+# others are quick
+_SHARES = {"train": 0.05, "report": 0.06, "tune": 0.004, "demo": 0.002, "warm-up": 0.002, "init": 0.05}
 CONFIGURATION = """
 [data]
 train = "table.csv"

@@ -87,6 +87,11 @@ def test_a_report_refuses_what_it_cannot_use(data: Path, model: Path, tmp_path: 
 def test_a_report_on_numbers_equals_a_report_on_its_rows(regressor: Path, prices: Path, tmp_path: Path) -> None:
     """At the training radius; a model of the other kind is refused."""
     path = tmp_path / "report.json"
+    report_numbers_file(regressor, prices, path, target="price", identity="job", tolerance=2.0, what_if=False)
+    named = json.loads(path.read_text(encoding="utf-8"))
+    assert [row["name"] for row in named["rows"]["table"]] == make_prices()["job"].tolist()
+    assert named["tolerance"]["tolerance"] == 2.0
+    assert named["what_if"] is None
     summary = report_numbers_file(regressor, prices, path, target="price")
     report = json.loads(path.read_text(encoding="utf-8"))
     frame = make_prices()

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from derand import AdditiveEnsemble, Gaussian, Noise, StepFunction, Uniform, certify, kernels
+from derand import AdditiveEnsemble, Gaussian, Noise, StepFunction, Threat, Uniform, certify, kernels
 from derand._arrays import EPSILON, TINY
 from derand.certificates import pack_terms
 from derand.kernels import (
@@ -133,6 +133,73 @@ print("agrees")
 """
 
 
+_STUMPS = """
+import numpy as np
+from derand import AdditiveEnsemble, StepFunction, certify
+from derand.kernels import _cuda, _cuda_settle
+from derand.noise import as_noise
+from tests import oracle
+
+def draw(n_terms, largest):
+    rng = np.random.default_rng(n_terms)
+    scores = [(0, score) if rng.integers(2) else (score, 0) for score in rng.integers(1, largest + 1, n_terms)]
+    steps = [StepFunction(at, [rng.uniform()], pair) for at, pair in enumerate(scores)]
+    return AdditiveEnsemble(steps, sum(map(sum, scores)) // 2, n_terms), rng.uniform(size=(3, n_terms))
+
+def compare(n_terms, largest, noise, n_rows, paths):
+    model, rows = draw(n_terms, largest)
+    ours = certify(model, rows[:n_rows], noise, backend="cuda", proof="paper")
+    assert set(ours.path) == paths, ours.path
+    for row, label, found in zip(rows, ours.label, ours.log_failure):
+        law = oracle.numerical_law(model, row, as_noise(noise))
+        mass = sum(p for s, p in law.items() if (s > model.threshold) != label)
+        exact = float(oracle.MP.log(mass)) if mass else -np.inf
+        slack = 1e-9 * max(1, abs(exact))
+        assert found == exact or exact <= found + 1e-15 * abs(exact) <= exact + slack, (found, exact)
+
+compare(5, 9, "gaussian:0.3", 3, {"law"})
+compare(5, 9, "uniform:0.4", 3, {"law"})
+compare(7, 9, "gaussian:0.01", 3, {"law", "tilted"})  # one mass is too faint to be listed
+_cuda_settle._BLOCK_NUMBERS, _cuda_settle._FEW_ROWS = 1, 1  # every row is a block, the streams take turns
+_cuda_settle._FIRST_STATES, _cuda_settle._MORE_STATES = 8, 16  # laws outgrow them
+compare(17, 3, "gaussian:0.3", 2, {"tilted"})
+compare(100, 30, "gaussian:0.5", 1, {"inverted"})
+print("agrees")
+"""
+
+_MEANS = """
+import numpy as np
+from derand import AdditiveEnsemble, StepFunction, certify
+from derand.certificates import _mean_on_device
+from derand.kernels import _cuda
+
+_mean_on_device._HOST_ROWS = 2
+rng = np.random.default_rng(0)
+steps = [StepFunction(at, [0.3, 0.6][: 1 + at % 2], rng.permutation(3)[: 2 + at % 2]) for at in range(10)]
+model, rows = AdditiveEnsemble(steps, 9, 10), rng.uniform(size=(5, 10))
+seen = []
+price = _cuda.price_means
+_cuda.price_means = lambda *asked, **how: seen.append(price(*asked, **how)) or seen[-1]
+for noise in ("gaussian:0.3", "uniform:0.4"):
+    ours = [certify(model, rows, noise, rule="mean", backend="cuda") for _ in range(2)]
+    assert (seen[-1][0] >= 0).any()  # tables that the first call left are used by the second
+    plain = certify(model, rows, noise, rule="mean", backend="numba")
+    for one in ours:
+        assert one.label.tolist() == plain.label.tolist()
+        np.testing.assert_allclose(one.radius, plain.radius, rtol=1e-5)
+for rule in ("vote", "mean"):
+    for value, column in ((np.nan, 3), (np.inf, 3)):
+        gapped = rows.copy()
+        gapped[1, column] = value
+        try:
+            certify(model, gapped, "gaussian:0.3", rule=rule, backend="cuda", proof="best")
+        except ValueError as error:
+            assert "column 3 (1 rows)" in str(error)
+        else:
+            raise AssertionError
+print("agrees")
+"""
+
 _MEASURED = """
 import time
 from numba import cuda
@@ -172,6 +239,36 @@ def simulate(script: str) -> None:
 def test_the_simulated_kernels_agree_with_the_plain_backend() -> None:
     """Run by numba's simulator, certificates and laws are those of the plain backend, streamed and in either memory."""
     simulate(_SIMULATED)
+
+
+def test_simulated_stumps_are_tight_upper_bounds() -> None:
+    """Listed, by laws in either memory and by inversion: no mass is below the exact one or above it by 1e-9."""
+    simulate(_STUMPS)
+
+
+def test_the_simulated_mean_rule_agrees_with_the_default_backend() -> None:
+    """By tables on the device labels are the same and radii equal but for rounding; NaN and infinity are refused."""
+    simulate(_MEANS)
+
+
+_SINES = """
+import numpy as np
+from derand.kernels._cuda_fourier import _square_of_sine
+worst, rng = 0.0, np.random.default_rng(0)
+for period in (64, 65, 1237, 65535, 1000003):
+    largest = min(2**24 // (period // 2 + 1), 2000)
+    turns = rng.integers(0, period // 2 + 1, 2000) * rng.integers(1, largest + 1, 2000)
+    inverse, length = np.float32(1 / period), np.float32(period)
+    found = [_square_of_sine(np.float32(turn), inverse, length) for turn in turns]
+    worst = max(worst, np.abs(found - np.sin(np.pi * (turns % period) / period) ** 2).max())
+assert 1e-7 < worst < 5e-7, worst
+print("agrees")
+"""
+
+
+def test_squares_of_sines_in_single_precision_are_as_good_as_the_bound_says() -> None:
+    """README.md, step 8, counts on 5e-7 for whole numbers of turns below 2**24."""
+    simulate(_SINES)
 
 
 def test_measuring_the_device_changes_no_result() -> None:
@@ -269,7 +366,7 @@ def fetch_table(gpu: Any, noise: Noise, rows: np.ndarray, model: AdditiveEnsembl
     packed = pack_terms(model.terms)
     tables = gpu._ComputedTables(packed.plan(gpu), rows, packed.edges_under(noise))
     tables.send_model()
-    stream = gpu.open_streams()[0]
+    stream = _cuda_device.open_streams()[0]
     table = stream.fetch("table", tables.bring(stream, slice(0, len(rows))))
     stream.finish()
     return np.array(table)
@@ -359,7 +456,8 @@ def test_rows_that_do_not_fit_shared_memory_go_to_device_memory(gpu: Any, monkey
     """With little shared memory the same masses come out, up to rounding."""
     model, rows = draw_problem(200, 300, 2, 60, seed=1)
     roomy = certify(model, rows, Gaussian(0.25), backend="cuda")
-    monkeypatch.setattr(gpu, "_states_in_shared", lambda *_: 700)
+    monkeypatch.setattr("derand.kernels._cuda_settle._MORE_STATES", 300)
+    monkeypatch.setattr("derand.kernels._cuda_settle._FIRST_STATES", 200)
     tight = certify(model, rows, Gaussian(0.25), backend="cuda")
     np.testing.assert_allclose(tight.log_failure, roomy.log_failure, rtol=1e-10, atol=1e-10)
 
@@ -373,6 +471,55 @@ def test_blocks_do_not_change_a_row(gpu: Any, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(gpu, "_FEW_ROWS", 7)
     pieces = certify(model, rows, Gaussian(0.25), backend="cuda")
     assert pieces.log_failure.tolist() == whole.log_failure.tolist()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("n_terms", [14, 100])
+@pytest.mark.parametrize("rule", ["vote", "mean"])
+def test_blocks_do_not_change_a_row_of_stumps(
+    n_terms: int, rule: str, gpu: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same where outcomes are listed, where laws are inverted and where prices are looked up."""
+    model, rows = draw_problem(n_terms, 1000, 2, 40, seed=4)
+    certify(model, rows, Gaussian(0.25), backend="cuda", rule=rule)  # makes the tables
+    whole = certify(model, rows, Gaussian(0.25), backend="cuda", rule=rule)
+    for module in ("_cuda_settle", "_cuda_prices"):
+        monkeypatch.setattr(f"derand.kernels.{module}._BLOCK_NUMBERS", 1)
+        monkeypatch.setattr(f"derand.kernels.{module}._FEW_ROWS", 70)
+    pieces = certify(model, rows, Gaussian(0.25), backend="cuda", rule=rule)
+    assert pieces.radius.tolist() == whole.radius.tolist()
+    assert pieces.label.tolist() == whole.label.tolist()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("norm", [1, 2])
+@pytest.mark.parametrize("cells", [2, 4])
+def test_the_mean_rule_agrees_with_the_default_backend(norm: int, cells: int, gpu: Any) -> None:
+    """Labels are the same, and radii but for the rounding of single precision."""
+    model, rows = draw_problem(40, 300, cells, 60, seed=5)
+    _, ours, other = (  # the first call makes the tables, which the second finds on the device
+        certify(model, rows, Gaussian(0.25), backend=name, rule="mean", threat=Threat(norm=norm))
+        for name in ("cuda", "cuda", DEFAULT_BACKEND)
+    )
+    assert ours.label.tolist() == other.label.tolist()
+    np.testing.assert_allclose(ours.radius, other.radius, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("rule", ["vote", "mean"])
+@pytest.mark.parametrize("n_terms", [14, 100])
+def test_numbers_that_are_not_finite_are_found_on_the_device(rule: str, n_terms: int, gpu: Any) -> None:
+    """NaN and infinity are named by their column; NaN where no term reads it is nothing wrong."""
+    model, rows = draw_problem(n_terms, 100, 2, 40, seed=6)
+    for value in (np.nan, np.inf):
+        gapped = rows.copy()
+        gapped[7, 3] = value
+        with pytest.raises(ValueError, match=r"column 3 \(1 rows\)"):
+            certify(model, gapped, Gaussian(0.25), backend="cuda", rule=rule)
+    wide = AdditiveEnsemble(model.terms, model.threshold, n_terms + 1)
+    padded = np.column_stack([rows, np.full(len(rows), np.nan)])
+    ours, other = (certify(wide, padded, Gaussian(0.25), backend=name, rule=rule) for name in ("cuda", DEFAULT_BACKEND))
+    np.testing.assert_allclose(ours.radius, other.radius, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.gpu

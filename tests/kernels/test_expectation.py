@@ -44,7 +44,9 @@ def test_many_levels_cost_no_accuracy(noise: Noise, start: float) -> None:
     assert not np.array_equal(found, general), "the quick way was not taken"
     np.testing.assert_allclose(found, general, rtol=0, atol=1e-14 * counts.sum())
     gap = (candidates > 15) & (candidates < 29)
-    np.testing.assert_array_equal(found[:, gap], np.broadcast_to(counts[:, levels < 15].sum(1)[:, None], (2, gap.sum())))
+    np.testing.assert_array_equal(
+        found[:, gap], np.broadcast_to(counts[:, levels < 15].sum(1)[:, None], (2, gap.sum()))
+    )
 
 
 def test_uneven_candidates_are_summed_plainly() -> None:

@@ -52,7 +52,7 @@ def begin(
     grid = fourier.choose_grids(terms)[-1]
     if points is not None:
         grid = fourier._make_grid(terms, points, grid.shortest)
-    batch = fourier.make_batch(len(table), terms, grid)
+    batch = fourier.make_batch(len(table), terms, grid.n_points)
     coefficients = np.zeros((len(table), grid.n_points), dtype=np.float32)
     used = _numba_failures._begin(table, thresholds, terms, grid, batch, make_workspace(terms), coefficients)
     return terms, grid, batch, coefficients[:used]

@@ -310,3 +310,11 @@ def test_many_terms_with_a_cell_next_to_underflow(n_terms: int, backend: str) ->
     _, expected, _ = failures("numpy", table, starts, scores, cut)
     assert proven[0]
     assert log_mass[0] == pytest.approx(expected[0], abs=1e-9)
+
+
+def test_masses_of_cells_far_out_are_not_lost_to_the_tilt() -> None:
+    """Eight cells of exp(-690) each, some 37 scales of Gaussian noise away, all of which must come: exp(-5520)."""
+    table = np.tile([math.exp(-690.0), 1.0], (1, 8))
+    scores = np.tile([0, 1], 8)
+    _, log_mass, _ = failures("numba", table, np.arange(0, 17, 2), scores, np.array([0]))
+    assert 8 * -690.0 <= log_mass[0] < 8 * -690.0 + 1e-6

@@ -97,6 +97,20 @@ def test_limits_frozen_columns_and_categories_are_translated(pair: Any, labels: 
     assert found["radii"] == [0.0]
 
 
+def test_models_as_deployed_stand_beside_each_other(pair: Any) -> None:
+    """A report without the model's own noise leaves out that of the other one, too."""
+    _, second, X, y = pair
+    rows = X[["job", "age"]]
+    other = StumpClassifier(noise="gaussian:0.2", scaling="range").fit(rows, y)
+    options: dict[str, Any] = {"what_if": False, "n_explained": 0}
+    report = CertificateReport(second, rows, y, rule="mean", noise="none", compare=other, **options)
+    found = report.to_dict()["comparison"]
+    assert found is not None
+    assert {line["name"]: line["texts"] for line in found["lines"]}["Noise"] == ["none", "none"]
+    direct = other.certify(rows, rule="mean", noise="none")
+    assert found["curves"][1] == certified_accuracy(y, direct, found["radii"]).tolist()
+
+
 def test_arrays_imported_models_and_several_classes() -> None:
     """Columns without names go by number; models of other libraries and of three classes stand beside others."""
     from sklearn.ensemble import GradientBoostingClassifier

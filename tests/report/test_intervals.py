@@ -12,9 +12,9 @@ import pytest
 
 from derand import AdditiveRegressor, IntervalReport, StumpRegressor, Threat
 from derand.report import _interval_summary
-from derand.report._interval_render import _round_down
 from derand.report._interval_tolerance import round_one
 from derand.report._interval_types import IntervalSummary
+from derand.text import format_short_down
 from tests.report.pages import SIZE_LIMIT, Page
 from tests.report.test_types import list_faults
 
@@ -173,4 +173,4 @@ def test_rows_have_names_and_parts_can_be_asked_for(frame: pd.DataFrame, regress
 )
 def test_lowest_numbers_are_never_shown_higher(value: float, text: str) -> None:
     """Of either sign."""
-    assert _round_down(value) == text
+    assert format_short_down(value, 6) == text

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
 from derand import AdditiveClassifier, AdditiveEnsemble, CategoryTable, GridTerm, StepFunction, StumpClassifier, Threat
 from derand.report import CertificateReport, _what_if
+from derand.report._packing import count_bytes, pack
 from tests.report.samples import make_rows, make_vote
 
 
@@ -29,7 +28,7 @@ def test_tables_are_those_of_the_terms() -> None:
     assert by_features[2, 3]["gaps"] == [True, False]
     assert by_features[2, 3]["scores"] == [1, 2, 3, 4, 5, 6]
     place = next(at for at, column in enumerate(found["columns"]) if column["feature"] == 1)
-    assert sorted(row[place] for row in found["rows"]) == [2, 3, 4]
+    assert sorted(found["cells"][place]) == [2, 3, 4]
 
 
 def test_what_a_category_may_become_is_told() -> None:
@@ -63,10 +62,10 @@ def test_sliders_move_by_round_numbers(ends: tuple[float, float], whole: bool, s
 def test_what_is_too_large_is_left_out_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tables first, then rows; the report says why."""
     X, _ = make_rows()
-    monkeypatch.setattr(_what_if, "MOST_BYTES", 3_000)
+    monkeypatch.setattr(_what_if, "MOST_ROW_BYTES", 1_000)
     some = CertificateReport(make_vote(), X, noise="gaussian:0.25", n_explained=0).to_dict()
-    assert 0 < len(some["what_if"]["rows"]) < 80
-    assert len(json.dumps(some["what_if"], separators=(",", ":"))) <= 3_000
+    assert 0 < some["what_if"]["n_rows"] < 80
+    assert sum(count_bytes(pack(column)) for column in some["what_if"]["cells"]) <= 1_000
     assert any("offers the first" in note for note in some["left_out"])
     monkeypatch.setattr(_what_if, "MOST_BYTES", 500)
     none = CertificateReport(make_vote(), X, noise="gaussian:0.25", n_explained=0)

@@ -128,7 +128,7 @@ def _read_others(model: Model, others: ArrayLike | None, noise: Noise | None) ->
             f"`others` must have shape (n, {model.n_features}), one column per feature of the model, "
             f"got {np.shape(others)}."
         )
-    return np.array(read_rows(model, others, noise), dtype=np.float64)
+    return np.asarray(read_rows(model, others, noise), dtype=np.float64)
 
 
 def _attack_rows(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates._gaps import Filled, fill_gaps
+from derand.certificates._mean_on_device import DeviceMeans
 from derand.certificates._missing import add_largest, find_falls, find_floor_falls, list_changing
 from derand.certificates._problem import PackedTerms, Problem
 from derand.certificates._rule import DUAL, EXACT, NO_PROOF, Bounds, Engine, Rule, require_norm
@@ -26,7 +27,8 @@ from derand.certificates._worst import (
     take_reach,
 )
 from derand.certificates._worst_base import WorstCase
-from derand.kernels import require_gradual_underflow
+from derand.kernels import find_device, require_gradual_underflow
+from derand.kernels.envelopes import AskedMeans
 from derand.kernels.steps import Reach
 from derand.noise import Noise
 from derand.threads import run_blocks
@@ -45,10 +47,23 @@ class ByMean(Rule):
         if proof == "paper":
             raise ValueError("`proof` must be 'best' under the rule 'mean', got 'paper': that one proves votes alone.")
 
+    def looks_on_device(self, problem: Problem, noise: Noise | None, threat: Threat, engine: Engine) -> bool:
+        """Where a device takes the rows, and sees all columns."""
+        device = _find_device_means(problem, noise, [threat], engine)
+        return device is not None and device.sees_all(problem.n_features)
+
     def bound(
         self, problem: Problem, rows: NDArray[Any], noise: Noise | None, threats: Sequence[Threat], engine: Engine
     ) -> list[Bounds]:
         """Label and radius of each row, for each threat."""
+        device = _find_device_means(problem, noise, threats, engine)
+        if device is None:
+            return self._bound_on_host(problem, rows, noise, threats, engine)
+        return [device.bound(rows, lambda part: self._bound_on_host(problem, part, noise, threats, engine)[0])]
+
+    def _bound_on_host(
+        self, problem: Problem, rows: NDArray[Any], noise: Noise | None, threats: Sequence[Threat], engine: Engine
+    ) -> list[Bounds]:
         terms, threat = problem.terms, threats[0]
         budgets = np.array([threat.l0 for threat in threats], dtype=np.int64)
         label = np.empty(rows.shape[0], dtype=np.int64)
@@ -109,6 +124,32 @@ class ByMean(Rule):
 
         run_blocks(fill_block, rows.shape[0], block_rows(rows.shape[0], engine), engine.n_threads)
         return label
+
+
+def _find_device_means(
+    problem: Problem, noise: Noise | None, threats: Sequence[Threat], engine: Engine
+) -> DeviceMeans | None:
+    """The device that takes the rows first; None where there is none, or where it has no kernel for what is asked."""
+    device, terms, threat = find_device(engine.kernels), problem.terms, threats[0]
+    if device is None or noise is None or engine.draft or len(threats) > 1 or threat.has_box:
+        return None
+    if terms.grids or terms.gaps or not 0 < terms.n_terms <= device.MOST_TERMS:
+        return None
+    units = noise.units_of(np.arange(problem.n_features))
+    curve = find_smoothed_case(terms, noise, 2, units, 1)
+    cases = tuple(find_case(terms, noise, threat, problem.n_features, label) for label in (0, 1))
+    assert isinstance(curve, SmoothedCase)
+    if any(not isinstance(case, SmoothedCase) or case.find_side() is None for case in cases):
+        return None
+
+    def ask(rows: FloatArray) -> AskedMeans:
+        falls, rises = terms.category_shifts(rows, np.array([threat.l0]), threat)
+        cut = problem.threshold - terms.base - terms.fixed_scores(rows)
+        ends = cut - rises[:, 0] - problem.widening, cut + falls[:, 0] + problem.widening
+        low, high = (_find_levels(terms, noise, label, end) for label, end in enumerate(ends))
+        return AskedMeans(cut / terms.step, curve.curve_error + 2 * mean_error(terms), (low, high))
+
+    return DeviceMeans(device, curve, cases, ask, must_look=engine.must_look)
 
 
 def block_rows(n_rows: int, engine: Engine) -> int:

@@ -31,7 +31,7 @@ from derand.certificates._missing import (
 from derand.certificates._problem import PackedTerms, Problem
 from derand.certificates._rule import DUAL, NO_PROOF, PAPER, Bounds, Engine, Rule, require_norm
 from derand.certificates._worst import NORMS, find_reach, find_smoothed_case, take_reach
-from derand.kernels import DeviceBackend, require_gradual_underflow
+from derand.kernels import find_device, require_gradual_underflow
 from derand.kernels.steps import Reach
 from derand.noise import Noise
 from derand.threads import run_blocks
@@ -60,6 +60,15 @@ class ByVote(Rule):
             )
         require_norm(threat, NORMS, "the rule 'vote'")
 
+    def looks_on_device(self, problem: Problem, noise: Noise | None, threat: Threat, engine: Engine) -> bool:
+        """Where the device computes all that is asked of the law in one go, and sees all columns."""
+        device = find_device(engine.kernels)
+        if device is None or noise is None or noise.name not in device.NOISES or problem.law.grids:
+            return False
+        law = problem.law
+        is_one_question = Columns(problem, [threat]).budgets.size == 1
+        return is_one_question and device.looks_at_all(law.plan(device), law.edges_under(noise), problem.n_features)
+
     def bound(
         self, problem: Problem, rows: NDArray[Any], noise: Noise | None, threats: Sequence[Threat], engine: Engine
     ) -> list[Bounds]:
@@ -68,7 +77,9 @@ class ByVote(Rule):
         terms, columns = problem.law, Columns(problem, threats)
         second = SecondProof(problem, noise, threats[0]) if engine.proof == "best" and terms.n_terms else None
         threat, moving = threats[0], terms.moving
-        law = Law(engine.kernels, terms, noise)
+        size = block_rows(terms, engine, rows.shape[0])
+        idle = engine.n_threads if rows.shape[0] <= size else 1
+        law = Law(engine.kernels, terms, noise, must_look=engine.must_look, n_threads=idle)
         label = np.empty(rows.shape[0], dtype=np.int64)
         log_failure = np.empty((rows.shape[0], columns.budgets.size))
         radius = np.empty_like(log_failure)
@@ -97,7 +108,7 @@ class ByVote(Rule):
                 levels = highest, lowest, gone
                 second.improve(filled.rows, is_one, levels, reach, radius[block], proof[block], engine.draft)
 
-        run_blocks(bound_block, rows.shape[0], block_rows(terms, engine, rows.shape[0]), engine.n_threads)
+        run_blocks(bound_block, rows.shape[0], size, engine.n_threads)
         return [
             Bounds(label, log_failure[:, at], radius[:, at], proof[:, at], path[:, at], is_draft=is_draft)
             for at in columns.of_threats
@@ -262,8 +273,9 @@ class Columns:
 
 def block_rows(terms: PackedTerms, engine: Engine, n_rows: int) -> int:
     """Rows per block: its arrays stay small whatever the model, and of many rows every core gets several blocks."""
-    if isinstance(engine.kernels, DeviceBackend) and not terms.grids:
-        return engine.kernels.BLOCK_ROWS
+    device = find_device(engine.kernels)
+    if device is not None and not terms.grids:
+        return device.BLOCK_ROWS
     widest = terms.scores.size
     if engine.kernels.HOLDS_ALL_LAWS:
         widest = max(widest, 4 * terms.largest)

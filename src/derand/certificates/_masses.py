@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates._gaps import Filled, find_ends
 from derand.certificates._problem import PackedTerms
-from derand.kernels import LAW, Backend, DeviceBackend, Failures, rounding_bound
+from derand.kernels import LAW, Backend, Failures, find_device, rounding_bound
 from derand.noise import Noise
+from derand.threads import share_out
 
 _FAINT = 1e-280  # near FLOOR: the logarithm is needed
+_RADIUS_BYTES = 256  # that can be copied while one radius is computed
 _NEAR_TIE = 1e-6  # far more than `tails` and `failures` can differ by
 
 
@@ -55,8 +57,11 @@ class LawBounds:
 class Law:
     """The law of the scores of rows under noise, asked about thresholds."""
 
-    def __init__(self, kernels: Backend, terms: PackedTerms, noise: Noise) -> None:
-        self._kernels, self._terms, self._noise = kernels, terms, noise
+    def __init__(
+        self, kernels: Backend, terms: PackedTerms, noise: Noise, *, must_look: bool = False, n_threads: int = 1
+    ) -> None:
+        self._kernels, self._terms, self._noise, self._must_look = kernels, terms, noise, must_look
+        self._n_threads = n_threads  # for radii, where nobody else shares out rows
         self._slack = noise.tie_margin(terms.tie_band())  # so that the computed label, too, holds throughout the ball
 
     def bound(self, filled: Filled, highest: IntArray, lowest: IntArray) -> tuple[BoolArray, LawBounds]:
@@ -89,7 +94,7 @@ class Law:
         return np.asarray((cuts - self._terms.base) // self._terms.step)
 
     def _sum(self, filled: Filled) -> _Masses:
-        return _Masses(self._kernels, self._terms, filled.rows, self._noise)
+        return _Masses(self._kernels, self._terms, filled.rows, self._noise, self._must_look)
 
     def _judge(
         self,
@@ -102,18 +107,24 @@ class Law:
     ) -> LawBounds:
         least, most = find_ends(self._terms, filled.gaps)
         constant = np.where(is_one[:, None], low < least, high >= most)
-        radius = np.maximum(self._noise.radius_of_log(log_mass) - self._slack, 0.0)
-        return LawBounds(log_mass, path, constant, np.where(constant, np.inf, radius))
+        radius = np.empty(log_mass.shape)
+
+        def fill(part: slice) -> None:
+            own = np.maximum(self._noise.radius_of_log(log_mass[part]) - self._slack, 0.0)
+            radius[part] = np.where(constant[part], np.inf, own)
+
+        share_out(fill, log_mass.shape[0], _RADIUS_BYTES * log_mass.size, self._n_threads)
+        return LawBounds(log_mass, path, constant, radius)
 
 
 class _Masses:
     """`failures` and `tails` of the rows of a block, whoever computes their probability table."""
 
-    def __init__(self, kernels: Backend, terms: PackedTerms, rows: FloatArray, noise: Noise) -> None:
-        self.terms = terms
+    def __init__(self, kernels: Backend, terms: PackedTerms, rows: FloatArray, noise: Noise, must_look: bool) -> None:
+        self.terms, self._must_look = terms, must_look
         self._kernels, self._plan = kernels, terms.plan(kernels)
-        on_device = isinstance(kernels, DeviceBackend) and noise.name in kernels.NOISES and not terms.grids
-        self._device = kernels if on_device and isinstance(kernels, DeviceBackend) else None
+        device = find_device(kernels)
+        self._device = device if device is not None and noise.name in device.NOISES and not terms.grids else None
         if self._device is not None:
             self._rows, self._edges = rows, terms.edges_under(noise)
         else:
@@ -121,7 +132,8 @@ class _Masses:
 
     def failures(self, thresholds: IntArray, at: IntArray | slice = slice(None)) -> Failures:
         if self._device is not None:
-            return self._device.failures_from_edges(self._plan, self._rows[at], self._edges, thresholds)
+            rows, look = self._rows[at], self._must_look
+            return self._device.failures_from_edges(self._plan, rows, self._edges, thresholds, must_look=look)
         return self._kernels.failures(self._plan, self._table[at], thresholds)
 
     def tails(self, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:

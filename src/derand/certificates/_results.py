@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from derand._arrays import BoolArray, FloatArray, Frozen, IntArray, freeze
 from derand.certificates._rule import NO_PROOF, PAPER, PROOFS
-from derand.kernels import PATHS
+from derand.kernels import PATH_REASONS, PATHS
 from derand.markup import write_block, write_lines, write_table
 from derand.noise import Noise
 from derand.origin import Origin, Tabular
@@ -69,7 +69,7 @@ class Certificates(Tabular, Frozen):
         The class that decides the radius: of all rivals the one that a change reaches first. Of two classes the other.
     path : array of shape (n_rows,) or None
         How each failure mass was computed: "law", "tilted" or "inverted" (kernels/README.md); None for a vote of
-        ensembles, whose members each have their own.
+        ensembles, whose members each have their own. `explain_paths` says why.
     origin : Origin or None
         The table that the rows came from, where an estimator certified them: `to_pandas` and `to_frame` keep its index.
 
@@ -125,6 +125,19 @@ class Certificates(Tabular, Frozen):
     def path(self) -> NDArray[np.str_] | None:
         """How each failure mass was computed."""
         return None if self._path is None else np.array(PATHS)[self._path]
+
+    def explain_paths(self) -> dict[str, tuple[int, str]]:
+        """How many rows went each way, and why it is taken.
+
+        Returns
+        -------
+        dict
+            For each way of `path` that some rows went: their number, and the reason. Empty where there is no path.
+        """
+        if self._path is None:
+            return {}
+        counts = np.bincount(self._path, minlength=len(PATHS)).tolist()
+        return {name: (count, why) for name, count, why in zip(PATHS, counts, PATH_REASONS, strict=True) if count}
 
     def __len__(self) -> int:
         return int(self.radius.size)

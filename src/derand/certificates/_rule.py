@@ -60,6 +60,8 @@ class Engine:
     n_threads: int
     proof: str = "best"
     draft: bool = False
+    must_look: bool = False
+    """Whether the device that computes is to refuse rows that hold NaN or infinity (`Rule.looks_on_device`)."""
 
 
 def choose_kernels(backend: str | None, model: Model, n_rows: int) -> Backend:
@@ -105,6 +107,10 @@ class Rule(ABC):
         list of Bounds, one per threat
             The label is the same in all of them: that of the unchanged row.
         """
+
+    def looks_on_device(self, problem: Problem, noise: Noise | None, threat: Threat, engine: Engine) -> bool:
+        """Whether `bound` can find NaN and infinity in any column on a device, and is to be asked to do so."""
+        return False
 
     def find_labels(self, problem: Problem, rows: NDArray[Any], noise: Noise | None, engine: Engine) -> IntArray:
         """The labels that `bound` gives, without anything proven about them; override where that is cheaper."""

@@ -24,10 +24,10 @@ from derand.certificates._rules import find_rule
 from derand.certificates._votes import combine_members
 from derand.certificates._witness import find_witnesses
 from derand.finite import cast_exactly, refuse_masked, require_finite, require_unchanged
-from derand.kernels import load_backend, require_gradual_underflow
+from derand.kernels import NotFiniteError, find_device, load_backend, require_gradual_underflow
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise, as_noise_or_none, exp_upward
-from derand.threads import count_threads
+from derand.threads import count_threads, share_out
 from derand.threat import Threat, as_threats
 from derand.units import require_numbered
 
@@ -126,8 +126,10 @@ def certify(
     threats = as_threats(l0, unseen, threat)
     noise = as_noise_or_none(noise, threats[0].norm if threats else "auto")
     check_request(rule, proof, noise, threats)
-    rows = read_rows(as_model(model), X, noise)
-    results = certify_checked(model, rows, noise, threats, rule=rule, proof=proof, backend=backend, n_jobs=n_jobs)
+    rows = read_rows(as_model(model), X, noise, must_look=False)
+    results = certify_checked(
+        model, rows, noise, threats, rule=rule, proof=proof, backend=backend, n_jobs=n_jobs, must_look=True
+    )
     return results[0] if l0 is None or np.ndim(l0) == 0 else results
 
 
@@ -141,6 +143,7 @@ def certify_checked(
     proof: str = "best",
     backend: str | None = None,
     n_jobs: int | None = None,
+    must_look: bool = False,
 ) -> list[Certificates]:
     """`certify` for rows that were checked already: numbers of the model's width, missing only where it has a cell.
 
@@ -151,6 +154,8 @@ def certify_checked(
     rows : array of shape (n_rows, n_features)
     threats : sequence of Threat
         Alike but for `l0`.
+    must_look : bool
+        Whether nobody has looked for NaN and infinity yet: a device does so on its way, where it sees all columns.
 
     Returns
     -------
@@ -158,27 +163,56 @@ def certify_checked(
     """
     found, threats = check_request(rule, proof, noise, threats)
     engine = Engine(choose_kernels(backend, model, rows.shape[0]), count_threads(n_jobs), proof)
+    if must_look and _looks_on_device(model, found, noise, threats, engine, rows):
+        engine = replace(engine, must_look=True)
+    elif must_look:
+        require_finite(rows, *model.number_columns, engine.n_threads)
     for one in threats:
         check_threat(one, model, rows)
     if not threats:
         return []
+    try:
+        by_member = _bound_members(model, found, noise, threats, engine, rows)
+    except NotFiniteError:
+        require_finite(rows, *model.number_columns, engine.n_threads)
+        by_member = _bound_members(model, found, noise, threats, replace(engine, must_look=False), rows)
+    results = []
+    for one, bounds in zip(threats, zip(*by_member, strict=True), strict=True):
+        whole = bounds[0] if model.weights is None else combine_members(bounds, model.weights)
+        named = _name_bounds(whole, one, rule, noise, model.n_classes, engine.n_threads)
+        results.append(named if one.norm is not None else _add_witnesses(named, model, rows))
+    return results
+
+
+def _looks_on_device(
+    model: Model, rule: Rule, noise: Noise | None, threats: Sequence[Threat], engine: Engine, rows: NDArray[Any]
+) -> bool:
+    """Whether a device finds NaN and infinity, wherever they may not be, while it computes."""
+    if find_device(engine.kernels) is None or rows.dtype != np.float64 or len(threats) != 1 or threats[0].has_box:
+        return False
+    if model.weights is not None or model.is_linear or model.n_classes != 2:
+        return False
+    if model.categorical_features or model.missing_features:
+        return False
+    (problem,) = find_problems(model.members[0])
+    return rule.looks_on_device(problem, noise, threats[0], engine)
+
+
+def _bound_members(
+    model: Model, rule: Rule, noise: Noise | None, threats: Sequence[Threat], engine: Engine, rows: NDArray[Any]
+) -> list[list[Bounds]]:
+    """What is proven for each member and each threat."""
     asked = [_name_codes(one, model) for one in threats]
 
     def bound_member(member: AdditiveEnsemble) -> list[Bounds]:
         if member.is_linear:
-            return bound_lines(member, rows, noise, found, asked, proof)
+            return bound_lines(member, rows, noise, rule, asked, engine.proof)
         if member.n_classes > 2:
-            return bound_classes(member, rows, noise, found, asked, engine)
+            return bound_classes(member, rows, noise, rule, asked, engine)
         (problem,) = find_problems(member)
-        return bound_apart(problem.terms, rows, lambda part: found.bound(problem, part, noise, asked, engine))
+        return bound_apart(problem.terms, rows, lambda part: rule.bound(problem, part, noise, asked, engine))
 
-    by_member = [bound_member(member) for member in model.members]
-    results = []
-    for one, bounds in zip(threats, zip(*by_member, strict=True), strict=True):
-        whole = bounds[0] if model.weights is None else combine_members(bounds, model.weights)
-        named = _name_bounds(whole, one, rule, noise, model.n_classes)
-        results.append(named if one.norm is not None else _add_witnesses(named, model, rows))
-    return results
+    return [bound_member(member) for member in model.members]
 
 
 def _name_codes(threat: Threat, model: Model) -> Threat:
@@ -234,10 +268,18 @@ def check_threat(threat: Threat, model: Model, rows: NDArray[Any]) -> None:
         threat.warn_of_nothing()
 
 
-def _name_bounds(bounds: Bounds, threat: Threat, rule: str, noise: Noise | None, n_classes: int) -> Certificates:
+def _name_bounds(
+    bounds: Bounds, threat: Threat, rule: str, noise: Noise | None, n_classes: int, n_threads: int
+) -> Certificates:
+    failure = np.empty(bounds.log_failure.shape)
+
+    def fill(part: slice) -> None:
+        failure[part] = exp_upward(bounds.log_failure[part])
+
+    share_out(fill, failure.size, 4 * failure.nbytes, n_threads)
     return Certificates(
         bounds.label,
-        exp_upward(bounds.log_failure),
+        failure,
         bounds.log_failure,
         bounds.radius,
         threat,
@@ -307,8 +349,13 @@ def distribution(
     return Distribution(lowest + step * np.arange(n_levels), pmf)
 
 
-def read_rows(model: Model, X: ArrayLike, noise: Noise | None) -> NDArray[Any]:
-    """X as a numeric table that fits the model, finite wherever it must be. Keeps the dtype: blocks convert."""
+def read_rows(
+    model: Model, X: ArrayLike, noise: Noise | None, n_jobs: int | None = 1, *, must_look: bool = True
+) -> NDArray[Any]:
+    """X as a numeric table that fits the model, finite wherever it must be. Keeps the dtype: blocks convert.
+
+    Whoever looks for NaN and infinity later says that this need not.
+    """
     refuse_masked(X)
     cells = np.asarray(X)
     try:
@@ -332,7 +379,6 @@ def read_rows(model: Model, X: ArrayLike, noise: Noise | None) -> NDArray[Any]:
         require_unchanged(cells, rows)
     elif rows.dtype.itemsize > 4:  # smaller types are exact, and converted block by block
         rows = cast_exactly(rows)
-    categorical, refuses = set(model.categorical_features), set(model.refuses_missing)
-    numbers = [column for column in range(model.n_features) if column not in categorical]
-    require_finite(rows, numbers, [column for column in numbers if column not in refuses])
+    if must_look:
+        require_finite(rows, *model.number_columns, count_threads(n_jobs))
     return rows

@@ -29,6 +29,7 @@ from derand.kernels.envelopes import (
     UNEVEN,
     Curves,
     Places,
+    PricedSide,
     PriceTables,
     add_curves,
     extend_tables,
@@ -117,6 +118,12 @@ class Tables:
                 made = self._made[power] = extend_tables(made, curves, power, np.unique(blocks), wider)
             return made
 
+    def find_envelopes(self, power: int) -> PriceTables:
+        """What is made of them so far, which may be nothing."""
+        with self._lock:
+            nothing = np.tile(np.array([self.curves.knots.size, -1]), (self.curves.starts.size - 1, 1))
+            return self.envelopes(power, np.empty(0, dtype=np.int64), self._spans.get(power, nothing))
+
     def are_priceable(self, power: int) -> bool:
         """Whether doubles can hold all distances, squares of them and prices, in units far from the noise's scale."""
         made: bool = self._make((power, "priceable"), lambda: self._find_priceable(power))
@@ -160,7 +167,30 @@ class SmoothedCase(WorstCase):
     def add_curves(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The sum of all functions at each row, and by how much it may be off."""
         sums, errors = add_curves(rows, self._places, self._tables.curves)
-        return sums, errors + (self._error + float(self._tables.curves.too_low[self._places.curves].sum()))
+        return sums, errors + self.curve_error
+
+    @property
+    def curve_error(self) -> float:
+        """By how much sums of curves may be off wherever a row stands."""
+        return self._error + float(self._tables.curves.too_low[self._places.curves].sum())
+
+    @property
+    def curves(self) -> tuple[Places, Curves]:
+        """Where rows stand on which curves."""
+        return self._places, self._tables.curves
+
+    def find_side(self) -> PricedSide | None:
+        """What a device needs to find prices; None where prices alone do not find the radius."""
+        power = int(self._norm) if self._norm in (1, 2) else 0
+        if not power or self._places.features.size <= _FEW_TERMS or not self._tables.are_priceable(power):
+            return None
+        return PricedSide(self._places, self._tables.curves, self._tables.find_envelopes(power), self._table_error)
+
+    def root_powers(self, powers: FloatArray, thresholds: FloatArray) -> FloatArray:
+        """Radii from best margins per price, where no limits hold; infinite where nothing can bring the sum down."""
+        least = self._tables.lowest[self._places.curves].sum()
+        roots = powers if self._norm == 1 else np.sqrt(powers) * (1 - 2 * EPSILON)
+        return np.where(least - self._table_error > thresholds, np.inf, roots)
 
     def find_radii(
         self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 import typer
 
@@ -72,6 +72,9 @@ def report(
     no_what_if: Annotated[
         bool, typer.Option("--no-what-if", help="Leave out “What if”, and with it the model's tables.")
     ] = False,
+    rows: Annotated[
+        int | None, typer.Option(min=1, help="Largest number of rows that the page lists.", show_default="100000")
+    ] = None,
     identity: Annotated[
         str | None, typer.Option("--id", metavar="COLUMN", help="Column that names the rows.", show_default=False)
     ] = None,
@@ -102,6 +105,8 @@ def report(
             "what_if": not no_what_if,
             "identity": identity,
         }
+        if rows is not None:
+            asked["max_rows"] = rows
         if read_kind(model) == "regressor":
             refuse_given(
                 {"--train": train, "--group": group or None, "--compare": compare},
@@ -125,6 +130,8 @@ def report(
     console = make_console()
     print_warnings(console, summary["warnings"], summary["notes"])
     console.print(summary["guarantee"], markup=False)
+    if summary["comparison"] is not None:
+        console.print(summary["comparison"], markup=False)
     print_facts(console, {"written": summary["output"], "time": f"{summary['seconds']:.1f} s"})
 
 
@@ -140,4 +147,5 @@ class _Asked(TypedDict):
     threat: Path | None
     whole: bool
     what_if: bool
+    max_rows: NotRequired[int]
     identity: str | None

@@ -32,13 +32,15 @@ from derand.certificates import (
 from derand.estimators._attacking import name_changed
 from derand.estimators._base import CertifiedEstimator
 from derand.estimators._reading import refuse_gaps
+from derand.estimators._showing import as_table, name_all, name_unit
+from derand.explaining import Explanations, Extreme, NumberExplanation, Reach, tell_number
 from derand.frames import TableEncoding
 from derand.learn import RegressionTable, RegressionTraining
 from derand.model import Model
 from derand.noise import Noise
 from derand.origin import refuse_other_rows
 from derand.progress import counting
-from derand.threat import Threat
+from derand.threat import EVERY, Threat
 
 _LARGEST = 1e15
 """Of targets: whole scores beside them must fit into doubles."""
@@ -46,7 +48,6 @@ _INSTEAD = {
     "certify": "`certify_interval(X, radius)` says where an answer stays, `certify_radius(X, tolerance)` how much "
     "change keeps it within a tolerance",
     "attack": "`attack_interval(X, radius)` looks for the lowest and the highest answer",
-    "explain": "`attack_interval(X, radius)` shows changed rows with the lowest and the highest answer",
 }
 """What a classifier has, and what a regressor has in its place."""
 
@@ -276,6 +277,74 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         low, high = (name_changed(self, np.asarray(one), found.origin) for one in (found.low_rows, found.high_rows))
         return replace(found, low_rows=low, high_rows=high)
 
+    def explain(
+        self,
+        X: Any,
+        radius: float | None = None,
+        *,
+        threat: Threat | None = None,
+        rule: str | None = None,
+        noise: Noise | str | float | None = None,
+    ) -> Any:
+        """What adds up to the answer of a row, where it stays within the radius, and what each column alone can do.
+
+        `print` tells it in words, its `plot` draws it, and notebooks show it.
+
+        Parameters
+        ----------
+        X : one row, or array or frame of shape (n_rows, n_features)
+            One row is `X[0]`, `frame.iloc[0]`, a mapping of columns to values, or a table of one row. Each row takes as
+            long as certifying it once for every column.
+        radius, threat, rule, noise
+            As for `certify_interval`.
+
+        Returns
+        -------
+        NumberExplanation, of several rows a tuple of them
+            What is said of one column alone holds while nothing else changes; a category may become anything there,
+            whatever `l0` of the threat is, and a missing number stays so. The lowest and the highest answers that were
+            found leave whole numbers whole.
+        """
+        check_is_fitted(self)
+        table, _ = as_table(X, self.encoding_)
+        rows, chosen, asked = self._ask(table, None, None, threat, rule, "best", noise)
+        size = self.choose_radius(asked, radius)
+        found = [self._explain_row(row, chosen, asked, size, rule or self.rule) for row in rows]
+        return found[0] if len(found) == 1 else Explanations(found)
+
+    def _explain_row(
+        self, row: FloatArray, noise: Noise | None, threat: Threat, radius: float | None, rule: str
+    ) -> NumberExplanation:
+        model = self.ensemble_
+
+        def bound(one: Threat) -> Intervals:
+            return certify_interval_checked(model, row[None], noise, one, radius=radius, rule=rule)
+
+        joint = bound(threat)
+        reaches = []
+        for at in _find_free(model, threat, row):
+            ends = bound(_leave_alone(model, threat, at))
+            reaches.append(Reach(at, float(ends.low[0]), float(ends.high[0])))
+        steps = threat.with_whole(self.encoding_.find_whole(row[None]))
+        attacked = attack_interval(model, row[None], noise, radius, rule=rule, threat=steps, n_jobs=self.n_jobs)
+        return tell_number(
+            float(joint.value[0]),
+            model,
+            row,
+            noise,
+            threat=threat.resolve(noise),
+            radius=radius,
+            joint=Reach(None, float(joint.low[0]), float(joint.high[0])),
+            columns=reaches,
+            extremes=(
+                Extreme(float(attacked.low[0]), np.asarray(attacked.low_rows)[0]),
+                Extreme(float(attacked.high[0]), np.asarray(attacked.high_rows)[0]),
+            ),
+            names=name_all(self),
+            points=self._points,
+            unit=name_unit(self, threat),
+        )
+
     def audit(
         self, X: Any, certificates: Intervals | ToleranceRadii, *, rows: int | None = 200, random_state: int = 0
     ) -> Audit:
@@ -325,6 +394,23 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         chosen = self._choose_noise(noise, named)
         check_request(rule or self.rule, proof, chosen, [named])
         return self.encode_rows(X), chosen, named
+
+
+def _leave_alone(model: Model, threat: Threat, column: int) -> Threat:
+    """The threat in which one column alone may change."""
+    own: dict[str, Any] = {
+        name: {at: value for at, value in getattr(threat, name).items() if at in (column, EVERY)}
+        for name in ("limits", "domain", "steps", "may_become")
+    }
+    others = tuple(at for at in range(model.n_features) if at != column)
+    return replace(threat, frozen=others, l0=int(column in model.categorical_features), missing="fixed", **own)
+
+
+def _find_free(model: Model, threat: Threat, row: FloatArray) -> list[int]:
+    """Columns of a model that may change, each by itself: numbers that the threat lets change, and categories."""
+    numbers = [at for at in model.numerical_features if not np.isnan(row[at])]
+    free = [int(at) for at, is_free in zip(numbers, threat.find_free(numbers), strict=True) if is_free]
+    return [*free, *(int(at) for at in model.categorical_features if at not in threat.frozen)]
 
 
 _LABELS = "labels are learnt by a classifier, such as AdditiveClassifier"

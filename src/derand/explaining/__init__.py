@@ -1,28 +1,33 @@
 """Models and rows explained to people: what pushes an answer, what would flip it, and the shapes behind both.
 
 `_pushes` measures what each column adds, `_words` says changes and radii in the user's values, `_row` holds what
-`explain` of a classifier gives, `_model` draws all shapes of a model. Must not know scikit-learn or how tables are
-read: names, categories and units are given (`Names`).
+`explain` of a classifier gives, `_number` that of a regressor, `_model` draws all shapes of a model. Must not know
+scikit-learn or how tables are read: names, categories and units are given (`Names`).
 """
 
 from derand.explaining._model import Picture, draw_model
 from derand.explaining._names import Names, name_category
+from derand.explaining._number import Extreme, NumberExplanation, Reach, tell_number
 from derand.explaining._pushes import Pushes
 from derand.explaining._row import Explanations, RowExplanation, tell_row
-from derand.explaining._words import SCALING_UNITS, move_alone, multiply_down, round_flip, say_flip
+from derand.explaining._words import SCALING_UNITS, move_alone, multiply_down, round_flip, say_change
 
 __all__ = [
     "SCALING_UNITS",
     "Explanations",
+    "Extreme",
     "Names",
+    "NumberExplanation",
     "Picture",
     "Pushes",
+    "Reach",
     "RowExplanation",
     "draw_model",
     "move_alone",
     "multiply_down",
     "name_category",
     "round_flip",
-    "say_flip",
+    "say_change",
+    "tell_number",
     "tell_row",
 ]

@@ -193,7 +193,7 @@ def _write_signed(size: float) -> str:
     return f"{'+' if size > 0 else ''}{format_short(size, 3)}"
 
 
-class Explanations(tuple[RowExplanation, ...]):
+class Explanations(tuple[Any, ...]):
     """Explanations of several rows, in their order; `print` tells all of them."""
 
     __slots__ = ()

@@ -56,6 +56,13 @@ def say_flip(names: Names, feature: int, before: float, after: float) -> str:
     return f"{name} {say_move(before, after, is_date=feature in names.dates)}"
 
 
+def say_change(names: Names, feature: int, before: float, after: float) -> str:
+    """The same, also where a number goes missing or appears."""
+    if names.is_category(feature) or not (math.isnan(before) or math.isnan(after)):
+        return say_flip(names, feature, before, after)
+    return f"{names.quote(feature)} were {names.write(feature, after)} instead of {names.write(feature, before)}"
+
+
 def say_move(before: float, after: float, *, is_date: bool = False) -> str:
     """A number that changes, or a date, in days.
 

@@ -31,6 +31,8 @@ class ReportSummary(TypedDict):
     output: str
     rows: int
     guarantee: str
+    comparison: str | None
+    """Two models side by side in a few sentences; None where there is one."""
     warnings: list[str]
     """What a reader must know first: that the model is worth no more than a constant answer."""
     notes: list[str]
@@ -56,6 +58,7 @@ def report_file(
     configuration: str | None = None,
     whole: bool = False,
     what_if: bool = True,
+    max_rows: int = 100_000,
     identity: str | None = None,
     compare: PathLike | None = None,
     notes: Sequence[str] = (),
@@ -83,7 +86,7 @@ def report_file(
         What may change, or a TOML file that says so; instead of `l0`. None is the classifier's `default_threat`.
     whole : bool
         Whether columns that held whole numbers alone in training stay whole; not beside `threat`, which says so itself.
-    what_if : bool
+    what_if, max_rows
         As for CertificateReport.
     identity : str or None
         Column whose values name the rows; it need not be a feature.
@@ -103,13 +106,15 @@ def report_file(
     require_writable(output, model, data, *(one for one in (train, compare) if one is not None))
     classifier = load_classifier(model, "use `report_numbers_file`")
     other = None if compare is None else load_classifier(compare, "it cannot stand beside answers that are classes")
-    marks = {"model": model, "data": data, "training data": train, "other model": compare}
     source = match_file(data, classifier.encoding_, target=target, classes=classifier.classes_)
+    files = {"model": model, "data": data, "other model": compare}
+    marks = {what: mark_file(path) for what, path in files.items() if path is not None}
     table = source.read_all([*groups, *([] if identity is None or identity in groups else [identity])])
     rows, labels = source.split(table, first_row=1)
     X_train, y_train = None, None
     if train is not None:
         known = match_file(train, classifier.encoding_, target=target, classes=classifier.classes_)
+        marks["training data"] = mark_file(train)
         training = known.read_all()
         known.require_finite(training)
         X_train, y_train = known.split(training, first_row=1)
@@ -117,6 +122,7 @@ def report_file(
         threat, l0 = read_request(classifier, source.names, l0, threat, {"whole": True}), None
     if threat is not None and not isinstance(threat, Threat):
         threat = read_threat(threat, source.names, classifier.units)
+    n_rows, unseen, empty = table.num_rows, source.count_unseen(table), source.find_empty(table)
     with source.name_gaps(table, first_row=1):
         report = CertificateReport(
             classifier,
@@ -139,20 +145,23 @@ def report_file(
             what_if=what_if,
             compare=other,
             compare_name=None if compare is None else Path(compare).name,
-            marks={what: mark_file(path) for what, path in marks.items() if path is not None},
+            marks=marks,
+            max_rows=max_rows,
         )
+        del rows, table  # the report has them as the model reads them: of a long table, half of all memory
         report.write(output)
-    banner = report.to_dict()["banner"]
+    banner, compared = report.to_dict()["banner"], report.to_dict()["comparison"]
     told = [] if banner is None else [banner["text"]]
     is_warning = banner is not None and banner["level"] == "warning"
     return {
         "output": os.fspath(output),
-        "rows": table.num_rows,
+        "rows": n_rows,
         "guarantee": report.to_dict()["guarantee"]["paragraph"],
+        "comparison": None if compared is None else compared["sentence"],
         "warnings": told if is_warning else [],
         "notes": [] if is_warning else told,
-        "unseen_categories": source.count_unseen(table),
-        "empty_columns": sorted(source.find_empty(table)),
+        "unseen_categories": unseen,
+        "empty_columns": sorted(empty),
         "seconds": time.perf_counter() - start,
     }
 
@@ -172,6 +181,7 @@ def report_numbers_file(
     configuration: str | None = None,
     whole: bool = False,
     what_if: bool = True,
+    max_rows: int = 100_000,
     identity: str | None = None,
     tolerance: float | None = None,
     notes: Sequence[str] = (),
@@ -183,7 +193,7 @@ def report_numbers_file(
     ----------
     model : path-like
         A saved regressor.
-    data, output, title, rule, noise, threat, configuration, whole, what_if, identity, notes, left_out
+    data, output, title, rule, noise, threat, configuration, whole, what_if, max_rows, identity, notes, left_out
         As for `report_file`.
     tolerance : float or None
         As for IntervalReport.
@@ -222,6 +232,7 @@ def report_numbers_file(
             row_names=None if identity is None else table.column(identity).to_pylist(),
             tolerance=tolerance,
             what_if=what_if,
+            max_rows=max_rows,
             configuration=configuration,
             marks={"model": mark_file(model), "data": mark_file(data)},
             notes=notes,
@@ -232,6 +243,7 @@ def report_numbers_file(
         "output": os.fspath(output),
         "rows": table.num_rows,
         "guarantee": report.to_dict()["guarantee"]["paragraph"],
+        "comparison": None,
         "warnings": [],
         "notes": [],
         "unseen_categories": source.count_unseen(table),

@@ -242,6 +242,12 @@ def _read_whole(value: Any, key: str) -> int:
     return value
 
 
+def _read_count(value: Any, key: str) -> int:
+    if _read_whole(value, key) == 0:
+        raise ValueError(f"{key} must be 1 or larger, got 0.")
+    return int(value)
+
+
 def _read_truth(value: Any, key: str) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"{key} must be true or false, got {quote_short(value)}.")
@@ -334,6 +340,7 @@ SECTIONS: dict[str, dict[str, Reader]] = {
         "radius": _read_number,
         "compare": _read_compare,
         "what_if": _read_truth,
+        "rows": _read_count,
     },
     "output": {"folder": _read_text},
 }

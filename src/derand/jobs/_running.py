@@ -458,6 +458,8 @@ class _Run:
             unread = {one["name"]: one["detail"] for one in self._trained["columns"] if one["use"] == "ignored"}
             asked |= {"notes": self._trained["warnings"], "left_out": tell_unread(list(unread), unread)}
         output = self._draft / config.outputs["report"]
+        if "rows" in asked:
+            asked["max_rows"] = asked.pop("rows")
         asked["identity"] = config.section("certify").get("id")
         if self._task == NUMBER:
             return report_numbers_file(self._model, self._test, output, **asked)

@@ -3,7 +3,7 @@
 README.md beside this file holds the contract and the rounding argument. A backend is one module with `prepare`, which
 turns a model's arrays into a plan, and the three functions `failures`, `tails` and `laws` that take the plan; it is
 named in BACKENDS. Cells of a noise: `normal`, `interval`, `laplace`. Kernels trust their input and import nothing of
-derand outside this folder but array types and constants.
+derand outside this folder but array types, constants and `threads`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,12 @@ FLOOR = 1e-300
 PATHS = ("law", "tilted", "inverted")
 """How a mass was computed: from the law itself, from a tilted law, or by Fourier inversion of a tilted one."""
 LAW, TILTED, INVERTED = range(3)
+PATH_REASONS = (
+    "several thresholds of a row share one law",
+    "a tilted law costs less than inversion, or what inversion drops could not be bounded well enough",
+    "inversion of a tilted law costs less than the law, and what it drops is bounded",
+)
+"""Why each of them is taken: by costs.py, from the row and the sizes of the call alone."""
 
 
 class Failures(NamedTuple):
@@ -95,13 +101,38 @@ class DeviceBackend(Backend, Protocol):
     NOISES: frozenset[str]
     """Names of the noises whose tables it computes; those of any other noise come from the host."""
 
-    def failures_from_edges(self, plan: Any, rows: FloatArray, edges: Edges, thresholds: IntArray) -> Failures:
-        """`failures`, the table computed from rows and edges."""
+    def failures_from_edges(
+        self, plan: Any, rows: FloatArray, edges: Edges, thresholds: IntArray, *, must_look: bool = False
+    ) -> Failures:
+        """`failures`, the table computed from rows and edges; NotFiniteError where that is asked for."""
 
     def tails_from_edges(
         self, plan: Any, rows: FloatArray, edges: Edges, low: IntArray, high: IntArray
     ) -> tuple[FloatArray, FloatArray]:
         """`tails`, the table computed in the same way."""
+
+    def looks_at_all(self, plan: Any, edges: Edges, n_features: int) -> bool:
+        """Whether `failures_from_edges`, asked to look, refuses NaN and infinity in every one of so many columns."""
+
+    def sees_all(self, places: Any, n_features: int) -> bool:
+        """The same of `price_means`."""
+
+    def price_means(
+        self, rows: FloatArray, curve: Any, sides: Any, asked: Any, *, must_look: bool
+    ) -> tuple[NDArray[np.int8], FloatArray]:
+        """By the mean rule, from tables of `envelopes`: labels, negative where left to the host, and powers."""
+
+    MOST_TERMS: int
+    """Of which `price_means` takes sums."""
+
+
+class NotFiniteError(ValueError):
+    """A device was given rows that hold NaN or infinity; whoever knows the columns says which."""
+
+
+def find_device(kernels: Backend) -> DeviceBackend | None:
+    """The backend as one on a device; None where it is none."""
+    return cast(DeviceBackend, kernels) if hasattr(kernels, "failures_from_edges") else None
 
 
 _SMALLEST, _HALF = 2.0**-1074, 0.5
@@ -161,6 +192,8 @@ class DeviceTimes:
 
     kernel_ms: float = 0.0
     transfer_ms: float = 0.0
+    busy_ms: float = 0.0
+    """Of either of them; the rest of the time is the host's."""
 
 
 def measure_device() -> AbstractContextManager[DeviceTimes]:
@@ -170,8 +203,11 @@ def measure_device() -> AbstractContextManager[DeviceTimes]:
 
 
 MIN_TERMS_FOR_FOURIER = 64
+"""From that many terms on inversion is as accurate as laws; fewer are inverted only where they have many cells."""
 INVERSION_EXCESS = 1e-10
 """By how much, at most, Fourier inversion overestimates a mass near 1/2 (README.md, step 7)."""
+FEW_TERMS_EXCESS = 4e-8
+"""The same for fewer terms."""
 
 
 def may_invert(n_terms: int, n_cells: int) -> bool:
@@ -182,7 +218,9 @@ def may_invert(n_terms: int, n_cells: int) -> bool:
 def failure_excess(n_terms: int, n_cells: int) -> float:
     """By how much `failures` and `tails` can overestimate a mass near 1/2 (README.md, steps 2, 6 and 7)."""
     roundings = 2 * n_cells + 8 * n_terms + 2048
-    return roundings * EPSILON + (INVERSION_EXCESS if n_terms >= MIN_TERMS_FOR_FOURIER else 0.0)
+    if not may_invert(n_terms, n_cells):
+        return roundings * EPSILON
+    return roundings * EPSILON + (INVERSION_EXCESS if n_terms >= MIN_TERMS_FOR_FOURIER else FEW_TERMS_EXCESS)
 
 
 def rounding_bound(n_cells: int) -> float:

@@ -1,32 +1,39 @@
 """The GPU backend: rows stream through the device in blocks; one file per method.
 
 Contract: README.md, plus `failures_from_edges` and `tails_from_edges`, which compute the probability table on the
-device (`_cuda_cells.py`). Laws and tails: `_cuda_laws.py`; the fast path: `_cuda_tilted.py`. Two streams take the
-blocks in turn, so that one copies while the other computes. A call uses the whole device; calls from several threads
-wait for each other. Double precision throughout.
+device (`_cuda_cells.py`), and `price_means`, the mean rule (`_cuda_prices.py`). Laws and tails: `_cuda_laws.py`; the
+fast path: `_cuda_tilted.py`, of models of stumps `_cuda_settle.py`. Two streams take the blocks in turn, so that one
+copies while the other computes. A call uses the whole device; calls from several threads wait for each other. Double
+precision, but for frequencies that are left out and for blending tables.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import config
-from numpy.typing import NDArray
 
 from derand._arrays import FloatArray, IntArray
 from derand.kernels import TILTED, Edges, Failures, _numpy
-from derand.kernels._cuda_device import Stream, explain_absence, explain_fork, grant_shared, open_streams
+from derand.kernels._cuda_device import Stream, explain_absence, grant_shared
 
 _missing = explain_absence()
 if _missing is not None:
     raise ValueError(_missing)
 
-from derand.kernels._cuda_cells import NOISE_CODES, fill_table  # noqa: E402 - numba-cuda is there, now
+from derand.kernels._cuda_blocks import (  # noqa: E402 - numba-cuda is there, now
+    FEWEST_BLOCKS,
+    MOST_ROWS,
+    PickedRows,
+    claim_device,
+    launch_in_workspaces,
+    pick_columns,
+    send_arrays,
+    stream_blocks,
+)
+from derand.kernels._cuda_cells import NOISE_CODES, fill_table  # noqa: E402
 from derand.kernels._cuda_laws import (  # noqa: E402
     MANY_CELLS,
     THREADS,
@@ -35,7 +42,12 @@ from derand.kernels._cuda_laws import (  # noqa: E402
     tails_in_global,
     tails_in_shared,
 )
+from derand.kernels._cuda_prices import MOST_TERMS, price_means, sees_all  # noqa: E402
+from derand.kernels._cuda_settle import StumpRows  # noqa: E402
+from derand.kernels._cuda_stumps import Stumps, list_stumps  # noqa: E402
 from derand.kernels._cuda_tilted import PROVEN, failures_in_global, failures_in_shared  # noqa: E402
+
+__all__ = ["MOST_TERMS", "price_means", "sees_all"]
 
 HOLDS_ALL_LAWS = False
 BLOCK_ROWS = 2**17
@@ -45,12 +57,9 @@ NOISES = frozenset(NOISE_CODES)
 
 _STATES_IN_SHARED = 4096  # states of a law, twice over, so that three blocks share a multiprocessor
 _BLOCK_NUMBERS = 2**21  # numbers in a block's table: large enough to fill the device, small enough to overlap
-_BLOCK_ROWS = 2**16
+_BLOCK_ROWS = MOST_ROWS
 _FEW_ROWS = 256  # rows that keep the device busy, however wide the model
-_WORKSPACE_NUMBERS = 2**27  # numbers in the laws that are held in device memory
-_MOST_WORKSPACES = 264
-_FEWEST_BLOCKS = 1 if config.ENABLE_CUDASIM else 128  # numba warns of smaller grids; a block without a row ends at once
-_lock = threading.Lock()
+_CELLS_IN_SHARED = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +79,8 @@ class Plan:
     """(2, ...): of both sides, the scores and each counted from its term's largest."""
     bounds: tuple[IntArray, IntArray]
     """The edges below and above each cell, -1 where there is none."""
+    stumps: Stumps | None = None
+    """The terms where all have two cells and a block can hold them; else None."""
 
     @property
     def plain(self) -> _numpy.Plan:
@@ -93,6 +104,7 @@ def prepare(starts: IntArray, scores: IntArray, *, invert: bool = True) -> Plan:
         both_scores=np.stack([scores, np.repeat(most, np.diff(starts)) - scores]),
         both_jumps=np.stack([jumps, np.where(jumps == MANY_CELLS, jumps, -jumps)]),
         bounds=_bound_cells(starts),
+        stumps=list_stumps(starts, scores) if 2 * starts.size < _CELLS_IN_SHARED else None,
     )
 
 
@@ -110,10 +122,20 @@ def tails(plan: Plan, table: FloatArray, low: IntArray, high: IntArray) -> tuple
     return _find_tails(plan, _SentTables(table), low, high)
 
 
-def failures_from_edges(plan: Plan, rows: FloatArray, edges: Edges, thresholds: IntArray) -> Failures:
+def looks_at_all(plan: Plan, edges: Edges, n_features: int) -> bool:
+    """Whether `failures_from_edges`, asked to look, refuses NaN and infinity in every one of so many columns."""
+    stumps = plan.stumps is not None and edges.values.size > 0
+    return stumps and pick_columns(edges.features, n_features)[0].size == n_features
+
+
+def failures_from_edges(
+    plan: Plan, rows: FloatArray, edges: Edges, thresholds: IntArray, *, must_look: bool = False
+) -> Failures:
     """`failures` with the table computed on the device, for a noise among NOISES."""
     if not edges.values.size:  # every term has one cell
         return failures(plan, np.ones((rows.shape[0], plan.scores.size)), thresholds)
+    if plan.stumps is not None:
+        return StumpRows(plan.stumps, plan.whole, rows, edges, thresholds, must_look=must_look).settle()
     return _find_failures(plan, _ComputedTables(plan, rows, edges), thresholds)
 
 
@@ -141,9 +163,9 @@ def laws(plan: Plan, table: FloatArray) -> FloatArray:
         fetched = stream.fetch("laws", found)
         return lambda: np.copyto(result[block], fetched)
 
-    with _claim_device():
-        model = _send_arrays("model", (plan.starts, plan.scores, plan.jumps))
-        _stream(table.shape[0], max(plan.scores.size, size), begin)
+    with claim_device():
+        model = send_arrays("model", (plan.starts, plan.scores, plan.jumps))
+        stream_blocks(table.shape[0], _rows_of_laws(max(plan.scores.size, size)), begin)
     return result
 
 
@@ -166,31 +188,24 @@ class _ComputedTables:
     """Probability tables that the device computes from the rows, of which only the columns in use travel."""
 
     def __init__(self, plan: Plan, rows: FloatArray, edges: Edges) -> None:
-        self._rows = rows
-        self._columns, places = np.unique(edges.features, return_inverse=True)
-        if 2 * self._columns.size > rows.shape[1]:  # copying all is faster than picking
-            self._columns, places = np.arange(rows.shape[1]), edges.features
+        self._rows = PickedRows(rows, edges.features)
+        places = self._rows.places
         self._arrays = (places.astype(np.int64), edges.values, edges.units, *plan.bounds)
         self._numbers = (float(edges.magnitude), NOISE_CODES[edges.noise])
         self._n_cells = int(plan.starts[-1])
-        self.n_rows, self.width = rows.shape[0], max(self._n_cells, self._columns.size)
+        self.n_rows, self.width = rows.shape[0], max(self._n_cells, self._rows.width)
         self._sent: tuple[Any, ...] = ()
 
     def send_model(self) -> None:
         """Bring the edges to the device, once for all blocks."""
-        self._sent = _send_arrays("edges", self._arrays)
+        self._sent = send_arrays("edges", self._arrays)
 
     def bring(self, stream: Stream, block: slice) -> Any:
         """The table of a block of rows, on the device."""
         n_rows = block.stop - block.start
-        staged = stream.stage("rows", (n_rows, self._columns.size), np.float64)
-        if self._columns.size == self._rows.shape[1]:
-            np.copyto(staged, self._rows[block])
-        else:
-            np.take(self._rows[block], self._columns, axis=1, out=staged, mode="clip")
-        x = stream.send_staged("rows", staged)
+        (x,) = self._rows.bring(stream, block)
         table = stream.reserve("table", (n_rows, self._n_cells), np.float64)
-        grid = max(_FEWEST_BLOCKS, -(-n_rows * self._n_cells // THREADS))
+        grid = max(FEWEST_BLOCKS, -(-n_rows * self._n_cells // THREADS))
         stream.launch(fill_table, grid, THREADS, (x, *self._sent, *self._numbers, n_rows, table))
         return table
 
@@ -217,10 +232,10 @@ def _find_failures(plan: Plan, tables: _Tables, thresholds: IntArray) -> Failure
 
         return store
 
-    with _claim_device():
-        model = _send_arrays("model", (plan.starts, plan.both_scores, plan.both_jumps))
+    with claim_device():
+        model = send_arrays("model", (plan.starts, plan.both_scores, plan.both_jumps))
         tables.send_model()
-        _stream(tables.n_rows, tables.width, begin)
+        stream_blocks(tables.n_rows, _rows_of_laws(tables.width), begin)
     return Failures(proven, log_failure, np.full(tables.n_rows, TILTED, dtype=np.uint8))
 
 
@@ -240,51 +255,27 @@ def _find_tails(plan: Plan, tables: _Tables, low: IntArray, high: IntArray) -> t
 
         return store
 
-    with _claim_device():
-        model = _send_arrays("model", (plan.starts, plan.scores, plan.jumps))
+    with claim_device():
+        model = send_arrays("model", (plan.starts, plan.scores, plan.jumps))
         tables.send_model()
-        _stream(tables.n_rows, max(tables.width, low.shape[1]), begin)
+        stream_blocks(tables.n_rows, _rows_of_laws(max(tables.width, low.shape[1])), begin)
     return low_mass, high_mass
 
 
-@contextmanager
-def _claim_device() -> Iterator[None]:
-    """One call at a time; a process forked from one that uses the GPU is refused before it can hang on a lock."""
-    if (forked := explain_fork()) is not None:
-        raise ValueError(forked)
-    with _lock:
-        yield
-
-
-def _stream(n_rows: int, width: int, begin: Callable[[Stream, slice], Callable[[], None]]) -> None:
-    """Send blocks of rows through the streams in turn: `begin` queues a block, what it returns stores the results."""
+def _rows_of_laws(width: int) -> int:
+    """Rows in a block whose tables or laws have so many numbers each."""
     most = max(_BLOCK_NUMBERS // max(width, 1), min(_FEW_ROWS, 2**26 // max(width, 1)), 1)
-    n_blocks = max(-(-n_rows // min(most, _BLOCK_ROWS)), 1)
-    n_block = max(-(-n_rows // n_blocks), 1)  # all alike, so that streams need not cut their memory anew
-    waiting: list[tuple[Stream, Callable[[], None]]] = []
-    for number, start in enumerate(range(0, n_rows, n_block)):
-        if len(waiting) == len(open_streams()):
-            _store_first(waiting)
-        stream = open_streams()[number % len(open_streams())]
-        waiting.append((stream, begin(stream, slice(start, min(start + n_block, n_rows)))))
-    while waiting:
-        _store_first(waiting)
-
-
-def _store_first(waiting: list[tuple[Stream, Callable[[], None]]]) -> None:
-    stream, store = waiting.pop(0)
-    stream.finish()
-    store()
+    return min(most, _BLOCK_ROWS)
 
 
 def _launch_failures(stream: Stream, arguments: tuple[Any, ...], size: int, found: tuple[Any, Any]) -> None:
     """The failing masses of a block: in shared memory, then in device memory for the rows that did not fit."""
     n_rows = arguments[0].shape[0]
     capacity = min(size, _states_in_shared(failures_in_shared, (*arguments, size, n_rows, *found)))
-    grid = max(_FEWEST_BLOCKS, n_rows)
+    grid = max(FEWEST_BLOCKS, n_rows)
     stream.launch(failures_in_shared, grid, THREADS, (*arguments, capacity, n_rows, *found), 16 * capacity)
     if size > capacity:
-        _launch_in_workspaces(stream, failures_in_global, arguments, size, n_rows, found)
+        launch_in_workspaces(stream, failures_in_global, arguments, size, n_rows, found)
 
 
 def _launch_laws(
@@ -293,32 +284,15 @@ def _launch_laws(
     """Whole laws of a block: in shared memory where they fit, else in device memory."""
     n_rows = arguments[0].shape[0]
     if size <= _states_in_shared(in_shared, (*arguments, size, n_rows, *found)):
-        grid = max(_FEWEST_BLOCKS, n_rows)
+        grid = max(FEWEST_BLOCKS, n_rows)
         stream.launch(in_shared, grid, THREADS, (*arguments, size, n_rows, *found), 16 * size)
     else:
-        _launch_in_workspaces(stream, in_global, arguments, size, n_rows, found)
+        launch_in_workspaces(stream, in_global, arguments, size, n_rows, found)
 
 
 def _states_in_shared(kernel: Any, arguments: tuple[Any, ...]) -> int:
     """States of a law that a block may keep in shared memory, two buffers of 8 bytes each."""
     return grant_shared(kernel, arguments, 16 * _STATES_IN_SHARED) // 16
-
-
-def _launch_in_workspaces(
-    stream: Stream, kernel: Any, arguments: tuple[Any, ...], size: int, n_rows: int, found: tuple[Any, ...]
-) -> None:
-    """Launch with the laws in device memory: space for as many at a time as fit."""
-    count = max(1, min(_MOST_WORKSPACES, _WORKSPACE_NUMBERS // (2 * size)))
-    workspaces = stream.reserve("workspaces", (count, 2 * size), np.float64)
-    stream.launch(kernel, max(_FEWEST_BLOCKS, count), THREADS, (*arguments, workspaces, size, n_rows, *found))
-
-
-def _send_arrays(name: str, arrays: tuple[NDArray[Any], ...]) -> tuple[Any, ...]:
-    """Bring arrays that all blocks share to the device."""
-    stream = open_streams()[0]
-    sent = stream.send_together(name, arrays)
-    stream.finish()
-    return sent
 
 
 def _bound_cells(starts: IntArray) -> tuple[IntArray, IntArray]:

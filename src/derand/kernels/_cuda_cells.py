@@ -53,14 +53,14 @@ def fill_table(
         if low >= 0 and high >= 0:
             mass = _between(noise, x[row, columns[low]], edges[low], edges[high], magnitude, units[low])
         elif high >= 0:
-            mass = _below(noise, x[row, columns[high]], edges[high], magnitude, units[high])
+            mass = bound_below(noise, x[row, columns[high]], edges[high], magnitude, units[high])
         elif low >= 0:  # symmetry: P(x + noise >= edge) = P(edge + noise <= x)
-            mass = _below(noise, edges[low], x[row, columns[low]], magnitude, units[low])
+            mass = bound_below(noise, edges[low], x[row, columns[low]], magnitude, units[low])
         table[row, cell] = mass
 
 
 @cuda.jit(device=True, fastmath=False)
-def _below(noise: int, x: float, edge: float, magnitude: float, unit: float) -> float:
+def bound_below(noise: int, x: float, edge: float, magnitude: float, unit: float) -> float:
     """Upper bound of P(x + magnitude * unit * noise < edge)."""
     if noise == UNIFORM:
         half = _half(magnitude, unit)
@@ -71,6 +71,21 @@ def _below(noise: int, x: float, edge: float, magnitude: float, unit: float) -> 
     z = _clip(z, -_LAPLACE_END, _LAPLACE_END)
     mass = 0.5 * math.exp(-z) if z > 0.0 else 0.5 - 0.5 * math.expm1(z)
     return _clip(mass * (1.0 + (TAIL_ERROR + TAIL_ERROR_GROWTH * max(z, 0.0))), TINY, 1.0)
+
+
+@cuda.jit(device=True, fastmath=False)
+def bound_sides(noise: int, x: float, edge: float, magnitude: float, unit: float) -> tuple[float, float]:
+    """Upper bounds of P(x + magnitude * unit * noise < edge) and of the other side of the edge.
+
+    For Gaussian noise the larger side is 1 less the tail, which is not widened before (README.md, step 1).
+    """
+    if noise != GAUSSIAN:
+        return bound_below(noise, x, edge, magnitude, unit), bound_below(noise, edge, x, magnitude, unit)
+    z = _clip((x - edge) / (magnitude * unit), -_GAUSSIAN_END, _GAUSSIAN_END)
+    tail = 0.5 * math.erfc(abs(z) * _SQRT_HALF)
+    small = _clip(tail * (1.0 + (TAIL_ERROR + TAIL_ERROR_GROWTH * z * z)), TINY, 1.0)
+    large = min((1.0 - tail) * (1.0 + TAIL_ERROR), 1.0)
+    return (small, large) if z > 0.0 else (large, small)
 
 
 @cuda.jit(device=True, fastmath=False)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -71,6 +71,49 @@ def _refuse(found: str) -> str:
     return f"{rule}{' '.join(found.split()).removesuffix('.')}. {_HOW_TO_GO_ON}"
 
 
+Layout = tuple[tuple[tuple[int, ...], Any], ...]
+"""Shape and type of each of some arrays."""
+
+
+class _LaidOut(NamedTuple):
+    """Arrays that stand side by side, on the host and on the device."""
+
+    layout: Layout
+    staged: NDArray[Any]
+    target: Any
+    on_host: tuple[NDArray[Any], ...]
+    on_device: tuple[Any, ...]
+
+
+def _round_up(n_bytes: int) -> int:
+    return max(-(-n_bytes // 256), 1) * 256
+
+
+def _cut(whole: Any, ends: list[int], layout: Layout) -> tuple[Any, ...]:
+    """Arrays within one of bytes."""
+    parts = []
+    for start, (shape, kind) in zip([0, *ends], layout, strict=False):
+        n_bytes = math.prod(shape) * np.dtype(kind).itemsize
+        parts.append(whole[start : start + n_bytes].view(np.dtype(kind)).reshape(shape))
+    return tuple(parts)
+
+
+def _find_copies() -> tuple[Any, Any] | None:
+    """numba-cuda's functions below the methods of its arrays, which check so much that a copy lasts no longer.
+
+    None where there are none by these names: the methods do the same.
+    """
+    from numba import config
+
+    if config.ENABLE_CUDASIM:
+        return None
+    try:
+        from numba.cuda.cudadrv.driver import device_to_host, host_to_device
+    except ImportError:
+        return None
+    return host_to_device, device_to_host
+
+
 class Stream:
     """A queue of copies and kernels, with the memory they use: one name, one array."""
 
@@ -82,7 +125,9 @@ class Stream:
         self._on_host: dict[str, NDArray[Any]] = {}
         self._on_device: dict[str, Any] = {}
         self._views: dict[str, Any] = {}
-        self._parts: dict[str, tuple[Any, list[Any], tuple[Any, ...]]] = {}
+        self._parts: dict[str, tuple[list[Any], tuple[Any, ...]]] = {}
+        self._laid_out: dict[str, _LaidOut] = {}
+        self._copies = _find_copies()
         self.watch: _Watch | None = None
 
     def launch(self, kernel: Any, grid: int, threads: int, arguments: tuple[Any, ...], shared_bytes: int = 0) -> None:
@@ -118,31 +163,69 @@ class Stream:
         """Queue a copy of a staged array to the device."""
         target = self.reserve(name, staged.shape, staged.dtype)
         if staged.size:
-            with self._watched("copies"):
-                target.copy_to_device(staged, stream=self.handle)
+            self._copy_in(target, staged)
         return target
 
+    def lay_out(self, name: str, layout: Layout) -> _LaidOut:
+        """Several arrays that travel together, on the host and on the device: one copy for all of them."""
+        known = self._laid_out.get(name)
+        if known is None or known.layout != layout:
+            ends = np.cumsum([_round_up(math.prod(shape) * np.dtype(kind).itemsize) for shape, kind in layout]).tolist()
+            staged = self.stage(name, (ends[-1],), np.uint8)
+            target = self.reserve(name, (ends[-1],), np.uint8)
+            known = self._laid_out[name] = _LaidOut(
+                layout, staged, target, _cut(staged, ends, layout), _cut(target, ends, layout)
+            )
+        return known
+
+    def send_laid_out(self, name: str) -> None:
+        """Queue a copy of the host's side."""
+        self._copy_in(self._laid_out[name].target, self._laid_out[name].staged)
+
+    def fetch_laid_out(self, name: str) -> None:
+        """Queue a copy back; the host's side holds it once the stream is finished."""
+        self._copy_out(self._laid_out[name].staged, self._laid_out[name].target)
+
+    def _copy_in(self, target: Any, staged: NDArray[Any]) -> None:
+        with self._watched("copies"):
+            if self._copies is None:
+                target.copy_to_device(staged, stream=self.handle)
+            else:
+                self._copies[0](target, staged, staged.nbytes, stream=self.handle)
+
+    def _copy_out(self, staged: NDArray[Any], source: Any) -> None:
+        with self._watched("copies"):
+            if self._copies is None:
+                source.copy_to_host(staged, stream=self.handle)
+            else:
+                self._copies[1](staged, source, staged.nbytes, stream=self.handle)
+
     def send_together(self, name: str, arrays: tuple[NDArray[Any], ...]) -> tuple[Any, ...]:
-        """Queue one copy of several arrays of 8-byte numbers: the host takes longer to queue a copy than it lasts."""
+        """Bring several arrays of 8-byte numbers to the device by one copy, and wait for it.
+
+        Nothing is copied where the device holds them from the last call. The host takes longer to queue a copy than it
+        lasts: hence one.
+        """
         ends = np.cumsum([array.size for array in arrays]).tolist()
-        staged = self.stage(name, (ends[-1],), np.int64)
-        for array, end in zip(arrays, ends, strict=True):
-            staged[end - array.size : end] = array.ravel().view(np.int64)
-        whole = self.send_staged(name, staged)
         layout = [(array.shape, array.dtype) for array in arrays]
-        of, known, parts = self._parts.get(name, (None, [], ()))
-        if of is not whole or known != layout:
-            cuts = zip(arrays, ends, strict=True)
-            parts = tuple(whole[end - a.size : end].view(a.dtype).reshape(a.shape) for a, end in cuts)
-            self._parts[name] = whole, layout, parts
+        staged = self.stage(name, (ends[-1],), np.int64)
+        flat = np.concatenate([array.ravel().view(np.int64) for array in arrays])
+        known, parts = self._parts.get(name, ([], ()))
+        if known == layout and np.array_equal(staged, flat):
+            return parts
+        np.copyto(staged, flat)
+        whole = self.send_staged(name, staged)
+        cuts = zip(arrays, ends, strict=True)
+        parts = tuple(whole[end - a.size : end].view(a.dtype).reshape(a.shape) for a, end in cuts)
+        self._parts[name] = layout, parts
+        self.finish()
         return parts
 
     def fetch(self, name: str, array: Any) -> NDArray[Any]:
         """Queue a copy back; the page-locked array that is returned holds it once the stream is finished."""
         staged = self.stage(name, array.shape, array.dtype)
         if staged.size:
-            with self._watched("copies"):
-                array.copy_to_host(staged, stream=self.handle)
+            self._copy_out(staged, array)
         return staged
 
     def finish(self) -> None:
@@ -179,7 +262,8 @@ def watch_device() -> Iterator[DeviceTimes]:
             stream.watch = None
     for stream in streams:
         stream.finish()
-    times.kernel_ms, times.transfer_ms = cover(watch.spans("kernels")), cover(watch.spans("copies"))
+    kernels, copies = watch.spans("kernels"), watch.spans("copies")
+    times.kernel_ms, times.transfer_ms, times.busy_ms = cover(kernels), cover(copies), cover(kernels + copies)
 
 
 class _Watch:
@@ -227,7 +311,7 @@ def grant_shared(kernel: Any, arguments: tuple[Any, ...], n_bytes: int) -> int:
     if config.ENABLE_CUDASIM:
         return min(n_bytes, _PORTABLE_SHARED)
     if kernel.py_func not in _granted:
-        granted = min(n_bytes, _PORTABLE_SHARED - _STATIC_SHARED)
+        granted = _PORTABLE_SHARED - _STATIC_SHARED
         with contextlib.suppress(ImportError, AttributeError, TypeError):
             from numba.cuda.cudadrv import driver as inner
 
@@ -236,7 +320,7 @@ def grant_shared(kernel: Any, arguments: tuple[Any, ...], n_bytes: int) -> int:
             function = compiled._codelibrary.get_cufunc()
             attribute = inner.binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             most = cuda.get_current_device().MAX_SHARED_MEMORY_PER_BLOCK_OPTIN - _STATIC_SHARED
-            inner.driver.cuKernelSetAttribute(attribute, min(n_bytes, most), function.handle, function.device.id)
-            granted = min(n_bytes, most)
+            inner.driver.cuKernelSetAttribute(attribute, most, function.handle, function.device.id)
+            granted = most
         _granted[kernel.py_func] = granted
-    return _granted[kernel.py_func]
+    return min(n_bytes, _granted[kernel.py_func])

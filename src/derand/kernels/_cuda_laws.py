@@ -11,6 +11,7 @@ order depends on nothing but the law. Products may be contracted with sums: one 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -273,7 +274,7 @@ def build_law(
         if since == TERMS_PER_TRIM or size + shift > capacity:
             since = 0
             size = max(min(size, ceiling - at + 1), 1)
-            dropped, size, mass = _trim(work, parts, first, size, budget)
+            dropped, size, mass = trim(work, parts, first, size, budget)
             first += dropped
             at += dropped
             lost += mass
@@ -350,7 +351,7 @@ def _add_steps(
 
 
 @cuda.jit(device=True, fastmath=False)
-def _trim(work: FloatArray, parts: FloatArray, first: int, size: int, budget: float) -> tuple[int, int, float]:
+def trim(work: FloatArray, parts: FloatArray, first: int, size: int, budget: float) -> tuple[int, int, float]:
     """Drop light states at both ends: how many on the left, how many are left over, and the mass dropped.
 
     Half of the threads add up chunks on the left, half on the right; two threads then walk over the chunks.
@@ -378,3 +379,12 @@ def _trim(work: FloatArray, parts: FloatArray, first: int, size: int, budget: fl
     mass = parts[ends + 1] + parts[ends + 3]
     cuda.syncthreads()
     return left, size - left - right, mass
+
+
+@cuda.jit(device=True, fastmath=False)
+def add_tilted(work: FloatArray, parts: FloatArray, first: int, size: int, cut: int, tilt: float) -> float:
+    """Sum over the states t <= cut of law[t] * exp(tilt * (cut - t))."""
+    total = 0.0
+    for t in range(cuda.threadIdx.x, min(size, cut + 1), THREADS):
+        total += work[first + t] * math.exp(tilt * (cut - t))
+    return add_up(parts, total, 0.0)[0]

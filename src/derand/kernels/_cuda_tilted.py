@@ -18,7 +18,16 @@ from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.kernels import FLOOR, LOG_HALF, NEGLIGIBLE
-from derand.kernels._cuda_laws import PARTS, TERMS_PER_TRIM, THREADS, add_up, build_law, compile_kernel, possible_range
+from derand.kernels._cuda_laws import (
+    PARTS,
+    TERMS_PER_TRIM,
+    THREADS,
+    add_tilted,
+    add_up,
+    build_law,
+    compile_kernel,
+    possible_range,
+)
 
 StateArray = NDArray[np.int8]
 
@@ -172,7 +181,7 @@ def _log_tail(
         )
         if size == 0:
             return math.inf
-        total = certain * _add_tilted(work, parts, first, size, threshold - at, tilt)
+        total = certain * add_tilted(work, parts, first, size, threshold - at, tilt)
         if lost <= 1e-10 * total:
             break
         budget = NEGLIGIBLE  # the tilt is poor for this row: once more, dropping next to nothing
@@ -274,12 +283,3 @@ def _heaviest_cell(row: FloatArray, scores: IntArray, begin: int, end: int, tilt
         if row[cell] > 0.0 and math.log(row[cell]) + tilt * scores[cell] > best:
             best, heaviest = math.log(row[cell]) + tilt * scores[cell], cell
     return heaviest
-
-
-@cuda.jit(device=True, fastmath=False)
-def _add_tilted(work: FloatArray, parts: FloatArray, first: int, size: int, cut: int, tilt: float) -> float:
-    """Sum over the states t <= cut of law[t] * exp(tilt * (cut - t))."""
-    total = 0.0
-    for t in range(cuda.threadIdx.x, min(size, cut + 1), THREADS):
-        total += work[first + t] * math.exp(tilt * (cut - t))
-    return add_up(parts, total, 0.0)[0]

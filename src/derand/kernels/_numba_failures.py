@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
-from derand.kernels import INVERTED, LOG_HALF, TILTED, Failures
+from derand.kernels import INVERTED, LOG_HALF, TILTED, Failures, may_invert
 from derand.kernels._numba_fourier import (
+    GROUP,
     Batch,
     Grid,
     begin_inversion,
@@ -26,28 +27,25 @@ from derand.kernels._numba_fourier import (
     finish_inversion,
     make_batch,
     period_of,
+    shortest_period,
+    split_levels,
     tabulate,
+    tilt_row,
 )
+from derand.kernels._numba_spectra import invert_by_spectra
 from derand.kernels._numba_tilted import (
     HIGH,
     LOW,
     Terms,
     Workspace,
-    count_roundings,
     cut_of,
-    find_tilt,
-    is_possible,
     load_row,
     log_tail_by_laws,
     make_workspace,
     prepare_terms,
-    tilt_cells,
-    tilt_for_inversion,
-    tilt_stumps,
 )
 from derand.kernels.compiling import compile_loop
 
-_GROUP = 16  # transforms come in multiples of that, so that a row's result does not depend on the rows beside it
 _BATCH_ROWS = 64
 _BATCH_NUMBERS = 2**20  # coefficients in a batch
 _MOST_IDLE = 8
@@ -62,12 +60,12 @@ class Plan:
     scores: IntArray
     terms: Terms
     """The terms, their cells of equal score merged."""
-    order: IntArray
-    """The cells, those of a term by score; empty where all its scores differ."""
-    firsts: IntArray
-    """The first cell of each score, in that order."""
+    merged: IntArray
+    """The merged cell that each cell belongs to, those of a term by score; empty where cells stay as they are."""
     grids: tuple[Grid, ...]
     """What its rows share in Fourier inversion, for each grid that is tried."""
+    shortest: float
+    """The shortest period of inversion by spectra; 0 where that is not tried."""
     turns: PeriodTables
     """Cosines and sines of each period, made when first needed."""
     idle: dict[int, deque[tuple[Batch, NDArray[np.float32]]]] = field(repr=False)
@@ -99,20 +97,25 @@ class PeriodTables:
 def prepare(starts: IntArray, scores: IntArray, *, invert: bool = True) -> Plan:
     """The plan of a model; `invert=False` keeps Fourier inversion out."""
     starts, scores = starts.copy(), scores.copy()  # writable, as the kernels are compiled for
-    term_of = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    counts = np.diff(starts)
+    term_of = np.repeat(np.arange(counts.size), counts)
     order = np.lexsort((scores, term_of))
     begins = np.diff(term_of[order], prepend=-1) > 0
-    differs = np.diff(scores[order], prepend=-1) != 0
-    firsts = np.flatnonzero(begins | differs)
-    if firsts.size == order.size:  # nothing to merge
-        order = firsts = order[:0]
+    is_first = begins | (np.diff(scores[order], prepend=-1) != 0)
+    merged = order[:0]
+    if is_first.all() and ((counts <= 2).all() or (order[1:] > order[:-1]).all()):
         terms = prepare_terms(starts, scores, scores.size)
     else:
-        merged_starts = np.append(np.flatnonzero(begins[firsts]), firsts.size)
-        terms = prepare_terms(merged_starts, scores[order][firsts], scores.size)
+        merged = np.empty_like(order)
+        merged[order] = np.cumsum(is_first) - 1
+        terms = prepare_terms(
+            np.append(np.flatnonzero(begins[is_first]), is_first.sum()), scores[order][is_first], scores.size
+        )
     grids = choose_grids(terms) if invert else ()
     idle: dict[int, deque[tuple[Batch, NDArray[np.float32]]]] = {grid.n_points: deque() for grid in grids}
-    return Plan(starts, scores, terms, order, firsts, grids, PeriodTables(terms.levels), idle)
+    by_spectra = invert and may_invert(counts.size, scores.size) and not terms.are_stumps
+    shortest = shortest_period(terms) if by_spectra else 0.0
+    return Plan(starts, scores, terms, merged, grids, shortest, PeriodTables(split_levels(terms)), idle)
 
 
 def failures(plan: Plan, table: FloatArray, thresholds: IntArray) -> Failures:
@@ -121,24 +124,38 @@ def failures(plan: Plan, table: FloatArray, thresholds: IntArray) -> Failures:
     work = make_workspace(plan.terms)
     proven, log_failure = np.zeros(thresholds.size, dtype=np.bool_), np.full(thresholds.size, np.nan)
     path = np.full(thresholds.size, INVERTED, dtype=np.uint8)
-    for grid in (*plan.grids, None):
+    for way in (*plan.grids, plan.shortest, None):
         left = np.flatnonzero(np.isnan(log_failure))
         if not left.size:
             break
         rows = left if left.size < thresholds.size else slice(None)  # a slice copies nothing
-        if grid is not None:
-            proven[rows], log_failure[rows] = _invert(plan, grid, table[rows], thresholds[rows], work)
-        else:
+        if isinstance(way, Grid):
+            proven[rows], log_failure[rows] = _invert(plan, way, table[rows], thresholds[rows], work)
+        elif way is None:
             proven[rows], log_failure[rows] = _walk(table[rows], thresholds[rows], plan.terms, work)
             path[rows] = TILTED
+        elif way:
+            proven[rows], log_failure[rows] = invert_by_spectra(
+                plan.terms, plan.shortest, plan.turns.find, table[rows], thresholds[rows], work
+            )
     return Failures(proven, log_failure, path)
 
 
 def _lay_out(plan: Plan, table: FloatArray, thresholds: IntArray) -> tuple[FloatArray, IntArray]:
     """The arrays without gaps, for which alone the kernels are compiled, and cells of equal score merged."""
-    if plan.order.size:
-        table = np.add.reduceat(np.take(table, plan.order, axis=1), plan.firsts, axis=1)
+    if plan.merged.size:
+        table = _merge(np.ascontiguousarray(table), plan.merged, plan.terms.scores.shape[1])
     return np.ascontiguousarray(table), np.ascontiguousarray(thresholds)
+
+
+@compile_loop()
+def _merge(table: FloatArray, merged: IntArray, n_merged: int) -> FloatArray:
+    """The table with the probabilities of merged cells added up."""
+    sums = np.zeros((table.shape[0], n_merged))
+    for row in range(table.shape[0]):
+        for cell in range(merged.size):
+            sums[row, merged[cell]] += table[row, cell]
+    return sums
 
 
 @compile_loop()
@@ -174,7 +191,7 @@ def _invert(
     for start in range(0, thresholds.size, size):
         rows = slice(start, start + size)
         used = _begin(table[rows], thresholds[rows], terms, grid, batch, work, coefficients)
-        padded = -(-used // _GROUP) * _GROUP
+        padded = -(-used // GROUP) * GROUP
         coefficients[used:padded] = 0.0
         phi_bounds = bound_phi(coefficients[:padded])
         log_mass[rows] = np.nan
@@ -188,8 +205,8 @@ def _invert(
 
 
 def _make_arrays(terms: Terms, grid: Grid) -> tuple[Batch, NDArray[np.float32]]:
-    size = max(_GROUP, min(_BATCH_ROWS, _BATCH_NUMBERS // grid.n_points))
-    return make_batch(size, terms, grid), np.empty((size, grid.n_points), dtype=np.float32)
+    size = max(GROUP, min(_BATCH_ROWS, _BATCH_NUMBERS // grid.n_points))
+    return make_batch(size, terms, grid.n_points), np.empty((size, grid.n_points), dtype=np.float32)
 
 
 @compile_loop()
@@ -206,26 +223,8 @@ def _begin(
     used = 0
     batch.slot[:] = -1
     for row in range(table.shape[0]):
-        gap, deviation = load_row(table[row], terms, thresholds[row], work)
-        side = LOW if gap < 0.0 else HIGH  # the side that seems to fail
-        cut = cut_of(terms, side, thresholds[row])
-        batch.side[row] = side
-        if not is_possible(table[row], terms, side, cut, work):
-            continue
-        tilt, gap, deviation = find_tilt(table[row], terms, side, cut, gap, deviation, work)
-        tilt, gap, deviation = tilt_for_inversion(table[row], terms, side, cut, tilt, gap, deviation, work)
-        if deviation <= 0.0:
-            continue
-        shift = 0
-        if terms.are_stumps:
-            stay, move = batch.weights[row, : terms.shifts.size], batch.weights[row, terms.shifts.size :]
-            fraction, exponent = tilt_stumps(terms, side, work, stay, move)
-        else:
-            fraction, exponent, shift = tilt_cells(table[row], terms, side, tilt, work.powers, batch.weights[row])
-        batch.theta[row], batch.gap[row], batch.deviation[row] = -tilt, gap, deviation
-        batch.log_prefactor[row] = math.log(fraction) + exponent * math.log(2.0) + tilt * (shift - cut)
-        batch.roundings[row] = count_roundings(terms, tilt, cut, exponent, shift)
-        if begin_inversion(terms, grid, batch, row, cut, shift, coefficients[used]):
+        is_tilted, cut, shift = tilt_row(table[row], terms, thresholds[row], batch, row, 1.0, work)
+        if is_tilted and begin_inversion(terms, grid, batch, row, cut, shift, coefficients[used]):
             batch.slot[row] = used
             used += 1
     return used

@@ -22,24 +22,48 @@ from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.kernels import MIN_TERMS_FOR_FOURIER
-from derand.kernels._numba_tilted import LOW, PlaceArray, Terms
+from derand.kernels._numba_tilted import (
+    HIGH,
+    LOW,
+    PlaceArray,
+    Terms,
+    Workspace,
+    count_roundings,
+    cut_of,
+    find_tilt,
+    is_possible,
+    load_row,
+    tilt_cells,
+    tilt_for_inversion,
+    tilt_stumps,
+)
 from derand.kernels.compiling import compile_loop
+from derand.kernels.costs import (
+    FOURIER_CELL,
+    FOURIER_ROW,
+    LAW_CELL,
+    LAW_STUMP,
+    POLYNOMIAL_PAIR,
+    POLYNOMIAL_POINT,
+    SPECTRUM_POINT,
+)
 
 MAX_FREQUENCIES = 64
+GROUP = 16
+"""Transforms come in multiples of that, so that a row's result does not depend on the rows beside it."""
 _ACCURACY = 4.4e-10  # what may be added to the sum, relative to it; the sum itself may be as much too large
 _ACCURACY_NEAR_TIES = 5e-11
-_ALIASES = 30.0  # the tilted mass more than a period below the threshold is less than exp(-30)
+ALIASES = 30.0  # the tilted mass more than a period below the threshold is less than exp(-30)
 _N_PERIODS = 28  # each 2**(1/4) times the one before
 _DEGREE = 6  # of the Taylor polynomial of -log(1 - x)
 _TRANSFORM_ERROR = 2e-5  # of the cosine transform in single precision, relative to the sum of all coefficients
 _FALLEN = -60.0  # log |phi| below which nothing counts
 _MOST_LEVELS = 2**16  # distinct scores: the cosines and sines of a period take 1 KiB for each
 _MANY_TERMS = 150  # that make |phi| small enough by a simpler bound
+FINE = 64
+_FAINT = 1e-20  # weights below do not count beside the rounding of a factor
+_TYPICAL_SPECTRA = 10  # terms that are transformed, times intervals over the widest deviation
 _BLOCK = 32  # points that are dropped at once
-_LAW_COST = 0.6  # nanoseconds per cell and tilted deviation, by laws
-_PAIR_COST = 2.0
-_CELL_COST = 12.0
-_POINT_COST = 3.0
 
 
 class Grid(NamedTuple):
@@ -101,7 +125,7 @@ class Batch(NamedTuple):
     """(n_points,): to work in, for the coefficients of one row."""
 
 
-def make_batch(n_rows: int, terms: Terms, grid: Grid) -> Batch:
+def make_batch(n_rows: int, terms: Terms, n_points: int) -> Batch:
     """Arrays for so many rows."""
 
     def numbers() -> FloatArray:
@@ -126,7 +150,7 @@ def make_batch(n_rows: int, terms: Terms, grid: Grid) -> Batch:
         decline=numbers(),
         bend=numbers(),
         weights=np.empty((n_rows, terms.scores.shape[1])),
-        pairs=np.empty(grid.n_points),
+        pairs=np.empty(n_points),
     )
 
 
@@ -141,13 +165,31 @@ _period_of = compile_loop()(period_of)
 def choose_grids(terms: Terms) -> tuple[Grid, ...]:
     """What all rows of a model share: first on a coarse grid, then on a fine one; nothing where inversion is no use."""
     n_terms = terms.shifts.size
-    if n_terms < MIN_TERMS_FOR_FOURIER or not terms.shifts.any() or terms.levels.size > _MOST_LEVELS:
+    if n_terms < MIN_TERMS_FOR_FOURIER or not terms.shifts.any() or split_levels(terms).size > _MOST_LEVELS:
         return ()
-    widest = 0.5 * math.sqrt(float((terms.shifts**2).sum()))  # deviation
-    shortest = max(64.0, 0.5 * widest)
+    widest = find_widest(terms)
+    if POLYNOMIAL_PAIR * _count_pairs(terms) > SPECTRUM_POINT * _TYPICAL_SPECTRA * widest and not terms.are_stumps:
+        return ()  # too many pairs: `_numba_spectra` is cheaper
+    shortest = shortest_period(terms)
     coarse = _power_of_two(max(256.0, min(2.5 * widest, max(2048.0, 0.3 * widest))))
     fine = _power_of_two(1.2 * widest)
     return tuple(_make_grid(terms, points, shortest) for points in sorted({coarse, max(coarse, fine)}))
+
+
+def _count_pairs(terms: Terms) -> float:
+    """Pairs of cells of the same term."""
+    counts = np.diff(terms.starts)
+    return 0.5 * float((counts * (counts - 1)).sum())
+
+
+def find_widest(terms: Terms) -> float:
+    """The largest deviation that the sum can have."""
+    return 0.5 * math.sqrt(float((terms.shifts**2).sum()))
+
+
+def shortest_period(terms: Terms) -> float:
+    """The shortest period N of a model."""
+    return max(64.0, 0.5 * find_widest(terms))
 
 
 def _power_of_two(number: float) -> int:
@@ -156,7 +198,7 @@ def _power_of_two(number: float) -> int:
 
 def _make_grid(terms: Terms, points: int, shortest: float) -> Grid:
     counts = np.diff(terms.starts)
-    n_pairs = 0.5 * float((counts * (counts - 1)).sum())
+    n_pairs = _count_pairs(terms)
     shifts = np.unique(terms.shifts[terms.shifts > 0])
     slots, factors = fold(np.arange(1, _DEGREE + 1) * shifts[:, None].astype(np.int64), points)
     before = (np.arange(points) - 0.5) * math.pi / points  # the point before, where the weight is larger
@@ -165,7 +207,7 @@ def _make_grid(terms: Terms, points: int, shortest: float) -> Grid:
     point_weights[-1] *= 2  # beyond the last point lies its mirror image
     tangent = 0.5 if counts.size < _MANY_TERMS else 0.0  # where -log(1 - x) and its bound touch
     return Grid(
-        cost=2000.0 + _POINT_COST * points + _CELL_COST * counts.sum() + _PAIR_COST * n_pairs,
+        cost=FOURIER_ROW + POLYNOMIAL_POINT * points + FOURIER_CELL * counts.sum() + POLYNOMIAL_PAIR * n_pairs,
         n_points=points,
         bins=np.where(terms.shifts > 0, np.searchsorted(shifts, terms.shifts), shifts.size).astype(np.uint64),
         shifts=shifts,
@@ -199,6 +241,16 @@ def _expand_powers() -> FloatArray:
     )
 
 
+def split_levels(terms: Terms) -> FloatArray:
+    """The scores whose cosines and sines are tabulated: all distinct ones of stumps, else 0 .. FINE - 1 and multiples.
+
+    Any score is the sum of two of the latter, which keeps the table small.
+    """
+    if terms.are_stumps:
+        return terms.levels
+    return np.concatenate([np.arange(FINE), FINE * np.arange(terms.largest // FINE + 1)]).astype(np.float64)
+
+
 def tabulate(levels: FloatArray, period: int) -> FloatArray:
     """Cosines and sines of level * w_k for the first frequencies of a period, (levels, 2, frequencies)."""
     turns = np.outer(levels.astype(np.int64), np.arange(MAX_FREQUENCIES)) % period
@@ -207,26 +259,48 @@ def tabulate(levels: FloatArray, period: int) -> FloatArray:
 
 
 @compile_loop()
+def tilt_row(
+    cells: FloatArray, terms: Terms, threshold: int, batch: Batch, row: int, steepness: float, work: Workspace
+) -> tuple[bool, int, int]:
+    """Tilt a row of the table on the side that seems to fail; whether it can be inverted, its cut and its shift."""
+    gap, deviation = load_row(cells, terms, threshold, work)
+    side = LOW if gap < 0.0 else HIGH
+    cut = cut_of(terms, side, threshold)
+    batch.side[row] = side
+    if not is_possible(cells, terms, side, cut, work):
+        return False, cut, 0
+    tilt, gap, deviation = find_tilt(cells, terms, side, cut, gap, deviation, work)
+    tilt, gap, deviation = tilt_for_inversion(cells, terms, side, cut, tilt, gap, deviation, steepness, work)
+    if deviation <= 0.0:
+        return False, cut, 0
+    shift = 0
+    if terms.are_stumps:
+        stay, move = batch.weights[row, : terms.shifts.size], batch.weights[row, terms.shifts.size :]
+        fraction, exponent = tilt_stumps(terms, side, work, stay, move)
+    else:
+        fraction, exponent, shift = tilt_cells(cells, terms, side, tilt, work.powers, batch.weights[row])
+    batch.theta[row], batch.gap[row], batch.deviation[row] = -tilt, gap, deviation
+    batch.log_prefactor[row] = math.log(fraction) + exponent * math.log(2.0) + tilt * (shift - cut)
+    batch.roundings[row] = count_roundings(terms, tilt, cut, exponent, shift)
+    return True, cut, shift
+
+
+@compile_loop()
 def begin_inversion(
     terms: Terms, grid: Grid, batch: Batch, row: int, cut: int, shift: int, coefficients: NDArray[np.float32]
 ) -> bool:
     """Choose the period and fill the coefficients of -f / 2 for a row; False where inversion is of no use."""
-    theta, deviation = batch.theta[row], batch.deviation[row]
-    if grid.cost > _LAW_COST * terms.scores.shape[1] * deviation:
+    deviation = batch.deviation[row]
+    if grid.cost > (LAW_STUMP if terms.are_stumps else LAW_CELL) * terms.scores.shape[1] * deviation:
         return False
-    expected = math.exp(min(batch.gap[row] / deviation, 0.0)) / (1.0 + 2.5 * theta * deviation)
+    reach = ALIASES / 3 * terms.largest  # Bernstein's inequality
+    below = abs(batch.gap[row]) + reach + math.sqrt(reach * reach + 2 * ALIASES * deviation * deviation)
+    expected = math.exp(min(batch.gap[row] / deviation, 0.0)) / (1.0 + 2.5 * batch.theta[row] * deviation)
     log_expected = min(batch.log_prefactor[row] + math.log(expected), 0.0)
-    accuracy = _ACCURACY_NEAR_TIES if log_expected >= -4.0 else _ACCURACY
+    accuracy = choose_accuracy(log_expected)
     batch.expected[row], batch.accuracy[row] = expected, accuracy
-    reach = _ALIASES / 3 * terms.largest  # Bernstein's inequality
-    below = abs(batch.gap[row]) + reach + math.sqrt(reach * reach + 2 * _ALIASES * deviation * deviation)
-    above = (-math.log(0.05 * accuracy) - log_expected) / theta
-    period_number = math.ceil(4 * math.log2(max(below, above, grid.shortest) / grid.shortest))
-    # roundings of the exponents, which count near ties
-    exponents = theta * (terms.starts.size * terms.largest + 4 * (cut + shift))
-    if period_number >= _N_PERIODS or exponents > 1e5:
+    if not choose_period(terms, batch, row, cut, shift, below, grid.shortest, log_expected):
         return False
-    batch.period_number[row] = period_number
     if terms.are_stumps:
         coefficients[:] = 0.0
         mean = _spread_stumps(terms, grid, batch, row, coefficients)
@@ -234,6 +308,32 @@ def begin_inversion(
         mean = _spread_cells(terms, grid, batch, row, coefficients)
     coefficients[0] -= 0.5 * mean
     return mean > -2.0 * math.log(accuracy * expected)  # f is on the average not too small
+
+
+@compile_loop()
+def choose_accuracy(log_expected: float) -> float:
+    """What may be added to the tilted sum, relatively, given an estimate of the mass."""
+    return _ACCURACY_NEAR_TIES if log_expected >= -4.0 else _ACCURACY
+
+
+@compile_loop()
+def choose_period(
+    terms: Terms,
+    batch: Batch,
+    row: int,
+    cut: int,
+    shift: int,
+    below: float,
+    shortest: float,
+    log_expected: float,
+) -> bool:
+    """Fill in the period of a row, given one without aliases from below and an estimate of the mass; False: no use."""
+    theta, accuracy = batch.theta[row], batch.accuracy[row]
+    above = (-math.log(0.05 * accuracy) - log_expected) / theta
+    batch.period_number[row] = math.ceil(4 * math.log2(max(below, above, shortest) / shortest))
+    # roundings of the exponents, which count near ties
+    exponents = theta * (terms.starts.size * terms.largest + 4 * (cut + shift))
+    return batch.period_number[row] < _N_PERIODS and exponents <= 1e5
 
 
 @compile_loop()
@@ -335,27 +435,41 @@ def finish_inversion(
     terms: Terms, grid: Grid, batch: Batch, row: int, cut: int, turns: FloatArray, phi_bounds: NDArray[np.float32]
 ) -> float:
     """Upper bound of the tilted sum, or -1, given the period's `tabulate` and upper bounds of |phi| on the grid."""
-    theta, log_prefactor = batch.theta[row], batch.log_prefactor[row]
-    accuracy = batch.accuracy[row]
     period = _period_of(grid.shortest, batch.period_number[row])
-    share = 0.9 if accuracy == _ACCURACY else 0.5  # near ties rounding takes the other half
-    kept, dropped = _bound_dropped(grid, batch, row, period, share * accuracy * batch.expected[row], phi_bounds)
+    kept, dropped = _bound_dropped(grid, batch, row, period, allow_dropped(batch, row), phi_bounds)
+    return sum_frequencies(terms, batch, row, cut, period, kept, dropped, turns)
+
+
+@compile_loop()
+def allow_dropped(batch: Batch, row: int) -> float:
+    """How much the frequencies that are dropped may add."""
+    share = 0.5 if batch.accuracy[row] == _ACCURACY_NEAR_TIES else 0.9  # near ties rounding takes the other half
+    return share * batch.accuracy[row] * batch.expected[row]
+
+
+@compile_loop()
+def sum_frequencies(
+    terms: Terms, batch: Batch, row: int, cut: int, period: int, kept: int, dropped: float, turns: FloatArray
+) -> float:
+    """Upper bound of the tilted sum from so many frequencies, or -1 where it is not known well enough."""
     if kept > MAX_FREQUENCIES or 2 * kept >= period:
         return -1.0
-    real, imaginary = np.ones(kept), np.zeros(kept)
+    theta, log_prefactor, accuracy = batch.theta[row], batch.log_prefactor[row], batch.accuracy[row]
+    padded = kept if terms.are_stumps else min(-(-kept // 8) * 8, MAX_FREQUENCIES)  # whole vectors
+    real, imaginary = np.ones(padded), np.zeros(padded)
     if terms.are_stumps:
         _multiply_stumps(batch.weights[row], terms.shift_places, turns, real, imaginary)
     else:
-        _multiply_cells(batch.weights[row], terms.starts, terms.places[batch.side[row]], turns, real, imaginary)
-    roundings = 16 * terms.starts.size + terms.scores.shape[1] + 64
-    total, errors = _sum_kept(real, imaginary, cut, theta, period)
+        _multiply_cells(batch.weights[row], terms.starts, terms.scores[batch.side[row]], turns, real, imaginary)
+    roundings = (16 if terms.are_stumps else 32) * terms.starts.size + terms.scores.shape[1] + 64
+    total, errors = _sum_kept(real[:kept], imaginary[:kept], cut, theta, period)
     bound = total + dropped + errors * roundings * EPSILON
     if not 0.0 < bound <= (1 + accuracy) * total:
         return -1.0
-    if accuracy > _ACCURACY_NEAR_TIES and math.log(bound) + log_prefactor > -2.0:  # the estimate was far off
+    if accuracy == _ACCURACY and math.log(bound) + log_prefactor > -2.0:  # the estimate was far off
         return -1.0
     log_allowed = math.log(0.1 * accuracy * total)  # for aliases from below and from above
-    return bound if log_allowed >= max(-_ALIASES, -theta * period - log_prefactor) else -1.0
+    return bound if log_allowed >= max(-ALIASES, -theta * period - log_prefactor) else -1.0
 
 
 @compile_loop()
@@ -380,7 +494,7 @@ def _bound_dropped(
     if first == grid.n_points:
         return period, 0.0
     kept = math.ceil((first + 0.5) * ratio) + 1
-    return _drop_along_parabola(batch.decline[row], batch.bend[row], period, kept, total, allowed)
+    return drop_along_parabola(batch.decline[row], batch.bend[row], period, kept, total, allowed)
 
 
 @compile_loop()
@@ -398,7 +512,7 @@ def _weigh(phi_bounds: NDArray[np.float32], weights: FloatArray, at: int, count:
 
 
 @compile_loop()
-def _drop_along_parabola(
+def drop_along_parabola(
     decline: float, bend: float, period: int, kept: int, total: float, allowed: float
 ) -> tuple[int, float]:
     """`_bound_dropped`, continued towards frequency 0, where f is nearly a parabola."""
@@ -436,24 +550,62 @@ def _multiply_stumps(
 def _multiply_cells(
     weights: FloatArray,
     starts: IntArray,
-    places: PlaceArray,
+    scores: IntArray,
     table: FloatArray,
     real: FloatArray,
     imaginary: FloatArray,
 ) -> None:
-    """The same for terms of any number of cells."""
-    a, b = np.empty(real.size), np.empty(real.size)
+    """The same for terms of any number of cells, sorted by score, with the table of `split_levels`."""
+    count = real.size
+    a, b, c, d = np.empty(count), np.empty(count), np.empty(count), np.empty(count)
     for term in range(starts.size - 1):
         a[:], b[:] = 0.0, 0.0
-        for cell in range(starts[term], starts[term + 1]):
-            weight = weights[cell]
-            cosines, sines = table[places[cell], 0], table[places[cell], 1]
-            for k in range(a.size):
-                a[k] += weight * cosines[k]
-                b[k] += weight * sines[k]
-        for k in range(a.size):
+        cell, end = starts[term], starts[term + 1]
+        while cell < end:
+            block = scores[cell] // FINE
+            c[:], d[:] = 0.0, 0.0
+            while cell < end and block * FINE <= scores[cell] < (block + 1) * FINE:
+                last = cell
+                for _ in range(3):  # four cells at a time, as long as the block lasts
+                    if last + 1 < end and block * FINE <= scores[last + 1] < (block + 1) * FINE:
+                        last += 1
+                _turn_four(weights, scores, cell, last, block * FINE, table, c, d)
+                cell = last + 1
+            coarse = table[np.uint64(FINE + block)]
+            cosines, sines = coarse[0], coarse[1]
+            for k in range(count):
+                a[k] += c[k] * cosines[k] - d[k] * sines[k]
+                b[k] += c[k] * sines[k] + d[k] * cosines[k]
+        for k in range(count):
             x, y = real[k], imaginary[k]
             real[k], imaginary[k] = x * a[k] - y * b[k], x * b[k] + y * a[k]
+
+
+@compile_loop()
+def _turn_four(
+    weights: FloatArray,
+    scores: IntArray,
+    first: int,
+    last: int,
+    base: int,
+    table: FloatArray,
+    c: FloatArray,
+    d: FloatArray,
+) -> None:
+    """Add up to four cells of a block, each turned by all frequencies."""
+    second, third = min(first + 1, last), min(first + 2, last)
+    p = weights[first]
+    q = weights[second] if second > first else 0.0
+    r = weights[third] if third > second else 0.0
+    s = weights[last] if last > third else 0.0
+    if p + q + r + s <= _FAINT:
+        return
+    at, to = np.uint64(scores[first] - base), np.uint64(scores[second] - base)
+    on, up = np.uint64(scores[third] - base), np.uint64(scores[last] - base)
+    for k in range(c.size):
+        c[k] += (p * table[at, 0, k] + q * table[to, 0, k]) + (r * table[on, 0, k] + s * table[up, 0, k])
+    for k in range(d.size):
+        d[k] += (p * table[at, 1, k] + q * table[to, 1, k]) + (r * table[on, 1, k] + s * table[up, 1, k])
 
 
 @compile_loop()

@@ -93,50 +93,70 @@ def build_law(
     law, grown = buffers[0], buffers[1]
     first, stop = margin, margin + 1  # the law's place in its buffer
     law[first] = 1.0
-    least = most = 0
+    least = most = offset = 0
     lost = 0.0
     is_trimmed = True
     for term in chosen:
         begin, end = starts[term], starts[term + 1]
-        bottom, top = possible_scores(row, scores, begin, end)
+        bottom, top = possible_scores(row, scores, begin, end, 0.0)
         least += bottom
         most += top
+        if end - begin > 2:
+            weak = budget / (end - begin)  # cells that weigh no more are dropped
+            bottom, top = possible_scores(row, scores, begin, end, weak)
+            lost += _weigh_weak(row, begin, end, weak)
+            offset += bottom
+        else:
+            weak = 0.0
+            offset += bottom
         if bottom == top:  # a certain outcome is a shift
             mass = 0.0
             for cell in range(begin, end):
-                mass += row[cell]
+                mass += row[cell] if row[cell] > weak else 0.0
             if mass != 1.0:
                 for t in range(first, stop):  # slices of arrays set by others take seconds to compile
                     law[t] *= mass
             continue
         span = top - bottom
-        if end - begin == 2:
+        if end - begin > 2 and 2 * (stop - first) < span:
+            _scatter_steps(law, grown, first, stop, span, row, scores, begin, end, bottom, weak)
+        else:
             law[first - span : first] = 0.0
             law[stop : stop + span] = 0.0
-            low = begin if scores[begin] < scores[begin + 1] else begin + 1
-            _add_stump(law, grown, first, stop + span, span, row[low], row[2 * begin + 1 - low])
-        else:
-            _add_steps(law, grown, first, stop, span, row, scores, begin, end, bottom)
+            if end - begin == 2:
+                low = begin if scores[begin] < scores[begin + 1] else begin + 1
+                _add_stump(law, grown, first, stop + span, span, row[low], row[2 * begin + 1 - low])
+            else:
+                _gather_steps(law, grown, first, stop + span, row, scores, begin, end, bottom, weak)
         law, grown = grown, law
         stop += span
         is_trimmed = not is_trimmed
         if is_trimmed:
             first, stop, mass = _drop_light_ends(law, first, stop, 2 * budget)
             lost += mass
-    return law[first:stop], first - margin + least, least, most, lost
+    return law[first:stop], first - margin + offset, least, most, lost
 
 
 @compile_loop()
-def possible_scores(row: FloatArray, scores: IntArray, begin: int, end: int) -> tuple[int, int]:
-    """Lowest and highest score among the cells of positive probability."""
+def possible_scores(row: FloatArray, scores: IntArray, begin: int, end: int, weak: float) -> tuple[int, int]:
+    """Lowest and highest score among the cells of more than that probability."""
     bottom, top = -1, -1
     for cell in range(begin, end):
-        if row[cell] > 0.0:
+        if row[cell] > weak:
             if bottom < 0:
                 bottom, top = scores[cell], scores[cell]
             else:
                 bottom, top = min(bottom, scores[cell]), max(top, scores[cell])
     return bottom, top
+
+
+@compile_loop()
+def _weigh_weak(row: FloatArray, begin: int, end: int, weak: float) -> float:
+    """Mass of the cells of a term that have no more than that probability."""
+    mass = 0.0
+    for cell in range(begin, end):
+        mass += row[cell] if row[cell] <= weak else 0.0
+    return mass
 
 
 @compile_loop()
@@ -174,7 +194,7 @@ def _add_stump(law: FloatArray, grown: FloatArray, first: int, stop: int, span: 
 
 
 @compile_loop()
-def _add_steps(
+def _scatter_steps(
     law: FloatArray,
     grown: FloatArray,
     first: int,
@@ -185,16 +205,60 @@ def _add_steps(
     begin: int,
     end: int,
     bottom: int,
+    weak: float,
 ) -> None:
-    """The law after one more term of any number of cells."""
+    """The law after one more term of any number of cells, cell after cell: for a law that is short beside the term."""
     before = law[first:stop]
     grown[first : stop + span] = 0.0
     for cell in range(begin, end):
         mass = row[cell]
-        if mass > 0.0:
+        if mass > weak:
             shifted = grown[first + scores[cell] - bottom :]
             for t in range(before.size):
                 shifted[t] += mass * before[t]
+
+
+@compile_loop()
+def _gather_steps(
+    law: FloatArray,
+    grown: FloatArray,
+    first: int,
+    stop: int,
+    row: FloatArray,
+    scores: IntArray,
+    begin: int,
+    end: int,
+    bottom: int,
+    weak: float,
+) -> None:
+    """The same, eight cells at a time, which reads and writes the new law less often; the old one is 0 around it."""
+    after = grown[first:stop]
+    cells, count = np.empty(end - begin + 8, dtype=np.int64), 0
+    for cell in range(begin, end):
+        if row[cell] > weak:
+            cells[count] = cell
+            count += 1
+    masses, shifts = np.zeros(8), np.zeros(8, dtype=np.int64)
+    for start in range(0, count, 8):
+        for j in range(8):
+            is_there = start + j < count
+            masses[j] = row[cells[start + j]] if is_there else 0.0
+            shifts[j] = scores[cells[start + j]] - bottom if is_there else 0
+        _add_eight(law[first - shifts.max() :], after, masses, shifts.max() - shifts, start == 0)
+
+
+@compile_loop()
+def _add_eight(before: FloatArray, after: FloatArray, masses: FloatArray, at: IntArray, is_first: bool) -> None:
+    """Add eight shifted laws, each times its mass."""
+    a, b, c, d = before[at[0] :], before[at[1] :], before[at[2] :], before[at[3] :]
+    e, f, g, h = before[at[4] :], before[at[5] :], before[at[6] :], before[at[7] :]
+    p, q, r, s = masses[0], masses[1], masses[2], masses[3]
+    t, u, v, w = masses[4], masses[5], masses[6], masses[7]
+    if is_first:
+        after[:] = 0.0
+    for i in range(after.size):
+        low = (p * a[i] + q * b[i]) + (r * c[i] + s * d[i])
+        after[i] += low + ((t * e[i] + u * f[i]) + (v * g[i] + w * h[i]))
 
 
 @compile_loop()

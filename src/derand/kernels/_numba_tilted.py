@@ -24,7 +24,7 @@ from derand.kernels.compiling import compile_loop
 PlaceArray = NDArray[np.uint64]  # unsigned: a signed index is checked for wrapping around, which no loop survives
 
 _LOST = 1e-13  # mass that a first pass may drop, relative to the whole tilted law
-_STEEPEST = 500.0  # largest exponent of a weight
+_STEEPEST = 700.0  # largest exponent of a weight: its exponential is a normal double
 LOW, HIGH = 0, 1
 """The sides: P(S <= T), and P(S > T), which is a lower tail when the scores are mirrored."""
 
@@ -138,7 +138,7 @@ def is_possible(row: FloatArray, terms: Terms, side: int, cut: int, work: Worksp
                 least += terms.shifts[term]
     else:
         for term in range(terms.starts.size - 1):
-            least += possible_scores(row, terms.scores[side], terms.starts[term], terms.starts[term + 1])[0]
+            least += possible_scores(row, terms.scores[side], terms.starts[term], terms.starts[term + 1], 0.0)[0]
     return cut >= least
 
 
@@ -239,12 +239,20 @@ def find_tilt(
 
 @compile_loop()
 def tilt_for_inversion(
-    row: FloatArray, terms: Terms, side: int, cut: int, tilt: float, gap: float, deviation: float, work: Workspace
+    row: FloatArray,
+    terms: Terms,
+    side: int,
+    cut: int,
+    tilt: float,
+    gap: float,
+    deviation: float,
+    steepness: float,
+    work: Workspace,
 ) -> tuple[float, float, float]:
-    """A tilt of at least one over the deviation, which inversion needs even near the mean; its gap and deviation."""
-    if -tilt * deviation >= 1.0 or deviation <= 0.0:
+    """A tilt of at least `steepness` over the deviation, which inversion needs near the mean, too."""
+    if -tilt * deviation >= steepness or deviation <= 0.0:
         return tilt, gap, deviation
-    steeper = max(-1.0 / deviation, -_STEEPEST / terms.largest)
+    steeper = max(-steepness / deviation, -_STEEPEST / terms.largest)
     gap, deviation = tilted_moments(row, terms, side, cut, steeper, work)
     return steeper, gap, deviation
 
@@ -342,7 +350,7 @@ def tilt_cells(
 def tilt_stumps(terms: Terms, side: int, work: Workspace, stay: FloatArray, move: FloatArray) -> tuple[float, int]:
     """`tilt_cells` for the row of stumps in the workspace: fills the weights of score 0 and of the other score.
 
-    Nothing underflows: one cell of each stump has a probability of 1/2 or more, and no power is below exp(-500).
+    Nothing underflows: one cell of each stump has a probability of 1/2 or more, and no power is below exp(-700).
     """
     powers, places = work.powers, terms.shift_places
     for term in range(move.size):

@@ -86,6 +86,26 @@ class PriceTables(NamedTuple):
     """(n_slots, n_knots, FINE)."""
 
 
+class PricedSide(NamedTuple):
+    """The worst case of one label: its functions, their tables and what is taken off every sum of them."""
+
+    places: Places
+    curves: Curves
+    tables: PriceTables
+    error: float
+
+
+class AskedMeans(NamedTuple):
+    """What rows are asked about; arrays of shape (n_rows,)."""
+
+    cuts: FloatArray
+    """Of the expected score: above it a row is of class 1."""
+    slack: float
+    """By how much the sum of curves may be off besides what their knots say."""
+    levels: tuple[FloatArray, FloatArray]
+    """For either label, what the sum of its functions must exceed."""
+
+
 class Runs(NamedTuple):
     """The evenly spaced knots of each term's curve, term by term."""
 

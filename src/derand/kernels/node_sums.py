@@ -111,18 +111,18 @@ def sum_by_nodes(
     shares = cdf((steps * grid.step - size * nodes[:, None]) / magnitude)
     places = cells.astype(np.int64) - lowest
     n_cells = int(places[-1]) + 1
+    behind = (lowest + 1 + np.arange(n_cells)) * grid.width + grid.before  # from there on all of a cell is left
+    inside = behind < n_candidates
     result = np.zeros((rows.shape[0], n_candidates))
     weights = np.zeros((n_cells, N_NODES))
     factors = _list_factors(within, nodes)
-    for counts, out in zip(rows, result, strict=True):
+    for row, counts in enumerate(rows):
         weights[:] = 0.0
         _gather_nodes(places, factors, counts, weights)
-        _spread_nodes(weights, shares, lowest * grid.width - grid.before, grid.width, out)
+        _spread_nodes(weights, shares, lowest * grid.width - grid.before, grid.width, result[row])
         totals = np.bincount(places, weights=counts, minlength=n_cells)
-        behind = (lowest + 1 + np.arange(n_cells)) * grid.width + grid.before
-        inside = behind < n_candidates
         done = np.bincount(np.maximum(behind[inside], 0), weights=totals[inside], minlength=n_candidates)
-        out += np.cumsum(done)
+        result[row] += np.cumsum(done)
     return result
 
 

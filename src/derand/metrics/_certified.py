@@ -86,8 +86,8 @@ def certified_share(counted: ArrayLike, radius: ArrayLike, radii: ArrayLike) -> 
             f"`counted` and `radius` must hold one entry per row, of one row at least, got shapes {rows.shape} and "
             f"{sizes.shape}."
         )
-    held = rows[:, None] & (sizes[:, None] >= wanted) & (sizes[:, None] > 0)
-    return np.asarray(held.mean(axis=0))
+    held = sizes[rows & (sizes > 0)]
+    return np.array([np.count_nonzero(held >= one) for one in wanted]) / rows.size
 
 
 def average_certified_radius(y: ArrayLike, certificates: Certificates) -> float:

@@ -105,6 +105,7 @@ class AdditiveEnsemble(Model):
     def _check_terms(self) -> None:
         seen: set[int] = set()
         largest = 0
+        is_linear = any(isinstance(term, Term) and term.slope is not None for term in self.terms)
         for term in self.terms:
             if not isinstance(term, Term):
                 raise TypeError(
@@ -128,7 +129,7 @@ class AdditiveEnsemble(Model):
                 )
             if term.slope is not None:
                 continue
-            if self.is_linear and term.axes:
+            if is_linear and term.axes:
                 raise ValueError(
                     f"A model with lines must be linear throughout: feature {term.features[0]} has a function with "
                     "cells beside them. Make its line a function with cells, too, or certify both apart."

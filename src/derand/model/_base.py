@@ -7,8 +7,10 @@ noise or kernels.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeGuard, TypeVar
+from weakref import WeakKeyDictionary
 
 from derand._arrays import FloatArray, Frozen
 from derand.model._terms import Term
@@ -38,6 +40,24 @@ class Contrast:
     n_features: int
 
 
+Fact = TypeVar("Fact")
+
+
+class _Once(Generic[Fact]):
+    """A property that is found once and kept beside the model, which never changes: asking all terms takes a while."""
+
+    def __init__(self, find: Callable[[Any], Fact]) -> None:
+        self._find, self._known = find, WeakKeyDictionary[Any, Fact]()
+        self.__doc__ = find.__doc__
+
+    def __get__(self, model: Any, owner: type) -> Fact:
+        if model is None:
+            return self  # type: ignore[return-value] # asked of the class, as documentation does
+        if model not in self._known:
+            self._known[model] = self._find(model)
+        return self._known[model]
+
+
 class Model(Frozen, ABC):
     """A model that can be certified: an additive ensemble, or a vote of several. Told apart by identity."""
 
@@ -64,40 +84,46 @@ class Model(Frozen, ABC):
         def n_classes(self) -> int:
             """How many classes it tells apart; 0 where it does not."""
 
-    @property
+    @_Once
     def member_terms(self) -> tuple[Term, ...]:
         """Terms of all members, one after the other."""
         return tuple(term for member in self.members for term in member.terms)
 
-    @property
+    @_Once
     def categorical_features(self) -> tuple[int, ...]:
         """Columns that hold category codes, increasing."""
         return tuple(sorted({at for term in self.member_terms if not term.axes for at in term.features}))
 
-    @property
+    @_Once
     def numerical_features(self) -> tuple[int, ...]:
         """Columns on which a number is compared with an edge, or multiplied by a slope, increasing."""
         compared = {axis.feature for term in self.member_terms for axis in term.axes if axis.edges.size}
         return tuple(sorted(compared | {at for term in self.member_terms if term.slope for at in term.features}))
 
-    @property
+    @_Once
     def refuses_missing(self) -> tuple[int, ...]:
         """Columns that must not hold NaN, increasing: some term that reads them has no cell for it."""
         refused = (set(term.features) - set(term.missing_features) for term in self.member_terms)
         return tuple(sorted(set().union(*refused)))
 
-    @property
+    @_Once
+    def number_columns(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Columns that must not hold infinity, as all but those of codes, and those of them that may hold NaN."""
+        numbers = sorted(set(range(self.n_features)) - set(self.categorical_features))
+        return tuple(numbers), tuple(sorted(set(numbers) - set(self.refuses_missing)))
+
+    @_Once
     def missing_features(self) -> tuple[int, ...]:
         """Numerical columns in which a missing value has a cell, increasing."""
         taken = {at for term in self.member_terms if term.axes for at in term.missing_features}
         return tuple(sorted(taken - set(self.refuses_missing)))
 
-    @property
+    @_Once
     def n_cells(self) -> int:
         """Cells of all terms that noise acts on: the work of a row."""
         return sum(term.n_cells for term in self.member_terms if term.axes)
 
-    @property
+    @_Once
     def is_linear(self) -> bool:
         """Whether all of its numbers are multiplied by slopes: its score is no whole number, and has no range."""
         return any(term.slope is not None for term in self.member_terms)

@@ -7,7 +7,7 @@ with its band (`_heights`) and the data beneath (`_density`), `_figure` many of 
 
 from derand.plot._accuracy import certified_accuracy, certified_curve, plot_certified_accuracy
 from derand.plot._axes import ACCENT, DATA, MUTED, WRONG
-from derand.plot._bars import Bar, Step, pushes
+from derand.plot._bars import Bar, Span, Step, pushes, reaches
 from derand.plot._density import Density, measure_density
 from derand.plot._figure import Panel, shapes
 from derand.plot._heights import measure_heights
@@ -24,6 +24,7 @@ __all__ = [
     "Density",
     "Panel",
     "Scale",
+    "Span",
     "Step",
     "certified_accuracy",
     "certified_curve",
@@ -32,6 +33,7 @@ __all__ = [
     "measure_heights",
     "plot_certified_accuracy",
     "pushes",
+    "reaches",
     "shape",
     "shapes",
     "trade_off",

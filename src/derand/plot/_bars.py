@@ -27,6 +27,14 @@ class Bar(NamedTuple):
     text: str
 
 
+class Span(NamedTuple):
+    """Between which numbers an answer stays while a column changes."""
+
+    name: str
+    low: float
+    high: float
+
+
 class Step(NamedTuple):
     """How large a change is: what is certified not to flip, what was found to, and what that is.
 
@@ -79,17 +87,73 @@ def pushes(
     >>> [label.get_text() for label in left.get_yticklabels()]
     ['age is 31', 'income is 2,400', 'in all']
     """
-    from matplotlib import pyplot
-
-    lines = max(len(bars) + (total is not None), len(steps), 2)
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10.5, 1.5 + _LINE * lines), layout="constrained")
-    keep_plain(figure.suptitle(fill(as_label(title, 360), 118), x=0.01, ha="left", fontsize=10))
-    _draw_pushes(left, bars, total, sides, height)
+    left, right = _open_panels(max(len(bars) + (total is not None), len(steps), 2), title)
+    _draw_pushes(left, bars, total, sides, f"{height}\nthe answer changes where the sum crosses 0")
     _draw_changes(right, steps, size)
     return np.array([left, right], dtype=object)
 
 
-def _draw_pushes(axes: Axes, bars: Sequence[Bar], total: Bar | None, sides: tuple[str, str], height: str) -> None:
+def reaches(
+    bars: Sequence[Bar],
+    spans: Sequence[Span],
+    *,
+    value: float,
+    height: str,
+    found: tuple[float, float],
+    title: str,
+) -> NDArray[Any]:
+    """What adds up to a number, and beside it how far changes can move it.
+
+    Parameters
+    ----------
+    bars : sequence of Bar
+    spans : sequence of Span
+        The first is that of all numbers together, where `found` is marked as well.
+    value : float
+        The answer.
+    height : str
+        What bars are measured in, and from.
+    found : tuple of two floats
+        The lowest and the highest answer that changes were found to have.
+    title : str
+
+    Returns
+    -------
+    array of two matplotlib Axes
+
+    Examples
+    --------
+    >>> from derand import plot
+    >>> spans = [plot.Span("all numbers together", 190.0, 230.0), plot.Span("age", 200.0, 220.0)]
+    >>> bars, found = [plot.Bar("age = 31", 12.0, "+12")], (192.0, 228.0)
+    >>> _, right = plot.reaches(bars, spans, value=212.0, height="added to 200", found=found, title="212")
+    >>> [label.get_text() for label in right.get_yticklabels()]
+    ['all numbers together', 'age']
+    """
+    left, right = _open_panels(max(len(bars), len(spans), 2), title)
+    _draw_pushes(left, bars, None, ("less", "more"), height)
+    for at, span in enumerate(spans):
+        right.barh(at, span.high - span.low, 0.65, left=span.low, color=ACCENT, alpha=0.35, linewidth=0)
+    if spans:
+        right.plot(found, (0, 0), linestyle="none", marker="D", color=WRONG, markersize=5, clip_on=False)
+    right.axvline(value, color="black", linewidth=0.8)
+    _name_lines(right, [span.name for span in spans])
+    right.set_title("between which numbers it stays", loc="left", fontsize=9)
+    right.set_xlabel("the answer\nbar: proven, diamond: found, line: the row as it is", fontsize=8)
+    return np.array([left, right], dtype=object)
+
+
+def _open_panels(lines: int, title: str) -> tuple[Axes, Axes]:
+    """A figure of two panels, with room between them for the names of the right one."""
+    from matplotlib import pyplot
+
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10.5, 1.5 + _LINE * lines))
+    figure.set_layout_engine("constrained", wspace=0.08)
+    keep_plain(figure.suptitle(fill(as_label(title, 360), 118), x=0.01, ha="left", fontsize=10))
+    return left, right
+
+
+def _draw_pushes(axes: Axes, bars: Sequence[Bar], total: Bar | None, sides: tuple[str, str], below: str) -> None:
     shown = [*bars, *([] if total is None else [total])]
     largest = max((abs(bar.size) for bar in shown), default=0.0) or 1.0
     for at, bar in enumerate(shown):
@@ -106,7 +170,7 @@ def _draw_pushes(axes: Axes, bars: Sequence[Bar], total: Bar | None, sides: tupl
         axes.set_title(f"\N{LEFTWARDS ARROW} {low}", loc="left", fontsize=9, color=WRONG),
         axes.set_title(f"{high} \N{RIGHTWARDS ARROW}", loc="right", fontsize=9, color=ACCENT),
     )
-    axes.set_xlabel(f"{height}\nthe answer changes where the sum crosses 0", fontsize=8)
+    keep_plain(axes.set_xlabel(below, fontsize=8))
 
 
 def _draw_changes(axes: Axes, steps: Sequence[Step], size: str) -> None:

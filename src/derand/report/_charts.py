@@ -296,7 +296,7 @@ def draw_shape(shape: Shape, span: tuple[float, float]) -> Markup:
     if missing is not None:
         text = f"missing: {format_short(missing['push'])} ({format_count(missing['count'])})"
         body.append(frame.rule(frame.y(missing["push"]), "missing"))
-        body.append(f'<text class="tick" x="{frame.left + 4}" y="{frame.y(missing["push"]) - 3}">{text}</text>')
+        body.append(f'<text class="tick over" x="{frame.left + 4}" y="{frame.y(missing["push"]) - 3}">{text}</text>')
     body.append(_short_ticks(frame, shape))
     write = format_days if shape["days"] else format_short
     edges = ", ".join(write(value) for value in shape["edges"][:6])

@@ -182,6 +182,12 @@ def find_moving(model: Model, threat: Threat) -> list[int]:
     return [int(at) for at, free in zip(features, threat.find_free(features), strict=True) if free]
 
 
+def check_count(name: str, value: object, least: int) -> None:
+    """Refuse what is not a whole number that large."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"`{name}` must be a whole number, {least} or larger, got {value!r}.")
+
+
 def name_estimator(estimator: Any) -> str:
     """The class of an estimator, and what it was read from where that is another library's model."""
     source = getattr(estimator, "source_", None)

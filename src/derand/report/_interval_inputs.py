@@ -73,6 +73,7 @@ class NumberOptions:
 
     title: str | None
     max_rows: int
+    n_detailed: int
     seed: int
     configuration: str | None
     tolerance: float | None

@@ -8,10 +8,12 @@ from markupsafe import Markup
 
 from derand.report import _interval_charts
 from derand.report._interval_types import IntervalRow, IntervalSummary, WidthCurve
+from derand.report._packing import pack_listed
 from derand.report._render import (
     describe_noise,
     describe_time,
     embed,
+    fill_what_if,
     list_not_read,
     list_sums,
     make_pipe_table,
@@ -21,6 +23,7 @@ from derand.report._render import (
     mark_threat,
     open_environment,
     put_on_one_line,
+    read_scripts,
     read_static,
     write_notes,
 )
@@ -43,9 +46,9 @@ def to_html(summary: IntervalSummary) -> str:
             s=summary,
             charts=_interval_charts,
             style=Markup(read_static("report.css") + read_static("audit.css") + read_static("intervals.css")),
-            script=Markup(read_static("intervals.js")),
+            script=read_scripts("intervals.js"),
             data=embed(_page_data(summary)),
-            what_if=_list_what_if(summary),
+            what_if={} if summary["what_if"] is None else fill_what_if(summary["what_if"], "Value"),
             facts=list_facts(summary),
             head=_list_head(summary),
             wide_head=_list_head(summary, with_radius=summary["tolerance"] is not None),
@@ -58,38 +61,17 @@ def to_html(summary: IntervalSummary) -> str:
     )
 
 
-def _list_what_if(summary: IntervalSummary) -> dict[str, Markup | str]:
-    """Style, script, data and the name of the answer of the part "What if"; nothing where the page has none."""
-    if summary["what_if"] is None:
-        return {}
-    return {
-        "style": Markup(read_static("whatif.css")),
-        "script": Markup(read_static("whatif.js")),
-        "data": embed(summary["what_if"]),
-        "score": "Value",
-    }
-
-
 def _page_data(summary: IntervalSummary) -> dict[str, object]:
-    """What the page's scripts need of the rows: the script of "What if" reads the radius as that of a label."""
+    """What the page's scripts need of the rows."""
     radius: Size = "inf" if summary["radius"] is None else summary["radius"]
-    told = "within the limits" if summary["radius"] is None else format_exactly(summary["radius"])
+    found = summary["tolerance"]
     return {
         "classes": [],
-        "has_radius": summary["radius"] is not None,
         "report_radius": radius,
-        "rows": [
-            {
-                **row,
-                "label": format_short(row["value"], 6),
-                "low_text": _round_down(float(row["low"])),
-                "high_text": format_short_up(float(row["high"]), 6),
-                "tolerance": row["radius"],
-                "radius": [radius],
-                "radius_text": [told],
-            }
-            for row in summary["rows"]["table"]
-        ],
+        "report_radius_text": "within the limits" if summary["radius"] is None else format_exactly(summary["radius"]),
+        "tolerance_name": None if found is None else f"Radius for ±{format_exactly(found['tolerance'])}",
+        "listed": pack_listed(summary["rows"]["listed"]),
+        "n_movable": 0 if summary["what_if"] is None else summary["what_if"]["n_rows"],
     }
 
 
@@ -103,7 +85,7 @@ def _list_row(row: IntervalRow, *, with_radius: bool = False) -> list[str]:
     cells = [
         _name_row(row),
         format_short(row["value"], 6),
-        _round_down(float(row["low"])),
+        format_short_down(float(row["low"]), 6),
         format_short_up(float(row["high"]), 6),
         format_short_up(float(row["width"])),
         *([] if row["truth"] is None else [format_short(row["truth"], 6)]),
@@ -140,21 +122,19 @@ def tell_tolerance(summary: IntervalSummary) -> str:
         return ""
     half, nine = (format_short_down(float(found[key])) for key in ("half_of_rows", "nine_in_ten"))
     rows = plural(found["n_rows"], "row")
-    whose = rows if found["n_rows"] == summary["rows"]["n_rows"] else f"{rows} of the table"
+    whose = rows if found["n_rows"] == summary["rows"]["n_rows"] else f"{rows} drawn at random"
     below = ""
     if summary["radius"]:
-        verb = "has" if found["below"] == 1 else "have"
-        below = f" {format_count(found['below'])} {verb} less than the radius of this report."
+        count = (
+            f"{format_count(found['below'])} {'has' if found['below'] == 1 else 'have'}"
+            if found["below"]
+            else "None has"
+        )
+        below = f" {count} less than the radius of this report."
     return (
         f"How far a row may change while its answer is proven to move by {format_exactly(found['tolerance'])} at most "
         f"({found['reason']}). Of {whose}, half have a radius of {half} or more, nine in ten of {nine} or more.{below}"
     )
-
-
-def _round_down(value: float) -> str:
-    """A number of either sign with six digits, never above it."""
-    text = format_short_up(-value, 6)
-    return text if text == "0" else text.removeprefix("-") if text.startswith("-") else f"-{text}"
 
 
 def _list_widths(summary: IntervalSummary) -> list[list[str]]:

@@ -16,7 +16,7 @@ from derand.certificates import Intervals, ToleranceRadii, certify_interval_chec
 from derand.noise import Noise
 from derand.report import _interval_render
 from derand.report._checksums import Marks, list_checksums
-from derand.report._inputs import Subject, name_features, name_rows
+from derand.report._inputs import Subject, check_count, name_features, name_rows
 from derand.report._interval_inputs import NumberInputs, NumberOptions
 from derand.report._interval_summary import summarize_intervals
 from derand.report._interval_types import IntervalSummary
@@ -53,9 +53,11 @@ class IntervalReport(WrittenReport):
         farther, for rows of its table. By default a round number near the mean error, or near half of the moves where
         there are no true numbers.
     max_rows : int
-        Rows of the table and of the picture; of more rows a random sample is shown.
+        Rows of the table; of more rows a random sample is listed.
+    n_detailed : int
+        Rows of the picture, and those whose radius for the tolerance is found; of more rows a random sample.
     seed : int
-        Of the sample.
+        Of the samples.
     configuration : str, optional
         The file that says how the report was made, as it is to be named there: `derand run` gives its own.
     what_if : bool
@@ -94,7 +96,8 @@ class IntervalReport(WrittenReport):
         feature_names: Sequence[str] | None = None,
         row_names: Sequence[Any] | None = None,
         tolerance: float | None = None,
-        max_rows: int = 300,
+        max_rows: int = 100_000,
+        n_detailed: int = 300,
         seed: int = 0,
         configuration: str | None = None,
         what_if: bool = True,
@@ -104,8 +107,8 @@ class IntervalReport(WrittenReport):
     ) -> None:
         if not hasattr(reg, "certify_interval") or not hasattr(reg, "ensemble_"):
             raise TypeError(f"`reg` must be a fitted regressor of derand, got {type(reg).__name__}.")
-        if isinstance(max_rows, bool) or not isinstance(max_rows, int) or max_rows < 1:
-            raise ValueError(f"`max_rows` must be a whole number, 1 or larger, got {max_rows!r}.")
+        check_count("max_rows", max_rows, 1)
+        check_count("n_detailed", n_detailed, 1)
         if tolerance is not None and (isinstance(tolerance, bool) or not 0 < tolerance < math.inf):
             raise ValueError(f"`tolerance` must be a positive, finite number, got {tolerance!r}.")
         start = time.perf_counter()
@@ -131,7 +134,7 @@ class IntervalReport(WrittenReport):
         )
         self._reg, self._marks = reg, dict(marks or {})
         self._options = NumberOptions(
-            title, max_rows, seed, configuration, tolerance, what_if, tuple(notes), tuple(left_out)
+            title, max_rows, n_detailed, seed, configuration, tolerance, what_if, tuple(notes), tuple(left_out)
         )
 
     @cached_property

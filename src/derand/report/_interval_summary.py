@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._arrays import FloatArray, IntArray
 from derand.certificates import Intervals
 from derand.report._inputs import Subject, name_estimator
 from derand.report._interval_inputs import NumberInputs, NumberOptions
@@ -21,6 +21,7 @@ from derand.report._interval_types import (
     IntervalRow,
     IntervalRows,
     IntervalSummary,
+    ListedNumbers,
     NumberRule,
     RegressorFacts,
     Spread,
@@ -47,10 +48,10 @@ def summarize_intervals(inputs: NumberInputs, options: NumberOptions) -> Interva
     start = time.perf_counter()
     found, random = inputs.intervals, np.random.default_rng(options.seed)
     moves = _spread(np.maximum(found.value - found.low, found.high - found.value))
-    errors, rows = _measure_errors(inputs), _list_rows(inputs, options.max_rows, options.seed, random)
+    errors, rows = _measure_errors(inputs), _list_rows(inputs, options, random)
     curve = _trace_widths(inputs, random)
-    tolerance = measure_tolerance(inputs, options.tolerance, moves, errors, rows["table"])
-    what_if, what_if_note = _find_what_if(inputs, rows["table"]) if options.what_if else (None, NO_WHAT_IF)
+    tolerance = measure_tolerance(inputs, options.tolerance, moves, errors, rows)
+    what_if, what_if_note = _find_what_if(inputs, rows["listed"]["row"]) if options.what_if else (None, NO_WHAT_IF)
     summary: IntervalSummary = {
         "schema": SCHEMA,
         "title": options.title or "Interval report",
@@ -86,10 +87,10 @@ def summarize_intervals(inputs: NumberInputs, options: NumberOptions) -> Interva
     return cast(IntervalSummary, as_plain_json(summary))
 
 
-def _find_what_if(inputs: NumberInputs, table: list[IntervalRow]) -> tuple[WhatIf | None, str | None]:
-    """What the page needs to move rows of the table."""
+def _find_what_if(inputs: NumberInputs, listed: list[int]) -> tuple[WhatIf | None, str | None]:
+    """What the page needs to move the listed rows."""
     levels = float(inputs.subject.model.members[0].levels)
-    return fill_what_if(inputs, [row["row"] for row in table], points=levels, odds=None)
+    return fill_what_if(inputs, listed, points=levels, odds=None)
 
 
 def _take_share(values: FloatArray, share: float) -> float:
@@ -114,17 +115,38 @@ def _measure_errors(inputs: NumberInputs) -> Errors | None:
     }
 
 
-def _list_rows(inputs: NumberInputs, max_rows: int, seed: int, random: np.random.Generator) -> IntervalRows:
-    everything = np.arange(inputs.n_rows)
-    sampled = inputs.n_rows > max_rows
-    chosen = np.sort(random.choice(everything, max_rows, replace=False)) if sampled else everything
+def _list_rows(inputs: NumberInputs, options: NumberOptions, random: np.random.Generator) -> IntervalRows:
+    listed = _draw_some(inputs.n_rows, options.max_rows, random)
+    detailed = _draw_some(listed.size, options.n_detailed, random)
     widest = np.argsort(-inputs.intervals.width, kind="stable")[:_WIDEST]
     return {
-        "table": [_describe_row(inputs, int(at)) for at in chosen],
-        "widest": [_describe_row(inputs, int(at)) for at in widest],
-        "sampled": sampled,
+        "listed": _list_columns(inputs, listed, detailed),
+        "table": [_describe_row(inputs, at) for at in listed[detailed].tolist()],
+        "widest": [_describe_row(inputs, at) for at in widest.tolist()],
+        "sampled": listed.size < inputs.n_rows,
         "n_rows": inputs.n_rows,
-        "seed": seed,
+        "seed": options.seed,
+    }
+
+
+def _draw_some(n_rows: int, limit: int, random: np.random.Generator) -> IntArray:
+    """Places of all rows, or of a random sample, in their order."""
+    everything = np.arange(n_rows)
+    return everything if n_rows <= limit else np.sort(random.choice(everything, limit, replace=False))
+
+
+def _list_columns(inputs: NumberInputs, listed: IntArray, detailed: IntArray) -> ListedNumbers:
+    """What the page says of each row that it lists; radii for a tolerance come later."""
+    found, targets = inputs.intervals, inputs.targets
+    return {
+        "row": (listed + 1).tolist(),
+        "name": None if inputs.row_names is None else [inputs.row_names[at] for at in listed.tolist()],
+        "value": found.value[listed].tolist(),
+        "low": found.low[listed].tolist(),
+        "high": found.high[listed].tolist(),
+        "truth": None if targets is None else targets[listed].tolist(),
+        "tolerance": None,
+        "detailed": detailed.tolist(),
     }
 
 
@@ -153,9 +175,7 @@ def _trace_widths(inputs: NumberInputs, random: np.random.Generator) -> WidthCur
     radii = [float(f"{2 * radius * step / _CURVE_POINTS:.12g}") for step in range(_CURVE_POINTS + 1)]
     if norm == 0:
         radii = [float(count) for count in range(min(len(inputs.moving), max(_MOST_COLUMNS, int(radius))) + 1)]
-    some = np.arange(inputs.n_rows)
-    if some.size > _CURVE_ROWS:
-        some = np.sort(random.choice(some, _CURVE_ROWS, replace=False))
+    some = _draw_some(inputs.n_rows, _CURVE_ROWS, random)
     spreads = [_spread(inputs.certify_part(inputs.matrix[some], size).width) for size in radii]
     return {
         "radii": radii,
@@ -246,9 +266,14 @@ def _list_left_out(inputs: NumberInputs, rows: IntervalRows, curve: WidthCurve |
             f"The curve over the radius is that of {plural(curve['n_rows'], 'row')}, drawn at random (seed "
             f"{rows['seed']})."
         )
+    n_listed, n_shown = len(rows["listed"]["row"]), len(rows["table"])
+    drawn = f"drawn at random (seed {rows['seed']})"
     if rows["sampled"]:
         notes.append(
-            f"The table and the picture show {plural(len(rows['table']), 'row')} of {format_count(inputs.n_rows)}, "
-            f"drawn at random (seed {rows['seed']}); the widest are listed by themselves."
+            f"The table shows {plural(n_listed, 'row')} of {format_count(inputs.n_rows)}, {drawn}; the widest are "
+            "listed by themselves."
         )
+    if n_shown < n_listed:
+        what = "The picture shows" if inputs.threat.norm is None else "The picture, and radii for a tolerance, are of"
+        notes.append(f"{what} {plural(n_shown, 'row')}, {drawn}: the page stays small.")
     return notes

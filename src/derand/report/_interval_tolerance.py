@@ -10,13 +10,13 @@ import math
 import numpy as np
 
 from derand.report._interval_inputs import NumberInputs
-from derand.report._interval_types import Errors, IntervalRow, Spread, ToleranceFacts
+from derand.report._interval_types import Errors, IntervalRows, Spread, ToleranceFacts
 
 _SMALLEST = 10
 
 
 def measure_tolerance(
-    inputs: NumberInputs, given: float | None, moves: Spread, errors: Errors | None, table: list[IntervalRow]
+    inputs: NumberInputs, given: float | None, moves: Spread, errors: Errors | None, rows: IntervalRows
 ) -> ToleranceFacts | None:
     """Radii of the rows of the table, which are written there; None where there is no ball, or nothing moves in it."""
     if inputs.threat.norm is None or not inputs.moving:
@@ -24,10 +24,13 @@ def measure_tolerance(
     tolerance, reason = _choose_tolerance(given, moves, errors)
     if tolerance is None:
         return None
+    table, listed = rows["table"], rows["listed"]
     places = np.array([row["row"] - 1 for row in table])
     radius = inputs.certify_tolerance(inputs.matrix[places], tolerance).radius
     for row, size in zip(table, radius.tolist(), strict=True):
         row["radius"] = size
+    known = dict(zip(listed["detailed"], radius.tolist(), strict=True))
+    listed["tolerance"] = [known.get(at) for at in range(len(listed["row"]))]
     half, nine = (float(np.quantile(radius, share, method="lower")) for share in (0.5, 0.1))
     order = np.argsort(radius, kind="stable")[:_SMALLEST]
     return {

@@ -79,12 +79,28 @@ class IntervalRow(TypedDict):
     """Closer than which its answer moves by the tolerance at most; null where that was not asked."""
 
 
-class IntervalRows(TypedDict):
-    """Rows of the table and of the picture in their order, and the widest of all."""
+class ListedNumbers(TypedDict):
+    """The rows that the page lists, in their order, in columns; `detailed` are the places of those in the table."""
 
+    row: list[int]
+    name: list[str | None] | None
+    value: list[float]
+    low: list[Size]
+    high: list[Size]
+    truth: list[float] | None
+    tolerance: list[Size | None] | None
+    """The radius of a row for the tolerance; null for rows without details."""
+    detailed: list[int]
+
+
+class IntervalRows(TypedDict):
+    """Rows that are listed, those of them in the table and the picture, in their order, and the widest of all."""
+
+    listed: ListedNumbers
     table: list[IntervalRow]
     widest: list[IntervalRow]
     sampled: bool
+    """Whether fewer rows are listed than there are."""
     n_rows: int
     """Of all rows."""
     seed: int

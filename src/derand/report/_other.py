@@ -49,7 +49,7 @@ def read_other(clf: Any, X: Any, inputs: Inputs, asked: Request, name: str | Non
     inputs : Inputs
         Of the report.
     asked : Request
-        A rule that was asked for holds for both.
+        A rule that was asked for holds for both, and so does a report on the model as deployed, without its noise.
     name : str or None
         What it is called.
     """
@@ -60,12 +60,13 @@ def read_other(clf: Any, X: Any, inputs: Inputs, asked: Request, name: str | Non
     _require_classes(subject, other)
     places = _match_columns(subject, other)
     threats = [_translate(one.threat, subject, other, places) for one in inputs.certificates]
-    noise = "none" if subject.noise is None and asked.rule is not None else None
+    as_deployed = subject.noise is None and (subject.estimator is None or subject.estimator.noise_ is not None)
+    rule, noise = (inputs.plain.rule, "none") if as_deployed else (asked.rule, None)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the model of the report has said what is to be said
             rows = other.encode_rows(_take_columns(X, places, other.encoding_.names is not None))
-            found = other.certify_encoded(rows, threats, rule=asked.rule, proof=asked.proof, noise=noise)
+            found = other.certify_encoded(rows, threats, rule=rule, proof=asked.proof, noise=noise)
     except ValueError as error:
         raise ValueError(f"`compare`: the other model cannot be certified as that of the report: {error}") from None
     return OtherModel(name or "the other model", other, tuple(found), places)

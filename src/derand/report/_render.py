@@ -19,8 +19,10 @@ from markupsafe import Markup
 from derand.frames import format_moment
 from derand.report import _charts, _compare_render, _rival_charts
 from derand.report._audit_types import Checksum, Contrast, ThreatTable
+from derand.report._packing import pack, pack_listed
 from derand.report._text import percent, plural, shorten
 from derand.report._types import Answers, Computed, NoiseFacts, ReportSummary, Row, Size, Verdicts, Witness
+from derand.report._what_if_types import WhatIf
 from derand.text import format_count, format_exactly, format_short, format_short_down
 
 _LATEX = {
@@ -36,10 +38,9 @@ _LISTED_CHANGES = 6
 _MOVES: tuple[Literal["half_of_rows", "nine_in_ten"], ...] = ("half_of_rows", "nine_in_ten")
 _FIGURES = ["measure", "this model", "constant answer", "95 % interval"]
 _VERDICTS = ["all", "can be flipped", "proven to hold", "undecided"]
-_ROW_KEYS = {
-    "row", "name", "label", "runner_up", "truth", "correct", "is_one", "radius", "radius_text", "failure_text",
-    "score_text", "margin_text", "pushes", "law",
-}  # fmt: skip
+_DETAILS: tuple[Literal["failure_text", "score_text", "margin_text", "pushes", "law"], ...] = (
+    "failure_text", "score_text", "margin_text", "pushes", "law",
+)  # fmt: skip
 
 
 def to_json(summary: ReportSummary) -> str:
@@ -58,7 +59,7 @@ def to_html(summary: ReportSummary) -> str:
             class_charts=_rival_charts,
             sides=_compare_render,
             style=Markup(read_static("report.css") + read_static("audit.css")),
-            script=Markup(read_static("report.js")),
+            script=read_scripts("report.js"),
             data=embed(_page_data(summary)),
             what_if=_list_what_if(summary),
             facts=list_facts(summary),
@@ -75,12 +76,22 @@ def _list_what_if(summary: ReportSummary) -> dict[str, Markup | str]:
     unit = " (in its own units)" if summary["model"]["score_unit"] == "log-odds" else ""
     names = {"vote": "Share of noisy copies", "mean": f"Expected score{unit}", "none": "Score without noise"}
     score = names.get(what_if["decides"], f"Score{unit}")
+    return fill_what_if(what_if, score if what_if["weights"] is None else "Weight of the members")
+
+
+def fill_what_if(what_if: WhatIf, score: str) -> dict[str, Markup | str]:
+    """Style, script and data of the part "What if", and what its score is called."""
     return {
         "style": Markup(read_static("whatif.css")),
         "script": Markup(read_static("whatif.js")),
-        "data": embed(what_if),
-        "score": score if what_if["weights"] is None else "Weight of the members",
+        "data": embed({**what_if, "cells": [pack(column) for column in what_if["cells"]]}),
+        "score": score,
     }
+
+
+def read_scripts(own: str) -> Markup:
+    """The scripts of a page: those of every report, and its own."""
+    return Markup("\n".join(map(read_static, ("common.js", "rows.js", own))))
 
 
 def frame_page(page: str, title: str) -> str:
@@ -109,7 +120,9 @@ def _page_data(summary: ReportSummary) -> dict[str, object]:
         "names": summary["model"]["feature_names"],
         "classes": summary["model"]["classes"],
         "axis": None if axis is None else {key: axis[key] for key in ("n_bins", "threshold_bin")},
-        "rows": [{key: value for key, value in row.items() if key in _ROW_KEYS} for row in summary["rows"]["table"]],
+        "listed": pack_listed(summary["rows"]["listed"]),
+        "details": [{key: row[key] for key in _DETAILS} for row in summary["rows"]["table"]],
+        "n_movable": 0 if summary["what_if"] is None else summary["what_if"]["n_rows"],
     }
 
 

@@ -13,7 +13,7 @@ from derand.noise import Noise
 from derand.report import _render
 from derand.report._checksums import Marks
 from derand.report._groups import find_groups
-from derand.report._inputs import Groups, Request, Training, read_inputs, read_subject
+from derand.report._inputs import Groups, Request, Training, check_count, read_inputs, read_subject
 from derand.report._other import read_other
 from derand.report._summarize import Options, summarize
 from derand.report._types import ReportSummary
@@ -58,6 +58,8 @@ class CertificateReport(WrittenReport):
         the number of the row.
     max_rows : int
         Rows of the interactive table; of more rows the weakest and a random sample are shown.
+    n_detailed : int
+        How many of them have the law of their score and what pushes them in the page: the weakest, and a random sample.
     n_explained : int
         How many of the weakest rows are explained in full.
     n_shapes : int
@@ -108,7 +110,8 @@ class CertificateReport(WrittenReport):
         threat: Threat | None = None,
         feature_names: Sequence[str] | None = None,
         row_names: Sequence[Any] | None = None,
-        max_rows: int = 300,
+        max_rows: int = 100_000,
+        n_detailed: int = 300,
         n_explained: int = 5,
         n_shapes: int = 24,
         seed: int = 0,
@@ -123,9 +126,10 @@ class CertificateReport(WrittenReport):
         if (X_train is None) != (y_train is None):
             missing = "y_train" if y_train is None else "X_train"
             raise ValueError(f"`X_train` and `y_train` go together, but `{missing}` is missing.")
-        _check_count("max_rows", max_rows, 1)
-        _check_count("n_explained", n_explained, 0)
-        _check_count("n_shapes", n_shapes, 0)
+        check_count("max_rows", max_rows, 1)
+        check_count("n_detailed", n_detailed, 1)
+        check_count("n_explained", n_explained, 0)
+        check_count("n_shapes", n_shapes, 0)
         request = Request(l0, rule, proof, threat)
         subject = read_subject(clf, noise, feature_names)
         if groups is not None:  # refused before any work
@@ -138,6 +142,7 @@ class CertificateReport(WrittenReport):
             groups=groups,
             radius=_as_radius(radius),
             max_rows=max_rows,
+            n_detailed=n_detailed,
             n_explained=min(n_explained, max_rows),
             n_shapes=n_shapes,
             seed=seed,
@@ -181,11 +186,6 @@ class CertificateReport(WrittenReport):
     def __repr__(self) -> str:
         inputs = self._inputs
         return f"<CertificateReport: {inputs.n_rows} rows; write_html(path), open(), to_dict()>"
-
-
-def _check_count(name: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"`{name}` must be a whole number, {least} or larger, got {value!r}.")
 
 
 def _as_radius(radius: object) -> float | None:

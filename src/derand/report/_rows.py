@@ -1,4 +1,4 @@
-"""Single rows: which ones are shown, what pushes them, and the exact law of their score.
+"""Single rows with their details: what pushes them, and the exact law of their score. Which rows: `_listing`.
 
 All shown laws share one axis, cut into bins that never lie astride the threshold, so that the part of a picture on the
 wrong side is the failure mass.
@@ -18,6 +18,7 @@ from derand.noise import Noise
 from derand.report._attack import summarize_attacks
 from derand.report._features import rank_terms
 from derand.report._inputs import Inputs
+from derand.report._listing import choose_places, list_rows, summarize_listing
 from derand.report._types import LAW_HEIGHT, BinnedLaw, Law, LawAxis, Row, RowFacts, RowPushes, Rows, Scale
 from derand.text import format_short, format_short_down, format_short_up
 
@@ -31,23 +32,11 @@ _LAW_NUMBERS = 2**26
 """How many probabilities are computed for pictures: with very fine models the laws of fewer rows are shown."""
 
 
-def choose_rows(inputs: Inputs, limit: int, n_weakest: int, seed: int) -> IntArray:
-    """Rows for the table, the weakest first: all of them, or the weakest and a random sample of the others."""
-    by_budget = [certificates.radius for certificates in inputs.certificates]
-    if inputs.plain.flips is not None:  # what can be flipped comes before what is undecided
-        by_budget.insert(0, np.where(inputs.plain.flips, -1.0, inputs.plain.radius))
-    order = np.lexsort((-np.nan_to_num(inputs.plain.log_failure), *reversed(by_budget)))  # the last key counts first
-    if inputs.n_rows <= limit:
-        return order
-    weakest, others = order[:n_weakest], order[n_weakest:]
-    drawn = np.random.default_rng(seed).choice(others.size, size=limit - weakest.size, replace=False)
-    return np.concatenate([weakest, others[np.sort(drawn)]])
-
-
-def summarize_rows(inputs: Inputs, scale: Scale, limit: int, n_explained: int, seed: int) -> Rows:
-    """The row table, and the weakest rows with their explanations."""
-    n_weakest = max(n_explained, min(limit // 4, 50))
-    chosen = choose_rows(inputs, limit, n_weakest, seed)
+def summarize_rows(inputs: Inputs, scale: Scale, limit: int, n_detailed: int, n_explained: int, seed: int) -> Rows:
+    """The rows that are listed, those with details, and the weakest with their explanations."""
+    listed, n_weakest = list_rows(inputs, limit, n_explained, seed)
+    places, n_weakest_detailed = choose_places(listed.size, max(n_detailed, n_explained), n_explained, seed)
+    chosen = listed[places]
     laws, axis = _summarize_laws(inputs, scale, chosen, n_explained)
     pushes = _summarize_pushes(inputs, chosen)
     verdicts = inputs.plain[chosen].verdict
@@ -61,10 +50,12 @@ def summarize_rows(inputs: Inputs, scale: Scale, limit: int, n_explained: int, s
     ]
     return {
         "n_rows": inputs.n_rows,
-        "sampled": len(table) < inputs.n_rows,
-        "n_weakest": min(n_weakest, len(table)),
+        "sampled": listed.size < inputs.n_rows,
+        "n_weakest": n_weakest,
+        "n_weakest_detailed": n_weakest_detailed,
         "seed": seed,
         "law_axis": axis,
+        "listed": summarize_listing(inputs, listed, places),
         "table": table,
         "explained": [
             {"at": at, "attack": found}

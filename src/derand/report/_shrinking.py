@@ -105,7 +105,7 @@ def _list_places(before: float, near: float, after: float, step: float) -> Float
     """Values between one that was tried and one that flips, from the nearest on: multiples of a step, or any."""
     if not step:
         places = near + (after - near) * np.arange(1, _PARTS) / _PARTS
-        return places[(places != near) & (places != after)]
+        return np.asarray(places[(places != near) & (places != after)])
     first, last = (round(abs(end - before) / step) for end in (near, after))
     counts = np.unique(np.linspace(first, last, _PARTS + 1).round()[1:-1])
     counts = counts[(counts > first) & (counts < last)]

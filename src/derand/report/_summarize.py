@@ -54,6 +54,7 @@ class Options:
     groups: Groups | None
     radius: float | None
     max_rows: int
+    n_detailed: int
     n_explained: int
     n_shapes: int
     seed: int
@@ -72,9 +73,8 @@ def summarize(inputs: Inputs, options: Options) -> ReportSummary:
     radii = summarize_radii(inputs)
     accuracy = summarize_accuracy(inputs, scale, options.training)
     shapes = summarize_shapes(inputs, options.n_shapes)
-    rows = summarize_rows(inputs, scale, options.max_rows, options.n_explained, options.seed)
-    numbers = [row["row"] for row in rows["table"]]
-    what_if, what_if_note = summarize_what_if(inputs, numbers) if options.what_if else (None, NO_WHAT_IF)
+    rows = summarize_rows(inputs, scale, options.max_rows, options.n_detailed, options.n_explained, options.seed)
+    what_if, what_if_note = summarize_what_if(inputs, rows["listed"]["row"]) if options.what_if else (None, NO_WHAT_IF)
     subgroups, comparison = summarize_groups(inputs, options.groups, scale["quoted"])
     measured = measure_inputs(inputs)
     answers = summarize_answers(measured)
@@ -276,9 +276,15 @@ def _list_left_out(inputs: Inputs, shapes: list[Shape], rows: Rows, groups: Grou
     notes += _list_shapeless(inputs, shapes)
     if rows["sampled"]:
         notes.append(
-            f"The row table shows {plural(len(rows['table']), 'row')} of {inputs.n_rows:,}: the {rows['n_weakest']} "
-            f"weakest and a random sample of the others (seed {rows['seed']}). Every other number of the report is "
-            "about all rows."
+            f"The row table shows {plural(len(rows['listed']['row']), 'row')} of {inputs.n_rows:,}: the "
+            f"{rows['n_weakest']:,} weakest and a random sample of the others (seed {rows['seed']}). Every other "
+            "number of the report is about all rows."
+        )
+    if len(rows["table"]) < len(rows["listed"]["row"]):
+        notes.append(
+            f"What pushes a row, its failure mass or score, and the law of its score are shown for "
+            f"{plural(len(rows['table']), 'row')} of the table: the {rows['n_weakest_detailed']:,} weakest and a "
+            f"random sample of the others (seed {rows['seed']})."
         )
     n_laws = sum(row["law"] is not None for row in rows["table"])
     if 0 < n_laws < len(rows["table"]):

@@ -468,14 +468,35 @@ class Explained(TypedDict):
     attack: Attack
 
 
+class ListedRows(TypedDict):
+    """The rows that the page lists, the weakest first, in columns; classes by their places.
+
+    `radius` has a column per number of categorical changes; `detailed` are the places of those rows whose details are
+    in `Rows.table`.
+    """
+
+    row: list[int]
+    name: list[str | None] | None
+    label: list[int]
+    runner_up: list[int] | None
+    truth: list[int] | None
+    radius: list[list[Size]]
+    verdict: list[str] | None
+    detailed: list[int]
+
+
 class Rows(TypedDict):
-    """The row table, the weakest rows first."""
+    """The rows that are listed, and in `table` those of them with details: the weakest and a sample, weakest first."""
 
     n_rows: int
     sampled: bool
+    """Whether fewer rows are listed than there are."""
     n_weakest: int
+    """How many of the listed rows are the weakest of all; the others are a sample."""
+    n_weakest_detailed: int
     seed: int
     law_axis: LawAxis | None
+    listed: ListedRows
     table: list[Row]
     explained: list[Explained]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from derand._arrays import BoolArray, FloatArray
 from derand.certificates import certify, find_labels
-from derand.explaining import Names, say_flip
+from derand.explaining import Names, say_change
 from derand.report._inputs import Inputs
 from derand.report._shrinking import shrink_change
 from derand.report._text import join_words, plural, shorten
@@ -80,17 +80,10 @@ def _say_witness(inputs: Inputs, row: int, changed: FloatArray, features: list[i
     """A change that flips a row, as a sentence in the user's values."""
     subject = inputs.subject
     names = Names(subject.names, subject.categories, subject.dates)
-    told = [_say_change(names, at, float(inputs.matrix[row, at]), float(changed[at])) for at in features[:_SAID]]
+    told = [say_change(names, at, float(inputs.matrix[row, at]), float(changed[at])) for at in features[:_SAID]]
     if len(features) > _SAID:
         told.append(f"{plural(len(features) - _SAID, 'more column')} moved")
     return f"It would get “{shorten(other, 40)}” if {join_words(told)}."
-
-
-def _say_change(names: Names, feature: int, before: float, after: float) -> str:
-    """A change of one column, after "if"; a number may go missing or appear."""
-    if names.is_category(feature) or not (math.isnan(before) or math.isnan(after)):
-        return say_flip(names, feature, before, after)
-    return f"{names.quote(feature)} were {names.write(feature, after)} instead of {names.write(feature, before)}"
 
 
 def _list_held(inputs: Inputs, verdict: str) -> list[str]:

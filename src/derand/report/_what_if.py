@@ -16,12 +16,15 @@ import numpy as np
 from derand._arrays import FloatArray
 from derand.model import AdditiveEnsemble, Term
 from derand.report._inputs import Inputs, Subject
+from derand.report._packing import count_bytes, pack
 from derand.report._what_if_types import Decides, WhatIf, WhatIfColumn, WhatIfMember, WhatIfOption, WhatIfTerm
 from derand.text import as_plain_json, format_count
 from derand.threat import EVERY, Threat
 
 MOST_BYTES = 2_000_000
-"""Of a page that the tables and rows may take, as JSON."""
+"""Of a page that the tables may take, as JSON."""
+MOST_ROW_BYTES = 4_000_000
+"""Of a page that the rows may take, packed."""
 _MOST_NUMBERS = MOST_BYTES // 2
 _SOME_ROWS = 2_000
 _GRAINS = 200
@@ -57,15 +60,15 @@ class Moved(Protocol):
     def n_rows(self) -> int: ...
 
 
-def summarize_what_if(inputs: Inputs, rows: Sequence[int]) -> tuple[WhatIf | None, str | None]:
-    """What the page needs to move rows of labels, which count from 1; or None, and why."""
-    return fill_what_if(inputs, rows, points=inputs.subject.points, odds=_find_odds(inputs))
+def summarize_what_if(inputs: Inputs, listed: Sequence[int]) -> tuple[WhatIf | None, str | None]:
+    """What the page needs to move the listed rows, which count from 1; or None, and why."""
+    return fill_what_if(inputs, listed, points=inputs.subject.points, odds=_find_odds(inputs))
 
 
 def fill_what_if(
-    inputs: Moved, rows: Sequence[int], *, points: float, odds: list[float] | None
+    inputs: Moved, listed: Sequence[int], *, points: float, odds: list[float] | None
 ) -> tuple[WhatIf | None, str | None]:
-    """The tables of the model and as many rows as there is room for; or None, and why."""
+    """The tables of the model and as many of the listed rows as there is room for; or None, and why."""
     model = inputs.subject.model
     if not any(term.features for term in model.member_terms):
         return None, "“What if” is left out: the model reads no column."
@@ -87,24 +90,29 @@ def fill_what_if(
         "weights": None if model.weights is None else model.weights.tolist(),
         "columns": columns,
         "members": members,
-        "rows": [],
+        "n_rows": 0,
+        "cells": [],
         "sentence": _say_how(inputs),
     }
     taken = _measure(found)
     if taken > MOST_BYTES:
         return None, _say_too_large(taken)
-    for row in rows:
-        values = [_place_value(column, float(inputs.matrix[row - 1, column["feature"]])) for column in columns]
-        taken += _measure(values) + 1
-        if taken > MOST_BYTES:
-            break
-        found["rows"].append(values)
-    note = None
-    if not found["rows"]:
+    matrix = inputs.matrix[np.asarray(listed) - 1]
+    cells = [_place_values(column, matrix[:, column["feature"]]) for column in columns]
+    found["n_rows"] = _count_fitting(cells, len(listed))
+    if not found["n_rows"]:
         return None, _say_too_large(taken)
-    if len(found["rows"]) < len(rows):
-        note = f"“What if” offers the first {format_count(len(found['rows']))} rows of the table: the page stays small."
+    found["cells"] = [column[: found["n_rows"]] for column in cells]
+    note = None
+    if found["n_rows"] < len(listed):
+        note = f"“What if” offers the first {format_count(found['n_rows'])} rows of the table: the page stays small."
     return found, note
+
+
+def _count_fitting(cells: Sequence[list[float | None]], n_rows: int) -> int:
+    """Of how many rows, the first ones, there is room for the cells."""
+    per_row = sum(count_bytes(pack(column)) for column in cells) / n_rows
+    return min(n_rows, int(MOST_ROW_BYTES / per_row))
 
 
 def _find_odds(inputs: Inputs) -> list[float] | None:
@@ -290,14 +298,13 @@ def _may_become(inputs: Moved, feature: int, code: float) -> bool:
     return bool(threat.unseen) or all(bool((term.codes == code).any()) for term in _find_terms(inputs, feature))
 
 
-def _place_value(column: WhatIfColumn, value: float) -> float | None:
-    """A cell of a row: a number, or the place of a category among its options."""
+def _place_values(column: WhatIfColumn, values: FloatArray) -> list[float | None]:
+    """Cells of a column: numbers, or the places of categories among their options."""
     if column["kind"] == "number":
-        return None if math.isnan(value) else value
+        return [None if math.isnan(value) else value for value in values.tolist()]
     codes = [option["code"] for option in column["options"]]
-    if math.isnan(value):
-        return len(codes) - 1
-    return codes.index(value) if value in codes else len(codes) - 2
+    places: dict[float | None, int] = {code: at for at, code in enumerate(codes)}
+    return [places[None] if math.isnan(code) else places.get(code, places[-1.0]) for code in values.tolist()]
 
 
 def _list_member(member: AdditiveEnsemble, columns: Sequence[WhatIfColumn]) -> WhatIfMember:

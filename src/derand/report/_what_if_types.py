@@ -75,7 +75,8 @@ class WhatIfMember(TypedDict):
 
 
 class WhatIf(TypedDict):
-    """All that the page needs to answer for moved rows of the row table, the first ones of it."""
+    """All that the page needs to answer for moved rows of the row table, the first ones of it: a list of `cells` per
+    column, in the order of the table."""
 
     answer: Literal["label", "number"]
     decides: Decides
@@ -90,5 +91,6 @@ class WhatIf(TypedDict):
     weights: list[float] | None
     columns: list[WhatIfColumn]
     members: list[WhatIfMember]
-    rows: list[list[float | None]]
+    n_rows: int
+    cells: list[list[float | None]]
     sentence: str

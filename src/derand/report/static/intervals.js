@@ -1,64 +1,63 @@
 "use strict";
-// The row table of a report on intervals: sorting, filtering, and the way to "What if". It computes no answers.
+// The page of a report on intervals: what its rows are, whose table and card are those of any report.
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const all = (selector, from = document) => [...from.querySelectorAll(selector)];
-  const one = (selector, from = document) => from.querySelector(selector);
-  const number = (value) => (value === "inf" ? Infinity : value === "-inf" ? -Infinity : value);
+  const { data, make, write, columns, nameOf, size } = derand;
+  const near = (value) => write(value, 6, "near");
+  const down = (value) => write(value, 6, "down");
+  const up = (value) => write(value, 6, "up");
+  const width = Float64Array.from({ length: size }, (_, at) => columns.high[at] - columns.low[at]);
+  const isIn = (at) => columns.low[at] <= columns.truth[at] && columns.truth[at] <= columns.high[at];
+  const reach = (at) => (Number.isNaN(columns.tolerance[at]) ? "" : write(columns.tolerance[at], 3, "down"));
+  const least = Float64Array.from(width).sort()[Math.ceil(0.9 * size) - 1]; // of the widest tenth
 
-  all(".needs-script").forEach((element) => { element.hidden = false; });
-  const body = one("#row-table tbody");
-  const lines = all("tr", body);
-  const state = { sort: "row", falling: false };
-  const haystacks = lines.map((line, at) => `${data.rows[at].row} ${data.rows[at].name ?? ""} ${line.textContent}`.toLowerCase());
-  const widths = data.rows.map((row) => number(row.width)).sort((a, b) => a - b);
-  const wide = widths[Math.ceil(0.9 * widths.length) - 1];
+  derand.rowAt = (at) => ({ // all that the page knows of a row of its table; the radius as that of a label
+    name: nameOf(at),
+    label: near(columns.value[at]),
+    value: columns.value[at],
+    low: columns.low[at],
+    high: columns.high[at],
+    low_text: down(columns.low[at]),
+    high_text: up(columns.high[at]),
+    radius: [data.report_radius === "inf" ? Infinity : data.report_radius],
+    radius_text: [data.report_radius_text],
+  });
 
-  const wanted = {
-    "": () => true,
-    wide: (row) => number(row.width) >= wide,
-    inside: (row) => row.inside === true,
-    outside: (row) => row.inside === false,
-    small: (row) => number(row.tolerance) < number(data.report_radius),
-    large: (row) => number(row.tolerance) >= number(data.report_radius),
+  const markOutside = (at) => (isIn(at) ? [] : [" ", make("span", "outside", "outside")]);
+
+  function cellsOf(at) {
+    const texts = [near(columns.value[at]), down(columns.low[at]), up(columns.high[at]), write(width[at], 3, "up")];
+    const cells = texts.map((text) => make("td", "", text));
+    if (columns.truth) {
+      const truth = make("td", "", near(columns.truth[at]));
+      truth.append(...markOutside(at));
+      cells.push(truth);
+    }
+    if (columns.tolerance) cells.push(make("td", "", reach(at)));
+    return cells;
+  }
+
+  function factsOf(at) {
+    const facts = [["Answer", near(columns.value[at])], ["Proven to lie between", `${down(columns.low[at])} and ${up(columns.high[at])}`], ["Width", write(width[at], 3, "up")]];
+    if (columns.truth) facts.push(["Truth", near(columns.truth[at]), ...markOutside(at)]);
+    if (columns.tolerance && reach(at)) facts.push([data.tolerance_name, reach(at)]);
+    return facts;
+  }
+
+  const choices = {
+    wide: (at) => width[at] >= least,
+    inside: isIn,
+    outside: (at) => !isIn(at),
+    small: (at) => columns.tolerance[at] < data.report_radius,
+    large: (at) => columns.tolerance[at] >= data.report_radius,
   };
 
-  function filter() {
-    const fits = wanted[one("#show").value];
-    const words = one("#find").value.trim().toLowerCase().split(/\s+/).filter(Boolean);
-    let shown = 0;
-    data.rows.forEach((row, at) => {
-      const visible = fits(row) && words.every((word) => haystacks[at].includes(word));
-      lines[at].hidden = !visible;
-      shown += visible;
-    });
-    one("#shown").textContent = `${shown} of ${data.rows.length} rows shown`;
-  }
-
-  function sort() {
-    const turn = state.falling ? -1 : 1;
-    const key = (at) => number(data.rows[at][state.sort]);
-    const order = data.rows.map((_, at) => at).sort((a, b) => (key(a) === key(b) ? a - b : (key(a) < key(b) ? -1 : 1) * turn));
-    body.append(...order.map((at) => lines[at]));
-    all("#row-table th[data-sort]").forEach((head) => {
-      if (head.dataset.sort === state.sort) head.setAttribute("aria-sort", state.falling ? "descending" : "ascending");
-      else head.removeAttribute("aria-sort");
-    });
-  }
-
-  all("#row-table th[data-sort]").forEach((head) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = head.textContent;
-    head.replaceChildren(button);
-    button.addEventListener("click", () => {
-      state.falling = state.sort === head.dataset.sort ? !state.falling : false;
-      state.sort = head.dataset.sort;
-      sort();
-    });
-  });
-  one("#show").addEventListener("change", filter);
-  one("#find").addEventListener("input", filter);
-  filter();
-  addEventListener("beforeprint", () => { all("details").forEach((element) => { element.open = true; }); });
+  derand.makeTable({
+    sort: "row",
+    keyOf: (name) => (name === "width" ? width : columns[name]),
+    cellsOf,
+    factsOf,
+    wordsOf: (at) => [near(columns.value[at]), columns.truth ? near(columns.truth[at]) : ""],
+    fits: (wanted) => choices[wanted],
+    onPick: () => {},
+  }).refresh();
 })();

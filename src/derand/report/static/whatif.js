@@ -5,10 +5,12 @@
   const holder = document.getElementById("whatif-data");
   if (!holder) return;
   const model = JSON.parse(holder.textContent);
-  const page = JSON.parse(document.getElementById("data").textContent);
-  const one = (selector) => document.querySelector(selector);
+  const { data: page, one, make, rowAt } = derand;
+  const cells = model.cells.map(derand.unpack); // a column each
   const number = (value) => (value === "inf" ? Infinity : value === "-inf" ? -Infinity : value);
   const { columns, members } = model;
+  const isGap = (value) => Number.isNaN(value);
+  const rowValues = (at) => cells.map((column) => (isGap(column[at]) ? null : column[at])); // a missing number is null
   const classes = page.classes;
   const isNumeric = model.answer === "number";
   const TOO_CLOSE = 1e-9; // of the range of a score, or of a share: less is not told apart here
@@ -272,8 +274,7 @@
     return largest * Math.sqrt(parts.reduce((sum, part) => sum + (part / largest) ** 2, 0)) * up;
   }
 
-  function findCertified(at, values) { // whether a moved row lies in what is proven, and why (not)
-    const own = model.rows[at];
+  function findCertified(row, own, values) { // whether a moved row lies in what is proven, and why (not)
     let [categories, gaps] = [0, 0];
     const changes = [];
     for (const [k, column] of columns.entries()) {
@@ -293,8 +294,8 @@
     if (gaps > model.missing_budget) return { inside: false, why: "more numbers go missing or appear than the threat says" };
     const budget = model.budgets.findIndex((most) => most >= categories);
     if (budget < 0) return { inside: false, why: `${categories} ${categories === 1 ? "category" : "categories"} changed, more than certified` };
-    const radius = number(page.rows[at].radius[budget]);
-    const told = page.rows[at].radius_text[budget];
+    const radius = row.radius[budget];
+    const told = row.radius_text[budget];
     if (!(radius > 0)) return { inside: false, why: categories ? `nothing is certified with ${categories} ${categories === 1 ? "category" : "categories"} changed` : "nothing is certified about this row" };
     if (model.norm === null) return { inside: true, why: "the changes keep to the limits" };
     const size = sizeOf(changes);
@@ -321,14 +322,8 @@
   }
   const percent = (share) => `${(Math.floor(share * 1000 + 1e-7) / 10).toFixed(1)} %`;
   const range = ([low, high]) => (high - low < 5e-4 ? percent(low) : `${percent(low)} to ${percent(high)}`);
-  const make = (tag, kind, text) => {
-    const element = document.createElement(tag);
-    if (kind) element.className = kind;
-    if (text !== undefined) element.textContent = text;
-    return element;
-  };
 
-  const state = { at: 0, values: [], start: null, moved: [] };
+  const state = { at: 0, own: [], values: [], start: null, moved: [] };
   const controls = [];
 
   function setValue(k, value) {
@@ -366,11 +361,11 @@
       const label = make("label", "whatif-gap");
       label.append(gap, " missing");
       gap.setAttribute("aria-label", `${column.name} is missing`);
-      gap.addEventListener("change", () => setValue(k, gap.checked ? null : model.rows[state.at][k] ?? column.middle));
+      gap.addEventListener("change", () => setValue(k, gap.checked ? null : state.own[k] ?? column.middle));
       line.append(label);
     }
     slider.addEventListener("input", () => {
-      const own = model.rows[state.at][k];
+      const own = state.own[k];
       let value = Number(slider.value);
       if (column.step && own !== null) {
         const count = Math.round(Math.abs(value - own) / column.step);
@@ -383,7 +378,7 @@
     box.addEventListener("blur", () => controls[k].place(state.values[k]));
     name.htmlFor = slider.id;
     return (value) => {
-      const own = model.rows[state.at][k] ?? column.middle;
+      const own = state.own[k] ?? column.middle;
       const shown = value ?? own;
       const [low, high] = [Math.min(column.low, own), Math.max(column.high, own)];
       slider.min = own - Math.ceil((own - low) / column.grain) * column.grain; // so that its own value is a place of it
@@ -421,24 +416,28 @@
       controls.push({ place, was, line });
       one(k < Number(holder.dataset.shown) ? "#whatif-columns" : "#whatif-more").append(line);
     });
-    one("#whatif-row").append(...model.rows.map((_, at) => {
-      const row = page.rows[at];
-      const told = isNumeric ? "" : `, ${page.has_radius ? `radius ${row.radius_text[0]}` : row.radius_text[0]}`;
-      const choice = make("option", "", `Row ${row.name ?? row.row}: ${row.label}${told}`);
-      choice.value = at;
-      return choice;
-    }));
+    one("#whatif-row").append(...someRows().map(addChoice));
   }
 
-  const ends = () => { // of the gauge: all values and intervals of the rows that are shown
-    model.span ??= page.rows.reduce(([low, high], row) => [Math.min(low, number(row.low), row.value), Math.max(high, number(row.high), row.value)], [Infinity, -Infinity]);
+  function addChoice(at) { // of the menu, which offers rows with details; others come from the table
+    const row = rowAt(at);
+    const told = isNumeric ? "" : `, ${page.has_radius ? `radius ${row.radius_text[0]}` : row.radius_text[0]}`;
+    const choice = make("option", "", `Row ${row.name}: ${row.label}${told}`);
+    choice.value = at;
+    return choice;
+  }
+
+  const tellScores = (facts) => one("#whatif-scores").replaceChildren(...derand.list(facts).children);
+  const someRows = () => derand.columns.detailed.filter((at) => at < model.n_rows);
+  const ends = () => { // of the gauge: values and intervals of some rows
+    model.span ??= someRows().map(rowAt).reduce(([low, high], row) => [Math.min(low, row.low, row.value), Math.max(high, row.high, row.value)], [Infinity, -Infinity]);
     return model.span;
   };
   const writeValue = ([low, high]) => (write(low) === write(high) ? write(low) : high - low < 1e-6 * Math.max(Math.abs(low), Math.abs(high), 1) ? write((low + high) / 2) : `${write(low)} to ${write(high)}`);
 
   function showValue(found, certified) { // a number: where it lies beside the row's interval
-    const row = page.rows[state.at];
-    const [low, high] = [number(row.low), number(row.high)];
+    const row = rowAt(state.at);
+    const { low, high } = row;
     const isIn = certified.inside || (found.value[0] >= low && found.value[1] <= high);
     const isOut = !certified.inside && (found.value[1] < low || found.value[0] > high);
     const where = `the row’s interval, ${row.low_text} to ${row.high_text}`;
@@ -452,19 +451,14 @@
     Object.entries({ "--now": (found.value[0] + found.value[1]) / 2, "--was": row.value, "--from": low, "--to": high }).forEach(([name, value]) => gauge.style.setProperty(name, place(value)));
     one("#whatif-low").textContent = write(first);
     one("#whatif-high").textContent = write(last);
-    one("#whatif-scores").replaceChildren(...[["The row itself (○)", row.label], ["Lowest and highest that is proven", `${row.low_text} to ${row.high_text}`]].map(([name, text]) => {
-      const pair = make("div");
-      pair.append(make("dt", "", name), make("dd", "", text));
-      return pair;
-    }));
+    tellScores([["The row itself (○)", row.label], ["Lowest and highest that is proven", `${row.low_text} to ${row.high_text}`]]);
   }
 
   function showScores(found) {
-    const list = one("#whatif-scores");
     const scores = (sums, k) => (sums[k] - (model.n_outputs === 1 ? members[0].shift[0] : 0)) / model.points;
     const chance = (lead) => percent(1 / (1 + Math.exp(-(model.odds[0] * lead / model.points + model.odds[1]))));
-    const add = (name, text) => { const pair = make("div"); pair.append(make("dt", "", name), make("dd", "", text)); list.append(pair); };
-    list.replaceChildren();
+    const facts = [];
+    const add = (...pair) => facts.push(pair);
     if (found.share) {
       add(`${holder.dataset.score} for “${classes[1]}”`, range(found.share));
       add("The row itself (○)", range(state.start.share));
@@ -474,6 +468,7 @@
       add("Threshold", write(-members[0].shift[0] / model.points));
       if (model.odds) add(`Probability of “${classes[1]}”`, `${chance(found.sums[0])} (row: ${chance(state.start.sums[0])})`);
     } else found.sums.forEach((_, k) => add(classes[k], `${write(scores(found.sums, k))} (row: ${write(scores(state.start.sums, k))})`));
+    tellScores(facts);
     showGauge(found);
   }
 
@@ -490,16 +485,16 @@
     gauge.style.setProperty("--was", place(at(state.start)));
   }
 
-  function lineEnds() { // a linear model has no range: that of the rows that are shown
-    model.ends ??= model.rows.reduce((most, row) => Math.max(most, Math.abs(addUp(members[0], row, plainScores).sums[0])), 1e-300);
+  function lineEnds() { // a linear model has no range: that of some rows
+    model.ends ??= someRows().reduce((most, at) => Math.max(most, Math.abs(addUp(members[0], rowValues(at), plainScores).sums[0])), 1e-300);
     return [-model.ends, model.ends];
   }
 
   function show() {
-    const row = page.rows[state.at];
-    const own = model.rows[state.at];
+    const row = rowAt(state.at);
+    const { own } = state;
     const found = answer(state.values, state.moved);
-    const certified = findCertified(state.at, state.values);
+    const certified = findCertified(row, own, state.values);
     const before = classes.indexOf(row.label);
     const n = state.values.filter((value, k) => value !== own[k]).length;
     const proven = isNumeric ? `its value is proven to lie between ${row.low_text} and ${row.high_text}` : "this answer is proven";
@@ -513,7 +508,7 @@
     const box = one("#whatif-certified");
     box.classList.toggle("held", certified.inside);
     box.dataset.inside = certified.inside;
-    box.textContent = `${certified.inside ? "Within" : "Outside"} the certified set of row ${row.name ?? row.row}: ${certified.inside ? proven : "nothing is proven about the moved row"} (${certified.why}).`;
+    box.textContent = `${certified.inside ? "Within" : "Outside"} the certified set of row ${row.name}: ${certified.inside ? proven : "nothing is proven about the moved row"} (${certified.why}).`;
     if (isNumeric) showValue(found, certified); else showScores(found);
     controls.forEach(({ place, was, line }, k) => {
       if (state.moved.length && !state.moved.includes(k)) return; // the others stay as they are
@@ -528,20 +523,21 @@
 
   function pick(at) {
     state.at = at;
-    state.values = [...model.rows[at]];
+    state.own = rowValues(at);
+    state.values = [...state.own];
     state.moved = [];
     state.start = answer(state.values, []);
-    one("#whatif-row").value = at;
+    const menu = one("#whatif-row");
+    menu.value = at;
+    if (menu.value !== String(at)) menu.append(addChoice(at));
+    menu.value = at;
     show();
   }
 
+  derand.tellCells = (at) => (at < model.n_rows ? columns.map((column, k) => tell(column, isGap(cells[k][at]) ? null : cells[k][at])) : undefined);
   build();
   one("#whatif-row").addEventListener("change", (event) => pick(Number(event.target.value)));
   one("#whatif-back").addEventListener("click", () => { pick(state.at); one("#whatif-row").focus(); });
-  const link = one("#detail-whatif");
-  link?.addEventListener("click", () => {
-    const at = Number(one("#row-table tr[aria-current]")?.dataset.at ?? 0);
-    if (at < model.rows.length) pick(at);
-  });
-  pick(Math.floor(model.rows.length / 2)); // the first ones are the weakest, of which little is certified
+  one("#detail-whatif")?.addEventListener("click", () => { if (derand.picked < model.n_rows) pick(derand.picked); });
+  pick(Math.floor(model.n_rows / 2)); // the first ones are the weakest, of which little is certified
 })();

@@ -106,9 +106,9 @@ _MODELS = ((8, 3), (300, 1), (300, 3))
 def _certify_votes() -> None:
     for size in _MODELS:
         for noise in NOISES:
-            certificates.certify(_make_model(*size), _draw_rows(size[0]), f"{noise}:0.5", backend="numba")
+            certificates.certify(_make_model(*size), _draw_rows(size[0]), f"{noise}:0.5")
     model, rows = _make_model(8, 3, 2), np.hstack([_draw_rows(8), np.zeros((20, 2))])
-    certificates.certify(model, rows, "gaussian:0.5", l0=[0, 1], backend="numba")
+    certificates.certify(model, rows, "gaussian:0.5", l0=[0, 1])
     certificates.distribution(model, rows, "gaussian:0.5")
     monte_carlo.certify_by_sampling(_make_model(8, 1), _draw_rows(8), "gaussian:0.5", 100)
 

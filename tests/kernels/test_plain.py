@@ -1,4 +1,4 @@
-"""What NumPy computes for the first rows of a process is what the compiled loops compute, to the last bit."""
+"""What NumPy and Python compute for the first rows of a process is what the compiled loops compute, to the last bit."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from derand import AdditiveEnsemble, StepFunction, Threat, certify
-from derand.certificates._rule import choose_kernels
-from derand.kernels import SMALL_WORK, compiling, load_backend
+from derand.kernels import compiling
 from derand.kernels.normal import bound_cells, bound_sides, upper_tail
 
 WIDENING = 2.0**-45, 2.0**-49, 2.0**-1022
@@ -57,7 +56,7 @@ def test_certificates_are_the_same(monkeypatch: pytest.MonkeyPatch, noise: str, 
     rng, no_limits = np.random.default_rng(1), dict[int | str, Any]()
     for n_terms, spread in ((5, 1.0), (12, 20.0)):
         model, rows = draw_model(rng, n_terms), rng.normal(size=(15, n_terms)) * spread
-        threats = [Threat(norm=norm) for norm in (1, 2, np.inf)]
+        threats = [Threat(norm=norm) for norm in (0, 1, 2, np.inf)]
         threats.append(Threat(norm=2, limits=no_limits | dict.fromkeys(range(n_terms), 0.3)))
         for threat in threats:
             compute = partial(certify, rule=rule, threat=threat, backend="numba")
@@ -81,21 +80,6 @@ def test_work_ends_the_early_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiling, "_spent", 0)
     compiling.end_early()
     assert not compiling.is_early(0)
-
-
-def test_small_votes_take_the_plain_backend() -> None:
-    """By their size alone: rows, cells and levels; models that may be inverted never do."""
-    rng = np.random.default_rng(2)
-    model = draw_model(rng, 14)
-    plain, default = load_backend("numpy"), load_backend("numba")
-    assert choose_kernels(None, model, 50) is plain
-    assert choose_kernels("numba", model, 50) is default
-    assert choose_kernels(None, model, SMALL_WORK) is default
-    assert choose_kernels(None, draw_model(rng, 14, 10**6), 50) is default
-    assert choose_kernels(None, draw_model(rng, 70), 1) is default
-    rows = rng.normal(size=(50, 14))
-    found, named = certify(model, rows, "gaussian:0.5"), certify(model, rows, "gaussian:0.5", backend="numpy")
-    assert found.radius.tobytes() == named.radius.tobytes()
 
 
 @pytest.mark.parametrize("noise", ["gaussian:0.5", "gaussian:0.02", "laplace:0.3", "uniform:1"])

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import BoolArray, FloatArray, IntArray
-from derand.certificates._problem import Problem, find_problems
-from derand.kernels import SMALL_WORK, Backend, load_backend, may_invert
-from derand.model import Model
+from derand.certificates._problem import Problem
+from derand.kernels import Backend
 from derand.noise import Noise
 from derand.threat import Threat
 
@@ -62,16 +61,6 @@ class Engine:
     draft: bool = False
     must_look: bool = False
     """Whether the device that computes is to refuse rows that hold NaN or infinity (`Rule.looks_on_device`)."""
-
-
-def choose_kernels(backend: str | None, model: Model, n_rows: int) -> Backend:
-    """The backend of that name; None chooses by the size of the call alone, so that it always gives the same bits."""
-    work, products = n_rows * model.n_cells, None
-    if backend is None and not model.is_linear and model.n_classes == 2 and work <= SMALL_WORK:
-        laws = [problem.law for member in model.members for problem in find_problems(member)]
-        if not any(may_invert(law.n_terms, law.scores.size) for law in laws):
-            products = n_rows * sum(law.scores.size * (law.largest + 1) for law in laws)
-    return load_backend(backend, work, products)
 
 
 class Rule(ABC):

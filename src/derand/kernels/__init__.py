@@ -156,26 +156,12 @@ DEFAULT_BACKEND = "numba"
 BIG_WORK = 2**26
 """Cells of all rows together from which on a GPU, where there is one, is chosen without being asked for."""
 
-SMALL_WORK = 2**24
-"""Products of all laws of a call up to which NumPy takes some hundredths of a second, and no compiler is asked for."""
 
-
-def load_backend(name: str | None, work: int = 0, products: int | None = None) -> Backend:
-    """The backend of that name, imported on first use; None chooses by the size of a call.
-
-    Parameters
-    ----------
-    name : str or None
-    work : int
-        Cells of all rows together: a GPU, where there is one, is worth its start for many.
-    products : int or None
-        Rows x cells x levels of laws, where laws of few terms are all that is asked for: for few of them NumPy.
-    """
+def load_backend(name: str | None, work: int = 0) -> Backend:
+    """The backend of that name, imported on first use; None chooses for so many cells: the default, or a GPU."""
     chosen = name
     if name is None:
         chosen = "cuda" if work >= BIG_WORK and has_gpu() else DEFAULT_BACKEND
-        if products is not None and products <= SMALL_WORK:
-            chosen = "numpy"
     if chosen not in BACKENDS:
         raise ValueError(f"`backend` must be one of {', '.join(BACKENDS)} or None, got {name!r}.")
     return cast(Backend, import_module(BACKENDS[chosen]))

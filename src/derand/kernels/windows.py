@@ -20,6 +20,7 @@ from derand.kernels.envelopes import Curves, Places, locate
 
 _STEPS = 100
 _USUAL_STEPS = 64
+_INTERPRETED = 2**10  # what finding one least value costs without a compiler, as `is_early` counts
 _MOST_STEPS = 4096.0  # of a number, tried one by one
 _TOLERANCE = 2.0**-22  # of a distance that is found
 _FIRST = 2.0**-6
@@ -80,7 +81,8 @@ def _open_box(n_terms: int) -> Box:
 def find_floors(rows: FloatArray, places: Places, curves: Curves, minima: Minima, box: Box) -> FloatArray:
     """Lower bounds of each term's curve within its box, (n_rows, n_terms)."""
     floors = np.empty(box.low.shape)
-    _find_floors(
+    find = _find_floors.interpret if is_early(rows.shape[0] * places.features.size * _INTERPRETED) else _find_floors
+    find(
         rows,
         places,
         curves,
@@ -207,7 +209,8 @@ def count_terms(
     The terms that can fall most are the worst choice. Infinite where all of them together do not suffice.
     """
     counts = np.empty(thresholds.shape)
-    _count_terms(
+    count = _count_terms.interpret if is_early(rows.shape[0] * places.features.size * _INTERPRETED) else _count_terms
+    count(
         rows,
         places,
         curves,

@@ -44,7 +44,7 @@ from derand.kernels._numba_tilted import (
     make_workspace,
     prepare_terms,
 )
-from derand.kernels.compiling import compile_loop
+from derand.kernels.compiling import compile_loop, is_early
 
 _BATCH_ROWS = 64
 _BATCH_NUMBERS = 2**20  # coefficients in a batch
@@ -132,7 +132,8 @@ def failures(plan: Plan, table: FloatArray, thresholds: IntArray) -> Failures:
         if isinstance(way, Grid):
             proven[rows], log_failure[rows] = _invert(plan, way, table[rows], thresholds[rows], work)
         elif way is None:
-            proven[rows], log_failure[rows] = _walk(table[rows], thresholds[rows], plan.terms, work)
+            walk = _walk.interpret if is_early(_count_numbers(plan.terms, left.size)) else _walk
+            proven[rows], log_failure[rows] = walk(table[rows], thresholds[rows], plan.terms, work)
             path[rows] = TILTED
         elif way:
             proven[rows], log_failure[rows] = invert_by_spectra(
@@ -141,10 +142,17 @@ def failures(plan: Plan, table: FloatArray, thresholds: IntArray) -> Failures:
     return Failures(proven, log_failure, path)
 
 
+def _count_numbers(terms: Terms, n_rows: int) -> int:
+    """What interpreting laws of so many rows costs at most, as `is_early` counts."""
+    width = min(float(terms.whole), 6.0 * math.sqrt(float((terms.shifts**2).sum())))
+    return int(n_rows * terms.shifts.size * (width + 64.0) * 16)
+
+
 def _lay_out(plan: Plan, table: FloatArray, thresholds: IntArray) -> tuple[FloatArray, IntArray]:
     """The arrays without gaps, for which alone the kernels are compiled, and cells of equal score merged."""
     if plan.merged.size:
-        table = _merge(np.ascontiguousarray(table), plan.merged, plan.terms.scores.shape[1])
+        merge = _merge.interpret if is_early(16 * table.size) else _merge
+        table = merge(np.ascontiguousarray(table), plan.merged, plan.terms.scores.shape[1])
     return np.ascontiguousarray(table), np.ascontiguousarray(thresholds)
 
 

@@ -15,6 +15,8 @@ from derand._arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.kernels import FLOOR, LOG_HALF, TILTED, Failures, rounding_bound
 
 HOLDS_ALL_LAWS = True
+_STEEPEST = 700.0  # largest exponent of a weight: its exponential is a normal double
+_NEWTON_STEPS = 40
 
 
 class Plan(NamedTuple):
@@ -68,8 +70,14 @@ def failures(plan: Plan, table: FloatArray, thresholds: IntArray) -> Failures:
     starts, scores = plan
     most = _most_per_term(starts, scores)
     mirrored = np.repeat(most, np.diff(starts)) - scores  # P(S > T) is P(mirrored S <= most in all - T - 1)
-    low = _log_tails(table, starts, scores, thresholds)
-    high = _log_tails(table, starts, mirrored, most.sum() - thresholds - 1)
+    ends = (scores, thresholds), (mirrored, most.sum() - thresholds - 1)
+    seems_low = _sum_per_term(table * scores, starts).sum(axis=1) > thresholds  # asked first
+    low, high = (np.full(thresholds.size, np.inf) for _ in range(2))
+    for other in (False, True):
+        for mass, (own, cuts), is_guess in zip((low, high), ends, (seems_low, ~seems_low), strict=True):
+            left = (low >= LOG_HALF) & (high >= LOG_HALF) & (is_guess != other)
+            if left.any():
+                mass[left] = _log_tails(table[left], starts, own, cuts[left])
     proven = low < LOG_HALF
     return Failures(proven, np.where(proven, low, high), np.full(thresholds.size, TILTED, dtype=np.uint8))
 
@@ -91,23 +99,37 @@ def _log_tails(table: FloatArray, starts: IntArray, scores: IntArray, thresholds
 
 
 def _find_tilts(table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray) -> FloatArray:
-    """About the t <= 0 at which the tilted mean is the threshold, by bisection. Any t is sound.
+    """About the t <= 0 at which the tilted mean is the threshold, by Newton steps kept between bounds. Any t is sound.
 
     Within two deviations of the mean t is 0: a mass near 1/2, which decides the label, gets the fewest roundings.
     """
-    low = np.full(table.shape[0], -500.0 / max(scores.max(initial=0), 1))
-    high = np.zeros(table.shape[0])
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        weights, masses, _ = _tilt(table, starts, scores, middle)
-        mean = (_sum_per_term(weights * scores, starts) / masses).sum(axis=1)
-        low = np.where(mean < thresholds, middle, low)
-        high = np.where(mean < thresholds, high, middle)
-    masses = _sum_per_term(table, starts)
-    means = _sum_per_term(table * scores, starts) / masses
-    variances = _sum_per_term(table * scores.astype(np.float64) ** 2, starts) / masses - means**2
-    deviation = np.sqrt(np.maximum(variances, 0.0).sum(axis=1))
-    return np.where(means.sum(axis=1) <= thresholds + 2 * deviation, 0.0, high)
+    tilts = np.zeros(table.shape[0])
+    gaps, deviations = _find_moments(table, starts, scores, thresholds, tilts)
+    left = np.flatnonzero(gaps < -2.0 * deviations)
+    low, high = np.full(tilts.size, -_STEEPEST / max(scores.max(initial=0), 1)), np.zeros(tilts.size)
+    for _ in range(_NEWTON_STEPS):
+        left = left[np.abs(gaps[left]) > 0.5 * deviations[left] + 0.5]
+        if not left.size:
+            break
+        gap, tilt = gaps[left], tilts[left]
+        low[left], high[left] = np.where(gap < 0.0, low[left], tilt), np.where(gap < 0.0, tilt, high[left])
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            guess = tilt + gap / deviations[left] ** 2
+        middle = 0.5 * (low[left] + high[left])
+        tilts[left] = np.where((low[left] < guess) & (guess < high[left]), guess, middle)
+        gaps[left], deviations[left] = _find_moments(table[left], starts, scores, thresholds[left], tilts[left])
+    return tilts
+
+
+def _find_moments(
+    table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray, tilts: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Threshold minus mean, and deviation, of the tilted law of each row; to nearest, they only steer."""
+    weights, masses, _ = _tilt(table, starts, scores, tilts)
+    means = _sum_per_term(weights * scores, starts) / masses
+    squares = _sum_per_term(weights * scores.astype(np.float64) ** 2, starts) / masses
+    variances = np.maximum(squares - means**2, 0.0).sum(axis=1)
+    return thresholds - means.sum(axis=1), np.sqrt(variances)
 
 
 def _tilt(

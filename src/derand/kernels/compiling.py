@@ -12,8 +12,10 @@ import functools
 import time
 import warnings
 from collections.abc import Callable
-from threading import RLock
+from threading import RLock, local
 from typing import Any, ClassVar
+
+import numpy as np
 
 from derand.progress import announce
 
@@ -23,12 +25,28 @@ Compiler = Callable[..., Any]
 MOMENT = 0.5
 """Seconds of compiling in a process before it is told."""
 
+EARLY = 2**24
+"""Numbers that NumPy or Python computes in a process before functions are compiled that do the same to the last bit.
+
+A number is what takes about 20 nanoseconds."""
+_CALL = 2**9  # what a call costs beside its numbers, in numbers
+
 _has_warned = False
+_spent = 0
 
 
 LOOPS: list[Loop] = []
 """All functions that are compiled for the CPU, of the modules that are imported."""
 _lock = RLock()
+
+
+class _Thread(local):
+    """What this thread does."""
+
+    interprets = False
+
+
+_thread = _Thread()
 
 
 class Loop:
@@ -52,7 +70,16 @@ class Loop:
 
     def __call__(self, *arguments: Any) -> Any:
         """Compile where these types are new, and run."""
-        return self.entry(*arguments)
+        return self.py_func(*arguments) if _thread.interprets else self.entry(*arguments)
+
+    def interpret(self, *arguments: Any) -> Any:
+        """Run as written, with all that it calls, without a compiler: the same to the last bit, but slowly."""
+        before, _thread.interprets = _thread.interprets, True
+        try:
+            with np.errstate(all="ignore"):  # compiled code does not warn, either
+                return self.py_func(*arguments)
+        finally:
+            _thread.interprets = before
 
     @functools.cached_property
     def entry(self) -> Any:
@@ -98,6 +125,22 @@ def _load_compiler() -> Compiler:
     listener = type("Listener", (_CompileListener, event.Listener), {})
     event.register("numba:compile", listener())
     return njit
+
+
+def is_early(numbers: int) -> bool:
+    """Whether this process has computed so little that so many more numbers are not worth a compiler, or loading it.
+
+    Only for what comes out the same to the last bit either way.
+    """
+    global _spent  # noqa: PLW0603 - of the process; threads that count at the same time may lose a call
+    _spent += numbers + _CALL
+    return _spent <= EARLY
+
+
+def end_early() -> None:
+    """Compile from now on whatever is called."""
+    global _spent  # noqa: PLW0603 - as above
+    _spent = EARLY
 
 
 def compile_once(compiler: Compiler, function: Callable[..., Any], **options: Any) -> Any:

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from derand._arrays import EPSILON, FloatArray, IntArray
-from derand.kernels.compiling import compile_loop
+from derand.kernels import plain
+from derand.kernels.compiling import compile_loop, is_early
 from derand.kernels.pieces import FloatTable, fill_linear, fill_square
 
 COARSE, FINE = 8, 16
@@ -131,18 +132,10 @@ def find_spans(rows: FloatArray, places: Places, curves: Curves) -> IntArray:
         ends = np.stack([rows.min(axis=0), rows.max(axis=0)])[:, places.features]
         with np.errstate(over="ignore"):  # infinity lies beyond the last knot
             moved = (ends - places.anchors) * places.factors
-        _find_spans(moved, places, curves, spans)
+        at, own = plain.locate(moved, places.curves, curves)[0], places.curves
+        np.minimum.at(spans[:, 0], own, np.maximum(at.min(axis=0) - MORE_KNOTS, curves.starts[own]))
+        np.maximum.at(spans[:, 1], own, np.minimum(at.max(axis=0) + 1 + MORE_KNOTS, curves.starts[own + 1] - 1))
     return spans
-
-
-@compile_loop()
-def _find_spans(ends: FloatArray, places: Places, curves: Curves, spans: IntArray) -> None:
-    for term in range(places.features.size):
-        curve = places.curves[term]
-        for x in (ends[0, term], ends[1, term]):
-            knot = locate(x, curve, curves)[0]
-            spans[curve, 0] = min(spans[curve, 0], max(knot - MORE_KNOTS, curves.starts[curve]))
-            spans[curve, 1] = max(spans[curve, 1], min(knot + 1 + MORE_KNOTS, curves.starts[curve + 1] - 1))
 
 
 def start_tables(curves: Curves, prices: FloatArray, power: int, spans: IntArray) -> PriceTables:
@@ -248,23 +241,18 @@ def find_powers(
     missing : array of the same shape
         The block of fine prices that should have been asked, but is not made; -1 else.
     """
+    single = np.empty((0, 0), dtype=np.float32) if floors is None else round_down(floors)
+    if is_early(rows.shape[0] * places.features.size * (COARSE + 2 * FINE)):
+        return plain.find_powers(rows, places, curves, tables, single, thresholds, error, GROUP)
     powers, missing = np.zeros(thresholds.shape), np.full(thresholds.shape, -1, dtype=np.int64)
-    _find_powers(
-        rows,
-        places,
-        curves,
-        tables,
-        np.empty((0, 0), dtype=np.float32) if floors is None else round_down(floors),
-        thresholds,
-        error,
-        powers,
-        missing,
-    )
+    _find_powers(rows, places, curves, tables, single, thresholds, error, powers, missing)
     return powers, missing
 
 
 def add_curves(rows: FloatArray, places: Places, curves: Curves) -> tuple[FloatArray, FloatArray]:
     """Sums of the chords of all curves at a row, and by how much they may be off, each (n_rows,)."""
+    if is_early(rows.shape[0] * places.features.size):
+        return plain.add_curves(rows, places, curves)
     sums, errors = np.empty(rows.shape[0]), np.empty(rows.shape[0])
     _add_curves(rows, places, curves, sums, errors)
     return sums, errors

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from derand._arrays import FloatArray, IntArray
-from derand.kernels.compiling import compile_loop
+from derand.kernels.compiling import compile_loop, is_early
 
 COEFFICIENTS = (
     0.46151582985003775,
@@ -64,6 +64,8 @@ def upper_tail(z: FloatArray) -> FloatArray:
     [0.5, 0.158655, 0.02275]
     """
     decay = np.exp(-0.5 * (z * z))
+    if is_early(z.size):
+        return _tails(z, decay)
     _fill_tails(z, decay, decay)
     return decay
 
@@ -93,6 +95,10 @@ def bound_sides(
     array([[[0.5  , 0.5  ],
             [0.159, 0.841]]])
     """
+    if is_early(2 * x.size):
+        z = _find_distances(x, edges, scales)
+        tails = _tails(np.abs(z), np.exp(-0.5 * (z * z)))
+        return np.stack([_sides(end, tails, error, growth, least) for end in (z, -z)], axis=-1)
     z, decay = np.empty(x.size), np.empty(x.size)
     sides = np.empty((*x.shape, 2))
     _fill_distances(np.ascontiguousarray(x), edges, scales, z, decay)
@@ -125,13 +131,60 @@ def bound_cells(
     >>> bound_cells(np.zeros((1, 3)), edges, np.ones(3), starts, 1e-14, 1e-15, 1e-300).round(3)
     array([[0.159, 0.341, 0.341, 0.159]])
     """
+    cells, widths = np.empty((x.shape[0], edges.size + starts.size - 1)), np.diff(edges) / scales[:-1]
+    if is_early(4 * x.size):
+        z = _find_distances(x, edges, scales)
+        _fill_cells_together(z, np.exp(-0.5 * (z * z)), widths, starts, cells, error, growth, least)
+        return cells
     z, decay = np.empty(x.shape), np.empty(x.shape)
-    cells = np.empty((x.shape[0], edges.size + starts.size - 1))
     _fill_distances(np.ascontiguousarray(x), edges, scales, z.reshape(-1), decay.reshape(-1))
     np.exp(decay, out=decay)
-    widths = np.diff(edges) / scales[:-1]
     _fill_cells(z, decay, widths, starts, cells, error, growth, least)
     return cells
+
+
+# The same by NumPy, to the last bit, for the first numbers of a process. What is arithmetic alone is the function that
+# is compiled, as written.
+
+
+def _find_distances(x: FloatArray, edges: FloatArray, scales: FloatArray) -> FloatArray:
+    return np.asarray(np.minimum(np.maximum((x - edges) / scales, -_END), _END))
+
+
+def _tails(z: FloatArray, decay: FloatArray) -> FloatArray:
+    return np.asarray(_tail.py_func(z, decay))
+
+
+def _sides(z: FloatArray, tail: FloatArray, error: float, growth: float, least: float) -> FloatArray:
+    small = np.maximum(tail * (1.0 + (error + growth * (z * z))), least)
+    return np.where(z > 0.0, small, np.minimum((1.0 - tail) * (1.0 + error), 1.0))
+
+
+def _fill_cells_together(
+    z: FloatArray,
+    decay: FloatArray,
+    widths: FloatArray,
+    starts: IntArray,
+    cells: FloatArray,
+    error: float,
+    growth: float,
+    least: float,
+) -> None:
+    tails, roots = _tails(np.abs(z), decay), np.sqrt(decay)
+    left, right, widenings = z[:, :-1], z[:, 1:], error + growth * (z * z)
+    less, more = tails * (1.0 - widenings), tails * (1.0 + widenings)
+    apart = np.where(left + right > 0.0, more[:, 1:] - less[:, :-1], more[:, :-1] - less[:, 1:])
+    astride = (1.0 - (tails[:, :-1] + tails[:, 1:])) * (1.0 + 2.0 * error)
+    wide = np.where((left > 0.0) & (right < 0.0), astride, apart)
+    middle = 0.5 * (left + right)
+    narrow = _integrate.py_func(middle, widths, roots[:, :-1] * roots[:, 1:], error, growth)
+    between = np.where(widths * (np.abs(middle) + 2.0) < 1.0, narrow, wide)
+    firsts, lasts, terms = starts[:-1], starts[1:] - 1, np.arange(starts.size - 1)
+    inner = np.setdiff1d(np.arange(z.shape[1] - 1), lasts)  # not from one term to the next
+    places = inner + np.searchsorted(firsts, inner, side="right")
+    cells[:, places] = np.minimum(np.maximum(between[:, inner], least), 1.0)
+    cells[:, firsts + terms] = _sides(z[:, firsts], tails[:, firsts], error, growth, least)
+    cells[:, lasts + terms + 1] = _sides(-z[:, lasts], tails[:, lasts], error, growth, least)
 
 
 # The loops below are compiled to vector instructions: hence the coefficients are written out one by one, nothing

@@ -14,10 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from derand._arrays import EPSILON, FloatArray
-from derand.kernels.compiling import compile_loop
+from derand.kernels import plain
+from derand.kernels.compiling import compile_loop, is_early
 from derand.kernels.envelopes import Curves, Places, locate
 
 _STEPS = 100
+_USUAL_STEPS = 64
+_INTERPRETED = 2**10  # what finding one least value costs without a compiler, as `is_early` counts
 _MOST_STEPS = 4096.0  # of a number, tried one by one
 _TOLERANCE = 2.0**-22  # of a distance that is found
 _FIRST = 2.0**-6
@@ -78,7 +81,8 @@ def _open_box(n_terms: int) -> Box:
 def find_floors(rows: FloatArray, places: Places, curves: Curves, minima: Minima, box: Box) -> FloatArray:
     """Lower bounds of each term's curve within its box, (n_rows, n_terms)."""
     floors = np.empty(box.low.shape)
-    _find_floors(
+    find = _find_floors.interpret if is_early(rows.shape[0] * places.features.size * _INTERPRETED) else _find_floors
+    find(
         rows,
         places,
         curves,
@@ -137,18 +141,58 @@ def find_windows(
     box : Box or None
         Which no term leaves.
     """
-    radii = np.empty(thresholds.shape)
-    _find_windows(
-        rows,
-        places,
-        curves,
-        minima,
-        *(_open_box(places.features.size) if box is None else box),
-        thresholds,
-        error,
-        radii,
-    )
+    radii, ends = np.empty(thresholds.shape), _open_box(places.features.size) if box is None else box
+    if is_early(rows.shape[0] * places.features.size * _USUAL_STEPS):
+        _find_windows_together(rows, places, curves, minima, ends, thresholds, error, radii)
+    else:
+        _find_windows(rows, places, curves, minima, *ends, thresholds, error, radii)
     return radii
+
+
+def _find_windows_together(
+    rows: FloatArray,
+    places: Places,
+    curves: Curves,
+    minima: Minima,
+    box: Box,
+    thresholds: FloatArray,
+    error: float,
+    radii: FloatArray,
+) -> None:
+    """`_find_windows` by NumPy, the steps of all rows at a time; the same to the last bit."""
+    x, which = plain.find_places(rows, places), places.curves
+    low, high = (np.broadcast_to(end, x.shape) for end in box)
+    least = plain.find_least(x, np.full(x.shape, np.inf), (low, high), which, curves, minima)
+    is_free = (low == -np.inf) & (high == np.inf)
+    anywhere = plain.add_in_order(np.where(is_free, minima.lowest[which], least))
+    for k in range(thresholds.shape[1]):
+        cut = thresholds[:, k] + error
+        radii[:, k] = np.where(anywhere > cut, np.inf, 0.0)
+        left = np.flatnonzero(~(anywhere > cut))
+        reached, beyond, guess = np.zeros(left.size), np.full(left.size, np.inf), np.zeros(left.size)
+        above, below = np.full(left.size, np.inf), np.full(left.size, -np.inf)
+        for _ in range(_STEPS):
+            reach = guess[:, None] * curves.units[which]
+            parts = plain.find_least(x[left], reach, (low[left], high[left]), which, curves, minima)
+            margin = plain.add_in_order(parts) - cut[left]
+            holds = margin > 0.0
+            reached, beyond = np.where(holds, guess, reached), np.where(holds, beyond, guess)
+            above, below = np.where(holds, margin, 0.5 * above), np.where(holds, 0.5 * below, margin)
+            radii[left, k] = reached
+            is_near = (beyond < _NEAREST) | (beyond < (1.0 + _TOLERANCE) * reached)
+            going = np.flatnonzero(~((reached > _FARTHEST) | is_near))
+            if not going.size:
+                break
+            left = left[going]
+            reached, beyond, above, below = reached[going], beyond[going], above[going], below[going]
+            guess = _choose_guesses(reached, beyond, above, below)
+
+
+def _choose_guesses(reached: FloatArray, beyond: FloatArray, above: FloatArray, below: FloatArray) -> FloatArray:
+    with np.errstate(invalid="ignore", over="ignore"):
+        share = np.clip(above / (above - below), 1e-3, 0.999)
+        within = np.where((above > 0.0) & (below < 0.0), reached + share * (beyond - reached), 0.5 * (reached + beyond))
+    return np.where(beyond == np.inf, np.maximum(4.0 * reached, _FIRST), within)
 
 
 def count_terms(
@@ -165,7 +209,8 @@ def count_terms(
     The terms that can fall most are the worst choice. Infinite where all of them together do not suffice.
     """
     counts = np.empty(thresholds.shape)
-    _count_terms(
+    count = _count_terms.interpret if is_early(rows.shape[0] * places.features.size * _INTERPRETED) else _count_terms
+    count(
         rows,
         places,
         curves,

@@ -1,0 +1,113 @@
+"""What NumPy and Python compute for the first rows of a process is what the compiled loops compute, to the last bit."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from derand import AdditiveEnsemble, StepFunction, Threat, certify
+from derand.kernels import compiling
+from derand.kernels.normal import bound_cells, bound_sides, upper_tail
+from tests.kernels.calls import failures
+
+WIDENING = 2.0**-45, 2.0**-49, 2.0**-1022
+
+
+def both_ways(monkeypatch: pytest.MonkeyPatch, compute: Any) -> tuple[Any, Any]:
+    """What is computed without a compiler, and with it."""
+    results = []
+    for early in (2**62, 0):
+        monkeypatch.setattr(compiling, "EARLY", early)
+        monkeypatch.setattr(compiling, "_spent", 0)
+        results.append(compute())
+    return results[0], results[1]
+
+
+def draw_model(rng: np.random.Generator, n_terms: int, most: int = 50) -> AdditiveEnsemble:
+    edges = [np.unique(rng.normal(size=rng.integers(1, 8))) for _ in range(n_terms)]
+    terms = [StepFunction(i, own, rng.integers(0, most, own.size + 1)) for i, own in enumerate(edges)]
+    return AdditiveEnsemble(terms, most // 2 * n_terms, n_terms)
+
+
+def test_tails_and_cells_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Narrow cells, wide ones, cells astride and far out; next to each other and alone."""
+    rng = np.random.default_rng(0)
+    starts = np.array([0, 1, 4, 5, 25])
+    edges = np.concatenate([np.sort(rng.normal(size=n) * rng.choice([0.01, 1.0, 30.0])) for n in np.diff(starts)])
+    x, scales = (
+        rng.normal(size=(40, 25)) * 3,
+        rng.choice([0.1, 1.0], 4)[np.searchsorted(starts, np.arange(25), "right") - 1],
+    )
+    for compute in (
+        lambda: upper_tail(np.abs(x).ravel()),
+        lambda: bound_sides(x, edges, scales, *WIDENING),
+        lambda: bound_cells(x, edges, scales, starts, *WIDENING),
+    ):
+        plain, compiled = both_ways(monkeypatch, compute)
+        assert plain.tobytes() == compiled.tobytes()
+
+
+@pytest.mark.parametrize("noise", ["gaussian:0.5", "laplace:0.3", "uniform:1"])
+@pytest.mark.parametrize("rule", ["vote", "mean"])
+def test_certificates_are_the_same(monkeypatch: pytest.MonkeyPatch, noise: str, rule: str) -> None:
+    """Few terms and many, near rows and far ones, all norms, with limits and without."""
+    rng, no_limits = np.random.default_rng(1), dict[int | str, Any]()
+    for n_terms, spread in ((5, 1.0), (12, 20.0)):
+        model, rows = draw_model(rng, n_terms), rng.normal(size=(15, n_terms)) * spread
+        threats = [Threat(norm=norm) for norm in (0, 1, 2, np.inf)]
+        threats.append(Threat(norm=2, limits=no_limits | dict.fromkeys(range(n_terms), 0.3)))
+        for threat in threats:
+            compute = partial(certify, rule=rule, threat=threat, backend="numba")
+            plain, compiled = both_ways(monkeypatch, partial(_call_on_copy, compute, model, rows, noise))
+            assert plain.radius.tobytes() == compiled.radius.tobytes()
+            assert (plain.label == compiled.label).all()
+            assert threat.norm == 0 or (plain.radius > 0).any()
+
+
+def _call_on_copy(compute: Any, model: AdditiveEnsemble, rows: np.ndarray, noise: str) -> Any:
+    """For another model that is the same, of which no table is kept."""
+    return compute(AdditiveEnsemble(model.terms, model.threshold, model.n_features), rows, noise)
+
+
+@pytest.mark.parametrize("n_cells", [2, 4])
+def test_masses_are_the_same(monkeypatch: pytest.MonkeyPatch, n_cells: int) -> None:
+    """Of stumps and of terms of several cells, some of equal score, some impossible, deep in the tails and at ties."""
+    rng = np.random.default_rng(4)
+    starts = n_cells * np.arange(10)
+    scores = rng.integers(1, 12, starts[-1])
+    scores[starts[:-1]] = 0
+    table = rng.random((12, starts[-1])) ** rng.choice([1, 40], (12, 1)) * (rng.random((12, starts[-1])) > 0.1)
+    table[:, starts[:-1]] += 1e-3
+    by_term = table.reshape(12, 9, n_cells)
+    table = (by_term / by_term.sum(axis=2, keepdims=True)).reshape(12, -1)
+    thresholds = rng.integers(0, 60, 12)
+    plain, compiled = both_ways(monkeypatch, partial(failures, "numba", table, starts, scores, thresholds))
+    for one, other in zip(plain, compiled, strict=True):
+        assert one.tobytes() == other.tobytes()
+    assert plain.proven.any()
+    assert not plain.proven.all()
+
+
+def test_work_ends_the_early_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However small calls are, many of them are compiled; warming up compiles from the start."""
+    monkeypatch.setattr(compiling, "_spent", 0)
+    assert compiling.is_early(10)
+    assert not compiling.is_early(compiling.EARLY)
+    assert not compiling.is_early(1)
+    monkeypatch.setattr(compiling, "_spent", 0)
+    compiling.end_early()
+    assert not compiling.is_early(0)
+
+
+@pytest.mark.parametrize("noise", ["gaussian:0.5", "gaussian:0.02", "laplace:0.3", "uniform:1"])
+def test_plain_radii_are_hardly_smaller(noise: str) -> None:
+    """Than those of the default backend, by the paper's proof, deep in the tails, too; labels are the same."""
+    rng = np.random.default_rng(3)
+    for n_terms in (1, 6, 30):
+        model, rows = draw_model(rng, n_terms), rng.normal(size=(40, n_terms)) * 3
+        plain, default = (certify(model, rows, noise, proof="paper", backend=name) for name in ("numpy", "numba"))
+        assert (plain.label == default.label).all()
+        assert (plain.radius >= default.radius * (1 - 1e-9)).all()

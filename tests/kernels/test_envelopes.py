@@ -10,7 +10,17 @@ import pytest
 
 from derand import Gaussian, Laplace, Uniform
 from derand.certificates._curves import Stretch, name_shapes, place_terms, trace_curves
-from derand.kernels.envelopes import Curves, add_curves, locate, round_down, tabulate_envelopes
+from derand.kernels.envelopes import (
+    COARSE,
+    Curves,
+    add_curves,
+    extend_tables,
+    locate,
+    round_down,
+    start_tables,
+    tabulate_envelopes,
+    widen_tables,
+)
 from tests.certificates.searching import distribute
 from tests.oracle import MP, cell_probabilities
 
@@ -68,6 +78,20 @@ def test_no_chord_of_a_table_exceeds_the_envelope(kind: Any, power: int) -> None
                 low = look_up(curves, k, tables[:, column], x)
                 assert (low <= true + 1e-12).all()
                 assert np.median(true - low) <= 0.02 * stretch.range
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_widened_tables_are_those_of_all_knots(power: int) -> None:
+    """Bit by bit, of a curve without entries as well."""
+    curves = trace(draw_stretches(np.random.default_rng(7)), Gaussian(0.5), np.ones(3))
+    prices = np.geomspace(1e-3, 100.0, COARSE)
+    first, last = curves.starts[:-1], curves.starts[1:] - 1
+    some = np.array([[curves.knots.size, -1], [first[1] + 9, first[1] + 20], [first[2], last[2] - 5]])
+    tables = extend_tables(start_tables(curves, prices, power, some), curves, power, np.array([3]), some)
+    assert np.isnan(tables.coarse[: last[0]]).all()
+    wide = widen_tables(tables, curves, power, some, np.stack([first, last], axis=1))
+    assert np.array_equal(wide.coarse, tabulate_envelopes(curves, prices, power))
+    assert np.array_equal(wide.fine[0], tabulate_envelopes(curves, wide.fine_prices[0], power))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -110,13 +110,20 @@ class Tables:
                 power, lambda: start_tables(curves, self._choose_prices(power), power, known)
             )
             wider = np.stack([np.minimum(known[:, 0], spans[:, 0]), np.maximum(known[:, 1], spans[:, 1])], axis=1)
-            grown = (wider != known).any(axis=1)
-            if grown.any():
-                made = widen_tables(made, curves, power, np.where(grown[:, None], wider, [[1, 0]]))
+            if (wider != known).any():
+                wider = self._spread(wider)
+                made = widen_tables(made, curves, power, known, wider)
                 self._made[power], self._spans[power] = made, wider
             if (made.slots[blocks] < 0).any():
                 made = self._made[power] = extend_tables(made, curves, power, np.unique(blocks), wider)
             return made
+
+    def _spread(self, spans: IntArray) -> IntArray:
+        """As many more knots on either side as there are, so that rows to come seldom ask for more."""
+        starts = self.curves.starts
+        more = np.maximum(spans[:, 1] - spans[:, 0] + 1, 0)
+        low, high = np.maximum(spans[:, 0] - more, starts[:-1]), np.minimum(spans[:, 1] + more, starts[1:] - 1)
+        return np.where(more[:, None] > 0, np.stack([low, high], axis=1), spans)
 
     def find_envelopes(self, power: int) -> PriceTables:
         """What is made of them so far, which may be nothing."""

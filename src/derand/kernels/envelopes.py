@@ -159,13 +159,16 @@ def start_tables(curves: Curves, prices: FloatArray, power: int, spans: IntArray
     )
 
 
-def widen_tables(tables: PriceTables, curves: Curves, power: int, spans: IntArray) -> PriceTables:
-    """The same with entries for more knots: those of these spans, of curves that have one."""
+def widen_tables(tables: PriceTables, curves: Curves, power: int, known: IntArray, spans: IntArray) -> PriceTables:
+    """The same with entries for more knots: those of spans that contain the known ones."""
     coarse, fine = tables.coarse.copy(), tables.fine.copy()
     fill = _fill_linear_tables if power == 1 else _fill_square_tables
-    fill(curves, tables.coarse_prices, spans, coarse)
-    for prices, table in zip(tables.fine_prices, fine, strict=True):
-        fill(curves, prices, spans, table)
+    front = np.minimum(known[:, 0] - 1, spans[:, 1])  # of a curve without entries: all
+    behind = np.maximum(known[:, 1], front) + 1
+    for part in (np.stack([spans[:, 0], front], axis=1), np.stack([behind, spans[:, 1]], axis=1)):
+        fill(curves, tables.coarse_prices, part, coarse)
+        for prices, table in zip(tables.fine_prices, fine, strict=True):
+            fill(curves, prices, part, table)
     return tables._replace(coarse=coarse, fine=fine)
 
 

@@ -180,6 +180,7 @@ def test_what_makes_no_sense_is_refused(arguments: dict[str, Any], message: str)
         attack_interval(**given)
 
 
+@pytest.mark.long
 def test_categories_grids_and_radius_zero() -> None:
     """With radius 0 only categories change; terms of several columns are moved, too; no rows are no error."""
     grid = GridTerm([0, 1], [[0.0], [0.0]], [[0, 3], [5, 40]])

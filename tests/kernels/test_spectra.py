@@ -14,7 +14,7 @@ from derand.kernels._numba_tilted import make_workspace
 from tests.kernels.calls import failures
 from tests.kernels.test_fourier import draw_problem, draw_thresholds, evaluate_phi
 
-SHAPES = [(14, 120, 700), (24, 60, 400), (90, 40, 50)]
+SHAPES = [pytest.param(14, 120, 700, marks=pytest.mark.long), (24, 60, 400), (90, 40, 50)]
 
 
 @pytest.mark.parametrize(("n_terms", "n_cells", "largest"), SHAPES)

@@ -46,6 +46,9 @@ def test_both_are_certified_against_the_same_changes(pair: Any) -> None:
         assert curve == certified_accuracy(y, certificates, found["radii"]).tolist()
     assert found["same_answers"] == (own[0].label == own[1].label).sum()
     held = [(one.label == y) & (one.radius >= 0.25) for one in own]
+    counts = [int(one.sum()) for one in held]
+    of_all = f"Of all {len(X)} rows, this model is right and proven at radius 0.25 on {counts[0]}, the other one on "
+    assert f"{of_all}{counts[1]}:" in found["sentence"]
     share = found["shares"][1]
     assert share["name"] == "Right and certified at 0.25"
     assert share["only"] == [(held[0] & ~held[1]).sum(), (held[1] & ~held[0]).sum()]

@@ -191,8 +191,9 @@ def _say(inputs: Inputs, shares: list[ComparedShare], same: int, scale: Scale) -
     chance = certified["chance"]
     verdict = "more than chance explains" if chance <= LEVEL else "no more than chance explains"
     return (
-        f"Both give the same answer to {format_count(same)} of {plural(inputs.n_rows, 'row')}. {THIS.capitalize()} is "
-        f"{what}{where} on {format_count(counts[0])} of them, the other one on {format_count(counts[1])}: "
+        f"Both give the same answer to {format_count(same)} of {plural(inputs.n_rows, 'row')}. Of all "
+        f"{plural(inputs.n_rows, 'row')}, {THIS} is {what}{where} on {format_count(counts[0])}, the other one on "
+        f"{format_count(counts[1])}: "
         f"{plural(mine, 'row')} by this one alone, {format_count(theirs)} by the other alone. That is {verdict} "
         f"(McNemar's exact test: {format_up(chance, 2)})."
     )

@@ -130,6 +130,7 @@ def test_arrays_imported_models_and_several_classes() -> None:
     assert [one["title"] for one in report.to_dict()["subgroups"][0]["groups"][0]["contrasts"]] == [
         "Certified at 0.25",
         "Wrong",
+        *(f"Gets “{name}”" for name in range(3)),
     ]
 
 

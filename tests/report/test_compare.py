@@ -114,6 +114,17 @@ def test_models_as_deployed_stand_beside_each_other(pair: Any) -> None:
     assert found["curves"][1] == certified_accuracy(y, direct, found["radii"]).tolist()
 
 
+def test_it_says_what_each_was_trained_for(pair: Any) -> None:
+    """In full, with a remark where that differs; a model that was trained for nothing is not told to differ."""
+    first, _, X, y = pair
+    other = AdditiveClassifier(regularization=1.0, radius=0.1, l0=1, frozen=["age"]).fit(X, y)
+    told = CertificateReport(first, X, y, compare=other, what_if=False, n_explained=0).to_dict()["comparison"]
+    assert told is not None
+    trained = next(line["texts"] for line in told["lines"] if line["name"] == "Trained for")
+    assert trained == ["0.2 in l2", "0.1 in l2, one category, “age” frozen"]
+    assert "may differ for that reason alone" in " ".join(told["remarks"])
+
+
 def test_arrays_imported_models_and_several_classes() -> None:
     """Columns without names go by number; models of other libraries and of three classes stand beside others."""
     from sklearn.ensemble import GradientBoostingClassifier

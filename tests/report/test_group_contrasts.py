@@ -32,7 +32,10 @@ def test_contrasts_are_counted_on_the_rows(mixed: Any) -> None:
             assert contrast["share"] is not None
             assert contrast["others"] is not None
             assert contrast["difference"] is not None
-            exact, shown = 100 * contrast["share"]["value"], float(contrast["share_text"].split("\N{NO-BREAK SPACE}")[0])
+            exact, shown = (
+                100 * contrast["share"]["value"],
+                float(contrast["share_text"].split("\N{NO-BREAK SPACE}")[0]),
+            )
             assert contrast["kind"] != "certified" or shown <= exact + 1e-9
             assert contrast["kind"] != "wrong" or shown >= exact - 1e-9
             assert contrast["others"]["value"] == (mask & others).sum() / others.sum()

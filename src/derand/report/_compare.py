@@ -134,7 +134,7 @@ def _list_facts(inputs: Inputs, other: OtherModel) -> list[ComparedLine]:
 
 
 def _say_trained(estimator: object) -> str:
-    """All that a model was trained for, where it was trained for any change: "0.1 in l2, one category, 'age' frozen"."""
+    """All that a model was trained for, such as "0.1 in l2, one category, “age” frozen"; nothing for any other."""
     radius, threat = getattr(estimator, "radius", None), getattr(estimator, "default_threat", None)
     if threat is None or not isinstance(radius, int | float):
         return ""

@@ -51,7 +51,9 @@ def _choose_tolerance(given: float | None, moves: Spread, errors: Errors | None)
         return float(given), "as asked for"
     if errors is not None and errors["mean_absolute"] > 0:
         missed = errors["mean_absolute"]
-        return round_one(missed), f"a round number up to what answers miss the truth by on average, {format_short(missed, 3)}"
+        return round_one(
+            missed
+        ), f"a round number up to what answers miss the truth by on average, {format_short(missed, 3)}"
     half = float(moves["half_of_rows"])
     if 0 < half < math.inf:
         what = "what half of the rows can move by, at most, at the report's radius"

@@ -101,6 +101,17 @@ def test_filters_show_the_rows_that_fit(visit: Visit, mixed_report: CertificateR
     expected = [row["row"] for row in table if {"smith", "Łódź"} <= {one["value"] for one in row["pushes"]["listed"]}]
     assert sorted(visible_rows(page)) == sorted(expected)
     assert page.locator("#shown").inner_text() == f"{len(expected)} of 120 rows"
+    what_if, numbers = mixed_report.to_dict()["what_if"], mixed_report.to_dict()["rows"]["listed"]["row"]
+    ages = what_if["cells"][[one["name"] for one in what_if["columns"]].index("age")]
+    smiths = {row["row"] for row in table if "smith" in {one["value"] for one in row["pushes"]["listed"]}}
+    aged = {row for row, age in zip(numbers, ages, strict=True) if age == ages[0]}
+    page.fill("#find", f"age {ages[0]:g}")
+    assert set(visible_rows(page)) == aged
+    page.fill("#find", f"{ages[0]:g}")
+    assert set(visible_rows(page)) >= aged
+    page.fill("#find", f"job=smith age {ages[0]:g}")
+    assert set(visible_rows(page)) == aged & smiths
+    assert "such as “" in page.locator("[data-test=find-hint]").inner_text()
 
 
 def test_headers_sort_by_mouse_and_keyboard(visit: Visit, mixed_report: CertificateReport) -> None:

@@ -53,19 +53,53 @@ derand.makeTable = ({ sort: first, keyOf, cellsOf, factsOf, wordsOf, fits, onPic
     one(".scroll.tall").scrollTop = 0;
   }
 
+  const flatten = (text) => text.toLowerCase().replace(/(\d),(?=\d{3})/g, "$1"); // 1,258 is 1258
+  const split = (text, at = /[\s=]+/) => flatten(text).split(at).filter(Boolean);
+
   function prepareWords() { // the first search pays for them
     haystacks = Array.from({ length: size }, (_, at) => {
       const known = [columns.row[at], columns.name?.[at] ?? "", ...wordsOf(at), ...(derand.tellCells?.(at) ?? [])];
-      return known.join(" ").toLowerCase();
+      return flatten(known.join(" "));
+    });
+  }
+
+
+  // Words of a search: a column's name and what follows is about that column alone ("age 23"), all others about any.
+  function readSearch() {
+    const text = one("#find").value;
+    const found = { words: split(text, /\s+/), asked: [] };
+    const words = split(text);
+    const names = (derand.cellNames ?? []).map((name, k) => ({ k, parts: split(name) })).filter(({ parts }) => parts.length);
+    names.sort((a, b) => b.parts.length - a.parts.length);
+    const isAt = (start) => names.find(({ parts }) => parts.every((part, i) => words[start + i] === part));
+    const free = [];
+    for (let at = 0; at < words.length;) {
+      const name = isAt(at);
+      let end = at + (name?.parts.length ?? 1);
+      if (!name || end === words.length || isAt(end)) { free.push(...words.slice(at, end)); at = end; continue; }
+      const start = end;
+      while (end < words.length && !isAt(end)) end += 1;
+      found.asked.push({ k: name.k, values: words.slice(start, end) });
+      at = end;
+    }
+    return found.asked.length ? { ...found, words: free } : found;
+  }
+
+  function holds(at, { words, asked }) {
+    const hasAll = (some) => some.every((word) => haystacks[at].includes(word));
+    return hasAll(words) && asked.every(({ k, values }) => {
+      const cell = split(derand.tellCell(at, k) ?? "");
+      return cell.length && cell.every((part, i) => part === values[i]) && hasAll(values.slice(cell.length));
     });
   }
 
   function filter() {
     const wanted = one("#show").value;
-    const words = one("#find").value.trim().toLowerCase().split(/\s+/).filter(Boolean);
-    if (words.length && !haystacks) prepareWords();
+    const search = readSearch();
+    const isSearch = search.words.length + search.asked.length > 0;
+    if (isSearch && !haystacks) prepareWords();
     const isWanted = wanted ? fits(wanted) : () => true;
-    shown = wanted || words.length ? order.filter((at) => isWanted(at) && words.every((word) => haystacks[at].includes(word))) : order;
+    shown = wanted || isSearch ? order.filter((at) => isWanted(at) && holds(at, search)) : order;
     state.page = 0;
     draw();
   }

@@ -534,7 +534,9 @@
     show();
   }
 
-  derand.tellCells = (at) => (at < model.n_rows ? columns.map((column, k) => tell(column, isGap(cells[k][at]) ? null : cells[k][at])) : undefined);
+  derand.cellNames = columns.map((column) => column.name);
+  derand.tellCell = (at, k) => (at < model.n_rows ? tell(columns[k], isGap(cells[k][at]) ? null : cells[k][at]) : undefined);
+  derand.tellCells = (at) => (at < model.n_rows ? columns.map((_, k) => derand.tellCell(at, k)) : undefined);
   build();
   one("#whatif-row").addEventListener("change", (event) => pick(Number(event.target.value)));
   one("#whatif-back").addEventListener("click", () => { pick(state.at); one("#whatif-row").focus(); });

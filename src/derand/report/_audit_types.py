@@ -12,7 +12,7 @@ class ThreatColumn(TypedDict):
     """What may become of one column."""
 
     column: str
-    kind: Literal["number", "category"]
+    kind: Literal["number", "date", "category"]
     moves: bool
     change: str
     """By how much it may change, or to what."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from derand._arrays import IntArray
+from derand.frames import format_moment
 from derand.metrics import certified_share
 from derand.report._audit_types import Contrast, GroupComparison
 from derand.report._group_contrasts import contrast_groups
@@ -147,10 +148,12 @@ def _cut_column(inputs: Inputs, feature: int, title: str) -> Grouping:
     if feature in subject.categories or values.size <= MAX_GROUPS:
         return _by_size(title, np.array([subject.describe_value(feature, value) for value in column.tolist()]))
     cuts = np.unique(np.quantile(there, [0.25, 0.5, 0.75], method="lower"))
+    is_date = feature in subject.dates
+    ends = [format_moment(cut) if is_date else format_short(cut) for cut in cuts.tolist()]
     names = [
-        f"up to {format_short(cuts[0])}",
-        *(f"{format_short(low)} to {format_short(high)}" for low, high in pairwise(cuts.tolist())),
-        f"above {format_short(cuts[-1])}",
+        f"up to {ends[0]}",
+        *(f"{low} to {high}" for low, high in pairwise(ends)),
+        f"{'after' if is_date else 'above'} {ends[-1]}",
     ]
     found = np.array([*names, MISSING])[np.where(np.isnan(column), len(names), np.searchsorted(cuts, column))]
     return Grouping(title, found, names if there.size == column.size else [*names, MISSING])

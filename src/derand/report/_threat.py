@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from derand.explaining import SCALING_UNITS
+from derand.frames import format_moment
 from derand.report._inputs import ThreatInputs
 from derand.report._text import join_words, plural, shorten
 from derand.report._types import LimitFacts, ThreatFacts
@@ -57,10 +59,11 @@ def describe_threat(inputs: ThreatInputs) -> ThreatFacts:
     """The threat with its sentences, which are there where one was given."""
     threat = inputs.threat
     limits: list[LimitFacts] = [
-        {"column": _name(inputs, column), "text": say_limit(limit)} for column, limit in threat.limits.items()
+        {"column": _name(inputs, column), "text": say_limit(limit, unit_of(inputs, column))}
+        for column, limit in threat.limits.items()
     ]
     domain: list[LimitFacts] = [
-        {"column": _name(inputs, column), "text": say_domain(*ends)} for column, ends in threat.domain.items()
+        {"column": _name(inputs, column), "text": say_ends(inputs, column)} for column in threat.domain
     ]
     frozen = [_name(inputs, column) for column in threat.frozen]
     return {
@@ -82,13 +85,24 @@ def limit_of(inputs: ThreatInputs, feature: int) -> str:
     """What keeps a column within a ball as well, in words; nothing where nothing does."""
     threat = inputs.threat
     limit = threat.limits.get(feature, threat.limits.get(EVERY))
-    parts = [] if limit is None else [say_limit(limit)]
+    parts = [] if limit is None else [say_limit(limit, unit_of(inputs, feature))]
     if feature in threat.domain:
-        parts.append(say_domain(*threat.domain[feature]))
+        parts.append(say_ends(inputs, feature))
     return ", ".join(parts)
 
 
-def say_limit(limit: Limit) -> str:
+def unit_of(inputs: ThreatInputs, column: int | str) -> str:
+    """What stands behind a size of a column: nothing, or that it is in days."""
+    return " days" if column in inputs.subject.dates else ""
+
+
+def say_ends(inputs: ThreatInputs, column: int | str) -> str:
+    """Between which ends a column stays, dates as such."""
+    write = format_moment if column in inputs.subject.dates else format_exactly
+    return say_domain(*inputs.threat.domain[column], write)
+
+
+def say_limit(limit: Limit, unit: str = "") -> str:
     """A limit in words.
 
     Examples
@@ -99,12 +113,12 @@ def say_limit(limit: Limit) -> str:
     if isinstance(limit, str):
         return f"by at most {limit} of its value"
     if not isinstance(limit, tuple):
-        return "without limit" if math.isinf(limit) else f"by at most {format_exactly(limit)}"
+        return "without limit" if math.isinf(limit) else f"by at most {format_exactly(limit)}{unit}"
     ways = [(name, size) for name, size in zip(("down", "up"), limit, strict=True) if size > 0]
     if not ways:
         return "not at all"
     told = [
-        f"{name} without limit" if math.isinf(size) else f"{name} by at most {format_exactly(size)}"
+        f"{name} without limit" if math.isinf(size) else f"{name} by at most {format_exactly(size)}{unit}"
         for name, size in ways
     ]
     if len(ways) == 2:
@@ -112,7 +126,7 @@ def say_limit(limit: Limit) -> str:
     return f"{told[0]}, not {'up' if ways[0][0] == 'down' else 'down'}"
 
 
-def say_domain(low: float, high: float) -> str:
+def say_domain(low: float, high: float, write: Callable[[float], str] = format_exactly) -> str:
     """Ends in words.
 
     Examples
@@ -123,10 +137,10 @@ def say_domain(low: float, high: float) -> str:
     if math.isinf(low) and math.isinf(high):
         return "anywhere"
     if math.isinf(high):
-        return f"at or above {format_exactly(low)}"
+        return f"at or above {write(low)}"
     if math.isinf(low):
-        return f"at or below {format_exactly(high)}"
-    return f"between {format_exactly(low)} and {format_exactly(high)}"
+        return f"at or below {write(high)}"
+    return f"between {write(low)} and {write(high)}"
 
 
 def _name(inputs: ThreatInputs, column: int | str) -> str:

@@ -8,7 +8,7 @@ from derand.explaining import multiply_down
 from derand.report._audit_types import ThreatColumn, ThreatTable
 from derand.report._inputs import ThreatInputs
 from derand.report._text import join_words, plural, shorten
-from derand.report._threat import list_words, say_domain, say_limit
+from derand.report._threat import list_words, say_ends, say_limit, unit_of
 from derand.text import format_exactly, format_short_down
 from derand.threat import EVERY, Limit
 
@@ -65,7 +65,7 @@ def _describe(inputs: ThreatInputs, feature: int, radius: float | None, budgets:
     is_category = feature in subject.model.categorical_features or feature in subject.categories
     found: ThreatColumn = {
         "column": subject.names[feature],
-        "kind": "category" if is_category else "number",
+        "kind": "category" if is_category else "date" if feature in subject.dates else "number",
         "moves": False,
         "change": _STAYS,
         "direction": "",
@@ -89,7 +89,7 @@ def _describe(inputs: ThreatInputs, feature: int, radius: float | None, budgets:
         "moves": True,
         "change": _say_change(inputs, feature, radius, limit),
         "direction": _say_direction(limit),
-        "domain": say_domain(*threat.domain[feature]) if feature in threat.domain else "",
+        "domain": say_ends(inputs, feature) if feature in threat.domain else "",
         "values": _say_values(inputs, feature),
     }
 
@@ -98,12 +98,12 @@ def _say_change(inputs: ThreatInputs, feature: int, radius: float | None, limit:
     """By how much a number may change, by the ball and by its limit."""
     norm, parts = inputs.threat.norm, []
     if norm == 0:
-        parts.append("to any number")
+        parts.append("to any date" if feature in inputs.subject.dates else "to any number")
     elif norm is not None and radius:
         unit = float(inputs.threat.units_of(inputs.subject.model.n_features)[feature])
-        parts.append(f"by less than {format_short_down(multiply_down(radius, unit))}")
+        parts.append(f"by less than {format_short_down(multiply_down(radius, unit))}{unit_of(inputs, feature)}")
     if limit is not None:
-        parts.append(say_limit(limit).split(", not ")[0])
+        parts.append(say_limit(limit, unit_of(inputs, feature)).split(", not ")[0])
     if not parts:
         return "within its ends" if feature in inputs.threat.domain else "by less than the radius"
     return ", and ".join(parts)
@@ -117,9 +117,11 @@ def _say_direction(limit: Limit | None) -> str:
 
 
 def _say_values(inputs: ThreatInputs, feature: int) -> str:
-    step = inputs.threat.steps.get(feature)
+    step, is_date = inputs.threat.steps.get(feature), feature in inputs.subject.dates
     if step is None:
-        return "any number"
+        return "any date and time" if is_date else "any number"
+    if is_date:
+        return "whole days" if step == 1 else f"steps of {format_exactly(step)} days"
     return "whole numbers" if step == 1 and feature in inputs.subject.whole else f"steps of {format_exactly(step)}"
 
 

@@ -61,6 +61,10 @@ def test_a_report_says_what_was_certified(frame: pd.DataFrame, regressor: Additi
     assert told["errors"] is not None
     assert told["errors"]["rmse"] == pytest.approx(math.sqrt(np.mean((found.value - truth) ** 2)))
     assert told["errors"]["inside"] == ((found.low <= truth) & (truth <= found.high)).sum()
+    assert told["errors"]["constant_rmse"] == pytest.approx(np.std(truth))
+    assert told["errors"]["explained"] == pytest.approx(1 - np.mean((found.value - truth) ** 2) / np.var(truth))
+    assert told["banner"] is None
+    assert "## Are the answers any good?" in report.to_markdown()
     assert [row["value"] for row in told["rows"]["table"]] == found.value.tolist()
     tolerance = told["tolerance"]
     assert tolerance is not None
@@ -108,6 +112,20 @@ def test_every_threat_has_a_page(
     assert any("No true numbers were given" in note for note in told["left_out"])
     has_curve = bool(radius) and not threat.frozen
     assert (told["curve"] is not None) == has_curve
+    check_page(report)
+
+
+def test_answers_that_are_no_better_than_a_constant_are_told_first(
+    frame: pd.DataFrame, regressor: AdditiveRegressor
+) -> None:
+    """Where the truth has nothing to do with the answers."""
+    rows, truth = frame[["x", "z", "job"]][:60], np.random.default_rng(0).normal(size=60)
+    report = IntervalReport(regressor, rows, truth, radius=0.1, what_if=False)
+    banner = report.to_dict()["banner"]
+    assert banner is not None
+    assert banner["level"] == "warning"
+    assert banner["title"] in report.to_html()
+    assert banner["title"] in report.to_markdown()
     check_page(report)
 
 

@@ -7,6 +7,7 @@ import json
 from markupsafe import Markup
 
 from derand.report import _interval_charts
+from derand.report._interval_errors import list_errors
 from derand.report._interval_types import IntervalRow, IntervalSummary, WidthCurve
 from derand.report._packing import pack_listed
 from derand.report._render import (
@@ -18,6 +19,7 @@ from derand.report._render import (
     list_sums,
     make_pipe_table,
     make_tabular,
+    mark_banner,
     mark_notes,
     mark_text,
     mark_threat,
@@ -53,6 +55,7 @@ def to_html(summary: IntervalSummary) -> str:
             head=_list_head(summary),
             wide_head=_list_head(summary, with_radius=summary["tolerance"] is not None),
             tolerance=tell_tolerance(summary),
+            errors=[] if summary["errors"] is None else list_errors(summary["errors"]),
             table=[_list_row(row, with_radius=summary["tolerance"] is not None) for row in summary["rows"]["table"]],
             widest=[_list_row(row) for row in summary["rows"]["widest"]],
             smallest=_list_smallest(summary),
@@ -106,6 +109,13 @@ def _list_smallest(summary: IntervalSummary) -> list[list[str]]:
     ]
 
 
+def _say_errors(summary: IntervalSummary) -> list[str]:
+    """Markdown of the part on errors."""
+    if summary["errors"] is None:
+        return []
+    return ["## Are the answers any good?", make_pipe_table(_ERROR_HEAD, list_errors(summary["errors"]))]
+
+
 def _say_tolerance(summary: IntervalSummary) -> list[str]:
     """Markdown of the part on the tolerance."""
     found = summary["tolerance"]
@@ -154,6 +164,7 @@ def _list_point(curve: WidthCurve, at: int) -> list[str]:
 
 
 _WIDTH_HEAD = ["radius", "half of the rows", "nine rows in ten"]
+_ERROR_HEAD = ["without any change", "this model", "constant"]
 _SMALLEST_HEAD = ["row", "answer", "radius"]
 
 
@@ -161,11 +172,13 @@ def to_markdown(summary: IntervalSummary) -> str:
     """The guarantee, the tables and how they were computed."""
     parts = [
         f"# {mark_text(summary['title'])}",
+        mark_banner(summary["banner"]),
         *mark_notes(summary["notes"]),
         mark_text(summary["guarantee"]["paragraph"]),
         mark_text(" ".join(summary["threat"]["sentences"])),
         "\n".join(f"- {mark_text(limit)}" for limit in summary["guarantee"]["limits"]),
         *mark_threat(summary["threat_table"]),
+        *_say_errors(summary),
         "## Width of intervals, at most",
         make_pipe_table(_WIDTH_HEAD, _list_widths(summary)),
         f"## Rows with the widest intervals: {len(summary['rows']['widest'])} of {summary['data']['n_rows']:,}",

@@ -14,6 +14,7 @@ import numpy as np
 from derand._arrays import FloatArray, IntArray
 from derand.certificates import Intervals
 from derand.report._inputs import Subject, name_estimator
+from derand.report._interval_errors import find_number_banner, measure_errors
 from derand.report._interval_inputs import NumberInputs, NumberOptions
 from derand.report._interval_tolerance import measure_tolerance
 from derand.report._interval_types import (
@@ -48,7 +49,7 @@ def summarize_intervals(inputs: NumberInputs, options: NumberOptions) -> Interva
     start = time.perf_counter()
     found, random = inputs.intervals, np.random.default_rng(options.seed)
     moves = _spread(np.maximum(found.value - found.low, found.high - found.value))
-    errors, rows = _measure_errors(inputs), _list_rows(inputs, options, random)
+    errors, rows = measure_errors(inputs), _list_rows(inputs, options, random)
     curve = _trace_widths(inputs, random)
     tolerance = measure_tolerance(inputs, options.tolerance, moves, errors, rows)
     what_if, what_if_note = _find_what_if(inputs, rows["listed"]["row"]) if options.what_if else (None, NO_WHAT_IF)
@@ -72,6 +73,7 @@ def summarize_intervals(inputs: NumberInputs, options: NumberOptions) -> Interva
         "moves": moves,
         "widths": _spread(found.width),
         "errors": errors,
+        "banner": find_number_banner(errors, inputs.n_rows),
         "curve": curve,
         "tolerance": tolerance,
         "rows": rows,
@@ -101,18 +103,6 @@ def _take_share(values: FloatArray, share: float) -> float:
 def _spread(values: FloatArray) -> Spread:
     half, nine, largest = (_take_share(values, share) for share in (0.5, 0.9, 1.0))
     return {"half_of_rows": half, "nine_in_ten": nine, "largest": largest}
-
-
-def _measure_errors(inputs: NumberInputs) -> Errors | None:
-    found, targets = inputs.intervals, inputs.targets
-    if targets is None:
-        return None
-    missed = found.value - targets
-    return {
-        "rmse": float(np.sqrt(np.mean(missed**2))),
-        "mean_absolute": float(np.abs(missed).mean()),
-        "inside": int(((found.low <= targets) & (targets <= found.high)).sum()),
-    }
 
 
 def _list_rows(inputs: NumberInputs, options: NumberOptions, random: np.random.Generator) -> IntervalRows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from derand.report._audit_types import Checksum, ThreatTable
-from derand.report._types import Computed, Guarantee, NoiseFacts, Size, ThreatFacts
+from derand.report._types import Banner, Computed, Guarantee, NoiseFacts, Size, ThreatFacts
 from derand.report._what_if_types import WhatIf
 
 
@@ -44,6 +44,12 @@ class Errors(TypedDict):
     mean_absolute: float
     inside: int
     """How many true numbers lie in the interval of their row."""
+    constant: float
+    """The mean of the truth: the constant answer that the model is compared with."""
+    constant_rmse: float
+    constant_absolute: float
+    explained: float | None
+    """The share of the variance of the truth that answers explain; null where the truth has none."""
 
 
 class Spread(TypedDict):
@@ -141,6 +147,7 @@ class IntervalSummary(TypedDict):
     """By how much answers can move."""
     widths: Spread
     errors: Errors | None
+    banner: Banner | None
     curve: WidthCurve | None
     tolerance: ToleranceFacts | None
     """None where there is no radius, or no number may change."""

@@ -21,7 +21,7 @@ from derand.report import _charts, _compare_render, _rival_charts
 from derand.report._audit_types import Checksum, Contrast, ThreatTable
 from derand.report._packing import pack, pack_listed
 from derand.report._text import percent, plural, shorten
-from derand.report._types import Answers, Computed, NoiseFacts, ReportSummary, Row, Size, Verdicts, Witness
+from derand.report._types import Answers, Banner, Computed, NoiseFacts, ReportSummary, Row, Size, Verdicts, Witness
 from derand.report._what_if_types import WhatIf
 from derand.text import format_count, format_exactly, format_short, format_short_down
 
@@ -171,7 +171,7 @@ def to_markdown(summary: ReportSummary) -> str:
         head = ["right and proven to hold" if summary["data"]["has_labels"] else "proven to hold", "share"]
     parts = [
         f"# {mark_text(summary['title'])}",
-        _mark_banner(summary),
+        mark_banner(summary["banner"]),
         *mark_notes(summary["notes"]),
         mark_text(summary["guarantee"]["paragraph"]),
         mark_text(summary["guarantee"]["measure"]),
@@ -196,9 +196,8 @@ def to_markdown(summary: ReportSummary) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _mark_banner(summary: ReportSummary) -> str:
-    """What a reader must know first, as a quotation."""
-    banner = summary["banner"]
+def mark_banner(banner: Banner | None) -> str:
+    """The banner as a quotation; nothing where there is none."""
     return "" if banner is None else f"> **{mark_text(banner['title'])}.** {mark_text(banner['text'])}"
 
 

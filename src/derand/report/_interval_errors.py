@@ -45,8 +45,8 @@ def find_number_banner(errors: Errors | None, n_rows: int) -> Banner | None:
         "title": "The answers are no better than a constant",
         "text": (
             f"Always answering {format_short(errors['constant'])}, the mean of the truth of these rows, has an error "
-            f"of {constant} (root of the mean square), and no change could move it. This model has {own}. Its intervals "
-            "say where such answers stay, and nothing of their worth."
+            f"of {constant} (root of the mean square), and no change could move it. This model has {own}. Its "
+            "intervals say where such answers stay, and nothing of their worth."
         ),
     }
 

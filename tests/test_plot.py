@@ -111,7 +111,7 @@ def test_a_shape_of_categories_has_a_bar_for_each_and_one_for_the_others() -> No
     table = CategoryTable(0, [0, 1], [-2, 5], other=1)
     axes = plots.shape(table, "gaussian:1", [0, 1, 1, 7], Figure().subplots(), categories=["no", "yes"])
     assert [bar.get_height() for bar in axes.patches] == [-2, 5, 1]
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["no (1)", "yes (2)", "other"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["no (1)", "yes (2)", "new or missing"]
 
 
 @pytest.mark.parametrize("x", [-0.6, 0.9])
@@ -154,7 +154,7 @@ def test_shapes_show_the_cell_of_missing_values() -> None:
     table = CategoryTable(0, [0, 1], [2, -1], other=5, missing=-4)
     axes = plots.shape(table, axes=Figure().subplots())
     assert [bar.get_height() for bar in axes.patches] == [2, -1, 5, -4]
-    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0", "1", "other", "missing"]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0", "1", "new", "missing"]
 
 
 def test_several_models_stand_side_by_side_with_the_commonest_label() -> None:

@@ -11,12 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_UP, Context, Decimal
+from typing import Literal
 
 JsonPlain = None | bool | int | float | str | list["JsonPlain"] | dict[str, "JsonPlain"]
 """What JSON can hold; every float is finite."""
 
 _WIDE = Context(prec=400)
 """Enough digits for any double with some decimals; the usual 28 end at 1e28."""
+_ROUNDINGS = {"down": ROUND_DOWN, "up": ROUND_UP, "nearest": ROUND_HALF_EVEN}
 _SHORT = 3
 _QUOTED = 60
 _LARGE, _SMALL = 1e7, 1e-4
@@ -63,22 +65,24 @@ def format_up(value: float, digits: int) -> str:
     return f"{rounded:f}" if value >= 0.001 else f"{rounded:.{digits - 1}e}"
 
 
-def format_percent(share: float, *, space: str = " ") -> str:
-    """A share as per cent, cut after one decimal.
+def format_percent(share: float, *, space: str = " ", way: Literal["down", "up", "nearest"] = "down") -> str:
+    """A share as per cent with one decimal, so that no figure flatters.
 
     Parameters
     ----------
     share : float
     space : str
         What stands before the sign.
+    way : {"down", "up", "nearest"}
+        What speaks for a model is cut, what speaks against it is rounded up, what does neither goes to nearest.
 
     Examples
     --------
-    >>> format_percent(0.99999), format_percent(0.29)
-    ('99.9 %', '29.0 %')
+    >>> format_percent(0.99999), format_percent(0.29), format_percent(0.00001, way="up")
+    ('99.9 %', '29.0 %', '0.1 %')
     """
     exact = 100 * Decimal(repr(float(share)))  # 29 of 100 is 0.29, though no double is
-    return f"{exact.quantize(Decimal('0.1'), rounding=ROUND_DOWN):f}{space}%"
+    return f"{exact.quantize(Decimal('0.1'), rounding=_ROUNDINGS[way]):f}{space}%"
 
 
 def format_percent_interval(value: float, low: float, high: float, *, space: str = " ") -> str:
@@ -96,8 +100,7 @@ def format_percent_interval(value: float, low: float, high: float, *, space: str
     '80.0 % (49.0 to 94.4 %)'
     """
     start = format_percent(low, space="").removesuffix("%")
-    exact = 100 * Decimal(repr(float(high)))
-    end = f"{exact.quantize(Decimal('0.1'), rounding=ROUND_UP):f}{space}%"
+    end = format_percent(high, space=space, way="up")
     return f"{format_percent(value, space=space)} ({start} to {end})"
 
 

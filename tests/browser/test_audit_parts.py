@@ -41,7 +41,7 @@ def test_all_parts_are_seen_at_every_width(visit: Visit, compared: CertificateRe
     assert page.locator("[data-test=comparison]").inner_text() == found["sentence"]
     assert page.locator("#compare svg[role=img]").count() == 1
     assert page.locator("[data-test=threat-table] tbody tr").count() == 3
-    marks = page.locator("[data-test=subgroups] .beyond, [data-test=group-errors] .beyond")
+    marks = page.locator("[data-test=subgroups] .beyond, .contrasts:not([data-test=subgroups]) .beyond")
     assert marks.count() == 2 * (summary["group_comparison"] or {"n_marked": 0})["n_marked"] > 0
 
 

@@ -22,6 +22,7 @@ from derand import (
 from derand.certificates import Change
 from derand.explaining import Names, move_alone
 from derand.explaining._words import (
+    list_held,
     list_safe,
     round_flip,
     say_column,
@@ -209,6 +210,13 @@ def test_sentences() -> None:
     ]
     joint = say_joint(NAMES, start, np.array([2600.25, 0.0]), np.ones(2), "1")
     assert joint == "It would flip to 1 if 'income' rose from 2,400 to about 2,600."
+    near = say_joint(NAMES, np.array([1258.12, 0.0]), np.array([1258.41, 0.0]), np.ones(2), "1")
+    assert near == "It would flip to 1 if 'income' rose from 1,258.1 to about 1,258.4."
+    held = list_held(NAMES, np.array([np.nan, 0.0]), [0, 1], [], [1])
+    assert held == [
+        "'job' is frozen: no change was looked for.",
+        "'income' is missing: no change of a number was looked for.",
+    ]
     assert say_move(100000.5, 100000.5001) == "rose from 100,000.5 to 100,000.5001"
     assert move_alone(0.5, 2.0) < 1.0
 
@@ -293,6 +301,7 @@ def test_radii_in_whole_steps_are_told_where_they_are_larger() -> None:
     assert found.joint.certified > float(counts.certify(row).radius[0])
     assert found.radius_text.startswith("In whole steps its radius is")
     assert "one of size 1 does" in found.radius_text
+    assert "'sum' is frozen: no change was looked for." in found.sentences
     assert counts.explain(row, whole=False).radius_text.startswith("Its radius is")
     sums = AdditiveClassifier(**how).fit(X, np.where(X["sum"] > 0, "many", "few"))
     assert sums.explain(row.assign(sum=0.3)).radius_text.startswith("Its radius is")

@@ -104,6 +104,20 @@ def test_comments_say_what_was_found(loans: Path, tmp_path: Path) -> None:
     assert config.section("certify")["id"] == "id"
 
 
+def test_other_groups_that_could_be_compared_are_named(tmp_path: Path) -> None:
+    """One column is proposed, the others stand in the comment."""
+    words = {"sex": ["f", "m"], "nationality": ["A", "B"], "job": ["cook", "clerk"], "y": ["no", "yes"]}
+    lines = [
+        ",".join(words),
+        *(",".join(word[at // (1 + k) % 2] for k, word in enumerate(words.values())) for at in range(80)),
+    ]
+    (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
+    init_file(tmp_path / "data.csv", "y", tmp_path / "derand.toml")
+    (line,) = (line for line in (tmp_path / "derand.toml").read_text().splitlines() if line.startswith("groups"))
+    assert 'groups = ["sex"]' in line
+    assert line.endswith('there are also "nationality", "job"')
+
+
 @pytest.mark.parametrize("name", ['a "b"', "caf\N{LATIN SMALL LETTER E WITH ACUTE}", "new\nline", "tab\t\x7f\\"])
 def test_odd_names_are_written_as_toml(name: str, tmp_path: Path) -> None:
     """Names of columns with quotes, other letters and control signs come back as they are."""

@@ -48,6 +48,8 @@ def test_baselines_are_what_they_say(numbers: Any) -> None:
     radii = summary["scale"]["radii"]
     frequent = max(np.unique(y).tolist(), key=lambda name: (y == name).sum())
     assert series(summary, "baseline=constant") == [float((y[:40] == frequent).mean())] * len(radii)
+    assert series(summary, "baseline=balanced") == [0.5] * len(radii)
+    assert "its balanced share above 50.0\N{NO-BREAK SPACE}%" in summary["accuracy"]["baselines"][0]["description"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         twin = StumpClassifier(noise=Gaussian(0.005), scaling="standard").fit(X, y)

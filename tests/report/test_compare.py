@@ -46,6 +46,9 @@ def test_both_are_certified_against_the_same_changes(pair: Any) -> None:
         assert curve == certified_accuracy(y, certificates, found["radii"]).tolist()
     assert found["same_answers"] == (own[0].label == own[1].label).sum()
     held = [(one.label == y) & (one.radius >= 0.25) for one in own]
+    counts = [int(one.sum()) for one in held]
+    of_all = f"Of all {len(X)} rows, this model is right and proven at radius 0.25 on {counts[0]}, the other one on "
+    assert f"{of_all}{counts[1]}:" in found["sentence"]
     share = found["shares"][1]
     assert share["name"] == "Right and certified at 0.25"
     assert share["only"] == [(held[0] & ~held[1]).sum(), (held[1] & ~held[0]).sum()]
@@ -111,6 +114,17 @@ def test_models_as_deployed_stand_beside_each_other(pair: Any) -> None:
     assert found["curves"][1] == certified_accuracy(y, direct, found["radii"]).tolist()
 
 
+def test_it_says_what_each_was_trained_for(pair: Any) -> None:
+    """In full, with a remark where that differs; a model that was trained for nothing is not told to differ."""
+    first, _, X, y = pair
+    other = AdditiveClassifier(regularization=1.0, radius=0.1, l0=1, frozen=["age"]).fit(X, y)
+    told = CertificateReport(first, X, y, compare=other, what_if=False, n_explained=0).to_dict()["comparison"]
+    assert told is not None
+    trained = next(line["texts"] for line in told["lines"] if line["name"] == "Trained for")
+    assert trained == ["0.2 in l2", "0.1 in l2, one category, “age” frozen"]
+    assert "may differ for that reason alone" in " ".join(told["remarks"])
+
+
 def test_arrays_imported_models_and_several_classes() -> None:
     """Columns without names go by number; models of other libraries and of three classes stand beside others."""
     from sklearn.ensemble import GradientBoostingClassifier
@@ -127,6 +141,7 @@ def test_arrays_imported_models_and_several_classes() -> None:
     assert [one["title"] for one in report.to_dict()["subgroups"][0]["groups"][0]["contrasts"]] == [
         "Certified at 0.25",
         "Wrong",
+        *(f"Gets “{name}”" for name in range(3)),
     ]
 
 

@@ -24,13 +24,20 @@ def test_contrasts_are_counted_on_the_rows(mixed: Any) -> None:
     chances = []
     for group in summary["subgroups"][0]["groups"]:
         inside = (X["job"] == group["name"]).to_numpy()
-        wanted = [(held, True), (wrong, True), (wrong, y == 0), (wrong, y == 1)]
+        yes = certificates.label == 1
+        wanted = [(held, True), (wrong, True), (wrong, y == 0), (wrong, y == 1), (yes, True)]
         for contrast, (mask, among) in zip(group["contrasts"], wanted, strict=True):
             own, others = inside & among, ~inside & among
             assert (contrast["count"], contrast["n_rows"]) == ((mask & own).sum(), own.sum())
             assert contrast["share"] is not None
             assert contrast["others"] is not None
             assert contrast["difference"] is not None
+            exact, shown = (
+                100 * contrast["share"]["value"],
+                float(contrast["share_text"].split("\N{NO-BREAK SPACE}")[0]),
+            )
+            assert contrast["kind"] != "certified" or shown <= exact + 1e-9
+            assert contrast["kind"] != "wrong" or shown >= exact - 1e-9
             assert contrast["others"]["value"] == (mask & others).sum() / others.sum()
             difference = contrast["difference"]
             assert difference["value"] == contrast["share"]["value"] - contrast["others"]["value"]
@@ -39,7 +46,7 @@ def test_contrasts_are_counted_on_the_rows(mixed: Any) -> None:
             chances.append((float(fisher_exact(table).pvalue), contrast["chance"]))
     told = summary["group_comparison"]
     assert told is not None
-    assert told["n_comparisons"] == len(chances) == 12
+    assert told["n_comparisons"] == len(chances) == 15
     assert [raised for _, raised in chances] == pytest.approx(raise_chances([one for one, _ in chances]))
 
 
@@ -54,13 +61,15 @@ def test_a_planted_difference_is_marked_and_chance_is_not() -> None:
     told = report.to_dict()
     planted, chance = told["subgroups"]
     marks = {one["name"]: [contrast["mark"] for contrast in one["contrasts"]] for one in planted["groups"]}
-    assert marks["True"] == ["less", "more", "more", "more"]
-    assert marks["False"] == ["more", "less", "less", "less"]
+    assert marks["True"] == ["less", "more", "more", "more", ""]
+    assert marks["False"] == ["more", "less", "less", "less", ""]
     assert not any(contrast["mark"] for one in chance["groups"] for contrast in one["contrasts"])
     assert told["group_comparison"] is not None
-    assert (told["group_comparison"]["n_comparisons"], told["group_comparison"]["n_marked"]) == (8, 4)
-    assert "all 8 comparisons of this part taken together" in report.to_html()
+    assert (told["group_comparison"]["n_comparisons"], told["group_comparison"]["n_marked"]) == (10, 4)
+    assert "all 10 comparisons of this part taken together" in report.to_html()
     assert "(beyond chance)" in report.to_markdown()
+    assert 'data-test="group-answers"' in report.to_html()
+    assert "Gets “yes”" in report.to_markdown()
 
 
 def test_a_group_of_all_rows_or_without_a_class_has_nothing_to_compare() -> None:
@@ -69,6 +78,6 @@ def test_a_group_of_all_rows_or_without_a_class_has_nothing_to_compare() -> None
     clf = StumpClassifier(noise="gaussian:0.5").fit(X, y)
     report = CertificateReport(clf, X, y, groups={"all": ["a"] * 60, "class": y}, what_if=False, n_explained=0)
     everyone, classes = report.to_dict()["subgroups"]
-    assert [one["difference"] for one in everyone["groups"][0]["contrasts"]] == [None] * 4
+    assert [one["difference"] for one in everyone["groups"][0]["contrasts"]] == [None] * 5
     assert all(any(contrast["share"] is None for contrast in one["contrasts"]) for one in classes["groups"])
     assert report.to_html()

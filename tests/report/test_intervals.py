@@ -14,7 +14,7 @@ from derand import AdditiveRegressor, IntervalReport, StumpRegressor, Threat
 from derand.report import _interval_summary
 from derand.report._interval_tolerance import round_one
 from derand.report._interval_types import IntervalSummary
-from derand.text import format_short_down
+from derand.text import format_short, format_short_down
 from tests.report.pages import SIZE_LIMIT, Page
 from tests.report.test_types import list_faults
 
@@ -66,6 +66,10 @@ def test_a_report_says_what_was_certified(frame: pd.DataFrame, regressor: Additi
     assert tolerance is not None
     radii = regressor.certify_radius(rows, tolerance["tolerance"]).radius
     assert tolerance["tolerance"] == round_one(told["errors"]["mean_absolute"])
+    missed = format_short(told["errors"]["mean_absolute"], 3)
+    assert tolerance["reason"] == f"a round number up to what answers miss the truth by on average, {missed}"
+    assert f"answers miss the truth by {missed} on average" in told["guarantee"]["paragraph"]
+    assert "derand report --tolerance NUMBER" in report.to_html()
     assert [row["radius"] for row in told["rows"]["table"]] == radii.tolist()
     assert tolerance["below"] == (radii < 0.2).sum()
     assert [row["radius"] for row in tolerance["smallest"]] == np.sort(radii)[:10].tolist()

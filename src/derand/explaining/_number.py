@@ -16,7 +16,7 @@ from derand._arrays import FloatArray
 from derand.explaining._names import Names
 from derand.explaining._pushes import find_sum
 from derand.explaining._row import Push
-from derand.explaining._words import move_alone, say_change, say_size
+from derand.explaining._words import list_held, move_alone, say_change, say_size
 from derand.markup import write_block, write_lines, write_table
 from derand.model import Model, Term
 from derand.noise import Noise
@@ -211,6 +211,8 @@ def tell_number(
     change = "within the limits" if radius is None else f"smaller than {format_exactly(radius)} ({where})"
     if threat.norm == 0 and radius is not None:
         change = f"of {plural(int(radius), 'numerical column')}, to anything,"
+    read = sorted({*model.numerical_features, *model.categorical_features})
+    held = list_held(names, row, read, [one.feature for one in columns], threat.frozen)
     return NumberExplanation(
         value=value,
         base=base,
@@ -223,7 +225,7 @@ def tell_number(
         highest=extremes[1],
         joint_text=f"No change {change} takes it out of {_write_ends(joint).replace(' and ', ' to ')}: this is proven.",
         found_texts=_tell_extremes(names, row, value, extremes, threat.units_of(row.size)),
-        sentences=tuple(_say_reach(names, one, value, threat, radius, row.size) for one in ordered),
+        sentences=(*(_say_reach(names, one, value, threat, radius, row.size) for one in ordered), *held),
         names=names,
     )
 

@@ -19,6 +19,7 @@ from derand.explaining._names import Names
 from derand.explaining._pushes import Pushes, find_sum
 from derand.explaining._words import (
     Flips,
+    list_held,
     list_safe,
     round_flip,
     say_column,
@@ -278,6 +279,8 @@ def tell_row(
     near = [(one, _choose_value(names, row, one, flips)) for one in found.columns if one not in safe]
     told = [say_column(names, row, one, after, float(units[one.feature or 0]), name_new(one)) for one, after in near]
     where = say_size(threat.ball_norm if threat.norm is not None else math.inf, unit)
+    read = sorted({*model.numerical_features, *model.categorical_features})
+    held = list_held(names, row, read, [one.feature for one in found.columns], threat.frozen)
     return RowExplanation(
         **{one.name: getattr(found, one.name) for one in fields(Explanation) if one.name != "label"},
         label=classes[home],
@@ -285,7 +288,7 @@ def tell_row(
         sides=(classes[sides[0]], classes[sides[1]]),
         unit=_name_pushes(model, points),
         radius_text=say_radius(found.joint.certified, threat.ball_norm, found.joint.attacked, where, in_steps=in_steps),
-        sentences=(*told, *list_safe(names, safe)),
+        sentences=(*told, *list_safe(names, safe), *held),
         joint_text=_tell_joint(found.joint, names, row, units, name_new(found.joint)),
         size_text=where,
         steps=tuple(_list_steps(names, found.joint, near, safe, row)),

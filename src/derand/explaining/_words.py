@@ -7,7 +7,7 @@ said. Must not know models: labels of changed rows come from a function.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 
@@ -29,6 +29,8 @@ SCALING_UNITS = {
 }
 """What counts as a change of 1 of a column, by the scaling of an estimator."""
 _DIGITS_OF_A_MOVE = (2, 3, 5, 8)
+_DIGITS_OF_ENDS = (4, 5, 6, 8, 10, 12)
+_SEEN = 0.1
 _NEARLY = 0.98
 _LISTED = 6
 _WORTH_TELLING = 1e-3
@@ -167,9 +169,19 @@ def say_joint(names: Names, start: FloatArray, after: FloatArray, units: FloatAr
 
 def _say_about(before: float, after: float, is_date: bool) -> str:
     """A number that changes, with few digits, or a date; "about" where a change is told less than exactly."""
-    write = format_moment if is_date else format_readable
+    old, new = write_move(before, after, is_date=is_date) if is_date else _write_near(before, after)
     about = "" if after.is_integer() else "about "
-    return f"{'fell' if after < before else 'rose'} from {write(before)} to {about}{write(after)}"
+    return f"{'fell' if after < before else 'rose'} from {old} to {about}{new}"
+
+
+def _write_near(before: float, after: float) -> tuple[str, str]:
+    """Both ends of a move, with no more digits than are needed to see it."""
+    for digits in _DIGITS_OF_ENDS:
+        texts = format_readable(before, digits), format_readable(after, digits)
+        old, new = (float(text.replace(",", "")) for text in texts)
+        if abs((new - old) - (after - before)) <= _SEEN * abs(after - before):
+            return texts
+    return write_move(before, after)
 
 
 def say_radius(radius: float, norm: float | None, found: float, where: str, *, in_steps: bool = False) -> str:
@@ -216,3 +228,25 @@ def list_safe(names: Names, changes: Sequence[Change]) -> list[str]:
     *most, last = told
     which = f"{', '.join(most)} or {last}" if most else last
     return [f"No change of {which} alone flips it: this is proven."]
+
+
+def list_held(
+    names: Names, row: FloatArray, read: Sequence[int], told: Sequence[int | None], frozen: Collection[int | str]
+) -> list[str]:
+    """Why columns that a model reads are not told: they are frozen, or missing in this row.
+
+    Parameters
+    ----------
+    names : Names
+    row : array of shape (n_features,)
+    read : sequence of int
+        Columns that the model reads.
+    told : sequence of int
+        Those that sentences are about.
+    frozen : collection of int
+    """
+    left = [at for at in read if at not in told]
+    kept = [names.quote(at) for at in left if at in frozen]
+    gaps = [names.quote(at) for at in left if at not in frozen and math.isnan(row[at])]
+    reasons = [("frozen: no change was looked for", kept), ("missing: no change of a number was looked for", gaps)]
+    return [f"{join_words(found)} {'is' if len(found) == 1 else 'are'} {reason}." for reason, found in reasons if found]

@@ -30,6 +30,7 @@ RARE = 0.2
 _COMMENT = 34
 """Where comments behind values begin."""
 _SHOWN = 12
+_NAMED_GROUPS = 5
 
 
 class StartSummary(TypedDict):
@@ -258,12 +259,20 @@ def _write_steps(read: TrainingData, target: str, identity: str | None) -> Itera
     yield _write_off("title", "...", "above the report")
     if is_classes:
         yield _write_off("radius", 0.25, "that the text speaks of; 0.25 unless stated")
-        groups = [str(one.name) for one in read.checks if one.use is ColumnUse.CATEGORICAL][:1]
+        groups = [str(one.name) for one in read.checks if one.use is ColumnUse.CATEGORICAL]
         write = _write if groups else _write_off
-        yield write("groups", groups or ["..."], "columns whose groups are compared")
+        yield write("groups", groups[:1] or ["..."], f"columns whose groups are compared{_name_more(groups[1:])}")
         yield _write("compare", True, "with a model that is not trained to be robust")
     yield "\n[output]"
     yield _write("folder", FOLDER, "all results go there, with the record run.json")
+
+
+def _name_more(columns: list[str]) -> str:
+    """Further columns that a key could name, in a comment."""
+    if not columns:
+        return ""
+    more = ", ..." if len(columns) > _NAMED_GROUPS else ""
+    return f"; there are also {', '.join(_write_value(name) for name in columns[:_NAMED_GROUPS])}{more}"
 
 
 def _write(key: str, value: Any, comment: str) -> str:

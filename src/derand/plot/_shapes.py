@@ -199,7 +199,8 @@ def draw_table(
     if density is not None:
         counts = [format_count(density.count(code)) for code in codes.tolist()]
         names = [f"{name} ({count})" for name, count in zip(names, counts, strict=True)]
-    outside = {"other": min([0.0, *term.codes.tolist()]) - 1.0} | ({} if term.missing is None else {"missing": np.nan})
+    unseen = min([0.0, *term.codes.tolist()]) - 1.0
+    outside = {"new or missing": unseen} if term.missing is None else {"new": unseen, "missing": np.nan}
     heights = scale.place(measure_heights(term, np.array([*codes.tolist(), *outside.values()]), None))
     width = 0.8 / len(outputs)
     for k, (at, colour) in enumerate(zip(outputs, colours, strict=True)):

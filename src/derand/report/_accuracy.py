@@ -103,6 +103,7 @@ def summarize_accuracy(inputs: Inputs, scale: Scale, training: Training | None) 
         "series": [
             *_draw_accuracies(inputs, inputs.labels, scale["radii"]),
             *(baseline.draw(scale["radii"]) for baseline in baselines),
+            _draw_balanced_constant(inputs.labels, len(scale["radii"])),
         ],
         "baselines": [
             {
@@ -155,6 +156,18 @@ def name_budget(l0: int, shares: FloatArray) -> Series:
     return {"key": f"l0={l0}", "role": "l0", "label": label, "l0": l0, "values": shares.tolist()}
 
 
+def _draw_balanced_constant(labels: LabelArray, count: int) -> Series:
+    """The balanced accuracy of any constant answer: right on one class, wrong on all others."""
+    share = 1.0 / np.unique(labels).size
+    return {
+        "key": "baseline=balanced",
+        "role": "baseline",
+        "label": "any constant answer, balanced",
+        "l0": 0,
+        "values": [share] * count,
+    }
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Baseline:
     """What the model is compared with: which rows it answers rightly, and within which radius no change flips it."""
@@ -182,7 +195,8 @@ def _compare(inputs: Inputs, labels: LabelArray, training: Training | None) -> l
         "constant",
         f"always {frequent}",
         f"Answers “{frequent}”, the most frequent label of {whose}, whatever the row holds. "
-        f"No change can flip it{flat}: a model is worth its robustness only above this line.",
+        f"No change can flip it{flat}: a model is worth its robustness only where its share of all rows is above this "
+        f"one, or its balanced share above {percent(1.0 / np.unique(labels).size)}, that of any constant answer.",
         np.asarray(labels == frequent),
         np.full(inputs.n_rows, np.inf),
     )

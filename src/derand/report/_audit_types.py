@@ -46,10 +46,14 @@ class Checksum(TypedDict):
     """Of which bytes."""
 
 
+ContrastKind = Literal["certified", "wrong", "answer"]
+
+
 class Contrast(TypedDict):
     """A share of the rows of a group, that of all other rows, and the difference, with 95 % intervals; null where there
     are no such rows."""
 
+    kind: ContrastKind
     title: str
     count: int
     n_rows: int

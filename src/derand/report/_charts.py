@@ -147,6 +147,8 @@ def style_of(series: Series, family: Sequence[Series]) -> str:
     """Class of a curve: by its role, and within a family of several by its place."""
     if series["role"] in ("all", "balanced"):
         return _ROLE_CLASSES[series["role"]]
+    if series["key"] == "baseline=balanced":
+        return "line-base line-balanced"
     place = next(k for k, one in enumerate(family) if one["key"] == series["key"])
     return f"{'line-base' if series['role'] == 'baseline' else 'line-family'} line-{place % 4}"
 

@@ -20,8 +20,10 @@ from derand.report._group_contrasts import LEVEL, write_interval
 from derand.report._inputs import Inputs, name_estimator
 from derand.report._other import OtherModel
 from derand.report._text import join_words, percent, plural, shorten
+from derand.report._threat import say_domain, say_limit
 from derand.report._types import Scale
 from derand.text import format_count, format_exactly, format_short, format_short_down, format_up
+from derand.threat import EVERY
 
 THIS = "this model"
 MOST_ROWS = 20
@@ -132,13 +134,34 @@ def _list_facts(inputs: Inputs, other: OtherModel) -> list[ComparedLine]:
 
 
 def _say_trained(estimator: object) -> str:
-    """Norm and radius that a model was trained for, where it was trained for any."""
+    """All that a model was trained for, such as "0.1 in l2, one category, “age” frozen"; nothing for any other."""
     radius, threat = getattr(estimator, "radius", None), getattr(estimator, "default_threat", None)
     if threat is None or not isinstance(radius, int | float):
         return ""
-    if threat.norm is None:
-        return "limits"
-    return f"{format_exactly(float(radius))}, l{threat.norm}" if radius else "no change"
+    parts = ["limits alone" if threat.norm is None else f"{format_exactly(float(radius))} in l{threat.norm:g}"]
+    if not radius and threat.norm is not None and not threat.l0 and not threat.missing_budget:
+        return "no change"
+    if threat.l0:
+        parts.append("one category" if threat.l0 == 1 else f"{threat.l0} categories")
+    if threat.missing_budget:
+        parts.append(f"{plural(threat.missing_budget, 'number')} missing")
+    names = getattr(getattr(estimator, "encoding_", None), "names", None)
+    parts += _list_some([f"{_quote_column(names, one)} frozen" for one in threat.frozen])
+    limits = [f"{_quote_column(names, one)} {say_limit(limit)}" for one, limit in threat.limits.items()]
+    domain = [f"{_quote_column(names, one)} {say_domain(*ends)}" for one, ends in threat.domain.items()]
+    return ", ".join([*parts, *_list_some(limits + domain)])
+
+
+def _quote_column(names: Sequence[str] | None, column: int | str) -> str:
+    """A column of a threat, by name where it has one."""
+    if column == EVERY:
+        return "every other number"
+    name = column if isinstance(column, str) or names is None else names[column]
+    return f"“{shorten(str(name), 30)}”"
+
+
+def _list_some(told: list[str]) -> list[str]:
+    return told if len(told) <= _NAMED else [*told[:_NAMED], f"{len(told) - _NAMED:,} more"]
 
 
 def _list_remarks(inputs: Inputs, other: OtherModel) -> list[str]:
@@ -150,6 +173,12 @@ def _list_remarks(inputs: Inputs, other: OtherModel) -> list[str]:
         remarks.append(
             f"The other model was trained for another kind of change, {norms[0]}; here both are certified for "
             f"{norms[1]}."
+        )
+    trained = [_say_trained(inputs.subject.estimator), _say_trained(other.classifier)]
+    if all(trained) and trained[0] != trained[1]:
+        remarks.append(
+            f"The two were trained for different changes, this model for {trained[0]}, the other for {trained[1]}: "
+            "what is certified may differ for that reason alone."
         )
     differ = _find_other_units(inputs, other)
     if differ:
@@ -191,8 +220,9 @@ def _say(inputs: Inputs, shares: list[ComparedShare], same: int, scale: Scale) -
     chance = certified["chance"]
     verdict = "more than chance explains" if chance <= LEVEL else "no more than chance explains"
     return (
-        f"Both give the same answer to {format_count(same)} of {plural(inputs.n_rows, 'row')}. {THIS.capitalize()} is "
-        f"{what}{where} on {format_count(counts[0])} of them, the other one on {format_count(counts[1])}: "
+        f"Both give the same answer to {format_count(same)} of {plural(inputs.n_rows, 'row')}. Of all "
+        f"{plural(inputs.n_rows, 'row')}, {THIS} is {what}{where} on {format_count(counts[0])}, the other one on "
+        f"{format_count(counts[1])}: "
         f"{plural(mine, 'row')} by this one alone, {format_count(theirs)} by the other alone. That is {verdict} "
         f"(McNemar's exact test: {format_up(chance, 2)})."
     )

@@ -11,6 +11,7 @@ import numpy as np
 
 from derand.report._interval_inputs import NumberInputs
 from derand.report._interval_types import Errors, IntervalRows, Spread, ToleranceFacts
+from derand.text import format_short, format_short_up
 
 _SMALLEST = 10
 
@@ -45,14 +46,18 @@ def measure_tolerance(
 
 
 def _choose_tolerance(given: float | None, moves: Spread, errors: Errors | None) -> tuple[float | None, str]:
-    """The tolerance that was asked for, or a round number near the error, or near what half of the rows move by."""
+    """The tolerance that was asked for, or a round number up to the error, or to what half of the rows move by."""
     if given is not None:
         return float(given), "as asked for"
     if errors is not None and errors["mean_absolute"] > 0:
-        return round_one(errors["mean_absolute"]), "about as much as answers miss the truth on average"
+        missed = errors["mean_absolute"]
+        return round_one(
+            missed
+        ), f"a round number up to what answers miss the truth by on average, {format_short(missed, 3)}"
     half = float(moves["half_of_rows"])
     if 0 < half < math.inf:
-        return round_one(half), "about as much as half of the rows can move at the report's radius"
+        what = "what half of the rows can move by, at most, at the report's radius"
+        return round_one(half), f"a round number up to {what}, {format_short_up(half)}"
     return None, ""
 
 

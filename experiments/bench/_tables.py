@@ -13,6 +13,7 @@ import numpy as np
 
 from derand.estimators import TRAINERS
 from derand.jobs import certify_file, report_file, train_file
+from derand.progress import tell
 from experiments.bench._measure import Figures, measure_peak_memory, prefix, run_apart
 
 if TYPE_CHECKING:
@@ -48,15 +49,22 @@ def bench_tables(
     results: Figures = {}
     with TemporaryDirectory() as name:
         folder = Path(name)
+        results |= _bench_long(folder, long_rows)
         for trainer, n_rows in (boosted or {"tree-boost": 4_000, "ada-boost": 60_000}).items():
             boost_apart(trainer, 200)
-            results |= prefix(f"{trainer.replace('-', '_')}_{n_rows}", boost_apart(trainer, n_rows))
+            results |= _note(f"{trainer.replace('-', '_')}_{n_rows}", boost_apart(trainer, n_rows))
         for n_rows, n_columns in wide:
             table = write_csv(folder / "wide.csv", n_rows, n_columns)
             for model in ("stumps", "additive"):
-                results |= prefix(f"train_{model}_{n_rows}x{n_columns}", work_apart(train_wide, table, model))
-        results |= _bench_long(folder, long_rows)
+                results |= _note(f"train_{model}_{n_rows}x{n_columns}", work_apart(train_wide, table, model))
     return results
+
+
+def _note(name: str, costs: Figures) -> Figures:
+    """Costs under their names; they are told at once, because all works together take minutes."""
+    told = ", ".join(f"{what} {value:,.1f}" for what, value in costs.items() if value is not None)
+    tell(f"{name}: {told}")
+    return prefix(name, costs)
 
 
 def _bench_long(folder: Path, n_rows: int) -> Figures:
@@ -69,9 +77,9 @@ def _bench_long(folder: Path, n_rows: int) -> Figures:
     results: Figures = {}
     run_apart(certify_long, model, training)
     for table in tables:
-        results |= prefix(f"certify_{table.suffix[1:]}", work_apart(certify_long, model, table))
+        results |= _note(f"certify_{table.suffix[1:]}", work_apart(certify_long, model, table))
     run_apart(report_long, model, training)
-    return results | prefix("report_parquet", work_apart(report_long, model, tables[1]))
+    return results | _note("report_parquet", work_apart(report_long, model, tables[1]))
 
 
 def make_table(n_rows: int, n_columns: int, seed: int = 0) -> pa.Table:

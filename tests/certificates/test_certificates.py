@@ -500,7 +500,7 @@ print((after - before) / (1 if sys.platform == "darwin" else 1024) / (1024 if sy
     ],
 )
 def test_memory_stays_bounded(name: str, n_rows: int) -> None:
-    """A million rows (and fewer; the slow plain backend: 20,000) take less than 500 MB on top of the rows themselves."""
+    """A million rows (fewer; of the slow plain backend 20,000) take less than 500 MB on top of the rows themselves."""
     pytest.importorskip("resource", reason="peak memory is read from the resource module")
     out = subprocess.run(
         [sys.executable, "-c", MEMORY, name, str(n_rows)], check=True, capture_output=True, text=True, timeout=300

@@ -37,6 +37,9 @@ def test_partitions_join_back_by_their_index(clf: StumpClassifier, frame: Any) -
     found = certify(clf, dd.from_pandas(own, npartitions=5), l0=1)
     assert list(found.columns) == list(wanted.columns)
     assert found.compute().equals(wanted)
+    with_id = certify(clf, dd.from_pandas(own, npartitions=3), l0=1, keep=["bad", "age"]).compute()
+    assert list(with_id.columns) == ["bad", "age", *wanted.columns]
+    assert with_id["bad"].tolist() == own["bad"].tolist()
     empty = certify(clf, dd.from_pandas(own.iloc[:3], npartitions=1).query("age > 1e9"))
     assert len(empty.compute()) == 0
 
@@ -69,7 +72,7 @@ def test_what_is_done_is_not_done_again(model: Path, folder: Path, tmp_path: Pat
     with pytest.raises(FileExistsError, match="another request"):
         certify_files(model, folder, out, scheduler=address, resume=True, l0=1)
     summary = certify_files(model, folder, out, scheduler=address, resume=True)
-    assert (summary["done_before"], summary["rows"]) == (1, 800)
+    assert (summary["done_before"], summary["rows"], summary["rows_done_before"]) == (1, 800, 400)
     assert {file.name: file.read_bytes() for file in out.iterdir()} == wanted
 
 

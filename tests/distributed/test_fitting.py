@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from derand import AdditiveClassifier, Gaussian, RobTreeBoostClassifier, StumpClassifier, certified_accuracy
 from derand.distributed import fit
+from derand.frames import ColumnWarning
 from derand.storage import write_bytes
 from tests.distributed.conftest import make_table
 
@@ -107,6 +108,16 @@ def test_a_rare_gap_is_known_though_it_is_not_sampled(monkeypatch: pytest.Monkey
     frame["amount"] = np.where(np.arange(2_000) == 1_234, np.nan, frame["amount"])
     clf = fit(AdditiveClassifier(radius=0.05, regularization=0.1), frame, "bad")
     clf.certify(frame.drop(columns="bad").iloc[1_234:1_235])
+
+
+def test_columns_are_looked_at_and_chosen(frame: Any) -> None:
+    with_id = frame.assign(customer=[f"C{at:05d}" for at in range(len(frame))])
+    with pytest.warns(ColumnWarning, match="customer"):
+        fit(StumpClassifier(), with_id, "bad")
+    columns = [name for name in frame.columns if name != "bad"]
+    for data in (with_id, shuffle(with_id, 3, 1)):
+        chosen = fit(StumpClassifier(), data, "bad", columns=columns)
+        assert write_bytes(chosen) == write_bytes(fit(StumpClassifier(), frame, "bad"))
 
 
 def test_a_failed_fit_leaves_the_estimator_as_it_was(frame: Any) -> None:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from derand.distributed import FilesSummary
 
 
+_INTERRUPTED = 130
+
+
 class ManyFiles(NamedTuple):
     """The options that are for many files."""
 
@@ -62,9 +65,13 @@ class ManyFiles(NamedTuple):
         elif given:
             raise ValueError(f"{next(iter(given))} is for models of numbers, and {model} tells classes apart.")
         workers = self.workers if self.scheduler is not None else self.workers or count_threads()
-        return certify_files(
-            model, str(data), output, scheduler=self.scheduler, workers=workers, resume=self.resume, **asked
-        )
+        try:
+            return certify_files(
+                model, str(data), output, scheduler=self.scheduler, workers=workers, resume=self.resume, **asked
+            )
+        except KeyboardInterrupt:
+            complain(f"interrupted; files that are done are in {output}: go on with the others by --resume.")
+            raise typer.Exit(_INTERRUPTED) from None
 
     def require_done(self, summary: Mapping[str, Any]) -> None:
         """End with an error where a file failed; its name and what was wrong are told."""
@@ -78,9 +85,10 @@ class ManyFiles(NamedTuple):
 def print_many(summary: FilesSummary) -> None:
     """The results of many files in short."""
     before, certified = summary["done_before"], summary["certified_rows"]
+    old = f", besides {summary['rows_done_before']:,} that were done before" if before else ""
     facts = {
         "files": f"{summary['files']:,}" + (f", of which {before:,} were done before" if before else ""),
-        "rows": f"{summary['rows']:,}" + (f", of which {certified:,} certified" if certified else ""),
+        "rows": f"{summary['rows']:,}" + (f", of which {certified:,} certified" if certified else "") + old,
     }
     for name, why in list(summary["failed"].items())[:5]:
         facts[f"failed: {name}"] = why

@@ -14,7 +14,7 @@ _COLUMNS = ("what", "functions", "CPU seconds")
 
 @add_command
 def warm_up(as_json: AsJson = False) -> None:
-    """Compile all that the first use compiles, such as in the build of an image; later processes find it on disk."""
+    """Compile nearly all that the first use compiles, such as in the build of an image; it is found on disk later."""
     with show_steps("compiling") as tell:
         from derand.warming import run_warm_up
 

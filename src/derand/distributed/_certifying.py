@@ -5,6 +5,7 @@ Owns how the model travels and what the result looks like before it is computed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from derand.storage import load_bytes, write_bytes
 
 
-def certify(estimator: Any, data: Any, **asked: Any) -> Any:
+def certify(estimator: Any, data: Any, *, keep: Sequence[str] = (), **asked: Any) -> Any:
     """Certify every partition of a Dask dataframe; nothing is computed before its result is asked for.
 
     Parameters
@@ -21,7 +22,10 @@ def certify(estimator: Any, data: Any, **asked: Any) -> Any:
     estimator : fitted classifier
         Trained by `fit` of this package or by its own. It travels to each worker once.
     data : Dask dataframe
-        Columns that the model does not read are left out.
+        Columns that the model does not read are left out, but for those that are kept.
+    keep : sequence of str
+        Columns of `data` that stand beside the certificates, such as an identifier to join by: partitions that were
+        read from files each have an index from 0 on.
     **asked
         As for `certify` of the classifier: `l0`, `threat`, `rule`, `proof`, `noise`, ... One thread is used per
         partition: Dask works on as many at a time as there are cores.
@@ -29,7 +33,8 @@ def certify(estimator: Any, data: Any, **asked: Any) -> Any:
     Returns
     -------
     Dask dataframe
-        With the index of `data`: label, failure, radius or verdict, and proof, as `Certificates.to_frame` has them.
+        With the index of `data`: what is kept, then label, failure, radius or verdict, and proof, as
+        `Certificates.to_frame` has them.
         Its `to_parquet` writes one file per partition.
     """
     if not hasattr(estimator, "ensemble_"):
@@ -44,13 +49,16 @@ def certify(estimator: Any, data: Any, **asked: Any) -> Any:
     if np.ndim(asked.get("l0", 0)):
         raise ValueError("`l0` must be one number here: certify once for each.")
     names = [str(name) for name in estimator.encoding_.names or ()]
-    missing = [name for name in names if name not in data.columns]
+    kept = list(dict.fromkeys(keep))
+    missing = [name for name in (*names, *kept) if name not in data.columns]
     if missing:
         raise ValueError(f"`data` has no column {missing[0]!r}: the model was trained with {', '.join(names[:8])} ...")
     options = {"n_jobs": 1, **asked}
     meta = _make_meta(estimator, options)
+    meta = _join(data._meta[kept].reset_index(drop=True), meta.reset_index(drop=True)) if kept else meta
     content = dask.delayed(write_bytes(estimator), traverse=False)
-    return data[names].map_partitions(_certify_part, content, options, meta, meta=meta)
+    every = [*names, *(name for name in kept if name not in names)]
+    return data[every].map_partitions(_certify_part, content, options, (names, kept), meta, meta=meta)
 
 
 def _make_meta(estimator: Any, options: dict[str, Any]) -> Any:
@@ -59,10 +67,26 @@ def _make_meta(estimator: Any, options: dict[str, Any]) -> Any:
     return estimator.certify(row, **options).to_frame().iloc[:0]
 
 
-def _certify_part(frame: Any, content: bytes, options: dict[str, Any], meta: Any) -> Any:
+def _certify_part(
+    frame: Any, content: bytes, options: dict[str, Any], columns: tuple[list[str], list[str]], meta: Any
+) -> Any:
     if not len(frame):
         return meta
-    return _load_once(content).certify(frame, **options).to_frame()
+    names, kept = columns
+    found = _load_once(content).certify(frame[names], **options).to_frame()
+    return _join(frame[kept], found) if kept else found
+
+
+def _join(kept: Any, found: Any) -> Any:
+    """What is kept, and the certificates beside it."""
+    taken = [name for name in kept.columns if name in found.columns]
+    if taken:
+        raise ValueError(
+            f"The column {taken[0]!r} cannot be kept, because certificates have one of that name: rename it."
+        )
+    import pandas as pd
+
+    return pd.concat([kept, found], axis=1)
 
 
 @lru_cache(maxsize=4)

@@ -6,7 +6,9 @@ Owns connecting, and what is said where that fails or versions differ. Must not 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+import signal
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -53,7 +55,8 @@ def connect(scheduler: str | None = None, workers: int | None = None, memory: st
     with ExitStack() as stack:
         if scheduler is None:
             limits = {} if memory is None else {"memory_limit": memory}
-            cluster = LocalCluster(
+            cluster = _start_undisturbed(
+                LocalCluster,
                 n_workers=workers or 1,
                 threads_per_worker=1,
                 processes=True,
@@ -74,6 +77,17 @@ def connect(scheduler: str | None = None, workers: int | None = None, memory: st
                 ) from None
         require_same_versions(client)
         yield client
+
+
+def _start_undisturbed(start: Callable[..., Any], **options: Any) -> Any:
+    """Start processes that an interrupt from the keyboard does not reach: it is for whoever started them."""
+    if threading.current_thread() is not threading.main_thread():
+        return start(**options)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which new processes keep
+    try:
+        return start(**options)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def require_same_versions(client: Any) -> None:

@@ -35,6 +35,8 @@ class FilesSummary(TypedDict):
     failed: dict[str, str]
     """Why a file could not be certified, by its name."""
     rows: int
+    """Of the files that this run has certified."""
+    rows_done_before: int
     certified_rows: int
     seconds: float
 
@@ -83,14 +85,15 @@ def certify_files(
     start = time.perf_counter()
     targets = _name_targets(list_files(data), Path(output))
     _open_folder(Path(output), _describe(model, asked), resume=resume)
-    done = {source: target for source, target in targets.items() if resume and _is_done(source, target, model)}
-    left = {source: target for source, target in targets.items() if source not in done}
+    done = {source: _count_done(source, target, model) for source, target in targets.items()} if resume else {}
+    left = {source: target for source, target in targets.items() if done.get(source) is None}
     summary: FilesSummary = {
         "output": os.fspath(output),
         "files": len(targets),
-        "done_before": len(done),
+        "done_before": len(targets) - len(left),
         "failed": {},
         "rows": 0,
+        "rows_done_before": sum(rows or 0 for rows in done.values()),
         "certified_rows": 0,
         "seconds": 0.0,
     }
@@ -199,14 +202,14 @@ def _require_same(before: Mapping[str, Any], job: Mapping[str, Any], folder: Pat
             )
 
 
-def _is_done(source: str, target: Path, model: PathLike) -> bool:
-    """Whether a file's certificates are there, whole, and about the same bytes."""
+def _count_done(source: str, target: Path, model: PathLike) -> int | None:
+    """Rows of a file whose certificates are there, whole, and about the same bytes; None where they are not."""
     record = find_record(target)
     if not (target.exists() and record.exists() and os.path.exists(source)):
-        return False
+        return None
     try:
         found = load_record(record)
     except ValueError:
-        return False
+        return None
     pairs = ((found.certified, target), (found.model, model), (found.data, source))
-    return all(mark.matches(path) for mark, path in pairs)
+    return found.n_rows if all(mark.matches(path) for mark, path in pairs) else None

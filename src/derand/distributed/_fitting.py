@@ -20,7 +20,7 @@ from derand.distributed._sampling import SAMPLE_ROWS, Sample, draw_part, join_sa
 from derand.distributed._shards import DaskShards
 from derand.distributed._survey import Survey, join_surveys, split_target, survey_part
 from derand.estimators import AdditiveClassifier, StumpClassifier, resolve_class_weight
-from derand.frames import TableEncoding
+from derand.frames import ColumnWarning, TableEncoding
 from derand.learn import (
     BinnedTable,
     CodedRows,
@@ -44,7 +44,7 @@ from derand.text import quote_short
 Estimator = TypeVar("Estimator", StumpClassifier, AdditiveClassifier)
 
 
-def fit(estimator: Estimator, data: Any, target: str) -> Estimator:
+def fit(estimator: Estimator, data: Any, target: str, *, columns: Sequence[str] | None = None) -> Estimator:
     """Train on a table of parts; the model does not depend on how the rows are cut into parts, nor on their order.
 
     A StumpClassifier without `scaling` is the one that its own `fit` finds on all rows, bit for bit. What needs rows
@@ -57,9 +57,12 @@ def fit(estimator: Estimator, data: Any, target: str) -> Estimator:
     estimator : StumpClassifier or AdditiveClassifier
         It is fitted itself. AdditiveClassifier takes two classes, and neither `groups` nor `min_rows_per_category`.
     data : Dask dataframe; paths of Parquet files, a folder or a pattern; or a pandas, polars or pyarrow table
-        All columns but the target are read. Work on parts goes to the Dask client that is there, else to threads.
+        Work on parts goes to the Dask client that is there, else to threads.
     target : str
         The column of labels.
+    columns : sequence of str, or None
+        Columns to learn from; None is all but the target. Columns to look at before the model is trusted, such as
+        identifiers, are named in a ColumnWarning, as by `fit` of the estimator.
 
     Returns
     -------
@@ -79,13 +82,20 @@ def fit(estimator: Estimator, data: Any, target: str) -> Estimator:
     before = vars(estimator).copy()
     try:
         with estimator._listen():
-            told = _fit(estimator, Parts.open(data), target)
+            told, doubts = _fit(estimator, Parts.open(data, _choose_columns(columns, target)), target)
     except BaseException:  # an interrupted fit, too, leaves the estimator as it was
         estimator.__dict__ = before
         raise
     for text in told:
         warnings.warn(text, stacklevel=2)
+    if doubts is not None:
+        warnings.warn(doubts, ColumnWarning, stacklevel=2)
     return estimator
+
+
+def _choose_columns(columns: Sequence[str] | None, target: str) -> tuple[str, ...] | None:
+    """The columns that are read; None for all."""
+    return None if columns is None else (*columns, target)
 
 
 def _require_supported(estimator: Any) -> None:
@@ -101,7 +111,8 @@ def _require_supported(estimator: Any) -> None:
                 raise ValueError(f"`{name}` of AdditiveClassifier must be None on tables of parts: leave it out.")
 
 
-def _fit(estimator: Any, parts: Parts, target: str) -> tuple[str, ...]:
+def _fit(estimator: Any, parts: Parts, target: str) -> tuple[tuple[str, ...], str | None]:
+    """Train; what there is to warn of, and which columns are doubtful."""
     tell(f"reading {len(parts):,} parts: columns and classes")
     survey = parts.reduce(survey_part, join_surveys, target, estimator.categorical_features)
     if survey is None:
@@ -122,7 +133,9 @@ def _fit(estimator: Any, parts: Parts, target: str) -> tuple[str, ...]:
         rows = lambda noise: _count(estimator, parts, reading, survey, class_weight, noise)  # noqa: E731
     else:
         rows = lambda noise: _share(parts, reading, table, totals, sample)  # noqa: E731
-    return tuple(estimator.fit_table(table, reading.encoding, reading.classes, totals, rows))
+    told = tuple(estimator.fit_table(table, reading.encoding, reading.classes, totals, rows))
+    labels = reading.classes[sample.target]
+    return told, estimator._doubt_columns(reading.encoding.decode(sample.rows), labels)
 
 
 def _refuse_classes(estimator: Any, classes: NDArray[Any], target: str) -> None:

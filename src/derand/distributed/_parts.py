@@ -38,6 +38,7 @@ class FilePart:
 
     path: str
     groups: tuple[int, ...]
+    columns: tuple[str, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -50,7 +51,10 @@ class FilePart:
 
         try:
             with pq.ParquetFile(self.path, pre_buffer=False) as file:
-                for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=list(self.groups)):
+                wanted = (
+                    None if self.columns is None else [name for name in self.columns if name in file.schema_arrow.names]
+                )
+                for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=list(self.groups), columns=wanted):
                     if batch.num_rows:
                         yield pa.Table.from_batches([batch])
         except FileNotFoundError:
@@ -79,7 +83,7 @@ def list_files(data: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) 
     return list(found)
 
 
-def _cut_file(path: str) -> list[FilePart]:
+def _cut_file(path: str, columns: tuple[str, ...] | None) -> list[FilePart]:
     """Row groups of a file, in parts of a size that a worker can hold as codes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -100,7 +104,7 @@ def _cut_file(path: str) -> list[FilePart]:
             n_rows = 0
         parts[-1].append(at)
         n_rows += size
-    return [FilePart(path, tuple(groups)) for groups in parts]
+    return [FilePart(path, tuple(groups), columns) for groups in parts]
 
 
 class Parts:
@@ -119,18 +123,19 @@ class Parts:
         self._parts, self._names, self._on_workers = list(parts), list(names), on_workers
 
     @classmethod
-    def open(cls, data: Any) -> Parts:
-        """The parts of a Dask dataframe, of Parquet files, or of a table in memory."""
+    def open(cls, data: Any, columns: tuple[str, ...] | None = None) -> Parts:
+        """The parts of a Dask dataframe, of Parquet files, or of a table in memory; all columns, or some."""
         if hasattr(data, "to_delayed"):
-            delayed = list(data.to_delayed())
+            delayed = list((data if columns is None else data[list(columns)]).to_delayed())
             return cls(delayed, [f"partition {at}" for at in range(len(delayed))], on_workers=True)
         if isinstance(data, str | os.PathLike) or (isinstance(data, list | tuple) and not is_frame(data)):
-            files = [part for path in list_files(data) for part in _cut_file(path)]
+            files = [part for path in list_files(data) for part in _cut_file(path, columns)]
             if not files:
                 raise ValueError("The files hold no rows.")
             return cls(files, [part.name for part in files], on_workers=True)
         if is_frame(data):
-            return cls([FramePart(data)], ["the table"], on_workers=False)
+            some = data if columns is None else _select(data, columns)
+            return cls([FramePart(some)], ["the table"], on_workers=False)
         raise TypeError(
             "`data` must be a Dask dataframe, Parquet files (paths, a folder, or a pattern), or a pandas, polars or "
             f"pyarrow table, got a {type(data).__name__}."
@@ -162,6 +167,11 @@ class Parts:
     @property
     def on_workers(self) -> bool:
         return self._on_workers
+
+
+def _select(table: Any, columns: tuple[str, ...]) -> Any:
+    """Some columns of a pandas, polars or pyarrow table."""
+    return table.select(list(columns)) if hasattr(table, "select") else table[list(columns)]
 
 
 def reduce_tree(found: Sequence[Any], combine: Callable[[list[Any]], Any]) -> Any:

@@ -147,19 +147,23 @@ def bound_cells(
 # is compiled, as written.
 
 
+@np.errstate(all="ignore")  # as in compiled code
 def _find_distances(x: FloatArray, edges: FloatArray, scales: FloatArray) -> FloatArray:
     return np.asarray(np.minimum(np.maximum((x - edges) / scales, -_END), _END))
 
 
+@np.errstate(all="ignore")  # as in compiled code
 def _tails(z: FloatArray, decay: FloatArray) -> FloatArray:
     return np.asarray(_tail.py_func(z, decay))
 
 
+@np.errstate(all="ignore")  # as in compiled code
 def _sides(z: FloatArray, tail: FloatArray, error: float, growth: float, least: float) -> FloatArray:
     small = np.maximum(tail * (1.0 + (error + growth * (z * z))), least)
     return np.where(z > 0.0, small, np.minimum((1.0 - tail) * (1.0 + error), 1.0))
 
 
+@np.errstate(all="ignore")  # as in compiled code
 def _fill_cells_together(
     z: FloatArray,
     decay: FloatArray,

@@ -55,6 +55,7 @@ def _search(x: FloatArray, first: IntArray, last: IntArray, knots: FloatArray) -
     return at, np.where(is_low, 0.0, np.where(is_high, 1.0, share))
 
 
+@np.errstate(all="ignore")  # as in compiled code
 def find_powers(
     rows: FloatArray,
     places: Places,
@@ -126,6 +127,7 @@ def _find_best(sums: FloatArray, prices: FloatArray, cut: FloatArray) -> tuple[F
     return best, at, rises
 
 
+@np.errstate(all="ignore")  # as in compiled code
 def add_curves(rows: FloatArray, places: Places, curves: Curves) -> tuple[FloatArray, FloatArray]:
     """`envelopes.add_curves`."""
     at, shares = locate(find_places(rows, places), places.curves, curves)
@@ -139,6 +141,7 @@ def add_curves(rows: FloatArray, places: Places, curves: Curves) -> tuple[FloatA
     return sums, errors
 
 
+@np.errstate(all="ignore")  # as in compiled code
 def find_least(
     x: FloatArray,
     reach: FloatArray,

@@ -149,6 +149,7 @@ def find_windows(
     return radii
 
 
+@np.errstate(all="ignore")  # as in compiled code
 def _find_windows_together(
     rows: FloatArray,
     places: Places,
@@ -189,9 +190,8 @@ def _find_windows_together(
 
 
 def _choose_guesses(reached: FloatArray, beyond: FloatArray, above: FloatArray, below: FloatArray) -> FloatArray:
-    with np.errstate(invalid="ignore", over="ignore"):
-        share = np.clip(above / (above - below), 1e-3, 0.999)
-        within = np.where((above > 0.0) & (below < 0.0), reached + share * (beyond - reached), 0.5 * (reached + beyond))
+    share = np.clip(above / (above - below), 1e-3, 0.999)
+    within = np.where((above > 0.0) & (below < 0.0), reached + share * (beyond - reached), 0.5 * (reached + beyond))
     return np.where(beyond == np.inf, np.maximum(4.0 * reached, _FIRST), within)
 
 

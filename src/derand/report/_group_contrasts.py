@@ -185,7 +185,7 @@ def _compare(n_comparisons: int, n_marked: int) -> GroupComparison:
         "sentence": (
             "Certified shares are cut after one decimal, shares of mistakes rounded up, shares of answers rounded to "
             "nearest. Differences are to all other rows, in percentage points, of exact shares and rounded to nearest: "
-            "those of the shares as shown may be 0.1 or 0.2 off. A difference is marked where chance hardly "
+            "those of the shares as shown may be 0.1 off. A difference is marked where chance hardly "
             f"explains it: Fisher's exact test, all {plural(n_comparisons, 'comparison')} of this part taken together "
             f"(Holm's method), at 5{_SPACE}%. {marked}. Where there is no mark, there may be a difference all the same "
             "that so few rows do not show."

@@ -55,7 +55,7 @@ def list_errors(errors: Errors) -> list[list[str]]:
     """Lines of the table: what, this model's, that of the constant answer."""
     lines = [
         ["Root of the mean square error", format_short(errors["rmse"]), format_short(errors["constant_rmse"])],
-        ["Mean error", format_short(errors["mean_absolute"]), format_short(errors["constant_absolute"])],
+        ["Mean absolute error", format_short(errors["mean_absolute"]), format_short(errors["constant_absolute"])],
     ]
     explained = errors["explained"]
     if explained is not None:

@@ -144,7 +144,18 @@ def test_every_key_that_is_written_is_known(loans: Path, tmp_path: Path) -> None
 def test_every_parameter_of_the_jobs_has_its_key() -> None:
     """What a step can be asked for can be written down, `id` and `rows` by those words; [threat] says the rest."""
     elsewhere = {"data", "target", "output", "task", "model", "threat", "norm", "l0", "frozen", "changes", "spell"}
-    elsewhere |= {"whole", "advance", "train", "configuration", "identity", "max_rows", "witness", "notes", "left_out"}
+    elsewhere |= {
+        "whole",
+        "advance",
+        "train",
+        "configuration",
+        "identity",
+        "max_rows",
+        "witness",
+        "notes",
+        "left_out",
+        "n_jobs",
+    }
     for job, sections in (
         (train_file, ("data", "model")),
         (certify_file, ("certify",)),

@@ -219,6 +219,7 @@ def train_stumps(
     Examples
     --------
     >>> from derand import Gaussian
+    >>> from derand.learn import TrainingTable
     >>> table = TrainingTable(np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1], dtype=np.uint8))
     >>> train_stumps(table, Gaussian(0.5)).stumps.thresholds.round(6).tolist()
     [2.5]

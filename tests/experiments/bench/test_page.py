@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from experiments._browser import CHROMIUM
@@ -14,7 +16,8 @@ def test_figures_are_those_of_a_page_with_all_rows() -> None:
     if not CHROMIUM.is_file():
         pytest.skip(f"{CHROMIUM} is missing")
     assert BENCHES["page"] is bench_page
-    found = bench_page(n_rows=2_100, n_columns=2, n_loads=1)
+    with ThreadPoolExecutor(1) as pool:  # a browser of other tests may be open in this thread
+        found = pool.submit(bench_page, n_rows=2_100, n_columns=2, n_loads=1).result()
     assert found["rows"] == 2_100
     assert found["page_bytes"] > 100_000
     assert found["load_seconds"] == found["slowest_load_seconds"] > 0

@@ -15,6 +15,7 @@ from experiments.scale import measure_scale
 def scale(
     rows: Annotated[int, typer.Option(help="Of the generated table.")] = 20_000_000,
     files: Annotated[int, typer.Option(help="In how many files they lie.")] = 40,
+    certified: Annotated[int, typer.Option(help="How many of the files are certified.")] = 40,
     memory: Annotated[str, typer.Option(help="Limit of each worker.")] = "1GiB",
     folder: Annotated[
         Path | None, typer.Option(help="Where the table and its certificates are kept.", show_default="a new one")
@@ -22,7 +23,7 @@ def scale(
 ) -> None:
     """Train and certify a table larger than the memory of its workers, by one and by two worker processes."""
     with tempfile.TemporaryDirectory() as place:
-        figures = measure_scale(folder or Path(place), rows, files, memory)
+        figures = measure_scale(folder or Path(place), rows, files, certified, memory)
         typer.echo("| what | measured |\n|---|---|")
         while True:
             with show_progress("measuring"):

@@ -73,7 +73,7 @@ def write_rows(folder: Path, n_rows: int, n_files: int) -> int:
     return sum(file.stat().st_size for file in folder.iterdir())
 
 
-def measure_scale(folder: Path, n_rows: int, n_files: int, memory: str) -> Iterator[Figure]:
+def measure_scale(folder: Path, n_rows: int, n_files: int, n_certified: int, memory: str) -> Iterator[Figure]:
     """Train and certify a generated table; every claim of docs/scale.md that has a number.
 
     Parameters
@@ -81,6 +81,8 @@ def measure_scale(folder: Path, n_rows: int, n_files: int, memory: str) -> Itera
     folder : path
         An empty one; the table and its certificates stay there.
     n_rows, n_files : int
+    n_certified : int
+        How many of the files are certified.
     memory : str
         Limit of each worker.
     """
@@ -91,10 +93,11 @@ def measure_scale(folder: Path, n_rows: int, n_files: int, memory: str) -> Itera
     yield Figure("limit of a worker", memory)
     yield from _train(data, model, n_rows, memory)
     yield from _compare_models(folder)
+    files = sorted(data.iterdir())[:n_certified]
     for workers in (1, 2):
-        yield from _certify(folder, model, workers, n_rows, memory)
-    yield from _kill(folder, model, memory)
-    file = sorted(data.iterdir())[0]
+        yield from _certify(folder, model, workers, files, memory)
+    yield from _kill(folder, model, files, memory)
+    file = files[0]
     certify_file(model, file, folder / "alone.parquet")
     same = (folder / "alone.parquet").read_bytes() == (folder / "out-2" / file.name).read_bytes()
     yield Figure("certificates of a file, alone and by workers", _tell(same))
@@ -144,19 +147,19 @@ def _compare_models(folder: Path) -> Iterator[Figure]:
     yield Figure("AdditiveClassifier of a file, by workers and as one table", _tell(same))
 
 
-def _certify(folder: Path, model: Path, workers: int, n_rows: int, memory: str) -> Iterator[Figure]:
+def _certify(folder: Path, model: Path, workers: int, files: list[Path], memory: str) -> Iterator[Figure]:
     with connect(workers=workers, memory=memory) as client:
         start = time.perf_counter()
-        certify_files(model, folder / "data", folder / f"out-{workers}", scheduler=client.scheduler.address)
+        done = certify_files(model, files, folder / f"out-{workers}", scheduler=client.scheduler.address)
         seconds = time.perf_counter() - start
         peak = _measure_peak(client)
     yield Figure(
-        f"certifying, {workers} {'worker' if workers == 1 else 'workers'}",
-        f"{seconds:.0f} s, {n_rows / seconds:,.0f} rows/s, at most {peak} MiB in a worker",
+        f"certifying {done['rows']:,} rows, {workers} {'worker' if workers == 1 else 'workers'}",
+        f"{seconds:.0f} s, {done['rows'] / seconds:,.0f} rows/s, at most {peak} MiB in a worker",
     )
 
 
-def _kill(folder: Path, model: Path, memory: str) -> Iterator[Figure]:
+def _kill(folder: Path, model: Path, files: list[Path], memory: str) -> Iterator[Figure]:
     with connect(workers=2, memory=memory) as client:
         pids = list(client.run(os.getpid).values())
 
@@ -165,9 +168,7 @@ def _kill(folder: Path, model: Path, memory: str) -> Iterator[Figure]:
                 os.kill(pids[0], signal.SIGKILL)
                 pids.clear()
 
-        certify_files(
-            model, folder / "data", folder / "out-killed", scheduler=client.scheduler.address, advance=kill_once
-        )
+        certify_files(model, files, folder / "out-killed", scheduler=client.scheduler.address, advance=kill_once)
     same = _hash(folder / "out-killed") == _hash(folder / "out-2")
     yield Figure("certifying with a worker killed on the way", _tell(same))
 

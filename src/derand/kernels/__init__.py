@@ -190,15 +190,18 @@ def measure_device() -> AbstractContextManager[DeviceTimes]:
 
 MIN_TERMS_FOR_FOURIER = 64
 """From that many terms on inversion is as accurate as laws; fewer are inverted only where they have many cells."""
+MANY_CELLS = 32
+"""Of a term, on the average: from there on its characteristic function bounds what is dropped in inversion."""
 INVERSION_EXCESS = 1e-10
 """By how much, at most, Fourier inversion overestimates a mass near 1/2 (README.md, step 7)."""
+MANY_CELLS_EXCESS = 3e-9
 FEW_TERMS_EXCESS = 4e-8
-"""The same for fewer terms."""
+"""The same for terms of 32 cells and more on the average, and for fewer terms."""
 
 
 def may_invert(n_terms: int, n_cells: int) -> bool:
     """Whether Fourier inversion is tried on a model of this size: fewer terms need more cells."""
-    return n_terms >= MIN_TERMS_FOR_FOURIER or (n_terms >= 8 and n_cells >= 32 * n_terms)
+    return n_terms >= MIN_TERMS_FOR_FOURIER or (n_terms >= 8 and n_cells >= MANY_CELLS * n_terms)
 
 
 def failure_excess(n_terms: int, n_cells: int) -> float:
@@ -206,7 +209,9 @@ def failure_excess(n_terms: int, n_cells: int) -> float:
     roundings = 2 * n_cells + 8 * n_terms + 2048
     if not may_invert(n_terms, n_cells):
         return roundings * EPSILON
-    return roundings * EPSILON + (INVERSION_EXCESS if n_terms >= MIN_TERMS_FOR_FOURIER else FEW_TERMS_EXCESS)
+    if n_terms < MIN_TERMS_FOR_FOURIER:
+        return roundings * EPSILON + FEW_TERMS_EXCESS
+    return roundings * EPSILON + (MANY_CELLS_EXCESS if n_cells >= MANY_CELLS * n_terms else INVERSION_EXCESS)
 
 
 def rounding_bound(n_cells: int) -> float:

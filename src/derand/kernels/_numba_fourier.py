@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, FloatArray, IntArray
-from derand.kernels import MIN_TERMS_FOR_FOURIER
+from derand.kernels import MANY_CELLS, MIN_TERMS_FOR_FOURIER
 from derand.kernels._numba_tilted import (
     HIGH,
     LOW,
@@ -62,7 +62,6 @@ _MOST_LEVELS = 2**16  # distinct scores: the cosines and sines of a period take 
 _MANY_TERMS = 150  # that make |phi| small enough by a simpler bound
 FINE = 64
 _FAINT = 1e-20  # weights below do not count beside the rounding of a factor
-_MANY_CELLS = 32  # of a term, on the average: of fewer, pairs are few
 _TYPICAL_SPECTRA = 10  # terms that are transformed, times intervals over the widest deviation
 _BLOCK = 32  # points that are dropped at once
 
@@ -169,7 +168,7 @@ def choose_grids(terms: Terms) -> tuple[Grid, ...]:
     if n_terms < MIN_TERMS_FOR_FOURIER or not terms.shifts.any() or split_levels(terms).size > _MOST_LEVELS:
         return ()
     widest = find_widest(terms)
-    has_many_cells = terms.scores.shape[1] > _MANY_CELLS * n_terms
+    has_many_cells = terms.scores.shape[1] > MANY_CELLS * n_terms
     if has_many_cells and POLYNOMIAL_PAIR * _count_pairs(terms) > SPECTRUM_POINT * _TYPICAL_SPECTRA * widest:
         return ()  # too many pairs: `_numba_spectra` is cheaper
     shortest = shortest_period(terms)

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
-from derand.kernels import LOG_HALF, MIN_TERMS_FOR_FOURIER
+from derand.kernels import LOG_HALF, MANY_CELLS, MIN_TERMS_FOR_FOURIER
 from derand.kernels._numba_fourier import (
     ALIASES,
     GROUP,
+    MAX_FREQUENCIES,
     Batch,
     allow_dropped,
     choose_accuracy,
@@ -32,18 +33,22 @@ from derand.kernels._numba_fourier import (
     sum_frequencies,
     tilt_row,
 )
-from derand.kernels._numba_tilted import LOW, Terms, Workspace, cut_of
+from derand.kernels._numba_tilted import LOW, Terms, Workspace, cut_of, fill_powers
 from derand.kernels.compiling import compile_loop
 from derand.kernels.costs import FOURIER_CELL, LAW_CELL, SPECTRUM_POINT
 
 _SPECTRUM_ERROR = 3e-5  # of a transform in single precision: of |phi|, which is at most 1
 _ACCURACY = 1e-7  # for few terms: what may be added to the sum, relative to it
 _ACCURACY_NEAR_TIES = 3e-8
+_ACCURACY_OF_MANY = 2e-9  # for 64 terms and more of many cells
 _NEAR_TIE = -0.8  # logarithm of a mass
 _MARGIN = 8.0  # by how much, in logarithms, |phi| should be below what may be dropped on the average
 _MOST_POINTS = 2**16
 _BATCH_ROWS = 64
-_BATCH_NUMBERS = 2**20  # in the transforms of a part of a batch
+_BATCH_NUMBERS = 2**18  # in the transforms of a part of a batch
+_MOST_TRIES = 1  # on a finer grid
+_POINTS = 1.2  # intervals of the first grid over the deviation of the chosen terms
+_TOO_COARSE = -2.0  # instead of a sum
 _LEAST_POINTS = 64
 
 
@@ -61,6 +66,8 @@ class Spread(NamedTuple):
     decline: FloatArray
     bend: FloatArray
     """Of the terms that are not chosen: f(w) >= decline * w**2 - bend * w**4."""
+    n_tries: IntArray
+    """On grids that were too coarse."""
     work: FloatArray
     """(terms,)."""
 
@@ -73,6 +80,7 @@ def _make_spread(n_rows: int, terms: Terms) -> Spread:
         variances=np.zeros((n_rows, n_terms)),
         n_chosen=np.zeros(n_rows, dtype=np.int64),
         n_points=np.zeros(n_rows, dtype=np.int64),
+        n_tries=np.zeros(n_rows, dtype=np.int64),
         decline=np.zeros(n_rows),
         bend=np.zeros(n_rows),
         work=np.zeros(n_terms),
@@ -97,36 +105,56 @@ def invert_by_spectra(
     for start in range(0, thresholds.size, size):
         rows = slice(start, start + size)
         _begin_spectra(table[rows], thresholds[rows], terms, shortest, batch, spread, work)
-        chosen = np.flatnonzero(batch.slot >= 0)
-        for points in np.unique(spread.n_points[chosen]).tolist():
-            alike = chosen[spread.n_points[chosen] == points]
-            for part in _split_rows(alike, spread.n_chosen[alike], points):
-                n_spectra = int(spread.n_chosen[part].sum())
-                dense = np.empty((-(-n_spectra // GROUP) * GROUP, 2 * points), dtype=np.float32)
-                _spread_cells(terms, batch, spread, part, dense)
-                spectra, at = _transform(dense), 0
-                for row in part.tolist():
-                    period = period_of(shortest, int(batch.period_number[row]))
-                    after = at + int(spread.n_chosen[row])
-                    log_mass[start + row] = _finish_spectra(
-                        thresholds[start + row],
-                        terms,
-                        batch,
-                        spread,
-                        row,
-                        period,
-                        find_turns(period),
-                        spectra[at:after],
-                    )
-                    at = after
+        begun = np.flatnonzero(batch.slot >= 0)
+        while begun.size:
+            for part in _split_rows(begun, spread):
+                log_mass[start + part] = _finish_part(
+                    terms, batch, spread, part, thresholds[rows], shortest, find_turns
+                )
+            begun = begun[log_mass[start + begun] == np.inf]
+            log_mass[start + begun] = np.nan
+            begun = begun[_refine(spread, begun)]
         is_low[rows] = batch.side[: thresholds[rows].size] == LOW
     return is_low, log_mass
 
 
-def _split_rows(rows: IntArray, counts: IntArray, points: int) -> list[IntArray]:
-    """The rows in parts whose transforms fit in memory that caches hold."""
-    parts = np.cumsum(counts) * 2 * points // _BATCH_NUMBERS
-    return np.split(rows, np.flatnonzero(np.diff(parts)) + 1)
+def _finish_part(
+    terms: Terms,
+    batch: Batch,
+    spread: Spread,
+    part: IntArray,
+    thresholds: IntArray,
+    shortest: float,
+    find_turns: Callable[[int], FloatArray],
+) -> FloatArray:
+    """The logarithms of the masses of some rows on the same grid."""
+    n_spectra = int(spread.n_chosen[part].sum())
+    dense = np.empty((-(-n_spectra // GROUP) * GROUP, 2 * int(spread.n_points[part[0]])), dtype=np.float32)
+    _spread_cells(terms, batch, spread, part, dense)
+    spectra, at, found = _transform(dense), 0, np.empty(part.size)
+    for place, row in enumerate(part.tolist()):
+        period = period_of(shortest, int(batch.period_number[row]))
+        after = at + int(spread.n_chosen[row])
+        found[place] = _finish_spectra(
+            thresholds[row], terms, batch, spread, row, period, find_turns(period), spectra[at:after]
+        )
+        at = after
+    return found
+
+
+def _split_rows(rows: IntArray, spread: Spread) -> list[IntArray]:
+    """The rows in parts on the same grid, whose transforms fit in memory that caches hold."""
+    rows = rows[np.argsort(spread.n_points[rows], kind="stable")]
+    points = spread.n_points[rows]
+    filled = np.cumsum(spread.n_chosen[rows] * 2 * points) // _BATCH_NUMBERS
+    return np.split(rows, np.flatnonzero(np.diff(filled) | np.diff(points)) + 1)
+
+
+def _refine(spread: Spread, rows: IntArray) -> BoolArray:
+    """Twice as fine a grid for some rows; where that is worth a try."""
+    spread.n_points[rows] *= 2
+    spread.n_tries[rows] += 1
+    return np.asarray((spread.n_tries[rows] <= _MOST_TRIES) & (spread.n_points[rows] <= _MOST_POINTS))
 
 
 @compile_loop()
@@ -141,6 +169,7 @@ def _begin_spectra(
 ) -> None:
     """Tilt the rows and choose what is transformed of those that may be inverted."""
     batch.slot[:] = -1
+    spread.n_tries[:] = 0
     for row in range(table.shape[0]):
         is_tilted, cut, shift = tilt_row(table[row], terms, thresholds[row], batch, row, 2.0, work)
         if is_tilted and _begin_row(terms, batch, spread, row, cut, shift, shortest, work):
@@ -158,11 +187,11 @@ def _finish_spectra(
     turns: FloatArray,
     spectra: NDArray[np.float32],
 ) -> float:
-    """The logarithm of the mass of a row that is proven to fail, else NaN."""
+    """The logarithm of the mass of a row that is proven to fail, infinite where the grid is too coarse, else NaN."""
     cut = cut_of(terms, batch.side[row], threshold)
     total = _finish_row(terms, batch, spread, row, cut, period, turns, spectra)
     if total <= 0.0:
-        return np.nan
+        return np.inf if total == _TOO_COARSE else np.nan
     mass = math.log(total) + batch.log_prefactor[row] + batch.roundings[row] * EPSILON
     is_near = mass > _NEAR_TIE and batch.accuracy[row] == _ACCURACY  # the estimate was far off
     return mass if mass < LOG_HALF and not is_near else np.nan
@@ -178,7 +207,8 @@ def _begin_row(
     log_expected = min(batch.log_prefactor[row] + math.log(expected), 0.0)
     batch.expected[row] = expected
     if chosen.size >= MIN_TERMS_FOR_FOURIER:
-        batch.accuracy[row] = choose_accuracy(log_expected)
+        has_many_cells = terms.n_cells >= MANY_CELLS * chosen.size  # as `failure_excess` counts
+        batch.accuracy[row] = _ACCURACY_OF_MANY if has_many_cells else choose_accuracy(log_expected)
     else:
         batch.accuracy[row] = _ACCURACY_NEAR_TIES if log_expected > _NEAR_TIE - 0.3 else _ACCURACY
     below = _reach_below(terms, batch, row, cut, work.powers)
@@ -209,7 +239,7 @@ def _begin_row(
             spread.decline[row] -= variances[term] * (1.0 + 1e-12)
             spread.bend[row] -= (fourth[term] + 3.0 * variances[term] * variances[term]) / 12.0 * (1.0 - 1e-12)
     points = _LEAST_POINTS
-    while points < 1.6 * math.sqrt(spreading):
+    while points < _POINTS * math.sqrt(spreading):
         points *= 2
     n_cells = terms.scores.shape[1]
     cost = SPECTRUM_POINT * count * points + FOURIER_CELL * n_cells
@@ -231,8 +261,7 @@ def _reach_below(terms: Terms, batch: Batch, row: int, cut: int, powers: FloatAr
     """A period N such that the tilted mass at or below cut - N is less than exp(-ALIASES), by Chernoff's bound."""
     weights, places = batch.weights[row], terms.places[batch.side[row]]
     steep = math.sqrt(2.0 * ALIASES) / batch.deviation[row]
-    for place in range(powers.size):
-        powers[place] = math.exp(-steep * terms.levels[place])
+    fill_powers(terms.levels, -steep, powers)
     log_mass, product = 0.0, 1.0
     for term in range(terms.starts.size - 1):
         mass = 0.0
@@ -312,6 +341,8 @@ def _finish_row(
             _lower_bounds(spectra[at], squares, np.float32(slack), bounds)
             at += 1
     kept, dropped = _bound_dropped(batch, spread, row, period, bounds)
+    if kept > MAX_FREQUENCIES:
+        return _TOO_COARSE
     return sum_frequencies(terms, batch, row, cut, period, kept, dropped, turns)
 
 

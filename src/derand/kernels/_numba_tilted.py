@@ -23,6 +23,7 @@ from derand.kernels.compiling import compile_loop
 
 PlaceArray = NDArray[np.uint64]  # unsigned: a signed index is checked for wrapping around, which no loop survives
 
+_FINE = 64  # powers of more scores than four times that are products of two
 _LOST = 1e-13  # mass that a first pass may drop, relative to the whole tilted law
 _STEEPEST = 700.0  # largest exponent of a weight: its exponential is a normal double
 LOW, HIGH = 0, 1
@@ -161,7 +162,8 @@ def log_tail_by_laws(row: FloatArray, terms: Terms, side: int, threshold: int, w
 def count_roundings(terms: Terms, tilt: float, cut: int, exponent: int, shift: int) -> float:
     """Of the weights, the normalisers' product and the final logarithm, in units of EPSILON (README.md, step 6)."""
     n_terms = terms.starts.size - 1
-    return terms.n_cells + n_terms * (8 - tilt * terms.largest) + 512 + 2 * abs(exponent) - 4 * tilt * (shift + cut)
+    of_term = (8 if terms.levels.size <= 4 * _FINE else 16) - tilt * terms.largest
+    return terms.n_cells + n_terms * of_term + 512 + 2 * abs(exponent) - 4 * tilt * (shift + cut)
 
 
 @compile_loop()
@@ -258,12 +260,30 @@ def tilt_for_inversion(
 
 
 @compile_loop()
+def fill_powers(levels: FloatArray, tilt: float, powers: FloatArray) -> None:
+    """exp(tilt * level) for increasing whole levels; of many, those of multiples of 64 times those of the rest."""
+    if levels.size <= 4 * _FINE:
+        for place in range(levels.size):
+            powers[place] = math.exp(tilt * levels[place])
+        return
+    fine = np.empty(_FINE)
+    for rest in range(_FINE):
+        fine[rest] = math.exp(tilt * rest)
+    block, coarse = -1, 0.0
+    for place in range(levels.size):
+        level = int(levels[place])
+        if level // _FINE != block:
+            block = level // _FINE
+            coarse = math.exp(tilt * (block * _FINE))
+        powers[place] = coarse * fine[level % _FINE]
+
+
+@compile_loop()
 def tilted_moments(
     row: FloatArray, terms: Terms, side: int, cut: int, tilt: float, work: Workspace
 ) -> tuple[float, float]:
     """Threshold minus mean, and deviation, of the tilted law; to nearest, they only steer. Fills `work.powers`."""
-    for place in range(terms.levels.size):
-        work.powers[place] = math.exp(tilt * terms.levels[place])
+    fill_powers(terms.levels, tilt, work.powers)
     if terms.are_stumps:
         stay, move = work.stumps[side], work.stumps[1 - side]
         mean, variance = _moments_of_stumps(stay, move, terms.shifts, terms.shift_places, work.powers)

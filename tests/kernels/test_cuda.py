@@ -23,7 +23,6 @@ from derand import AdditiveEnsemble, Gaussian, Noise, StepFunction, Threat, Unif
 from derand._arrays import EPSILON, TINY
 from derand.certificates import pack_terms
 from derand.kernels import (
-    BIG_WORK,
     DEFAULT_BACKEND,
     TAIL_ERROR,
     TAIL_ERROR_GROWTH,
@@ -32,6 +31,7 @@ from derand.kernels import (
     has_gpu,
     load_backend,
 )
+from derand.kernels.costs import BIG_WORK, Work, suits_device
 from derand.noise import NOISES
 from tests import oracle
 from tests.oracle import MP
@@ -92,7 +92,14 @@ def test_a_forked_copy_of_a_process_that_uses_the_gpu_is_refused(monkeypatch: py
     """A device belongs to the process that opened it: a copy is told so, and by itself goes to the CPU."""
     monkeypatch.setattr(_cuda_device, "_owner", os.getpid() + 1)
     assert "forked" in str(_cuda_device.explain_absence())
-    assert load_backend(None, BIG_WORK) is load_backend(DEFAULT_BACKEND)
+    assert load_backend(None, BIG) is load_backend(DEFAULT_BACKEND)
+
+
+def make_work(n_rows: int, n_terms: int = 64, largest: float = 10.0) -> Work:
+    return Work(n_rows, n_terms, 2 * n_terms, largest, 0.5 * largest * math.sqrt(n_terms), 2)
+
+
+BIG = make_work(BIG_WORK // 128)
 
 
 def test_big_work_goes_to_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,10 +107,19 @@ def test_big_work_goes_to_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPat
     default, device = load_backend(DEFAULT_BACKEND), load_backend("numpy")
     monkeypatch.setitem(kernels.BACKENDS, "cuda", kernels.BACKENDS["numpy"])
     monkeypatch.setattr(kernels, "has_gpu", lambda: True)
-    assert load_backend(None, BIG_WORK - 1) is default
-    assert load_backend(None, BIG_WORK) is device
+    assert load_backend(None, make_work(BIG_WORK // 128 - 1)) is default
+    assert load_backend(None, BIG) is device
     monkeypatch.setattr(kernels, "has_gpu", lambda: False)
-    assert load_backend(None, BIG_WORK) is default
+    assert load_backend(None, BIG) is default
+
+
+def test_scores_of_many_levels_stay_on_the_cpu() -> None:
+    """A GPU builds laws of them, where the CPU inverts; more threads make the CPU's case stronger."""
+    fine = make_work(10**6, 300, 10_000.0)
+    assert suits_device(make_work(10**6, 300, 100.0))
+    assert not suits_device(fine)
+    assert suits_device(make_work(10**7, 14, 100.0))
+    assert not suits_device(BIG._replace(n_threads=10_000))
 
 
 # --- the simulator ---------------------------------------------------------------------------------------------
@@ -571,4 +587,4 @@ def test_the_gpu_is_a_device_backend(gpu: Any) -> None:
     """It offers what certificates ask of a device, and computes the tables of some of the package's noises."""
     assert isinstance(gpu, DeviceBackend)
     assert set(ON_DEVICE) == gpu.NOISES <= set(NOISES)
-    assert load_backend(None, BIG_WORK) is gpu
+    assert load_backend(None, BIG) is gpu

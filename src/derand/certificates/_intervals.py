@@ -22,9 +22,9 @@ from derand.certificates._number_by_lines import NumberByLines
 from derand.certificates._number_by_mean import NumberByMean
 from derand.certificates._number_by_vote import NumberByVote
 from derand.certificates._problem import find_sum
-from derand.certificates._rule import Engine
+from derand.certificates._rule import make_engine
 from derand.certificates._run import check_request, check_threat, read_rows
-from derand.kernels import load_backend, require_gradual_underflow
+from derand.kernels import require_gradual_underflow
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise_or_none
 from derand.threads import count_threads, run_blocks
@@ -225,7 +225,7 @@ class _Number:
         check_threat(threat, model, rows)
         self._model, self._rows, self._n_threads = model, rows, count_threads(n_jobs)
         n_rows = rows.shape[0]
-        engine = Engine(load_backend(None, n_rows * model.n_cells), self._n_threads, proof)
+        engine = make_engine(model, n_rows, n_jobs, proof=proof)
         self._rule: NumberRule
         if model.is_linear:
             if proof == "paper":

@@ -13,13 +13,11 @@ from derand.certificates._classes import expect_classes
 from derand.certificates._duels import label_classes, weigh_classes
 from derand.certificates._lines import label_lines, weigh_lines
 from derand.certificates._problem import find_problems
-from derand.certificates._rule import Engine
+from derand.certificates._rule import make_engine
 from derand.certificates._rules import find_rule
 from derand.certificates._votes import decide_votes, vote_share
-from derand.kernels import load_backend
 from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise
-from derand.threads import count_threads
 
 
 def find_labels(
@@ -30,7 +28,7 @@ def find_labels(
     if model.is_linear:
         (ensemble,) = model.members
         return label_lines(ensemble, rows)
-    engine = Engine(load_backend(None, rows.shape[0] * model.n_cells), count_threads(n_jobs))
+    engine = make_engine(model, rows.shape[0], n_jobs)
     if model.n_classes > 2:
         (ensemble,) = model.members
         return label_classes(ensemble, rows, noise, found, engine)
@@ -105,7 +103,7 @@ def weigh_votes(model: AdditiveEnsemble, rows: FloatArray, noise: Noise, n_jobs:
     """
     if model.is_linear:
         return weigh_lines(model, rows, noise)
-    engine = Engine(load_backend(None, rows.shape[0] * model.n_cells), count_threads(n_jobs))
+    engine = make_engine(model, rows.shape[0], n_jobs)
     return weigh_classes(model, rows, noise, find_rule("vote"), engine)
 
 

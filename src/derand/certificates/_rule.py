@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 
 from derand._arrays import BoolArray, FloatArray, IntArray
 from derand.certificates._problem import Problem
-from derand.kernels import Backend
+from derand.kernels import Backend, load_backend
+from derand.kernels.costs import Work
+from derand.model import Model
 from derand.noise import Noise
+from derand.threads import count_threads
 from derand.threat import Threat
 
 PROOFS = ("none", "paper", "dual", "exact")
@@ -61,6 +64,17 @@ class Engine:
     draft: bool = False
     must_look: bool = False
     """Whether the device that computes is to refuse rows that hold NaN or infinity (`Rule.looks_on_device`)."""
+
+
+def make_engine(
+    model: Model, n_rows: int, n_jobs: int | None, *, backend: str | None = None, proof: str = "best"
+) -> Engine:
+    """The engine for so many rows: a backend of that name, else the one that their number and the model suit."""
+    n_threads = count_threads(n_jobs)
+    ranges = np.array(() if model.is_linear else model.score_ranges, dtype=np.float64)
+    widest = 0.5 * float(np.sqrt((ranges**2).sum() / len(model.members)))
+    work = Work(n_rows, ranges.size, model.n_cells, float(ranges.max(initial=0.0)), widest, n_threads)
+    return Engine(load_backend(backend, work), n_threads, proof)
 
 
 class Rule(ABC):

@@ -19,7 +19,7 @@ from derand.certificates._gaps import bound_apart, fill_gaps
 from derand.certificates._lines import bound_lines
 from derand.certificates._problem import MAX_SUPPORT, find_problems, pack_terms
 from derand.certificates._results import Certificates, Distribution
-from derand.certificates._rule import Bounds, Engine, Rule
+from derand.certificates._rule import Bounds, Engine, Rule, make_engine
 from derand.certificates._rules import find_rule
 from derand.certificates._votes import combine_members
 from derand.certificates._witness import find_witnesses
@@ -162,7 +162,7 @@ def certify_checked(
     list of Certificates, one per threat
     """
     found, threats = check_request(rule, proof, noise, threats)
-    engine = Engine(load_backend(backend, rows.shape[0] * model.n_cells), count_threads(n_jobs), proof)
+    engine = make_engine(model, rows.shape[0], n_jobs, backend=backend, proof=proof)
     if must_look and _looks_on_device(model, found, noise, threats, engine, rows):
         engine = replace(engine, must_look=True)
     elif must_look:

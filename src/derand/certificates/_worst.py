@@ -196,6 +196,7 @@ class SmoothedCase(WorstCase):
     def root_powers(self, powers: FloatArray, thresholds: FloatArray) -> FloatArray:
         """Radii from best margins per price, where no limits hold; infinite where nothing can bring the sum down."""
         least = self._tables.lowest[self._places.curves].sum()
+        powers = np.maximum(powers, 0.0)  # where no price proves anything, they mean nothing
         roots = powers if self._norm == 1 else np.sqrt(powers) * (1 - 2 * EPSILON)
         return np.where(least - self._table_error > thresholds, np.inf, roots)
 

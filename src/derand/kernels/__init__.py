@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, TINY, BoolArray, FloatArray, IntArray
+from derand.kernels.costs import MIN_TERMS_FOR_FOURIER, Work, suits_device
 
 TAIL_ERROR = 96 * EPSILON
 """Relative error of a computed cell probability away from the tails (README.md, step 1)."""
@@ -153,15 +154,14 @@ def require_gradual_underflow() -> None:
 
 BACKENDS = {"numba": "derand.kernels._numba", "numpy": "derand.kernels._numpy", "cuda": "derand.kernels._cuda"}
 DEFAULT_BACKEND = "numba"
-BIG_WORK = 2**26
-"""Cells of all rows together from which on a GPU, where there is one, is chosen without being asked for."""
 
 
-def load_backend(name: str | None, work: int = 0) -> Backend:
-    """The backend of that name, imported on first use; None chooses for so many cells: the default, or a GPU."""
+def load_backend(name: str | None, work: Work | None = None) -> Backend:
+    """The backend of that name, imported on first use; None chooses by the sizes of a call: the default, or a GPU."""
     chosen = name
     if name is None:
-        chosen = "cuda" if work >= BIG_WORK and has_gpu() else DEFAULT_BACKEND
+        is_for_device = work is not None and suits_device(work)
+        chosen = "cuda" if is_for_device and has_gpu() else DEFAULT_BACKEND
     if chosen not in BACKENDS:
         raise ValueError(f"`backend` must be one of {', '.join(BACKENDS)} or None, got {name!r}.")
     return cast(Backend, import_module(BACKENDS[chosen]))
@@ -188,8 +188,6 @@ def measure_device() -> AbstractContextManager[DeviceTimes]:
     return watched
 
 
-MIN_TERMS_FOR_FOURIER = 64
-"""From that many terms on inversion is as accurate as laws; fewer are inverted only where they have many cells."""
 MANY_CELLS = 32
 """Of a term, on the average: from there on its characteristic function bounds what is dropped in inversion."""
 INVERSION_EXCESS = 1e-10

@@ -18,7 +18,7 @@ from numba import cuda, float32, float64
 from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, FloatArray, IntArray
-from derand.kernels import LOG_HALF, MIN_TERMS_FOR_FOURIER
+from derand.kernels import LOG_HALF
 from derand.kernels._cuda_laws import PARTS, THREADS, add_up, compile_kernel
 from derand.kernels._cuda_stumps import (
     BY_INVERSION,
@@ -36,6 +36,7 @@ from derand.kernels._cuda_stumps import (
     steepen_tilt,
     tilt_cells,
 )
+from derand.kernels.costs import MIN_TERMS_FOR_FOURIER, WHOLE_SINGLES
 
 SinglesArray = NDArray[np.float32]
 
@@ -46,7 +47,6 @@ _ACCURACY_NEAR_TIES = 5e-11
 _ALIASES = 30.0  # the tilted mass more than a period below the threshold is less than exp(-30)
 _DEGREE = 6  # of the Taylor polynomial of -log(1 - x)
 _MEANS = tuple(math.comb(2 * j, j) / 4**j / j for j in range(1, _DEGREE + 1))  # of sin**(2 j) / j over a turn
-_WHOLE = 2**24  # whole numbers below are exact in single precision
 _AT_ONCE = 4  # frequencies of a thread that share what is known of a group
 _ZERO, _ONE, _FOUR = np.float32(0.0), np.float32(1.0), np.float32(4.0)
 _MAGIC = np.float32(1.5 * 2**23)  # added and taken off, it rounds to the nearest whole number
@@ -136,7 +136,7 @@ def _log_tail(  # noqa: PLR0911 - each return is one reason for which a law is b
     log_expected = min(log_prefactor + math.log(expected), 0.0)
     accuracy = _ACCURACY_NEAR_TIES if log_expected >= -4.0 else _ACCURACY
     period = _choose_period(gap, deviation, theta, accuracy, log_expected, largest)
-    if 0.5 * period * largest >= _WHOLE:
+    if 0.5 * period * largest >= WHOLE_SINGLES:
         return math.inf
     size, mean = _sum_powers(work, singles, parts, groups, n_terms)
     if mean <= -2.0 * math.log(accuracy * expected):  # |phi| is on the average not small enough

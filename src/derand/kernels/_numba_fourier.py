@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, FloatArray, IntArray
-from derand.kernels import MANY_CELLS, MIN_TERMS_FOR_FOURIER
+from derand.kernels import MANY_CELLS
 from derand.kernels._numba_tilted import (
     HIGH,
     LOW,
@@ -43,6 +43,7 @@ from derand.kernels.costs import (
     FOURIER_ROW,
     LAW_CELL,
     LAW_STUMP,
+    MIN_TERMS_FOR_FOURIER,
     POLYNOMIAL_PAIR,
     POLYNOMIAL_POINT,
     SPECTRUM_POINT,

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
-from derand.kernels import LOG_HALF, MANY_CELLS, MIN_TERMS_FOR_FOURIER
+from derand.kernels import LOG_HALF, MANY_CELLS
 from derand.kernels._numba_fourier import (
     ALIASES,
     GROUP,
@@ -35,7 +35,7 @@ from derand.kernels._numba_fourier import (
 )
 from derand.kernels._numba_tilted import LOW, Terms, Workspace, cut_of, fill_powers
 from derand.kernels.compiling import compile_loop
-from derand.kernels.costs import FOURIER_CELL, LAW_CELL, SPECTRUM_POINT
+from derand.kernels.costs import FOURIER_CELL, LAW_CELL, MIN_TERMS_FOR_FOURIER, SPECTRUM_POINT
 
 _SPECTRUM_ERROR = 3e-5  # of a transform in single precision: of |phi|, which is at most 1
 _ACCURACY = 1e-7  # for few terms: what may be added to the sum, relative to it

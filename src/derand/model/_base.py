@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeGuard, TypeVar
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from derand._arrays import FloatArray, Frozen
 from derand.model._terms import Term
 
@@ -122,6 +124,11 @@ class Model(Frozen, ABC):
     def n_cells(self) -> int:
         """Cells of all terms that noise acts on: the work of a row."""
         return sum(term.n_cells for term in self.member_terms if term.axes)
+
+    @_Once
+    def score_ranges(self) -> tuple[int, ...]:
+        """How far apart the scores of each term lie that noise acts on; of several outputs the farthest."""
+        return tuple(int(np.ptp(term.scores, axis=0).max()) for term in self.member_terms if term.axes)
 
     @_Once
     def is_linear(self) -> bool:

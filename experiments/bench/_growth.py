@@ -72,7 +72,7 @@ def bench_growth(growth: dict[str, tuple[int, ...]] | None = None) -> Figures:
 
 
 def draw_growth(results: Figures) -> Figure:
-    """Microseconds per row over each size that grows, both axes logarithmic.
+    """Microseconds per row over each size that grows, both axes logarithmic; a colour per rule and noise.
 
     Parameters
     ----------
@@ -90,19 +90,26 @@ def draw_growth(results: Figures) -> Figure:
         series, name, size = key.split("_")
         assert microseconds is not None
         curves.setdefault(name, {}).setdefault(series, []).append((int(size), microseconds))
+    colours = {key.split("_")[0].partition("-")[2] for key in results}
     columns = min(len(curves), 3)
     rows = -(-len(curves) // columns)
     figure = Figure(figsize=(3.4 * columns, 3.0 * rows), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False, sharey=True)
     for axes, (name, by_series) in zip(panels.flat, curves.items(), strict=False):
         for series, points in by_series.items():
-            axes.loglog(*zip(*points, strict=True), marker="o", label=series.replace("-", ", "))
+            device, _, work = series.partition("-")
+            line = {"color": f"C{sorted(colours).index(work)}", "linestyle": "-" if device == "cpu" else "--"}
+            label = f"{device.upper()}, {work.replace('-', ', ')}"
+            axes.loglog(*zip(*points, strict=True), marker="o", markersize=4, label=label, **line)
+        sizes = sorted({size for points in by_series.values() for size, _ in points})
+        axes.set_xticks(sizes, [f"{size:,}" for size in sizes], fontsize="small")
+        axes.minorticks_off()
         axes.set_xlabel(name if name != "cells" else "cells per term")
         axes.grid(alpha=0.3)
     for axes in panels[:, 0]:
         axes.set_ylabel("microseconds per row")
     panels[0, 0].set_ylim(0.5, None)
-    panels[0, 0].legend(fontsize="small")
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
     return figure
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from derand.kernels import INVERTED, TILTED, _numba_failures
 from derand.kernels import _numba_fourier as fourier
+from derand.kernels import _numba_frequencies as shared
 from derand.kernels._numba_tilted import Terms, make_workspace, prepare_terms
 from tests.kernels.calls import failures, tails
 
@@ -49,9 +50,9 @@ def begin(
     """Terms, grid, batch and coefficients of all rows that may be inverted."""
     table, starts, scores = problem
     terms = prepare_terms(starts, scores, scores.size)
-    grid = fourier.choose_grids(terms)[-1]
+    grid = shared.choose_grids(terms)[-1]
     if points is not None:
-        grid = fourier._make_grid(terms, points, grid.shortest)
+        grid = shared.make_grid(terms, points, grid.shortest)
     batch = fourier.make_batch(len(table), terms, grid.n_points)
     coefficients = np.zeros((len(table), grid.n_points), dtype=np.float32)
     used = _numba_failures._begin(table, thresholds, terms, grid, batch, make_workspace(terms), coefficients)
@@ -77,7 +78,7 @@ def evaluate_phi(terms: Terms, batch: Any, row: int, frequencies: np.ndarray) ->
 def test_harmonics_fold_back_onto_the_grid(points: int) -> None:
     """On the grid of midpoints every cosine is one of the first ones, with a sign, or 0; the constant counts twice."""
     numbers = np.append(np.arange(0, 9 * points, 7), points * np.arange(1, 9))
-    slots, factors = fourier.fold(numbers, points)
+    slots, factors = shared.fold(numbers, points)
     grid = (np.arange(points) + 0.5) * math.pi / points
     for number, slot, factor in zip(numbers.tolist(), slots.tolist(), factors.tolist(), strict=True):
         assert 0 <= slot < points
@@ -159,7 +160,7 @@ def test_dropped_frequencies_are_bounded(n_terms: int, n_cells: int, largest: in
     bounds = fourier.bound_phi(coefficients)
     checked = 0
     for row in np.flatnonzero(batch.slot >= 0):
-        period = fourier.period_of(grid.shortest, batch.period_number[row])
+        period = shared.period_of(grid.shortest, batch.period_number[row])
         for allowed in (1e-6, 1e-11):
             kept, dropped = fourier._bound_dropped(grid, batch, row, period, allowed, bounds[batch.slot[row]])
             assert dropped <= allowed

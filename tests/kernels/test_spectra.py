@@ -9,6 +9,7 @@ import pytest
 
 from derand.kernels import FEW_TERMS_EXCESS, INVERTED, MANY_CELLS_EXCESS, _numba_failures, failure_excess, may_invert
 from derand.kernels import _numba_fourier as fourier
+from derand.kernels import _numba_frequencies as shared
 from derand.kernels import _numba_spectra as spectra
 from derand.kernels._numba_tilted import fill_powers, make_workspace
 from tests.kernels.calls import failures
@@ -38,7 +39,7 @@ def test_dropped_frequencies_are_bounded(n_terms: int, n_cells: int, largest: in
         for at, term in enumerate(np.flatnonzero(spread.chosen[row]).tolist()):
             slack = (math.pi / points) ** 2 * spread.variances[row, term] / 8 + spectra._SPECTRUM_ERROR
             spectra._lower_bounds(found[at], np.empty(points + 1, dtype=np.float32), np.float32(slack), bounds)
-        period = fourier.period_of(plan.shortest, int(batch.period_number[row]))
+        period = shared.period_of(plan.shortest, int(batch.period_number[row]))
         between = (np.arange(points) + rng.random(points)) * math.pi / points
         assert (evaluate_phi(terms, batch, row, between) <= bounds * (1 + 1e-5) + 1e-15).all()
         kept, dropped = spectra._bound_dropped(batch, spread, row, period, bounds)

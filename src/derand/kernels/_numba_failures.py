@@ -20,17 +20,19 @@ from derand.kernels import INVERTED, LOG_HALF, TILTED, Failures, may_invert
 from derand.kernels._numba_fourier import (
     GROUP,
     Batch,
-    Grid,
     begin_inversion,
     bound_phi,
-    choose_grids,
     finish_inversion,
     make_batch,
+    tilt_row,
+)
+from derand.kernels._numba_frequencies import (
+    Grid,
+    choose_grids,
     period_of,
     shortest_period,
     split_levels,
     tabulate,
-    tilt_row,
 )
 from derand.kernels._numba_spectra import invert_by_spectra
 from derand.kernels._numba_tilted import (

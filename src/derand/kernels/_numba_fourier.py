@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, FloatArray, IntArray
-from derand.kernels import MANY_CELLS
+from derand.kernels._numba_frequencies import DEGREE, FINE, MAX_FREQUENCIES, N_PERIODS, Grid, period_of
 from derand.kernels._numba_tilted import (
     HIGH,
     LOW,
@@ -38,59 +38,17 @@ from derand.kernels._numba_tilted import (
     tilt_stumps,
 )
 from derand.kernels.compiling import compile_loop
-from derand.kernels.costs import (
-    FOURIER_CELL,
-    FOURIER_ROW,
-    LAW_CELL,
-    LAW_STUMP,
-    MIN_TERMS_FOR_FOURIER,
-    POLYNOMIAL_PAIR,
-    POLYNOMIAL_POINT,
-    SPECTRUM_POINT,
-)
+from derand.kernels.costs import LAW_CELL, LAW_STUMP
 
-MAX_FREQUENCIES = 64
 GROUP = 16
 """Transforms come in multiples of that, so that a row's result does not depend on the rows beside it."""
 _ACCURACY = 4.4e-10  # what may be added to the sum, relative to it; the sum itself may be as much too large
 _ACCURACY_NEAR_TIES = 5e-11
 ALIASES = 30.0  # the tilted mass more than a period below the threshold is less than exp(-30)
-_N_PERIODS = 28  # each 2**(1/4) times the one before
-_DEGREE = 6  # of the Taylor polynomial of -log(1 - x)
 _TRANSFORM_ERROR = 2e-5  # of the cosine transform in single precision, relative to the sum of all coefficients
 _FALLEN = -60.0  # log |phi| below which nothing counts
-_MOST_LEVELS = 2**16  # distinct scores: the cosines and sines of a period take 1 KiB for each
-_MANY_TERMS = 150  # that make |phi| small enough by a simpler bound
-FINE = 64
 _FAINT = 1e-20  # weights below do not count beside the rounding of a factor
-_TYPICAL_SPECTRA = 10  # terms that are transformed, times intervals over the widest deviation
 _BLOCK = 32  # points that are dropped at once
-
-
-class Grid(NamedTuple):
-    """A grid of frequencies, with what all rows of a model share on it."""
-
-    cost: float
-    """Nanoseconds per row, about."""
-    n_points: int
-    """Length of the transform: f is known at (k + 1/2) pi / n_points."""
-    bins: PlaceArray
-    """For stumps: the bin of each term, by its shift; the last bin is for shift 0."""
-    shifts: FloatArray
-    """Shift of each bin but the last."""
-    slots: IntArray
-    """(bins, degree): where in the transform's input the harmonics of a shift belong."""
-    factors: FloatArray
-    """(bins, degree): with which factor."""
-    harmonics: FloatArray
-    """(degree + 1, degree): coefficient of cos(k a), halved for k > 0, in sin(a / 2)**(2 j), for k and j - 1."""
-    slope: float
-    level: float
-    """For terms of more than two cells: -log(1 - x) >= slope * x + level."""
-    point_weights: FloatArray
-    """Largest 1 / |1 - exp(-theta + i w)| next to each point; infinite for the first one, which is never dropped."""
-    shortest: float
-    """The shortest period N."""
 
 
 class Batch(NamedTuple):
@@ -155,109 +113,7 @@ def make_batch(n_rows: int, terms: Terms, n_points: int) -> Batch:
     )
 
 
-def period_of(shortest: float, number: int) -> int:
-    """The period N of that number."""
-    return math.ceil(shortest * 2.0 ** (number / 4))
-
-
 _period_of = compile_loop()(period_of)
-
-
-def choose_grids(terms: Terms) -> tuple[Grid, ...]:
-    """What all rows of a model share: first on a coarse grid, then on a fine one; nothing where inversion is no use."""
-    n_terms = terms.shifts.size
-    if n_terms < MIN_TERMS_FOR_FOURIER or not terms.shifts.any() or split_levels(terms).size > _MOST_LEVELS:
-        return ()
-    widest = find_widest(terms)
-    has_many_cells = terms.scores.shape[1] > MANY_CELLS * n_terms
-    if has_many_cells and POLYNOMIAL_PAIR * _count_pairs(terms) > SPECTRUM_POINT * _TYPICAL_SPECTRA * widest:
-        return ()  # too many pairs: `_numba_spectra` is cheaper
-    shortest = shortest_period(terms)
-    coarse = _power_of_two(max(256.0, min(2.5 * widest, max(2048.0, 0.3 * widest))))
-    fine = _power_of_two(1.2 * widest)
-    return tuple(_make_grid(terms, points, shortest) for points in sorted({coarse, max(coarse, fine)}))
-
-
-def _count_pairs(terms: Terms) -> float:
-    """Pairs of cells of the same term."""
-    counts = np.diff(terms.starts)
-    return 0.5 * float((counts * (counts - 1)).sum())
-
-
-def find_widest(terms: Terms) -> float:
-    """The largest deviation that the sum can have."""
-    return 0.5 * math.sqrt(float((terms.shifts**2).sum()))
-
-
-def shortest_period(terms: Terms) -> float:
-    """The shortest period N of a model."""
-    return max(64.0, 0.5 * find_widest(terms))
-
-
-def _power_of_two(number: float) -> int:
-    return 2 ** math.ceil(math.log2(number))
-
-
-def _make_grid(terms: Terms, points: int, shortest: float) -> Grid:
-    counts = np.diff(terms.starts)
-    n_pairs = _count_pairs(terms)
-    shifts = np.unique(terms.shifts[terms.shifts > 0])
-    slots, factors = fold(np.arange(1, _DEGREE + 1) * shifts[:, None].astype(np.int64), points)
-    before = (np.arange(points) - 0.5) * math.pi / points  # the point before, where the weight is larger
-    point_weights = np.where(2 * before >= math.pi, 1.0, 1.0 / np.sin(np.maximum(before, 1e-9)))
-    point_weights[0] = math.inf
-    point_weights[-1] *= 2  # beyond the last point lies its mirror image
-    tangent = 0.5 if counts.size < _MANY_TERMS else 0.0  # where -log(1 - x) and its bound touch
-    return Grid(
-        cost=FOURIER_ROW + POLYNOMIAL_POINT * points + FOURIER_CELL * counts.sum() + POLYNOMIAL_PAIR * n_pairs,
-        n_points=points,
-        bins=np.where(terms.shifts > 0, np.searchsorted(shifts, terms.shifts), shifts.size).astype(np.uint64),
-        shifts=shifts,
-        slots=slots,
-        factors=factors,
-        harmonics=_expand_powers(),
-        slope=1.0 / (1.0 - tangent),
-        level=-math.log1p(-tangent) - tangent / (1.0 - tangent),
-        point_weights=point_weights,
-        shortest=shortest,
-    )
-
-
-def fold(numbers: IntArray, points: int) -> tuple[IntArray, FloatArray]:
-    """Where cos(number * w) belongs among cos(n * w), n < points, on the grid of midpoints, and with which factor."""
-    rest = numbers % (4 * points)
-    rest = np.minimum(rest, 4 * points - rest)
-    signs = np.where(rest == points, 0.0, np.where(rest > points, -1.0, 1.0))
-    slots = np.where(rest > points, 2 * points - rest, rest)
-    # the transform takes half of every cosine but the first
-    return np.where(rest == points, 0, slots), np.where(slots == 0, 2 * signs, signs)
-
-
-def _expand_powers() -> FloatArray:
-    """sin(a / 2)**(2 j) = binomial(2 j, j) / 4**j + sum over k of 2 (-1)**k binomial(2 j, j - k) / 4**j cos(k a)."""
-    return np.array(
-        [
-            [(-1) ** k * math.comb(2 * j, j - k) / 4**j if k <= j else 0.0 for j in range(1, _DEGREE + 1)]
-            for k in range(_DEGREE + 1)
-        ]
-    )
-
-
-def split_levels(terms: Terms) -> FloatArray:
-    """The scores whose cosines and sines are tabulated: all distinct ones of stumps, else 0 .. FINE - 1 and multiples.
-
-    Any score is the sum of two of the latter, which keeps the table small.
-    """
-    if terms.are_stumps:
-        return terms.levels
-    return np.concatenate([np.arange(FINE), FINE * np.arange(terms.largest // FINE + 1)]).astype(np.float64)
-
-
-def tabulate(levels: FloatArray, period: int) -> FloatArray:
-    """Cosines and sines of level * w_k for the first frequencies of a period, (levels, 2, frequencies)."""
-    turns = np.outer(levels.astype(np.int64), np.arange(MAX_FREQUENCIES)) % period
-    angles = 2 * math.pi * np.minimum(turns, period - turns) / period
-    return np.stack([np.cos(angles), np.where(2 * turns > period, -np.sin(angles), np.sin(angles))], axis=1)
 
 
 @compile_loop()
@@ -335,7 +191,7 @@ def choose_period(
     batch.period_number[row] = math.ceil(4 * math.log2(max(below, above, shortest) / shortest))
     # roundings of the exponents, which count near ties
     exponents = theta * (terms.starts.size * terms.largest + 4 * (cut + shift))
-    return batch.period_number[row] < _N_PERIODS and exponents <= 1e5
+    return batch.period_number[row] < N_PERIODS and exponents <= 1e5
 
 
 @compile_loop()
@@ -343,7 +199,7 @@ def _spread_stumps(terms: Terms, grid: Grid, batch: Batch, row: int, coefficient
     """Coefficients of -f / 2, f = sum over terms and j <= 6 of x**j / j, x = 4 p (1 - p) sin(w s / 2)**2; its mean."""
     n_terms, n_bins = terms.shifts.size, grid.shifts.size
     stay, move = batch.weights[row, :n_terms], batch.weights[row, n_terms:]
-    powers = np.zeros((n_bins + 1, _DEGREE))
+    powers = np.zeros((n_bins + 1, DEGREE))
     for term in range(n_terms):
         c = 4.0 * stay[term] * move[term]
         square = c * c
@@ -360,14 +216,14 @@ def _spread_stumps(terms: Terms, grid: Grid, batch: Batch, row: int, coefficient
         decline += 0.25 * first * square
         bend += first * square * square / 48.0
         curvature += 0.5 * square * 0.4375 * first
-        for j in range(_DEGREE):
+        for j in range(DEGREE):
             curvature += 0.5 * square * 0.5625 * sums[j]
             sums[j] /= j + 1
             size += sums[j]
             mean += sums[j] * grid.harmonics[0, j]
-        for k in range(1, _DEGREE + 1):
+        for k in range(1, DEGREE + 1):
             coefficient = 0.0
-            for j in range(k - 1, _DEGREE):
+            for j in range(k - 1, DEGREE):
                 coefficient += sums[j] * grid.harmonics[k, j]
             coefficients[grid.slots[b, k - 1]] -= 0.5 * grid.factors[b, k - 1] * coefficient
     batch.size[row], batch.curvature[row] = size, curvature

@@ -22,17 +22,16 @@ from derand.kernels import LOG_HALF, MANY_CELLS
 from derand.kernels._numba_fourier import (
     ALIASES,
     GROUP,
-    MAX_FREQUENCIES,
     Batch,
     allow_dropped,
     choose_accuracy,
     choose_period,
     drop_along_parabola,
     make_batch,
-    period_of,
     sum_frequencies,
     tilt_row,
 )
+from derand.kernels._numba_frequencies import MAX_FREQUENCIES, period_of
 from derand.kernels._numba_tilted import LOW, Terms, Workspace, cut_of, fill_powers
 from derand.kernels.compiling import compile_loop
 from derand.kernels.costs import FOURIER_CELL, LAW_CELL, MIN_TERMS_FOR_FOURIER, SPECTRUM_POINT

@@ -31,6 +31,9 @@ FLOOR = 1e-300
 """Added to each mass that is not impossible: more than dropping and underflow can have lost (README.md, step 3)."""
 
 
+STEEPEST = 700.0
+"""Largest exponent of a tilted weight: its exponential is a normal double (README.md, step 6)."""
+
 PATHS = ("law", "tilted", "inverted")
 """How a mass was computed: from the law itself, from a tilted law, or by Fourier inversion of a tilted one."""
 LAW, TILTED, INVERTED = range(3)

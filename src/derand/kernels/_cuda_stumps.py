@@ -15,6 +15,7 @@ import numpy as np
 from numba import cuda
 
 from derand._arrays import TINY, FloatArray, IntArray
+from derand.kernels import STEEPEST
 from derand.kernels._cuda_cells import bound_sides
 from derand.kernels._cuda_laws import THREADS, add_up
 
@@ -29,7 +30,6 @@ be built; or the row holds NaN or infinity."""
 BY_INVERSION, BY_LISTING = 8, 16
 """Added to the state of a row that Fourier inversion, or listing its outcomes, has settled."""
 
-_STEEPEST = 500.0  # largest exponent of a weight
 _MOST_RANKS = 2**16
 _LARGEST = float(np.finfo(np.float64).max)
 
@@ -143,7 +143,7 @@ def find_tilt(
     Within two deviations of the mean t is 0: by Cantelli's inequality a tie lies there, and failure_excess counts
     on it. Returns t, cut minus tilted mean, and tilted deviation.
     """
-    low, high, tilt = -_STEEPEST / largest, 0.0, 0.0
+    low, high, tilt = -STEEPEST / largest, 0.0, 0.0
     gap = deviation = 0.0
     for step in range(40):
         mean, deviation = find_moments(work, shifts, side, tilt, parts)
@@ -164,7 +164,7 @@ def find_tilt(
 @cuda.jit(device=True, fastmath=False)
 def steepen_tilt(deviation: float, largest: float) -> float:
     """A tilt of one over the deviation, which inversion needs even near the mean."""
-    return max(-1.0 / deviation, -_STEEPEST / largest)
+    return max(-1.0 / deviation, -STEEPEST / largest)
 
 
 @cuda.jit(device=True, fastmath=False)
@@ -172,7 +172,7 @@ def tilt_cells(work: FloatArray, shifts: FloatArray, side: int, tilt: float, par
     """Turn the probabilities into normalised tilted weights, in place.
 
     Returns the product of the normalisers as a logarithm plus an exponent of 2. Nothing underflows: one cell of each
-    stump has a probability of 1/2 or more, and no power is below exp(-500).
+    stump has a probability of 1/2 or more, and no power is below exp(-700).
     """
     stay, move = side * shifts.size, (1 - side) * shifts.size
     fraction, exponent = 1.0, 0

@@ -17,7 +17,7 @@ from numba import cuda, float64
 from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, TINY, FloatArray, IntArray
-from derand.kernels import FLOOR, LOG_HALF, NEGLIGIBLE
+from derand.kernels import FLOOR, LOG_HALF, NEGLIGIBLE, STEEPEST
 from derand.kernels._cuda_laws import (
     PARTS,
     TERMS_PER_TRIM,
@@ -35,7 +35,6 @@ OPEN, PROVEN, DID_NOT_FIT = 0, 1, 2
 """What a row's state says: P(S <= threshold) < 1/2 is not proven, is proven, or the law outgrew shared memory."""
 
 _LOST = 1e-13  # mass that a first pass may drop, relative to the whole tilted law
-_STEEPEST = 500.0  # largest exponent of a weight
 
 
 @compile_kernel
@@ -200,7 +199,7 @@ def _find_tilt(
 
     Within two deviations of the mean t is 0: by Cantelli's inequality ties lie there, and failure_excess counts on it.
     """
-    low, high, tilt = -_STEEPEST / steepest, 0.0, 0.0
+    low, high, tilt = -STEEPEST / steepest, 0.0, 0.0
     for _ in range(25):
         mean, variance = _tilted_moments(row, starts, scores, parts, tilt)
         gap, deviation = threshold - mean, math.sqrt(variance)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, TINY, FloatArray, IntArray
-from derand.kernels import FLOOR, NEGLIGIBLE
+from derand.kernels import FLOOR, NEGLIGIBLE, STEEPEST
 from derand.kernels._numba_laws import add_compensated, build_law, possible_scores
 from derand.kernels.compiling import compile_loop
 
@@ -25,7 +25,6 @@ PlaceArray = NDArray[np.uint64]  # unsigned: a signed index is checked for wrapp
 
 _FINE = 64  # powers of more scores than four times that are products of two
 _LOST = 1e-13  # mass that a first pass may drop, relative to the whole tilted law
-_STEEPEST = 700.0  # largest exponent of a weight: its exponential is a normal double
 LOW, HIGH = 0, 1
 """The sides: P(S <= T), and P(S > T), which is a lower tail when the scores are mirrored."""
 
@@ -220,7 +219,7 @@ def find_tilt(
     on it. Begins with the results of `load_row`. Returns t, cut minus tilted mean, and tilted deviation; `work.powers`
     are those of t.
     """
-    low, high, tilt = -_STEEPEST / terms.largest, 0.0, 0.0
+    low, high, tilt = -STEEPEST / terms.largest, 0.0, 0.0
     if side == HIGH:
         gap = -gap - 1.0
     for step in range(40):
@@ -254,7 +253,7 @@ def tilt_for_inversion(
     """A tilt of at least `steepness` over the deviation, which inversion needs near the mean, too."""
     if -tilt * deviation >= steepness or deviation <= 0.0:
         return tilt, gap, deviation
-    steeper = max(-steepness / deviation, -_STEEPEST / terms.largest)
+    steeper = max(-steepness / deviation, -STEEPEST / terms.largest)
     gap, deviation = tilted_moments(row, terms, side, cut, steeper, work)
     return steeper, gap, deviation
 

@@ -18,6 +18,8 @@ from experiments.bench._measure import Figures, prefix
 SHAPES = {
     "ebm": (14, 250, 2000),
     "few_cells": (14, 16, 1000),
+    "medium_8": (60, 8, 1000),
+    "medium_16": (60, 16, 1000),
     "table": (60, 64, 1000),
     "wide": (300, 256, 100),
 }

@@ -16,6 +16,7 @@ from tests.kernels.calls import failures
 from tests.kernels.test_fourier import draw_problem, draw_thresholds, evaluate_phi
 
 SHAPES = [pytest.param(14, 120, 700, marks=pytest.mark.long), (24, 60, 400), (90, 40, 50)]
+BY_POLYNOMIAL = [(40, 12, 300), (56, 8, 1000)]
 
 
 @pytest.mark.parametrize(("n_terms", "n_cells", "largest"), SHAPES)
@@ -48,7 +49,7 @@ def test_dropped_frequencies_are_bounded(n_terms: int, n_cells: int, largest: in
         assert 2 / period * (evaluate_phi(terms, batch, row, frequencies) * weights).sum() <= dropped + 1e-15
 
 
-@pytest.mark.parametrize(("n_terms", "n_cells", "largest"), SHAPES)
+@pytest.mark.parametrize(("n_terms", "n_cells", "largest"), SHAPES + BY_POLYNOMIAL)
 def test_masses_agree_with_laws(n_terms: int, n_cells: int, largest: int) -> None:
     """An inverted mass is never below that of the laws but for their excess, and hardly above."""
     rng = np.random.default_rng(n_cells)
@@ -105,6 +106,8 @@ def test_rows_do_not_disturb_each_other() -> None:
 def test_the_excess_near_ties_follows_the_size_of_the_model() -> None:
     """Models that are never inverted keep the band of their laws."""
     assert not may_invert(14, 28)
+    assert not may_invert(31, 31 * 8)
+    assert may_invert(32, 32 * 8)
     assert not may_invert(7, 7000)
     assert failure_excess(14, 28) < 1e-11
     assert failure_excess(14, 14 * 32) > FEW_TERMS_EXCESS > failure_excess(64, 64 * 32) > MANY_CELLS_EXCESS

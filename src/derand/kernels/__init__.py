@@ -193,16 +193,21 @@ def measure_device() -> AbstractContextManager[DeviceTimes]:
 
 MANY_CELLS = 32
 """Of a term, on the average: from there on its characteristic function bounds what is dropped in inversion."""
+FEWEST_TERMS, FEWEST_TERMS_OF_FEW_CELLS, FEW_CELLS = 8, 32, 8
+"""Of so many terms, of many cells and of fewer ones, characteristic functions multiply to something small."""
 INVERSION_EXCESS = 1e-10
 """By how much, at most, Fourier inversion overestimates a mass near 1/2 (README.md, step 7)."""
 MANY_CELLS_EXCESS = 3e-9
 FEW_TERMS_EXCESS = 4e-8
-"""The same for terms of 32 cells and more on the average, and for fewer terms."""
+"""The same for terms of 32 cells and more on the average, and for fewer than 64 terms."""
 
 
 def may_invert(n_terms: int, n_cells: int) -> bool:
     """Whether Fourier inversion is tried on a model of this size: fewer terms need more cells."""
-    return n_terms >= MIN_TERMS_FOR_FOURIER or (n_terms >= 8 and n_cells >= MANY_CELLS * n_terms)
+    if n_terms >= MIN_TERMS_FOR_FOURIER:
+        return True
+    has_few = n_terms >= FEWEST_TERMS_OF_FEW_CELLS and n_cells >= FEW_CELLS * n_terms
+    return has_few or (n_terms >= FEWEST_TERMS and n_cells >= MANY_CELLS * n_terms)
 
 
 def failure_excess(n_terms: int, n_cells: int) -> float:

@@ -38,12 +38,16 @@ from derand.kernels._numba_tilted import (
     tilt_stumps,
 )
 from derand.kernels.compiling import compile_loop
-from derand.kernels.costs import LAW_CELL, LAW_STUMP
+from derand.kernels.costs import LAW_CELL, LAW_STUMP, MIN_TERMS_FOR_FOURIER
 
 GROUP = 16
 """Transforms come in multiples of that, so that a row's result does not depend on the rows beside it."""
 _ACCURACY = 4.4e-10  # what may be added to the sum, relative to it; the sum itself may be as much too large
 _ACCURACY_NEAR_TIES = 5e-11
+_ACCURACY_OF_FEW = 1e-7  # for fewer than 64 terms
+_ACCURACY_OF_FEW_NEAR_TIES = 3e-8
+_NEAR_TIE = -2.0
+_NEAR_TIE_OF_FEW = -0.8  # logarithms of masses above which the others do not do
 ALIASES = 30.0  # the tilted mass more than a period below the threshold is less than exp(-30)
 _TRANSFORM_ERROR = 2e-5  # of the cosine transform in single precision, relative to the sum of all coefficients
 _FALLEN = -60.0  # log |phi| below which nothing counts
@@ -155,7 +159,7 @@ def begin_inversion(
     below = abs(batch.gap[row]) + reach + math.sqrt(reach * reach + 2 * ALIASES * deviation * deviation)
     expected = math.exp(min(batch.gap[row] / deviation, 0.0)) / (1.0 + 2.5 * batch.theta[row] * deviation)
     log_expected = min(batch.log_prefactor[row] + math.log(expected), 0.0)
-    accuracy = choose_accuracy(log_expected)
+    accuracy = choose_accuracy(terms.shifts.size, log_expected)
     batch.expected[row], batch.accuracy[row] = expected, accuracy
     if not choose_period(terms, batch, row, cut, shift, below, grid.shortest, log_expected):
         return False
@@ -169,8 +173,10 @@ def begin_inversion(
 
 
 @compile_loop()
-def choose_accuracy(log_expected: float) -> float:
+def choose_accuracy(n_terms: int, log_expected: float) -> float:
     """What may be added to the tilted sum, relatively, given an estimate of the mass."""
+    if n_terms < MIN_TERMS_FOR_FOURIER:
+        return _ACCURACY_OF_FEW_NEAR_TIES if log_expected > _NEAR_TIE_OF_FEW - 0.3 else _ACCURACY_OF_FEW
     return _ACCURACY_NEAR_TIES if log_expected >= -4.0 else _ACCURACY
 
 
@@ -324,7 +330,10 @@ def sum_frequencies(
     bound = total + dropped + errors * roundings * EPSILON
     if not 0.0 < bound <= (1 + accuracy) * total:
         return -1.0
-    if accuracy == _ACCURACY and math.log(bound) + log_prefactor > -2.0:  # the estimate was far off
+    log_mass = math.log(bound) + log_prefactor
+    if accuracy == _ACCURACY and log_mass > _NEAR_TIE:  # the estimate was far off
+        return -1.0
+    if accuracy == _ACCURACY_OF_FEW and log_mass > _NEAR_TIE_OF_FEW:
         return -1.0
     log_allowed = math.log(0.1 * accuracy * total)  # for aliases from below and from above
     return bound if log_allowed >= max(-ALIASES, -theta * period - log_prefactor) else -1.0

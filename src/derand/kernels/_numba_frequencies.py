@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from derand._arrays import FloatArray, IntArray
-from derand.kernels import MANY_CELLS
+from derand.kernels import FEWEST_TERMS_OF_FEW_CELLS, MANY_CELLS, may_invert
 from derand.kernels._numba_tilted import PlaceArray, Terms
 from derand.kernels.costs import (
     FOURIER_CELL,
@@ -70,10 +70,13 @@ def period_of(shortest: float, number: int) -> int:
 def choose_grids(terms: Terms) -> tuple[Grid, ...]:
     """What all rows of a model share: first on a coarse grid, then on a fine one; nothing where inversion is no use."""
     n_terms = terms.shifts.size
-    if n_terms < MIN_TERMS_FOR_FOURIER or not terms.shifts.any() or split_levels(terms).size > _MOST_LEVELS:
+    may_help = may_invert(n_terms, terms.n_cells) and terms.shifts.any()
+    if not may_help or split_levels(terms).size > _MOST_LEVELS:
         return ()
     widest = find_widest(terms)
     has_many_cells = terms.scores.shape[1] > MANY_CELLS * n_terms
+    if n_terms < MIN_TERMS_FOR_FOURIER and (has_many_cells or n_terms < FEWEST_TERMS_OF_FEW_CELLS):
+        return ()  # a polynomial is too weak: `_numba_spectra` bounds more
     if has_many_cells and POLYNOMIAL_PAIR * _count_pairs(terms) > SPECTRUM_POINT * _TYPICAL_SPECTRA * widest:
         return ()  # too many pairs: `_numba_spectra` is cheaper
     shortest = shortest_period(terms)

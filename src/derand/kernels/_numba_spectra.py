@@ -37,10 +37,7 @@ from derand.kernels.compiling import compile_loop
 from derand.kernels.costs import FOURIER_CELL, LAW_CELL, MIN_TERMS_FOR_FOURIER, SPECTRUM_POINT
 
 _SPECTRUM_ERROR = 3e-5  # of a transform in single precision: of |phi|, which is at most 1
-_ACCURACY = 1e-7  # for few terms: what may be added to the sum, relative to it
-_ACCURACY_NEAR_TIES = 3e-8
-_ACCURACY_OF_MANY = 2e-9  # for 64 terms and more of many cells
-_NEAR_TIE = -0.8  # logarithm of a mass
+_ACCURACY_OF_MANY = 2e-9  # for 64 terms and more of many cells: what may be added to the sum, relative to it
 _MARGIN = 8.0  # by how much, in logarithms, |phi| should be below what may be dropped on the average
 _MOST_POINTS = 2**16
 _BATCH_ROWS = 64
@@ -192,8 +189,7 @@ def _finish_spectra(
     if total <= 0.0:
         return np.inf if total == _TOO_COARSE else np.nan
     mass = math.log(total) + batch.log_prefactor[row] + batch.roundings[row] * EPSILON
-    is_near = mass > _NEAR_TIE and batch.accuracy[row] == _ACCURACY  # the estimate was far off
-    return mass if mass < LOG_HALF and not is_near else np.nan
+    return mass if mass < LOG_HALF else np.nan
 
 
 @compile_loop()
@@ -205,11 +201,9 @@ def _begin_row(
     expected = 0.8 * _expect_sum(batch.theta[row] * batch.deviation[row], batch.gap[row] / batch.deviation[row])
     log_expected = min(batch.log_prefactor[row] + math.log(expected), 0.0)
     batch.expected[row] = expected
-    if chosen.size >= MIN_TERMS_FOR_FOURIER:
-        has_many_cells = terms.n_cells >= MANY_CELLS * chosen.size  # as `failure_excess` counts
-        batch.accuracy[row] = _ACCURACY_OF_MANY if has_many_cells else choose_accuracy(log_expected)
-    else:
-        batch.accuracy[row] = _ACCURACY_NEAR_TIES if log_expected > _NEAR_TIE - 0.3 else _ACCURACY
+    batch.accuracy[row] = choose_accuracy(chosen.size, log_expected)
+    if chosen.size >= MIN_TERMS_FOR_FOURIER and terms.n_cells >= MANY_CELLS * chosen.size:  # as `failure_excess` counts
+        batch.accuracy[row] = _ACCURACY_OF_MANY
     below = _reach_below(terms, batch, row, cut, work.powers)
     if not choose_period(terms, batch, row, cut, shift, below, shortest, log_expected):
         return False

@@ -89,7 +89,7 @@ class ByVote(Rule):
 
         def bound_block(block: slice) -> None:
             require_gradual_underflow()
-            x = np.asarray(rows[block], dtype=np.float64)
+            x = np.ascontiguousarray(rows[block], dtype=np.float64)
             filled = fill_gaps(terms, x, noise)
             reach = find_reach(threat, filled.rows, problem.numerical_features, filled.gaps)
             falls, rises = terms.category_shifts(x, columns.budgets, threat)
@@ -123,7 +123,7 @@ class ByVote(Rule):
 
         def label_block(block: slice) -> None:
             require_gradual_underflow()
-            x = np.asarray(rows[block], dtype=np.float64)
+            x = np.ascontiguousarray(rows[block], dtype=np.float64)
             label[block] = law.decide(fill_gaps(terms, x, noise), problem.threshold - terms.fixed_scores(x))
 
         run_blocks(label_block, rows.shape[0], block_rows(terms, engine, rows.shape[0]), engine.n_threads)

@@ -257,7 +257,7 @@ def find_powers(
     if is_early(rows.shape[0] * places.features.size * (COARSE + 2 * FINE)):
         return plain.find_powers(rows, places, curves, tables, single, thresholds, error, GROUP)
     powers, missing = np.zeros(thresholds.shape), np.full(thresholds.shape, -1, dtype=np.int64)
-    _find_powers(rows, places, curves, tables, single, thresholds, error, powers, missing)
+    _find_powers(np.ascontiguousarray(rows), places, curves, tables, single, thresholds, error, powers, missing)
     return powers, missing
 
 
@@ -266,7 +266,7 @@ def add_curves(rows: FloatArray, places: Places, curves: Curves) -> tuple[FloatA
     if is_early(rows.shape[0] * places.features.size):
         return plain.add_curves(rows, places, curves)
     sums, errors = np.empty(rows.shape[0]), np.empty(rows.shape[0])
-    _add_curves(rows, places, curves, sums, errors)
+    _add_curves(np.ascontiguousarray(rows), places, curves, sums, errors)  # one layout: it is compiled for each
     return sums, errors
 
 

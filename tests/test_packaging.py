@@ -150,7 +150,7 @@ assert (result.radius > 0).sum() > 40
 print(*[name for name in ("numba", "scipy", "sklearn", "pandas", "derand.certificates._attack") if name in sys.modules])
 """
     expected = ["scipy"] if (noise, rule) == ("gaussian:0.5", "vote") else []
-    assert run_python(code).split() == expected
+    assert run_python(code, path=ROOT / "src").split() == expected
 
 
 def test_the_installed_command_tells_its_version() -> None:

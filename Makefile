@@ -26,8 +26,11 @@ $(VENV)/.tested: $(VENV)/.installed
 demo: $(VENV)/.installed
 	$(BIN)/derand demo
 
+# one thread for each of the two processes: threads of libraries that wait for each other take as long as the work
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+
 test: lint types
-	$(BIN)/python -m pytest -n 2 -q -m "not long"
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -q -m "not long"
 
 test-long: $(VENV)/.tested
 	$(BIN)/python -m pytest -m long
@@ -44,7 +47,7 @@ fuzz: $(VENV)/.tested
 # what a user runs first, and the tests of what the libraries change most, with the lowest versions that are allowed
 test-lowest: $(LOWEST)/.installed
 	$(LOWEST)/bin/python scripts/try_commands.py
-	$(LOWEST)/bin/python -m pytest -n 2 -q -m "not long" $(LOWEST_TESTS)
+	$(ONE_THREAD) $(LOWEST)/bin/python -m pytest -n 2 -q -m "not long" $(LOWEST_TESTS)
 
 LOWEST_TESTS := tests/cli tests/frames tests/jobs tests/certificates/test_results.py tests/learn/test_stumps.py \
 	tests/report/test_render.py tests/test_plot.py tests/test_noise.py

@@ -6,11 +6,13 @@ whose number of examples is $FUZZ_EXAMPLES.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -35,6 +37,16 @@ settings.register_profile("fuzz", max_examples=int(os.environ.get("FUZZ_EXAMPLES
 def pytest_configure(config: pytest.Config) -> None:
     chosen = "long" if config.getoption("markexpr", "") == "long" else "default"
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", chosen))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _tested_machine() -> Iterator[None]:
+    """Audits test the machine's arithmetic each time, which takes longer than most claims: here they do so once."""
+    from derand.auditing import _audit, check_machine
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(_audit, "check_machine", functools.cache(check_machine))
+        yield
 
 
 @pytest.fixture(params=[pytest.param(name, marks=pytest.mark.gpu) if name == "cuda" else name for name in BACKENDS])

@@ -15,7 +15,7 @@ PACKAGE = Path(derand.__file__).parent
 
 # From low to high: each room may import the rooms of earlier lines, and nothing of its own line but itself.
 ORDER = [
-    {"_arrays", "progress"},
+    {"_arrays", "_later", "progress"},
     {"threads"},
     {"files", "text", "finite", "origin", "units"},
     {"markup"},

@@ -379,3 +379,13 @@ def test_the_margin_at_ties_keeps_the_failure_mass_from_one_half(kind: str, magn
     noise = NOISES[kind](magnitude)  # type: ignore[call-arg]
     for band in (1e-3, 1e-6, 1e-9):
         assert 0.5 - float(noise.failure_at(noise.tie_margin(band))) > band
+
+
+@pytest.mark.parametrize("kind", list(NOISES))
+def test_rough_choices_are_those_of_the_distribution(kind: str) -> None:
+    """Without SciPy as with it: where knots are dense, and how far a noise is felt."""
+    noise = NOISES[kind](0.5)
+    distances = np.concatenate([np.arange(0.0, 64.0, 0.25), 2.0 ** np.arange(8.0, 1024.0, 50.0)])
+    np.testing.assert_allclose(noise.share_beyond(distances), noise.cdf(-distances), rtol=1e-11, atol=1e-300)
+    far = distances[np.asarray(noise.cdf(-distances)) <= 2.0**-60]
+    assert 0 <= noise.reach - far[0] < 1

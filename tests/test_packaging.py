@@ -136,6 +136,23 @@ print("HEAVY", *[name for name in {heavy!r} if name in sys.modules])
     assert len(lines) > 1
 
 
+@pytest.mark.parametrize(("noise", "rule"), [("gaussian:0.5", "vote"), ("gaussian:0.5", "mean"), ("laplace:1", "vote")])
+def test_the_first_certificate_does_without_the_compiler(noise: str, rule: str) -> None:
+    """Fifty rows of few terms; what the normal distribution does not ask for is done without SciPy, too."""
+    code = f"""
+import sys
+import numpy as np
+from derand import AdditiveEnsemble, StepFunction, certify
+rng = np.random.default_rng(0)
+terms = [StepFunction(i, np.sort(rng.normal(size=3)), rng.integers(0, 50, 4)) for i in range(14)]
+result = certify(AdditiveEnsemble(terms, 350, 14), rng.normal(size=(50, 14)), {noise!r}, rule={rule!r})
+assert (result.radius > 0).sum() > 40
+print(*[name for name in ("numba", "scipy", "sklearn", "pandas", "derand.certificates._attack") if name in sys.modules])
+"""
+    expected = ["scipy"] if (noise, rule) == ("gaussian:0.5", "vote") else []
+    assert run_python(code, path=ROOT / "src").split() == expected
+
+
 def test_the_installed_command_tells_its_version() -> None:
     """`derand --version` prints the version of the package."""
     command = Path(sys.executable).with_name("derand")

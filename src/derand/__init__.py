@@ -5,8 +5,9 @@ Public names are imported on first use, so that `import derand` is quick and loa
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from derand._later import import_later
 
 __version__ = "0.1.0"
 
@@ -126,10 +127,7 @@ if TYPE_CHECKING:
     from derand.tuning import tune as tune
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'derand' has no attribute {name!r}")
-    return getattr(import_module(f"derand.{_HOMES[name]}"), name)
+__getattr__ = import_later(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

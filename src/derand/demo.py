@@ -86,6 +86,7 @@ def run_demo(folder: PathLike) -> DemoResult:
         A dict: accuracy, certified accuracy at RADII, average certified radius, the most and the least certain test
         rows, the seconds each step took, and the paths of the plot and the report.
     """
+    Path(folder).mkdir(parents=True, exist_ok=True)  # where it cannot be made, nobody waits for the training
     data = load("sklearn_breast_cancer")
     labels = np.array(data.target_names)[data.y]
     train, test = data.split

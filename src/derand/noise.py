@@ -109,6 +109,10 @@ class Noise(ABC):
     def cdf(self, z: ArrayLike) -> FloatArray:
         """P(noise <= z * magnitude), to nearest: for training and plots, never for a certificate."""
 
+    def share_beyond(self, distances: FloatArray) -> FloatArray:
+        """`cdf(-distances)` up to rounding, for distances of at least 0: for rough choices, never a bound."""
+        return np.asarray(self.cdf(-distances))
+
     @abstractmethod
     def radius(self, failure: ArrayLike) -> FloatArray:
         """Lower bound of the radius certified by a failure mass; 0 where the mass is 1/2 or more."""
@@ -196,7 +200,7 @@ class Noise(ABC):
             return self.support
         for distances in (np.arange(1.0, 129.0), 2.0 ** np.arange(8.0, 1024.0)):  # far ones for heavy tails alone
             with np.errstate(all="ignore"):
-                negligible = distances[np.asarray(self.cdf(-distances)) <= _NEGLIGIBLE]
+                negligible = distances[self.share_beyond(distances) <= _NEGLIGIBLE]
             if negligible.size:
                 return float(negligible[0])
         return math.inf
@@ -355,6 +359,11 @@ class Gaussian(Noise):
         from scipy.special import ndtr
 
         return np.asarray(ndtr(z))
+
+    def share_beyond(self, distances: FloatArray) -> FloatArray:
+        from derand.kernels.normal import upper_tail  # without SciPy, which takes longer to load than a certificate
+
+        return upper_tail(np.minimum(distances, 40.0))
 
     def expected_left(self, levels: FloatArray, counts: NDArray[Any], candidates: FloatArray) -> FloatArray:
         from derand.kernels.expectation import sum_by_smooth_cdf

@@ -91,16 +91,17 @@ def _make_model(n_terms: int, n_edges: int, n_tables: int = 0) -> AdditiveEnsemb
     return AdditiveEnsemble(terms, 500 * n_terms, n_terms + n_tables)
 
 
-def _make_grids(edges: list[float]) -> AdditiveEnsemble:
-    """Two terms of two columns each, all with these edges."""
+def _make_grids(edges: list[float], n_terms: int = 2) -> AdditiveEnsemble:
+    """So many terms of two columns each, all with these edges."""
     size = len(edges) + 1
     scores = np.arange(size**2).reshape(size, size) * 7 % 10
     axes = np.array(edges), np.array(edges)
-    return AdditiveEnsemble([GridTerm(pair, axes, scores) for pair in ((0, 1), (2, 3))], 9, 4)
+    terms = [GridTerm((2 * at, 2 * at + 1), axes, scores) for at in range(n_terms)]
+    return AdditiveEnsemble(terms, 9 * n_terms // 2, 2 * n_terms)
 
 
-_MODELS = ((8, 3), (300, 1), (300, 3))
-"""Few terms and many, of two cells and of more: each goes its own way."""
+_MODELS = ((8, 3), (20, 40), (300, 1), (300, 3))
+"""Few terms and many, of two cells, of more and of very many: each goes its own way."""
 
 
 def _certify_votes() -> None:
@@ -132,10 +133,11 @@ def _certify_grids() -> None:
         for noise in ("none", *(f"{name}:0.5" for name in NOISES)):
             for norm in (1, 2, np.inf):
                 certificates.certify(model, rows, noise, rule="mean", threat=Threat(norm=norm))
+    certificates.certify(_make_grids([0.0], 9), _draw_rows(18), "gaussian:0.5", rule="mean")  # by a table of jumps
 
 
 def _train() -> None:
-    X = _draw_rows(6, 300)
+    X = np.asfortranarray(_draw_rows(6, 300))  # as columns of a frame lie
     y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(np.int64)
     classes = y + (X[:, 3] > 0)
     for trainer in estimators.TRAINERS.values():
@@ -143,6 +145,19 @@ def _train() -> None:
     for groups in (None, [[1, 2]]):
         for target in (y, classes):
             estimators.AdditiveClassifier(radius=0.1, groups=groups).fit(X, target).certify(X[:20])
+    for name in NOISES:
+        estimators.RobTreeBoostClassifier(noise=f"{name}:0.5", n_estimators=2).fit(X, y)
+
+
+def _train_wide() -> None:
+    """Many columns and many classes, each column alone and in pairs: margins by how steep leads are."""
+    X = _draw_rows(16, 300)
+    pairs = [[at, at + 1] for at in range(0, 16, 2)]
+    classes = np.argmax(X[:, :8] + 0.1 * X[:, 8:], axis=1)
+    for groups in (None, pairs):
+        estimators.AdditiveClassifier(radius=0.1, groups=groups, regularization=1.0).fit(X, classes)
+    two = classes > 3
+    estimators.AdditiveClassifier(radius=0.1, groups=pairs, regularization=1.0, rule="mean").fit(X, two)
 
 
 def _train_regressors() -> None:
@@ -157,5 +172,6 @@ STEPS: Mapping[str, Callable[[], None]] = {
     "expected scores": _certify_means,
     "terms of several columns": _certify_grids,
     "training": _train,
+    "training of many classes and groups": _train_wide,
     "training for numbers": _train_regressors,
 }

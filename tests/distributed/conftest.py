@@ -47,7 +47,7 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # not longer: idle workers keep a core busy beside all other tests
 def cluster() -> Iterator[Any]:
     from derand.distributed import connect
 

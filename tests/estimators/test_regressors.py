@@ -114,7 +114,7 @@ def test_no_attack_leaves_the_interval_and_means_reach_their_ends(rule: str, dia
             axis=1,
         )
         starts = [sign * slopes, *(sign * slopes + 0.3 * np.abs(slopes).max() * rng.normal(size=slopes.shape),) * 1]
-        for attempt in range(60):
+        for attempt in range(60 if rule == "mean" else 20):  # votes are slow, and need not reach their ends
             way = starts[attempt] if attempt < len(starts) else best + 0.1 * rng.normal(size=best.shape)
             way = way / np.maximum(np.linalg.norm(way, axis=1), 1e-12)[:, None] * radius * (1 - 1e-9)
             answers = reg.predict(rows + way * units)

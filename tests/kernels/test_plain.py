@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from derand import AdditiveEnsemble, StepFunction, Threat, certify
-from derand.kernels import compiling
+from derand.kernels import compiling, plain_pieces
+from derand.kernels.envelopes import Curves, tabulate_envelopes
 from derand.kernels.normal import bound_cells, bound_sides, upper_tail
+from derand.noise import NOISES
 from tests.kernels.calls import failures
+from tests.kernels.test_envelopes import draw_stretches, trace
 
 WIDENING = 2.0**-45, 2.0**-49, 2.0**-1022
 
@@ -111,3 +114,40 @@ def test_plain_radii_are_hardly_smaller(noise: str) -> None:
         plain, default = (certify(model, rows, noise, proof="paper", backend=name) for name in ("numpy", "numba"))
         assert (plain.label == default.label).all()
         assert (plain.radius >= default.radius * (1 - 1e-9)).all()
+
+
+def draw_spans(rng: np.random.Generator, curves: Curves) -> np.ndarray:
+    """Some knots of each curve, of some none."""
+    counts = np.diff(curves.starts)
+    first = curves.starts[:-1] + rng.integers(0, counts)
+    last = np.minimum(first + rng.integers(-1, counts), curves.starts[1:] - 1)
+    return np.stack([first, last], axis=1)
+
+
+@pytest.mark.parametrize("noise", list(NOISES))
+@pytest.mark.parametrize("power", [1, 2])
+def test_tables_of_prices_are_the_same(monkeypatch: pytest.MonkeyPatch, noise: str, power: int) -> None:
+    """Of near and far edges, in large numbers and small units, at prices from next to nothing to very much."""
+    rng = np.random.default_rng(power)
+    for centre, scale in ((0.0, 1.0), (2000.0, 0.1), (1e8, 1e-3), (-1e-3, 1e-9)) * 3:
+        width = scale * rng.choice([0.03, 0.5, 4.0])
+        units = scale * rng.choice([0.2, 1.0, 5.0], 3)
+        curves = trace(draw_stretches(rng, centre, scale), NOISES[noise](width), units)
+        top = rng.choice([1e-2, 1.0, 1e4]) / (width / scale) ** power
+        prices = top * float(rng.choice([1.3, 8.0, 1e3])) ** -np.arange(8.0)
+        for spans in (None, draw_spans(rng, curves)):
+            plain, compiled = both_ways(monkeypatch, partial(tabulate_envelopes, curves, prices, power, spans))
+            assert plain.tobytes() == compiled.tobytes()
+            assert np.isfinite(plain).any() or (spans is not None and (spans[:, 0] > spans[:, 1]).all())
+
+
+@pytest.mark.parametrize(("wide", "block"), [(1, 8192), (10**9, 8192), (12, 1)])
+def test_how_searches_are_cut_changes_no_table(monkeypatch: pytest.MonkeyPatch, wide: int, block: int) -> None:
+    """Made narrower first or not, many at a time or few."""
+    rng, prices = np.random.default_rng(5), 10.0 ** np.linspace(-3, 4, 8)
+    curves = trace(draw_stretches(rng), NOISES["gaussian"](0.4), np.array([1.0, 0.2, 5.0]))
+    monkeypatch.setattr(compiling, "EARLY", 2**62)
+    usual = tabulate_envelopes(curves, prices, 2)
+    monkeypatch.setattr(plain_pieces, "WIDE", wide)
+    monkeypatch.setattr(plain_pieces, "BLOCK", block)
+    assert tabulate_envelopes(curves, prices, 2).tobytes() == usual.tobytes()

@@ -11,21 +11,11 @@ a rule, `_number_by_vote` and `_number_by_mean` answer, `_interval_results` hold
 searches from the other side, and `_answer_attacks` holds what it finds. Must not know training, true labels or files.
 """
 
-from derand.certificates._answer_attacks import IntervalAttacks
-from derand.certificates._attack import attack
-from derand.certificates._attack_interval import attack_interval
+from typing import TYPE_CHECKING
+
+from derand._later import import_later
 from derand.certificates._deduction import CONSTANT as DEDUCTION
-from derand.certificates._explain import Change, Explanation, explain
-from derand.certificates._flips import Attacks, UnsoundError
 from derand.certificates._gaps import fill_gaps
-from derand.certificates._interval_results import Intervals, ToleranceRadii
-from derand.certificates._intervals import (
-    certify_interval,
-    certify_interval_checked,
-    certify_radius,
-    certify_radius_checked,
-    find_answers,
-)
 from derand.certificates._labels import expect_margins, find_labels, measure_margins, place_scores, weigh_votes
 from derand.certificates._problem import PackedTerms, Problem, pack_terms
 from derand.certificates._ranks import rank_rows
@@ -39,6 +29,41 @@ from derand.certificates._run import (
     distribution,
 )
 from derand.certificates._votes import vote_share
+
+if TYPE_CHECKING:
+    from derand.certificates._answer_attacks import IntervalAttacks
+    from derand.certificates._attack import attack
+    from derand.certificates._attack_interval import attack_interval
+    from derand.certificates._explain import Change, Explanation, explain
+    from derand.certificates._flips import Attacks, UnsoundError
+    from derand.certificates._interval_results import Intervals, ToleranceRadii
+    from derand.certificates._intervals import (
+        certify_interval,
+        certify_interval_checked,
+        certify_radius,
+        certify_radius_checked,
+        find_answers,
+    )
+
+# what a certificate does not need
+_HOMES = {
+    "Attacks": "_flips",
+    "Change": "_explain",
+    "Explanation": "_explain",
+    "IntervalAttacks": "_answer_attacks",
+    "Intervals": "_interval_results",
+    "ToleranceRadii": "_interval_results",
+    "UnsoundError": "_flips",
+    "attack": "_attack",
+    "attack_interval": "_attack_interval",
+    "certify_interval": "_intervals",
+    "certify_interval_checked": "_intervals",
+    "certify_radius": "_intervals",
+    "certify_radius_checked": "_intervals",
+    "explain": "_explain",
+    "find_answers": "_intervals",
+}
+__getattr__ = import_later(__name__, _HOMES)
 
 __all__ = [
     "DEDUCTION",

@@ -74,7 +74,7 @@ class ByMean(Rule):
 
         def bound_block(block: slice) -> None:
             require_gradual_underflow()
-            x = np.asarray(rows[block], dtype=np.float64)
+            x = np.ascontiguousarray(rows[block], dtype=np.float64)
             filled = fill_gaps(terms, x, noise)
             reach = find_reach(threat, filled.rows, problem.numerical_features, filled.gaps)
             falls, rises = terms.category_shifts(x, budgets, threat)
@@ -120,7 +120,7 @@ class ByMean(Rule):
 
         def fill_block(block: slice) -> None:
             require_gradual_underflow()
-            label[block] = find_mean_labels(problem, np.asarray(rows[block], dtype=np.float64), noise)
+            label[block] = find_mean_labels(problem, np.ascontiguousarray(rows[block], dtype=np.float64), noise)
 
         run_blocks(fill_block, rows.shape[0], block_rows(rows.shape[0], engine), engine.n_threads)
         return label

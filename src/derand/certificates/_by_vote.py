@@ -39,6 +39,7 @@ from derand.threat import Threat
 
 _BLOCK_NUMBERS = 2**19  # numbers in a block's probability table
 _BLOCK_ROWS = 2**13
+_LIGHT_NUMBERS = 2**12  # numbers that are not worth a thread
 _FEW_ROWS = 2**7  # not worth the change from one block to the next
 
 
@@ -88,7 +89,7 @@ class ByVote(Rule):
 
         def bound_block(block: slice) -> None:
             require_gradual_underflow()
-            x = np.asarray(rows[block], dtype=np.float64)
+            x = np.ascontiguousarray(rows[block], dtype=np.float64)
             filled = fill_gaps(terms, x, noise)
             reach = find_reach(threat, filled.rows, problem.numerical_features, filled.gaps)
             falls, rises = terms.category_shifts(x, columns.budgets, threat)
@@ -122,7 +123,7 @@ class ByVote(Rule):
 
         def label_block(block: slice) -> None:
             require_gradual_underflow()
-            x = np.asarray(rows[block], dtype=np.float64)
+            x = np.ascontiguousarray(rows[block], dtype=np.float64)
             label[block] = law.decide(fill_gaps(terms, x, noise), problem.threshold - terms.fixed_scores(x))
 
         run_blocks(label_block, rows.shape[0], block_rows(terms, engine, rows.shape[0]), engine.n_threads)
@@ -276,6 +277,8 @@ def block_rows(terms: PackedTerms, engine: Engine, n_rows: int) -> int:
     device = find_device(engine.kernels)
     if device is not None and not terms.grids:
         return device.BLOCK_ROWS
+    if n_rows * terms.scores.size <= _LIGHT_NUMBERS:
+        return max(1, n_rows)
     widest = terms.scores.size
     if engine.kernels.HOLDS_ALL_LAWS:
         widest = max(widest, 4 * terms.largest)

@@ -276,7 +276,7 @@ def place_knots(
         ends = np.asarray(noise.kinks, dtype=np.float64)
     else:
         steps = np.arange(0.5, 64.0, 0.5)
-        faint = steps[np.asarray(noise.cdf(-steps)) <= _FAINT]
+        faint = steps[noise.share_beyond(steps) <= _FAINT]
         ends = np.array([-1.0, 1.0]) * (faint[0] if faint.size else steps[-1])
     starts, stops = edges + ends[0] * scale, edges + ends[-1] * scale
     opens = np.append(True, starts[1:] > stops[:-1] + scale / _PER_SCALE)

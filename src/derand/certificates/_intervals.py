@@ -247,7 +247,7 @@ class _Number:
 
         def ask_block(block: slice) -> None:
             require_gradual_underflow()
-            parts[block.start] = ask(self._rule, np.asarray(self._rows[block], dtype=np.float64))
+            parts[block.start] = ask(self._rule, np.ascontiguousarray(self._rows[block], dtype=np.float64))
 
         if not n_rows:
             ask_block(slice(0, 0))

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.pipeline import Pipeline
 
 from derand.metrics import certified_accuracy
 from derand.threat import Threat
@@ -23,6 +22,8 @@ class CertifiedScorer:
     threat: Threat | None = None
 
     def __call__(self, estimator: Any, X: Any, y: ArrayLike) -> float:
+        from sklearn.pipeline import Pipeline  # slow to import, and few need it
+
         if isinstance(estimator, Pipeline):  # certified is what the last step sees
             X = estimator[:-1].transform(X) if len(estimator) > 1 else X
             estimator = estimator[-1]

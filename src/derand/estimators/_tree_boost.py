@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import train_test_split
 
 from derand.certificates import Certificates
 from derand.estimators._base import Columns
@@ -296,6 +295,8 @@ class RobTreeBoostClassifier(CertifiedClassifier):
         """Rows to train on, and the rows set aside for validation, if any."""
         if self.validation_fraction is None and self.n_iter_no_change is None:
             return table, None
+        from sklearn.model_selection import train_test_split  # slow to import, and few need it
+
         kept, aside = train_test_split(
             np.arange(table.target.size),
             test_size=_VALIDATION_FRACTION if self.validation_fraction is None else float(self.validation_fraction),

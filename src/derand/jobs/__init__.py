@@ -7,19 +7,24 @@ are useful: `derand.frames` does.
 
 from __future__ import annotations
 
-from derand.jobs._auditing import AuditingSummary, audit_file
-from derand.jobs._certifying import CertifyingSummary, certify_file
-from derand.jobs._certifying_numbers import CertifyingNumbersSummary, certify_numbers_file
-from derand.jobs._classifiers import choose_model
-from derand.jobs._exporting import ExportingSummary, export_file
-from derand.jobs._importing import ImportingSummary, import_file
-from derand.jobs._reporting import ReportSummary, report_file, report_numbers_file
-from derand.jobs._request import ThreatSummary
-from derand.jobs._running import CheckSummary, RunSummary, check_run, run_file
-from derand.jobs._starting import StartSummary, init_file
-from derand.jobs._tasks import TASKS, list_trainers
-from derand.jobs._training import ColumnSummary, TrainingSummary, train_file
-from derand.jobs._tuning import FileTuningSummary, tune_file
+from typing import TYPE_CHECKING
+
+from derand._later import import_later
+
+if TYPE_CHECKING:
+    from derand.jobs._auditing import AuditingSummary, audit_file
+    from derand.jobs._certifying import CertifyingSummary, certify_file
+    from derand.jobs._certifying_numbers import CertifyingNumbersSummary, certify_numbers_file
+    from derand.jobs._classifiers import choose_model
+    from derand.jobs._exporting import ExportingSummary, export_file
+    from derand.jobs._importing import ImportingSummary, import_file
+    from derand.jobs._reporting import ReportSummary, report_file, report_numbers_file
+    from derand.jobs._request import ThreatSummary
+    from derand.jobs._running import CheckSummary, RunSummary, check_run, run_file
+    from derand.jobs._starting import StartSummary, init_file
+    from derand.jobs._tasks import TASKS, list_trainers
+    from derand.jobs._training import ColumnSummary, TrainingSummary, train_file
+    from derand.jobs._tuning import FileTuningSummary, tune_file
 
 __all__ = [
     "TASKS",
@@ -51,3 +56,35 @@ __all__ = [
     "train_file",
     "tune_file",
 ]
+
+_HOMES = {
+    "AuditingSummary": "_auditing",
+    "CertifyingNumbersSummary": "_certifying_numbers",
+    "CertifyingSummary": "_certifying",
+    "CheckSummary": "_running",
+    "ColumnSummary": "_training",
+    "ExportingSummary": "_exporting",
+    "FileTuningSummary": "_tuning",
+    "ImportingSummary": "_importing",
+    "ReportSummary": "_reporting",
+    "RunSummary": "_running",
+    "StartSummary": "_starting",
+    "TASKS": "_tasks",
+    "ThreatSummary": "_request",
+    "TrainingSummary": "_training",
+    "audit_file": "_auditing",
+    "certify_file": "_certifying",
+    "certify_numbers_file": "_certifying_numbers",
+    "check_run": "_running",
+    "choose_model": "_classifiers",
+    "export_file": "_exporting",
+    "import_file": "_importing",
+    "init_file": "_starting",
+    "list_trainers": "_tasks",
+    "report_file": "_reporting",
+    "report_numbers_file": "_reporting",
+    "run_file": "_running",
+    "train_file": "_training",
+    "tune_file": "_tuning",
+}
+__getattr__ = import_later(__name__, _HOMES)

@@ -59,25 +59,30 @@ class Loop:
     ----------
     py_func : callable
         The function as written.
+    plain : callable
+        What stands for it where no compiler is used: itself, or a quicker twin of the same bits.
     targetoptions : dict
         Of the compiler; numba asks for them.
     """
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], options: dict[str, Any], plain: Callable[..., Any] | None = None
+    ) -> None:
         self.py_func, self.targetoptions = function, {"nogil": True, **options}
+        self.plain = plain or function
         functools.update_wrapper(self, function)
         LOOPS.append(self)
 
     def __call__(self, *arguments: Any) -> Any:
         """Compile where these types are new, and run."""
-        return self.py_func(*arguments) if _thread.interprets else self.entry(*arguments)
+        return self.plain(*arguments) if _thread.interprets else self.entry(*arguments)
 
     def interpret(self, *arguments: Any) -> Any:
         """Run as written, with all that it calls, without a compiler: the same to the last bit, but slowly."""
         before, _thread.interprets = _thread.interprets, True
         try:
             with np.errstate(all="ignore"):  # compiled code does not warn, either
-                return self.py_func(*arguments)
+                return self.plain(*arguments)
         finally:
             _thread.interprets = before
 
@@ -100,11 +105,13 @@ class Loop:
             return vars(self).setdefault("_part", _load_compiler()(self.py_func, **options))
 
 
-def compile_loop(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+def compile_loop(plain: Callable[..., Any] | None = None, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function for the CPU when it is first called; it runs without the GIL: `@compile_loop()`.
 
     Parameters
     ----------
+    plain : callable or None
+        Computes the same by NumPy, to the same bits, where no compiler is used.
     **options
         Further ones of `numba.njit`, such as `error_model` and `inline`.
 
@@ -113,7 +120,7 @@ def compile_loop(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     callable
         A decorator.
     """
-    return lambda function: Loop(function, options)
+    return lambda function: Loop(function, options, plain)
 
 
 @functools.cache

@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from derand._arrays import EPSILON, FloatArray, IntArray
-from derand.kernels import plain
+from derand.kernels import plain, plain_pieces
 from derand.kernels.compiling import compile_loop, is_early
 from derand.kernels.pieces import FloatTable, fill_linear, fill_square
+from derand.kernels.plain_pieces import round_down
 
 COARSE, FINE = 8, 16
 """Prices that lie far apart, and between each two of them."""
@@ -28,6 +29,9 @@ SUM_ERROR = 2.0**-24 * (GROUP + 6)
 
 MORE_KNOTS = 6
 """So many are tabulated beyond those that rows have looked up, for rows to come."""
+
+_PIECES = 16
+"""Numbers that an entry of a table takes."""
 
 UNEVEN = 2.0**-30
 """By how much of their distance the knots of an even run may be off: they are rounded, too."""
@@ -162,13 +166,12 @@ def start_tables(curves: Curves, prices: FloatArray, power: int, spans: IntArray
 def widen_tables(tables: PriceTables, curves: Curves, power: int, known: IntArray, spans: IntArray) -> PriceTables:
     """The same with entries for more knots: those of spans that contain the known ones."""
     coarse, fine = tables.coarse.copy(), tables.fine.copy()
-    fill = _fill_linear_tables if power == 1 else _fill_square_tables
     front = np.minimum(known[:, 0] - 1, spans[:, 1])  # of a curve without entries: all
     behind = np.maximum(known[:, 1], front) + 1
     for part in (np.stack([spans[:, 0], front], axis=1), np.stack([behind, spans[:, 1]], axis=1)):
-        fill(curves, tables.coarse_prices, part, coarse)
+        _fill_tables(curves, tables.coarse_prices, power, part, coarse)
         for prices, table in zip(tables.fine_prices, fine, strict=True):
-            fill(curves, prices, part, table)
+            _fill_tables(curves, prices, power, part, table)
     return tables._replace(coarse=coarse, fine=fine)
 
 
@@ -204,15 +207,21 @@ def tabulate_envelopes(curves: Curves, prices: FloatArray, power: int, spans: In
     tables = np.full((curves.knots.size, prices.size), np.nan, dtype=np.float32)
     if spans is None:
         spans = np.stack([curves.starts[:-1], curves.starts[1:] - 1], axis=1)
-    fill = _fill_linear_tables if power == 1 else _fill_square_tables
-    fill(curves, prices, spans, tables)
+    _fill_tables(curves, prices, power, spans, tables)
     return tables
 
 
-def round_down(values: FloatArray) -> FloatTable:
-    """Single-precision numbers that are not larger."""
-    single = values.astype(np.float32)
-    return np.where(single > values, np.nextafter(single, np.float32(-np.inf)), single)
+def _fill_tables(curves: Curves, prices: FloatArray, power: int, spans: IntArray, tables: FloatTable) -> None:
+    """Entries of the knots from the first to the last one of each span."""
+    asked = np.maximum(spans[:, 1] - spans[:, 0] + 1, 0).sum()
+    if not asked:
+        return
+    errors = TABLE_ERROR * (np.diff(curves.starts) + 64) / 64 * curves.ranges
+    if is_early(int(asked) * prices.size * _PIECES):
+        fill = plain_pieces.fill_linear_tables if power == 1 else plain_pieces.fill_square_tables
+    else:
+        fill = _fill_linear_tables if power == 1 else _fill_square_tables
+    fill(curves, prices, spans, errors, tables)
 
 
 def find_powers(
@@ -248,7 +257,7 @@ def find_powers(
     if is_early(rows.shape[0] * places.features.size * (COARSE + 2 * FINE)):
         return plain.find_powers(rows, places, curves, tables, single, thresholds, error, GROUP)
     powers, missing = np.zeros(thresholds.shape), np.full(thresholds.shape, -1, dtype=np.int64)
-    _find_powers(rows, places, curves, tables, single, thresholds, error, powers, missing)
+    _find_powers(np.ascontiguousarray(rows), places, curves, tables, single, thresholds, error, powers, missing)
     return powers, missing
 
 
@@ -257,7 +266,7 @@ def add_curves(rows: FloatArray, places: Places, curves: Curves) -> tuple[FloatA
     if is_early(rows.shape[0] * places.features.size):
         return plain.add_curves(rows, places, curves)
     sums, errors = np.empty(rows.shape[0]), np.empty(rows.shape[0])
-    _add_curves(rows, places, curves, sums, errors)
+    _add_curves(np.ascontiguousarray(rows), places, curves, sums, errors)  # one layout: it is compiled for each
     return sums, errors
 
 
@@ -440,19 +449,22 @@ def _add_curves(
 
 
 @compile_loop()
-def _fill_linear_tables(curves: Curves, prices: FloatArray, spans: IntArray, tables: FloatTable) -> None:
+def _fill_linear_tables(
+    curves: Curves, prices: FloatArray, spans: IntArray, errors: FloatArray, tables: FloatTable
+) -> None:
     for k in range(curves.starts.size - 1):
         if spans[k, 0] > spans[k, 1]:
             continue
         first, last = curves.starts[k], curves.starts[k + 1]
         knots, low, sag = curves.knots[first:last], curves.low[first:last], curves.sag[first:last]
         inverse = 1.0 / curves.units[k] * (1.0 - 4.0 * EPSILON)
-        error = TABLE_ERROR * (knots.size + 64) / 64 * curves.ranges[k]
-        fill_linear(knots, low, sag, curves.ends[k], inverse, prices, error, tables[first:last])
+        fill_linear(knots, low, sag, curves.ends[k], inverse, prices, errors[k], tables[first:last])
 
 
 @compile_loop()
-def _fill_square_tables(curves: Curves, prices: FloatArray, spans: IntArray, tables: FloatTable) -> None:
+def _fill_square_tables(
+    curves: Curves, prices: FloatArray, spans: IntArray, errors: FloatArray, tables: FloatTable
+) -> None:
     for k in range(curves.starts.size - 1):
         if spans[k, 0] > spans[k, 1]:
             continue
@@ -460,6 +472,5 @@ def _fill_square_tables(curves: Curves, prices: FloatArray, spans: IntArray, tab
         first, last = curves.starts[k], curves.starts[k + 1]
         knots, low, sag = curves.knots[first:last], curves.low[first:last], curves.sag[first:last]
         inverse = 1.0 / curves.units[k] * (1.0 - 4.0 * EPSILON)
-        error = TABLE_ERROR * (knots.size + 64) / 64 * curves.ranges[k]
         bend, table = curves.bends[k], tables[first:last]
-        fill_square(knots, low, sag, curves.ends[k], inverse, bend, prices, error, span, table)
+        fill_square(knots, low, sag, curves.ends[k], inverse, bend, prices, errors[k], span, table)

@@ -205,7 +205,7 @@ def code_rows(
     codes = np.empty((X.shape[0], columns.size), dtype=np.uint8 if gaps.max(initial=0) < 256 else np.uint32)
 
     def fill(block: slice) -> None:
-        find_codes(X[block], columns, flat, starts, origins, scales, index, gaps, codes[block])
+        find_codes(np.ascontiguousarray(X[block]), columns, flat, starts, origins, scales, index, gaps, codes[block])
 
     run_blocks(fill, X.shape[0], _BLOCK_ROWS, n_threads)
     return codes

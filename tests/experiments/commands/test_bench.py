@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from experiments import bench
 from experiments.__main__ import app
 from experiments.bench import BENCHES
-from tests.experiments.commands.process import run_command
+from tests.experiments.commands.process import run_here
 
 
 def run(*arguments: str) -> Result:
@@ -43,7 +43,7 @@ def test_a_bench_is_written_where_it_was_asked_for(tmp_path: Path) -> None:
 
 def test_the_help_names_every_bench() -> None:
     """The names come from the registry."""
-    assert ", ".join(BENCHES) in run_command("bench", "--help", COLUMNS="400").stdout
+    assert ", ".join(BENCHES) in run_here("bench", "--help", COLUMNS="400").stdout
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_the_help_names_every_bench() -> None:
 )
 def test_bad_input_is_one_line_and_code_2(arguments: list[str], message: str) -> None:
     """Nothing is measured, and the line says what is wrong."""
-    done = run_command(*arguments)
+    done = run_here(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith("Error: ")

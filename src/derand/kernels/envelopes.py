@@ -262,19 +262,6 @@ def add_curves(rows: FloatArray, places: Places, curves: Curves) -> tuple[FloatA
 
 
 @compile_loop()
-def locate(x: float, curve: int, curves: Curves) -> tuple[int, float]:
-    """The knot left of x, and the share of the way to the next one; x beyond the knots counts as at their end.
-
-    On an even run the share is that of rounded positions: off by less than UNEVEN.
-    """
-    position = (x - curves.even[curve, 0]) * curves.even[curve, 1]
-    if 0.0 <= position < curves.even_knots[curve, 1]:
-        whole = int(position)
-        return curves.even_knots[curve, 0] + whole, position - whole
-    return _search(x, curves.starts[curve], curves.starts[curve + 1] - 1, curves.knots)
-
-
-@compile_loop()
 def _list_runs(places: Places, curves: Curves) -> Runs:
     even, knots = curves.even[places.curves], curves.even_knots[places.curves]
     return Runs(even[:, 0].copy(), even[:, 1].copy(), knots[:, 0].copy(), knots[:, 1].astype(np.float64))
@@ -289,7 +276,10 @@ def _locate_all(
     at: IntArray,
     shares: FloatArray | FloatTable,
 ) -> None:
-    """`locate` for all terms of a row, what it needs of their curves standing term by term."""
+    """The knot left of each term of a row, and the share of the way to the next one; beyond the knots at their end.
+
+    On an even run the share is that of rounded positions: off by less than UNEVEN.
+    """
     features, anchors, factors = places.features, places.anchors, places.factors
     begins, rates, bases, counts = runs.begins, runs.rates, runs.bases, runs.counts
     for term in range(features.size):
@@ -300,11 +290,12 @@ def _locate_all(
             at[term], shares[term] = bases[term] + whole, position - whole
         else:
             curve = places.curves[term]
-            at[term], shares[term] = _search(x, curves.starts[curve], curves.starts[curve + 1] - 1, curves.knots)
+            at[term], shares[term] = search(x, curves.starts[curve], curves.starts[curve + 1] - 1, curves.knots)
 
 
 @compile_loop()
-def _search(x: float, first: int, last: int, knots: FloatArray) -> tuple[int, float]:
+def search(x: float, first: int, last: int, knots: FloatArray) -> tuple[int, float]:
+    """The knot left of x between two of them, and the share of the way to the next one."""
     if x <= knots[first]:
         return first, 0.0
     if x >= knots[last]:

@@ -13,7 +13,7 @@ import difflib
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,7 +109,9 @@ class TableFile:
         ]
         return pa.table(columns, names=list(self.names))
 
-    def read_batches(self, kinds: Mapping[str, ColumnKind], as_is: Collection[str] = ()) -> Iterator[pa.Table]:
+    def read_batches(
+        self, kinds: Mapping[str, ColumnKind], as_is: Collection[str] = ()
+    ) -> Generator[pa.Table, None, None]:
         """Read some columns batch by batch, with fixed types; memory does not grow with the file.
 
         Parameters

@@ -24,6 +24,7 @@ from experiments.bench._joint import bench_joint
 from experiments.bench._kernels import bench_kernels
 from experiments.bench._mean import bench_mean
 from experiments.bench._measure import Figures
+from experiments.bench._measure import measure_peak_memory as measure_peak_memory
 from experiments.bench._measure import time_best as time_best
 from experiments.bench._memory import bench_memory
 from experiments.bench._page import bench_page

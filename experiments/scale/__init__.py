@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import resource
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from derand import AdditiveClassifier, StumpClassifier, save
 from derand.distributed import certify_files, connect, fit
 from derand.jobs import certify_file
 from derand.storage import write_bytes
+from experiments.bench import measure_peak_memory
 
 _JOBS = ("clerk", "cook", "driver", "nurse", "teacher", "none")
 _REGIONS = ("north", "east", "south", "west")
@@ -149,13 +149,14 @@ def _compare_models(folder: Path) -> Iterator[Figure]:
 
 def _certify(folder: Path, model: Path, workers: int, files: list[Path], memory: str) -> Iterator[Figure]:
     with connect(workers=workers, memory=memory) as client:
-        start = time.perf_counter()
+        start, before = time.perf_counter(), _measure_cpu(client)
         done = certify_files(model, files, folder / f"out-{workers}", scheduler=client.scheduler.address)
-        seconds = time.perf_counter() - start
+        seconds, cpu = time.perf_counter() - start, _measure_cpu(client) - before
         peak = _measure_peak(client)
     yield Figure(
         f"certifying {done['rows']:,} rows, {workers} {'worker' if workers == 1 else 'workers'}",
-        f"{seconds:.0f} s, {done['rows'] / seconds:,.0f} rows/s, at most {peak} MiB in a worker",
+        f"{seconds:.0f} s, {done['rows'] / seconds:,.0f} rows/s, {done['rows'] / cpu:,.0f} per second of CPU, "
+        f"at most {peak} MiB in a worker",
     )
 
 
@@ -179,12 +180,13 @@ def _hash(folder: Path) -> dict[str, str]:
 
 
 def _measure_peak(client: Any) -> int:
-    return int(max(client.run(_tell_peak).values()))
+    """The most memory that a worker has had, in MiB."""
+    return int(max(peak or 0 for peak in client.run(measure_peak_memory).values())) // 2**20
 
 
-def _tell_peak() -> int:
-    """The most memory that this process has had, in MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+def _measure_cpu(client: Any) -> float:
+    """Seconds of CPU of all workers so far."""
+    return float(sum(client.run(time.process_time).values()))
 
 
 def _tell(same: bool) -> str:

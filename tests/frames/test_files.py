@@ -293,3 +293,25 @@ def test_bytes_that_are_no_text_are_refused_by_name(tmp_path: Path) -> None:
     pq.write_table(pa.table({"age": pa.array([b"", b"\xff"]).dictionary_encode()}), path)
     with pytest.raises(ValueError, match=r"bytes\.parquet, column 'age', has cells that are no text"):
         inspect_file(path).read()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["exact", "", "no", "dual"],
+        ["", ""],
+        ["ja", "n\u00f6", "\u4e2d"],
+        ["a\0b", "\0b", "a"],
+        ["~ \t", "x" * 64],
+        ["x" * 65, "y"],
+        [],
+    ],
+)
+def test_text_is_written_as_it_is(values: list[str]) -> None:
+    """Without a Python string per cell where it is short and plain: in any layout the same column as pyarrow's."""
+    plain = np.array(values, dtype=str)
+    for one in (plain, plain[::-1], np.repeat(plain, 2)[::2], plain.astype(plain.dtype.newbyteorder(">"))):
+        column = _files._as_array(one)
+        assert column.type == "string"
+        assert column.equals(pa.array(one))
+        column.validate(full=True)

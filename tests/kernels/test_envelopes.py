@@ -15,12 +15,12 @@ from derand.kernels.envelopes import (
     Curves,
     add_curves,
     extend_tables,
-    locate,
     round_down,
     start_tables,
     tabulate_envelopes,
     widen_tables,
 )
+from derand.kernels.windows import list_tracks, locate
 from tests.certificates.searching import distribute
 from tests.oracle import MP, cell_probabilities
 
@@ -49,7 +49,7 @@ def smooth(stretch: Stretch, noise: Any, z: np.ndarray) -> np.ndarray:
 
 
 def look_up(curves: Curves, k: int, column: np.ndarray, x: np.ndarray) -> np.ndarray:
-    found = [locate(one, k, curves) for one in x]
+    found = [locate(one, list_tracks(curves)[k], curves.knots) for one in x]
     at, share = np.array([one[0] for one in found]), np.array([one[1] for one in found])
     return (1 - share) * column[at] + share * column[at + 1]
 
@@ -141,7 +141,7 @@ def test_locate_at_every_knot_and_beside_it(kind: Any, centre: float, scale: flo
         first, last = curves.starts[k], curves.starts[k + 1] - 1
         knots = curves.knots[first : last + 1]
         for x in np.concatenate([knots, np.nextafter(knots, -np.inf), np.nextafter(knots, np.inf)]):
-            at, share = locate(x, k, curves)
+            at, share = locate(x, list_tracks(curves)[k], curves.knots)
             assert first <= at < last
             assert 0.0 <= share <= 1.0
             width = curves.knots[at + 1] - curves.knots[at]

@@ -34,7 +34,7 @@ from derand.noise import Noise
 from derand.threads import run_blocks
 from derand.threat import Threat
 
-_BLOCK_ROWS = 2**11
+_BLOCK_ROWS = 2**13
 _FEW_ROWS = 2**9  # not worth a thread of their own
 
 

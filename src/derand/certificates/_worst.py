@@ -212,9 +212,10 @@ class SmoothedCase(WorstCase):
         floors = None if reach is None or self._norm not in (1, 2) else self.find_floors(rows, reach)
         if self._norm in (1, 2):
             return self._find_best(rows, thresholds, placed, floors), how
-        find = find_windows if self._norm else count_terms
-        radii = find(rows, self._places, self._tables.curves, self._tables.minima, thresholds, self._error, placed)
-        return radii, how
+        places, minima = self._places, self._tables.minima
+        if not self._norm:
+            return count_terms(rows, places, minima, thresholds, self._error, placed), how
+        return find_windows(rows, places, self._tables.curves, minima, thresholds, self._error, placed), how
 
     def sketch_radii(self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None) -> FloatArray | None:
         """By coarse prices alone."""
@@ -237,8 +238,9 @@ class SmoothedCase(WorstCase):
             return radii
         part = None if placed is None else Box(placed.low[at], placed.high[at])
         curves, minima = self._tables.curves, self._tables.minima
-        boxes = find_windows(rows[at], self._places, curves, minima, thresholds[at], self._error, part)
-        radii[at] = np.maximum(radii[at], boxes)
+        radii[at] = find_windows(
+            rows[at], self._places, curves, minima, thresholds[at], self._error, part, known=radii[at]
+        )
         if few and self._norm == 1:
             radii = np.maximum(radii, self._price(rows, thresholds, floors, 2))
         return radii
@@ -249,10 +251,10 @@ class SmoothedCase(WorstCase):
 
     def find_floors(self, rows: FloatArray, reach: Reach) -> FloatArray:
         """Lower bounds of the least value of each curve within the reach."""
-        curves, minima = self._tables.curves, self._tables.minima
-        floors = find_floors(rows, self._places, curves, minima, place_box(reach.low, reach.high, self._places))
+        places, minima = self._places, self._tables.minima
+        floors = find_floors(rows, places, minima, place_box(reach.low, reach.high, places))
         if reach.steps.any():
-            raise_floors(floors, rows, self._places, curves, minima, *reach)
+            raise_floors(floors, rows, places, minima, *reach)
         return floors
 
     def _price(

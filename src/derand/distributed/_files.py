@@ -136,8 +136,7 @@ def _run(
 
 def _certify_one(model: str, source: str, target: str, options: dict[str, Any]) -> dict[str, int]:
     if read_kind(model) == "regressor":
-        numbers = {name: value for name, value in options.items() if name != "n_jobs"}
-        found = certify_numbers_file(model, source, target, **numbers)
+        found = certify_numbers_file(model, source, target, **options)
         return {"rows": found["rows"], "certified_rows": 0}
     certified = certify_file(model, source, target, **options)
     return {"rows": certified["rows"], "certified_rows": certified["certified_rows"]}

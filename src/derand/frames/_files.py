@@ -13,12 +13,13 @@ import difflib
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
+import numpy as np
 from numpy.typing import NDArray
 
 from derand.files import PathLike, replace_when_done
@@ -40,6 +41,7 @@ _FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 _BLOCK_BYTES = 2**22
 _BATCH_ROWS = 2**16
 _COLUMN_BYTES = 2**16  # of a Parquet column, read at a time
+_SHORT_BYTES, _LAST_ASCII = 256, 127
 _STRAY_TEXT = re.compile(r"CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to double: invalid value '(.*)'")
 
 
@@ -109,7 +111,9 @@ class TableFile:
         ]
         return pa.table(columns, names=list(self.names))
 
-    def read_batches(self, kinds: Mapping[str, ColumnKind], as_is: Collection[str] = ()) -> Iterator[pa.Table]:
+    def read_batches(
+        self, kinds: Mapping[str, ColumnKind], as_is: Collection[str] = ()
+    ) -> Generator[pa.Table, None, None]:
         """Read some columns batch by batch, with fixed types; memory does not grow with the file.
 
         Parameters
@@ -381,12 +385,28 @@ def _as_column(values: NDArray[Any] | pa.Array, safe: bool) -> pa.Array:
     """A column to write; if safe, text that a spreadsheet would take for a formula begins with an apostrophe."""
     import pyarrow as pa
 
-    column = values if isinstance(values, pa.Array) else pa.array(values)
+    column = values if isinstance(values, pa.Array) else _as_array(values)
     if not safe or kind_of_arrow_type(column.type) is not ColumnKind.TEXT:
         return column
     cells = column.to_pylist()
     disarmed = [f"'{cell}" if cell is not None and cell.startswith(_FORMULA_SIGNS) else cell for cell in cells]
     return pa.array(disarmed, type=column.type)
+
+
+def _as_array(values: NDArray[Any]) -> pa.Array:
+    """NumPy's array as pyarrow's; that of short text without Python's strings, several times as fast."""
+    import pyarrow as pa
+
+    if values.dtype.kind != "U" or not values.size or not 0 < values.dtype.itemsize <= _SHORT_BYTES:
+        return pa.array(values)
+    signs = np.ascontiguousarray(values).view(np.uint32).reshape(values.size, -1)
+    is_sign = signs != 0
+    if signs.max() > _LAST_ASCII or (is_sign[:, 1:] & ~is_sign[:, :-1]).any():  # the sign 0 within text
+        return pa.array(values)
+    ends = np.zeros(values.size + 1, dtype=np.int32)
+    np.cumsum(is_sign.sum(axis=1), out=ends[1:])
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(signs[is_sign].astype(np.uint8))]
+    return pa.Array.from_buffers(pa.string(), values.size, buffers)
 
 
 def _open_writer(path: Path, schema: pa.Schema, *, parquet: bool) -> _Writer:

@@ -5,7 +5,7 @@ Owns by what columns are matched, and the labels and categories that training di
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -54,7 +54,7 @@ class MatchedFile:
     classes: Labels | None
     copied: tuple[str, ...] = ()
 
-    def read_batches(self) -> Iterator[pa.Table]:
+    def read_batches(self) -> Generator[pa.Table, None, None]:
         """The columns of the classifier and those to copy, batch by batch; never without rows."""
         return self.file.read_batches(self.kinds, self.copied)
 

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +21,25 @@ from derand.files import PathLike
 from derand.frames import MatchedFile, match_file, write_batches
 from derand.jobs._classifiers import Classifier, load_classifier
 from derand.jobs._copying import RESULT_COLUMNS, Copies
+from derand.jobs._pipeline import run_pipeline
 from derand.jobs._recording import require_places, write_record
 from derand.jobs._request import Request, ThreatSummary, note_other_answers
 from derand.jobs._tally import Tally, TallySummary
 from derand.noise import Noise, as_noise_or_none
 from derand.storage import find_record
+from derand.threads import count_threads
 from derand.threat import Threat
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+class _Parts(NamedTuple):
+    """What is written of a batch."""
+
+    results: Mapping[str, Any]
+    flips: Mapping[str, Any] | None
+    n_rows: int
 
 
 class CertifyingSummary(TallySummary):
@@ -115,7 +125,7 @@ def certify_file(
     n_jobs : int or None
         Threads; None is the classifier's own, and without one all cores.
     advance : callable
-        Called with the number of rows of each batch that is done.
+        Called with the number of rows of each batch that is written.
 
     Returns
     -------
@@ -135,24 +145,36 @@ def certify_file(
             "Witnesses are written only where limits alone say what may change (norm none), got norm "
             f"{request.resolved.norm}."
         )
-    tally = Tally(radii)
+    tally, threads = Tally(radii), count_threads(classifier.n_jobs if n_jobs is None else n_jobs)
     with ExitStack() as files:
         arrow = source.file.is_arrow_stream
         write = files.enter_context(write_batches(output, safe_csv=safe_csv, arrow=arrow))
         write_flips = None if witness is None else files.enter_context(write_batches(witness, safe_csv=safe_csv))
-        for batch in source.read_batches():
+
+        def certify_batch(batch: pa.Table) -> _Parts:
             first_row = tally.n_rows + 1
             rows, labels = source.split(batch, first_row=first_row)
             with source.name_gaps(batch, first_row=first_row):
                 certificates = request.certify(rows, batch, first_row)
-            write(copies.join(batch, _list_results(certificates, first_row)))
-            if write_flips is not None:
-                flips = _find_flips(certificates)
-                if flips.size or not tally.n_rows:  # a file without witnesses has a header line
-                    write_flips(_join_flips(classifier, source, copies, batch, certificates, flips, first_row))
+            flips = None
+            if witness is not None:
+                at = _find_flips(certificates)
+                if at.size or not tally.n_rows:  # a file without witnesses has a header line
+                    flips = _join_flips(classifier, source, copies, batch, certificates, at, first_row)
             grades = None if labels is None else classifier.grade_rows(rows, certificates)
             tally.add(certificates, labels, grades, source.count_unseen(batch), source.find_empty(batch))
-            advance(batch.num_rows)
+            return _Parts(copies.join(batch, _list_results(certificates, first_row)), flips, batch.num_rows)
+
+        def write_parts(parts: _Parts) -> None:
+            write(parts.results)
+            if write_flips is not None and parts.flips is not None:
+                write_flips(parts.flips)
+
+        def tell(parts: _Parts) -> None:
+            advance(parts.n_rows)
+
+        places: dict[str, Any] = {"data": data, "output": output, "n_threads": threads}
+        run_pipeline(source.read_batches(), certify_batch, write_parts, tell, **places)
         if not tally.n_rows:
             raise ValueError(f"{data} has a header line but no rows.")
     record = write_record(
@@ -224,7 +246,7 @@ def _join_flips(
     certificates: Certificates,
     at: IntArray,
     first_row: int,
-) -> pa.Table:
+) -> dict[str, Any]:
     """The rows of a batch that flip, changed so that they do, with both labels and what is copied of them."""
     import pyarrow as pa
 

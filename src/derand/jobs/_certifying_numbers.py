@@ -22,10 +22,12 @@ from derand.files import PathLike
 from derand.frames import MatchedFile, match_file, write_batches
 from derand.jobs._classifiers import load_regressor
 from derand.jobs._copying import NUMBER_COLUMNS, Copies
+from derand.jobs._pipeline import run_pipeline
 from derand.jobs._recording import require_places, write_record
 from derand.jobs._request import ThreatSummary, note_other_answers, read_named, require_domains, summarize_threat
 from derand.noise import Noise, as_noise_or_none
 from derand.storage import NumbersRequest
+from derand.threads import count_threads
 from derand.threat import Threat
 
 if TYPE_CHECKING:
@@ -88,6 +90,7 @@ def certify_numbers_file(
     safe_csv: bool = False,
     identity: str | None = None,
     keep: Sequence[str] = (),
+    n_jobs: int | None = None,
     advance: Callable[[int], None] = lambda rows: None,
 ) -> CertifyingNumbersSummary:
     """Certify every row of a CSV or Parquet file, batch by batch, and write row, value, low and high.
@@ -98,7 +101,7 @@ def certify_numbers_file(
     ----------
     model : path-like
         A saved regressor.
-    data, output, l0, rule, proof, noise, threat, changes, safe_csv, identity, keep, advance
+    data, output, l0, rule, proof, noise, threat, changes, safe_csv, identity, keep, n_jobs, advance
         As for `certify_file`.
     target : str or None
         Column with the true numbers.
@@ -123,21 +126,29 @@ def certify_numbers_file(
     source = match_file(data, regressor.encoding_, target=target, classes=None, copied=copies.names)
     given, named = read_named(regressor, source, l0, threat, changes or {})
     size = None if tolerance is not None else regressor.choose_radius(named, radius)
-    tally = _Tally()
+    tally, threads = _Tally(), count_threads(regressor.n_jobs if n_jobs is None else n_jobs)
+    asked: dict[str, Any] = {"threat": named, "rule": rule, "proof": proof, "noise": noise, "n_jobs": n_jobs}
+    found: Intervals | ToleranceRadii
     with write_batches(output, safe_csv=safe_csv, arrow=source.file.is_arrow_stream) as write:
-        for batch in source.read_batches():
+
+        def certify_batch(batch: pa.Table) -> Mapping[str, Any]:
+            nonlocal found
             first_row = tally.n_rows + 1
             rows, numbers = source.split(batch, first_row=first_row)
             require_domains(source, named, batch, first_row)
             with source.name_gaps(batch, first_row=first_row):
-                found: Intervals | ToleranceRadii
                 if tolerance is None:
-                    found = regressor.certify_interval(rows, size, threat=named, rule=rule, proof=proof, noise=noise)
+                    found = regressor.certify_interval(rows, size, **asked)
                 else:
-                    found = regressor.certify_radius(rows, tolerance, threat=named, rule=rule, proof=proof, noise=noise)
-            write(copies.join(batch, _list_results(found, first_row)))
+                    found = regressor.certify_radius(rows, tolerance, **asked)
             tally.add(found, numbers, source, batch)
-            advance(batch.num_rows)
+            return copies.join(batch, _list_results(found, first_row))
+
+        def tell(results: Mapping[str, Any]) -> None:
+            advance(len(results["row"]))
+
+        places: dict[str, Any] = {"data": data, "output": output, "n_threads": threads}
+        run_pipeline(source.read_batches(), certify_batch, write, tell, **places)
         if not tally.n_rows:
             raise ValueError(f"{data} has a header line but no rows.")
     record = write_record(

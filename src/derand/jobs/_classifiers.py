@@ -31,6 +31,7 @@ class Classifier(Protocol):
     classes_: Labels
     n_features_in_: int
     rule: str
+    n_jobs: int | None
 
     @property
     def units(self) -> tuple[float, ...] | None: ...

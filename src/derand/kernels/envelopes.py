@@ -27,6 +27,9 @@ GROUP = 8
 SUM_ERROR = 2.0**-24 * (GROUP + 6)
 """Error of a sum of looked-up entries, relative to the sum of the curves' ranges (README.md, step 9)."""
 
+_TOGETHER = 2**17
+"""Places that are looked up together, of all terms: the tables of a term stay in cache for many rows."""
+
 MORE_KNOTS = 6
 """So many are tabulated beyond those that rows have looked up, for rows to come."""
 
@@ -271,49 +274,49 @@ def add_curves(rows: FloatArray, places: Places, curves: Curves) -> tuple[FloatA
 
 
 @compile_loop()
-def locate(x: float, curve: int, curves: Curves) -> tuple[int, float]:
-    """The knot left of x, and the share of the way to the next one; x beyond the knots counts as at their end.
-
-    On an even run the share is that of rounded positions: off by less than UNEVEN.
-    """
-    position = (x - curves.even[curve, 0]) * curves.even[curve, 1]
-    if 0.0 <= position < curves.even_knots[curve, 1]:
-        whole = int(position)
-        return curves.even_knots[curve, 0] + whole, position - whole
-    return _search(x, curves.starts[curve], curves.starts[curve + 1] - 1, curves.knots)
-
-
-@compile_loop()
 def _list_runs(places: Places, curves: Curves) -> Runs:
     even, knots = curves.even[places.curves], curves.even_knots[places.curves]
     return Runs(even[:, 0].copy(), even[:, 1].copy(), knots[:, 0].copy(), knots[:, 1].astype(np.float64))
 
 
 @compile_loop()
+def _count_together(places: Places, n_rows: int) -> int:
+    """How many rows are looked up together, term by term."""
+    return min(max(_TOGETHER // max(places.features.size, 1), 64), max(n_rows, 1))
+
+
+@compile_loop(error_model="numpy")
 def _locate_all(
-    values: FloatArray,
+    rows: FloatArray,
     places: Places,
     curves: Curves,
     runs: Runs,
     at: IntArray,
     shares: FloatArray | FloatTable,
 ) -> None:
-    """`locate` for all terms of a row, what it needs of their curves standing term by term."""
-    features, anchors, factors = places.features, places.anchors, places.factors
-    begins, rates, bases, counts = runs.begins, runs.rates, runs.bases, runs.counts
-    for term in range(features.size):
-        x = (values[features[term]] - anchors[term]) * factors[term]
-        position = (x - begins[term]) * rates[term]
-        if 0.0 <= position < counts[term]:
-            whole = int(position)
-            at[term], shares[term] = bases[term] + whole, position - whole
-        else:
-            curve = places.curves[term]
-            at[term], shares[term] = _search(x, curves.starts[curve], curves.starts[curve + 1] - 1, curves.knots)
+    """The knot left of each term of some rows, and the share of the way to the next one, both (n_terms, n_rows).
+
+    Beyond the knots a row counts as at their end. On an even run the share is that of rounded positions: off by less
+    than UNEVEN.
+    """
+    for term in range(places.features.size):
+        feature, anchor, factor = places.features[term], places.anchors[term], places.factors[term]
+        begin, rate, base, count = runs.begins[term], runs.rates[term], runs.bases[term], runs.counts[term]
+        first, last = curves.starts[places.curves[term]], curves.starts[places.curves[term] + 1] - 1
+        own_at, own_shares, knots = at[term], shares[term], curves.knots
+        for row in range(rows.shape[0]):
+            x = (rows[row, feature] - anchor) * factor
+            position = (x - begin) * rate
+            if 0.0 <= position < count:
+                whole = int(position)
+                own_at[row], own_shares[row] = base + whole, position - whole
+            else:
+                own_at[row], own_shares[row] = search(x, first, last, knots)
 
 
-@compile_loop()
-def _search(x: float, first: int, last: int, knots: FloatArray) -> tuple[int, float]:
+@compile_loop(error_model="numpy")
+def search(x: float, first: int, last: int, knots: FloatArray) -> tuple[int, float]:
+    """The knot left of x between two of them, and the share of the way to the next one."""
     if x <= knots[first]:
         return first, 0.0
     if x >= knots[last]:
@@ -327,7 +330,7 @@ def _search(x: float, first: int, last: int, knots: FloatArray) -> tuple[int, fl
     return first, min((x - knots[first]) / (knots[last] - knots[first]), 1.0)
 
 
-@compile_loop()
+@compile_loop(error_model="numpy")
 def _find_powers(
     rows: FloatArray,
     places: Places,
@@ -339,33 +342,45 @@ def _find_powers(
     powers: FloatArray,
     missing: IntArray,
 ) -> None:
-    at, shares = np.empty(places.features.size, dtype=np.int64), np.empty(places.features.size, dtype=np.float32)
-    first, second = np.empty(COARSE), np.empty(FINE)
-    runs = _list_runs(places, curves)
-    for row in range(rows.shape[0]):
-        _locate_all(rows[row], places, curves, runs, at, shares)
-        if floors.shape[0]:
-            _add_above(at, shares, tables.coarse, floors[row], first)
-        else:
-            _add_coarse(at, shares, tables.coarse, first)
+    n_terms, size = places.features.size, _count_together(places, rows.shape[0])
+    ats, all_shares = np.empty((n_terms, size), dtype=np.int64), np.empty((n_terms, size), dtype=np.float32)
+    firsts, seconds, blocks = np.empty((size, COARSE)), np.empty((size, FINE)), np.empty((size, 2), dtype=np.int64)
+    coarse, fine, fine_prices = tables.coarse.reshape(1, -1, COARSE), tables.fine, tables.fine_prices
+    runs, nothing = _list_runs(places, curves), np.zeros(size, dtype=np.int64)
+    for start in range(0, rows.shape[0], size):
+        n_rows = min(size, rows.shape[0] - start)
+        part = slice(start, start + n_rows)
+        at, shares, own_floors = ats[:, :n_rows], all_shares[:, :n_rows], floors[part]
+        first, second, slots = firsts[:n_rows], seconds[:n_rows], np.empty(n_rows, dtype=np.int64)
+        _locate_all(rows[part], places, curves, runs, at, shares)
+        _add_entries(at, shares, coarse, nothing[:n_rows], own_floors, first)
         for k in range(thresholds.shape[1]):
-            cut = thresholds[row, k] + error
-            best, middle, rises = _find_best(first, tables.coarse_prices, cut)
-            powers[row, k] = best
-            for side in (rises, not rises):
-                block = middle if side else middle - 1
-                if best > 0.0 and powers[row, k] == best and missing[row, k] < 0:  # else it was the right side
-                    if tables.slots[block] < 0:
-                        missing[row, k] = block
-                    else:
-                        if floors.shape[0]:
-                            _add_above(at, shares, tables.fine[tables.slots[block]], floors[row], second)
-                        else:
-                            _add_fine(at, shares, tables.fine[tables.slots[block]], second)
-                        powers[row, k] = max(best, _find_best(second, tables.fine_prices[tables.slots[block]], cut)[0])
+            cuts, best, lacking = thresholds[part, k] + error, powers[part, k], missing[part, k]
+            for row in range(n_rows):
+                best[row], middle, rises = _find_best(first[row], tables.coarse_prices, cuts[row])
+                blocks[row, 0], blocks[row, 1] = (middle, middle - 1) if rises else (middle - 1, middle)
+                slots[row] = 0 if best[row] > 0.0 else -1
+            for side in range(2):  # the other side where the better one is no better than the coarse price itself
+                _choose_slots(blocks[:n_rows, side], tables.slots, slots, lacking)
+                _add_entries(at, shares, fine, slots, own_floors, second)
+                for row in range(n_rows):
+                    if slots[row] >= 0:
+                        power = _find_best(second[row], fine_prices[slots[row]], cuts[row])[0]
+                        slots[row] = -1 if power > best[row] else 0
+                        best[row] = max(best[row], power)
 
 
 @compile_loop()
+def _choose_slots(blocks: IntArray, made: IntArray, slots: IntArray, missing: IntArray) -> None:
+    """Where the fine prices of each row stand that asks for some (slot 0 or more); those not made are noted."""
+    for row in range(blocks.size):
+        if slots[row] >= 0:
+            slots[row] = made[blocks[row]]
+            if slots[row] < 0:
+                missing[row] = blocks[row]
+
+
+@compile_loop(error_model="numpy")
 def _find_best(sums: FloatArray, prices: FloatArray, cut: float) -> tuple[float, int, bool]:
     """The best margin per price, which price that is (but for the outermost), and whether it rises beyond.
 
@@ -384,45 +399,84 @@ def _find_best(sums: FloatArray, prices: FloatArray, cut: float) -> tuple[float,
 
 
 @compile_loop()
-def _add_coarse(at: IntArray, shares: FloatTable, table: FloatTable, sums: FloatArray) -> None:
-    part = np.zeros(COARSE, dtype=np.float32)
+def _add_entries(
+    at: IntArray, shares: FloatTable, tables: FloatTable, slots: IntArray, floors: FloatTable, sums: FloatArray
+) -> None:
+    """Sums of entries of the table in each row's slot; rows of slot -1 are left out. Floors may be empty."""
     sums[:] = 0.0
-    for term in range(at.size):
-        right, knot = shares[term], at[term]
-        left = np.float32(1.0) - right
+    for first in range(0, at.shape[0], GROUP):  # all rows on a few tables at a time, which stay in cache
+        last = min(first + GROUP, at.shape[0])
+        if floors.shape[0]:
+            _add_above(at, shares, tables, slots, floors, sums, first, last)
+        elif tables.shape[2] == COARSE:
+            _add_coarse(at, shares, tables, slots, sums, first, last)
+        else:
+            _add_fine(at, shares, tables, slots, sums, first, last)
+
+
+@compile_loop()
+def _add_coarse(
+    at: IntArray, shares: FloatTable, tables: FloatTable, slots: IntArray, sums: FloatArray, first: int, last: int
+) -> None:
+    part = np.empty(COARSE, dtype=np.float32)
+    for row in range(slots.size):
+        slot = slots[row]
+        if slot < 0:
+            continue
         for column in range(COARSE):
-            part[column] += left * table[knot, column] + right * table[knot + 1, column]
-        if term % GROUP == GROUP - 1 or term == at.size - 1:
+            part[column] = np.float32(0.0)
+        for term in range(first, last):
+            right, knot = shares[term, row], at[term, row]
+            left = np.float32(1.0) - right
             for column in range(COARSE):
-                sums[column] += part[column]
-                part[column] = np.float32(0.0)
+                part[column] += left * tables[slot, knot, column] + right * tables[slot, knot + 1, column]
+        for column in range(COARSE):
+            sums[row, column] += part[column]
 
 
 @compile_loop()
-def _add_fine(at: IntArray, shares: FloatTable, table: FloatTable, sums: FloatArray) -> None:
+def _add_fine(
+    at: IntArray, shares: FloatTable, tables: FloatTable, slots: IntArray, sums: FloatArray, first: int, last: int
+) -> None:
     # as above: only a width that is known when it is compiled becomes vector instructions
-    part = np.zeros(FINE, dtype=np.float32)
-    sums[:] = 0.0
-    for term in range(at.size):
-        right, knot = shares[term], at[term]
-        left = np.float32(1.0) - right
+    part = np.empty(FINE, dtype=np.float32)
+    for row in range(slots.size):
+        slot = slots[row]
+        if slot < 0:
+            continue
         for column in range(FINE):
-            part[column] += left * table[knot, column] + right * table[knot + 1, column]
-        if term % GROUP == GROUP - 1 or term == at.size - 1:
+            part[column] = np.float32(0.0)
+        for term in range(first, last):
+            right, knot = shares[term, row], at[term, row]
+            left = np.float32(1.0) - right
             for column in range(FINE):
-                sums[column] += part[column]
-                part[column] = np.float32(0.0)
+                part[column] += left * tables[slot, knot, column] + right * tables[slot, knot + 1, column]
+        for column in range(FINE):
+            sums[row, column] += part[column]
 
 
 @compile_loop()
-def _add_above(at: IntArray, shares: FloatTable, table: FloatTable, floors: FloatTable, sums: FloatArray) -> None:
+def _add_above(
+    at: IntArray,
+    shares: FloatTable,
+    tables: FloatTable,
+    slots: IntArray,
+    floors: FloatTable,
+    sums: FloatArray,
+    first: int,
+    last: int,
+) -> None:
     """The same for terms that cannot fall below their floors."""
-    sums[:] = 0.0
-    for term in range(at.size):
-        right, knot, floor = shares[term], at[term], floors[term]
-        left = np.float32(1.0) - right
-        for column in range(sums.size):
-            sums[column] += max(left * table[knot, column] + right * table[knot + 1, column], floor)
+    for row in range(slots.size):
+        slot = slots[row]
+        if slot < 0:
+            continue
+        for term in range(first, last):
+            right, knot, floor = shares[term, row], at[term, row], floors[row, term]
+            left = np.float32(1.0) - right
+            for column in range(sums.shape[1]):
+                entry = left * tables[slot, knot, column] + right * tables[slot, knot + 1, column]
+                sums[row, column] += max(entry, floor)
 
 
 @compile_loop()
@@ -433,19 +487,24 @@ def _add_curves(
     sums: FloatArray,
     errors: FloatArray,
 ) -> None:
-    at, shares = np.empty(places.features.size, dtype=np.int64), np.empty(places.features.size)
+    size = _count_together(places, rows.shape[0])
+    ats, all_shares = np.empty((places.features.size, size), dtype=np.int64), np.empty((places.features.size, size))
     runs = _list_runs(places, curves)
-    firsts = curves.starts[places.curves]
-    for row in range(rows.shape[0]):
-        _locate_all(rows[row], places, curves, runs, at, shares)
-        total, error = 0.0, 0.0
+    low, sag = curves.low, curves.sag
+    sums[:], errors[:] = 0.0, 0.0
+    for start in range(0, rows.shape[0], size):
+        part = slice(start, min(start + size, rows.shape[0]))
+        total, error = sums[part], errors[part]
+        at, shares = ats[:, : total.size], all_shares[:, : total.size]
+        _locate_all(rows[part], places, curves, runs, at, shares)
         for term in range(places.features.size):
-            knot, share = at[term], shares[term]
-            total += (1.0 - share) * curves.low[knot] + share * curves.low[knot + 1]
-            error += curves.sag[knot]
-            if share == 1.0 or (share == 0.0 and knot == firsts[term]):
-                error += curves.ranges[places.curves[term]]  # beyond the knots: somewhere within its range
-        sums[row], errors[row] = total, error
+            first, whole = curves.starts[places.curves[term]], curves.ranges[places.curves[term]]
+            for row in range(total.size):
+                knot, share = at[term, row], shares[term, row]
+                total[row] += (1.0 - share) * low[knot] + share * low[knot + 1]
+                error[row] += sag[knot]
+                if share == 1.0 or (share == 0.0 and knot == first):
+                    error[row] += whole  # beyond the knots: somewhere within its range
 
 
 @compile_loop()

@@ -28,7 +28,7 @@ def find_places(rows: FloatArray, places: Places) -> FloatArray:
 
 
 def locate(x: FloatArray, which: IntArray, curves: Curves) -> tuple[IntArray, FloatArray]:
-    """`envelopes.locate` for many places: x of shape (n_rows, n_terms), the curve of each term."""
+    """`windows.locate` for many places: x of shape (n_rows, n_terms), the curve of each term."""
     even, knots = curves.even[which], curves.even_knots[which]
     with np.errstate(over="ignore", invalid="ignore"):
         position = (x - even[:, 0]) * even[:, 1]

@@ -9,14 +9,15 @@ README.md, step 9, has the argument.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, FloatArray
 from derand.kernels import plain
 from derand.kernels.compiling import compile_loop, is_early
-from derand.kernels.envelopes import Curves, Places, locate
+from derand.kernels.envelopes import Curves, Places, search
 
 _STEPS = 100
 _USUAL_STEPS = 64
@@ -34,13 +35,32 @@ class Box(NamedTuple):
     high: FloatArray
 
 
+Records = NDArray[np.void]
+
+_TRACK = np.dtype(
+    [(name, np.int64) for name in ("first", "last", "base")]
+    + [(name, np.float64) for name in ("begin", "rate", "count", "left", "right", "unit")]
+)
+"""Of a curve: its first and last knot; of an even run the first knot, its place, 1 / distance, how many; ends, unit."""
+_PIECE = np.dtype([("low", np.float64), ("sag", np.float64)])
+
+
 class Minima(NamedTuple):
-    """The least values of curves over runs of intervals, for any run by two look-ups."""
+    """What rows look up: the least values of curves over runs of intervals, and the curves themselves.
+
+    Loops read curves as records, not as a tuple of arrays: numba counts references to an array whenever one is taken
+    out of a tuple, which costs more than looking up a number in it.
+    """
 
     levels: FloatArray
     """(n_levels, n_knots): the least value over 2^level intervals, from that of each knot on."""
     lowest: FloatArray
     """(n_curves,): the least value of each curve."""
+    tracks: Records
+    """(n_curves,)."""
+    knots: FloatArray
+    pieces: Records
+    """(n_knots,): the lower bound at each knot, and the sag right of it."""
 
 
 def tabulate_minima(curves: Curves) -> Minima:
@@ -57,7 +77,24 @@ def tabulate_minima(curves: Curves) -> Minima:
             above, now = levels[level - 1, part], levels[level, part]
             now[:] = above
             now[:-half] = np.minimum(above[:-half], above[half:])
-    return Minima(levels, find_least(curves))
+    return Minima(levels, find_least(curves), list_tracks(curves), curves.knots, _list_pieces(curves))
+
+
+def list_tracks(curves: Curves) -> Records:
+    """What looking up each curve needs to know of it, (n_curves,)."""
+    tracks = np.empty(curves.units.size, dtype=_TRACK)
+    tracks["first"], tracks["last"] = curves.starts[:-1], curves.starts[1:] - 1
+    tracks["begin"], tracks["rate"] = curves.even.T
+    tracks["base"], tracks["count"] = curves.even_knots.T
+    tracks["left"], tracks["right"] = curves.ends.T
+    tracks["unit"] = curves.units
+    return tracks
+
+
+def _list_pieces(curves: Curves) -> Records:
+    pieces = np.empty(curves.knots.size, dtype=_PIECE)
+    pieces["low"], pieces["sag"] = curves.low, curves.sag
+    return pieces
 
 
 def find_least(curves: Curves) -> FloatArray:
@@ -78,18 +115,11 @@ def _open_box(n_terms: int) -> Box:
     return Box(np.full((1, n_terms), -np.inf), np.full((1, n_terms), np.inf))
 
 
-def find_floors(rows: FloatArray, places: Places, curves: Curves, minima: Minima, box: Box) -> FloatArray:
+def find_floors(rows: FloatArray, places: Places, minima: Minima, box: Box) -> FloatArray:
     """Lower bounds of each term's curve within its box, (n_rows, n_terms)."""
     floors = np.empty(box.low.shape)
     find = _find_floors.interpret if is_early(rows.shape[0] * places.features.size * _INTERPRETED) else _find_floors
-    find(
-        rows,
-        places,
-        curves,
-        minima,
-        *box,
-        floors,
-    )
+    find(rows, places, minima, *box, floors)
     return floors
 
 
@@ -97,7 +127,6 @@ def raise_floors(
     floors: FloatArray,
     rows: FloatArray,
     places: Places,
-    curves: Curves,
     minima: Minima,
     low: FloatArray,
     high: FloatArray,
@@ -108,16 +137,7 @@ def raise_floors(
     `low` and `high` have the shape (n_rows, n_features), `steps` (n_features,). Where there are too many steps to try,
     the floor of the whole interval stays.
     """
-    _raise_floors(
-        rows,
-        places,
-        curves,
-        minima,
-        low,
-        high,
-        steps,
-        floors,
-    )
+    _raise_floors(rows, places, minima, low, high, steps, floors)
 
 
 def find_windows(
@@ -128,6 +148,7 @@ def find_windows(
     thresholds: FloatArray,
     error: float,
     box: Box | None = None,
+    known: FloatArray | None = None,
 ) -> FloatArray:
     """Distances within which the sum of least values is sure to stay above each threshold, (n_rows, n_thresholds).
 
@@ -137,15 +158,20 @@ def find_windows(
     places, curves, minima
     thresholds : array of shape (n_rows, n_thresholds)
     error : float
-        Taken off every sum.
+        Taken off every sum; by how much a sum may be off at most, either way.
     box : Box or None
         Which no term leaves.
+    known : array of the same shape as thresholds, or None
+        Distances that something else proves. The larger of both is returned; where the sum is below the threshold
+        there by more than it can be off, no window is farther, and none is searched for.
     """
-    radii, ends = np.empty(thresholds.shape), _open_box(places.features.size) if box is None else box
+    ends = _open_box(places.features.size) if box is None else box
+    radii = np.zeros(thresholds.shape) if known is None else known.copy()
     if is_early(rows.shape[0] * places.features.size * _USUAL_STEPS):
-        _find_windows_together(rows, places, curves, minima, ends, thresholds, error, radii)
-    else:
-        _find_windows(rows, places, curves, minima, *ends, thresholds, error, radii)
+        found = np.empty(thresholds.shape)
+        _find_windows_together(rows, places, curves, minima, ends, thresholds, error, found)
+        return np.maximum(radii, found)
+    _find_windows(rows, places, minima, *ends, thresholds, error, radii)
     return radii
 
 
@@ -198,7 +224,6 @@ def _choose_guesses(reached: FloatArray, beyond: FloatArray, above: FloatArray, 
 def count_terms(
     rows: FloatArray,
     places: Places,
-    curves: Curves,
     minima: Minima,
     thresholds: FloatArray,
     error: float,
@@ -210,16 +235,8 @@ def count_terms(
     """
     counts = np.empty(thresholds.shape)
     count = _count_terms.interpret if is_early(rows.shape[0] * places.features.size * _INTERPRETED) else _count_terms
-    count(
-        rows,
-        places,
-        curves,
-        minima,
-        *(_open_box(places.features.size) if box is None else box),
-        thresholds,
-        error,
-        counts,
-    )
+    ends = _open_box(places.features.size) if box is None else box
+    count(rows, places, minima, *ends, thresholds, error, counts)
     return counts
 
 
@@ -233,32 +250,32 @@ def _find_place(row: FloatArray, term: int, places: Places) -> float:
 def _find_floors(
     rows: FloatArray,
     places: Places,
-    curves: Curves,
     minima: Minima,
     lows: FloatArray,
     highs: FloatArray,
     floors: FloatArray,
 ) -> None:
+    tracks, knots, pieces, levels = minima.tracks, minima.knots, minima.pieces, minima.levels
     for row in range(rows.shape[0]):
         for term in range(places.features.size):
-            x = _find_place(rows[row], term, places)
+            x, track = _find_place(rows[row], term, places), tracks[places.curves[term]]
             least, most = lows[row, term], highs[row, term]
-            floors[row, term] = _find_least(x, np.inf, least, most, places.curves[term], curves, minima)
+            floors[row, term] = _find_least(x, np.inf, least, most, track, knots, pieces, levels)
 
 
 @compile_loop()
 def _raise_floors(
     rows: FloatArray,
     places: Places,
-    curves: Curves,
     minima: Minima,
     lows: FloatArray,
     highs: FloatArray,
     steps: FloatArray,
     floors: FloatArray,
 ) -> None:
+    tracks, knots, pieces, levels = minima.tracks, minima.knots, minima.pieces, minima.levels
     for term in range(places.features.size):
-        feature, curve = places.features[term], places.curves[term]
+        feature, track = places.features[term], tracks[places.curves[term]]
         step = steps[feature]
         if step <= 0.0:
             continue
@@ -272,7 +289,7 @@ def _raise_floors(
                 value = own + k * step
                 if lows[row, feature] <= value <= highs[row, feature]:
                     x = (value - places.anchors[term]) * places.factors[term]
-                    least = _find_least(x, 0.0, -np.inf, np.inf, curve, curves, minima)
+                    least = _find_least(x, 0.0, -np.inf, np.inf, track, knots, pieces, levels)
                     floor = min(floor, least)
             floors[row, term] = max(floors[row, term], floor)
 
@@ -281,7 +298,6 @@ def _raise_floors(
 def _count_terms(
     rows: FloatArray,
     places: Places,
-    curves: Curves,
     minima: Minima,
     lows: FloatArray,
     highs: FloatArray,
@@ -290,14 +306,14 @@ def _count_terms(
     counts: FloatArray,
 ) -> None:
     falls = np.empty(places.features.size)
+    tracks, knots, pieces, levels = minima.tracks, minima.knots, minima.pieces, minima.levels
     for row in range(rows.shape[0]):
         total = 0.0
         for term in range(places.features.size):
-            x = _find_place(rows[row], term, places)
-            curve = places.curves[term]
-            value = _find_least(x, 0.0, -np.inf, np.inf, curve, curves, minima)
+            x, track = _find_place(rows[row], term, places), tracks[places.curves[term]]
+            value = _find_least(x, 0.0, -np.inf, np.inf, track, knots, pieces, levels)
             at = min(row, lows.shape[0] - 1)
-            floor = _find_least(x, np.inf, lows[at, term], highs[at, term], curve, curves, minima)
+            floor = _find_least(x, np.inf, lows[at, term], highs[at, term], track, knots, pieces, levels)
             total += value
             falls[term] = max(value - floor, 0.0)
         falls.sort()
@@ -313,7 +329,6 @@ def _count_terms(
 def _find_windows(
     rows: FloatArray,
     places: Places,
-    curves: Curves,
     minima: Minima,
     lows: FloatArray,
     highs: FloatArray,
@@ -321,40 +336,70 @@ def _find_windows(
     error: float,
     radii: FloatArray,
 ) -> None:
-    x = np.empty(places.features.size)
+    """Raise the radii, which hold what is known, to the windows of each row."""
+    tracks, knots, pieces, levels = minima.tracks[places.curves], minima.knots, minima.pieces, minima.levels
+    lowest, x = minima.lowest[places.curves], np.empty(places.features.size)
     for row in range(rows.shape[0]):
         at = min(row, lows.shape[0] - 1)
+        low, high = lows[at], highs[at]
         anywhere = 0.0
-        for term in range(places.features.size):
+        for term in range(x.size):
             x[term] = _find_place(rows[row], term, places)
-            curve, least, most = places.curves[term], lows[at, term], highs[at, term]
-            if least == -np.inf and most == np.inf:
-                anywhere += minima.lowest[curve]
+            if low[term] == -np.inf and high[term] == np.inf:
+                anywhere += lowest[term]
             else:
-                anywhere += _find_least(x[term], np.inf, least, most, curve, curves, minima)
+                anywhere += _find_least(x[term], np.inf, low[term], high[term], tracks[term], knots, pieces, levels)
         for k in range(thresholds.shape[1]):
-            cut = thresholds[row, k] + error
+            cut, known = thresholds[row, k] + error, radii[row, k]
             if anywhere > cut:
                 radii[row, k] = np.inf
-                continue
-            reached, beyond, guess = 0.0, np.inf, 0.0
-            above, below = np.inf, -np.inf  # the margin at both, weakened where one of them stays
-            for _ in range(_STEPS):
-                total = 0.0
-                for term in range(places.features.size):
-                    curve = places.curves[term]
-                    reach = guess * curves.units[curve]
-                    least, most = lows[at, term], highs[at, term]
-                    total += _find_least(x[term], reach, least, most, curve, curves, minima)
-                margin = total - cut
-                if margin > 0.0:
-                    reached, above, below = guess, margin, 0.5 * below
-                else:
-                    beyond, below, above = guess, margin, 0.5 * above
-                if reached > _FARTHEST or beyond < _NEAREST or beyond < (1.0 + _TOLERANCE) * reached:
-                    break
-                guess = _choose_guess(reached, beyond, above, below)
-            radii[row, k] = reached
+            elif known == 0.0 or not _add_least(x, known, low, high, tracks, knots, pieces, levels) < cut - 2.0 * error:
+                radii[row, k] = max(known, _find_window(x, cut, low, high, tracks, knots, pieces, levels))
+
+
+@compile_loop()
+def _find_window(
+    x: FloatArray,
+    cut: float,
+    low: FloatArray,
+    high: FloatArray,
+    tracks: Records,
+    knots: FloatArray,
+    pieces: Records,
+    levels: FloatArray,
+) -> float:
+    """The largest distance within which the sum of least values was seen to stay above the cut."""
+    reached, beyond, guess = 0.0, np.inf, 0.0
+    above, below = np.inf, -np.inf  # the margin at both, weakened where one of them stays
+    for _ in range(_STEPS):
+        margin = _add_least(x, guess, low, high, tracks, knots, pieces, levels) - cut
+        if margin > 0.0:
+            reached, above, below = guess, margin, 0.5 * below
+        else:
+            beyond, below, above = guess, margin, 0.5 * above
+        if reached > _FARTHEST or beyond < _NEAREST or beyond < (1.0 + _TOLERANCE) * reached:
+            break
+        guess = _choose_guess(reached, beyond, above, below)
+    return reached
+
+
+@compile_loop()
+def _add_least(
+    x: FloatArray,
+    distance: float,
+    low: FloatArray,
+    high: FloatArray,
+    tracks: Records,
+    knots: FloatArray,
+    pieces: Records,
+    levels: FloatArray,
+) -> float:
+    """The sum of the least values of all terms within a distance."""
+    total = 0.0
+    for term in range(x.size):
+        track = tracks[term]
+        total += _find_least(x[term], distance * track["unit"], low[term], high[term], track, knots, pieces, levels)
+    return total
 
 
 @compile_loop()
@@ -374,29 +419,43 @@ def _find_least(
     reach: float,
     least_x: float,
     most_x: float,
-    curve: int,
-    curves: Curves,
-    minima: Minima,
+    track: Any,
+    knots: FloatArray,
+    pieces: Records,
+    levels: FloatArray,
 ) -> float:
     """Lower bound of a curve from x - reach to x + reach, but within two ends; a little farther for rounding."""
     wider = reach + 16.0 * EPSILON * (abs(x) + reach)
     start = max(x - wider, least_x - 16.0 * EPSILON * abs(least_x))
     stop = min(x + wider, most_x + 16.0 * EPSILON * abs(most_x))
-    low, sag = curves.low, curves.sag
-    i, share = locate(start, curve, curves)
-    j, far_share = locate(stop, curve, curves)
-    least = (1.0 - share) * low[i] + share * low[i + 1] - sag[i]
-    least = min(least, (1.0 - far_share) * low[j] + far_share * low[j + 1] - sag[j])
-    if start < curves.knots[curves.starts[curve]]:
-        least = min(least, curves.ends[curve, 0])
-    if stop > curves.knots[curves.starts[curve + 1] - 1]:
-        least = min(least, curves.ends[curve, 1])
+    i, share = locate(start, track, knots)
+    j, far_share = locate(stop, track, knots)
+    near, far = pieces[i], pieces[j]
+    least = (1.0 - share) * near["low"] + share * pieces[i + 1]["low"] - near["sag"]
+    least = min(least, (1.0 - far_share) * far["low"] + far_share * pieces[j + 1]["low"] - far["sag"])
+    if start < knots[track["first"]]:
+        least = min(least, track["left"])
+    if stop > knots[track["last"]]:
+        least = min(least, track["right"])
     if i < j:  # the rest of the interval of the start, that up to the stop, and all between
-        least = min(least, low[i + 1] - sag[i], low[j] - sag[j])
+        least = min(least, pieces[i + 1]["low"] - near["sag"], far["low"] - far["sag"])
         count = j - i - 1
         if count > 0:
             level = 0
             while (2 << level) <= count:
                 level += 1
-            least = min(least, minima.levels[level, i + 1], minima.levels[level, j - (1 << level)])
+            least = min(least, levels[level, i + 1], levels[level, j - (1 << level)])
     return least
+
+
+@compile_loop()
+def locate(x: float, track: Any, knots: FloatArray) -> tuple[int, float]:
+    """The knot left of x, and the share of the way to the next one; x beyond the knots counts as at their end.
+
+    On an even run the share is that of rounded positions: off by less than UNEVEN.
+    """
+    position = (x - track["begin"]) * track["rate"]
+    if 0.0 <= position < track["count"]:
+        whole = int(position)
+        return track["base"] + whole, position - whole
+    return search(x, track["first"], track["last"], knots)

@@ -158,12 +158,12 @@ def test_a_constant_column_has_no_split() -> None:
 def test_the_step_grows_where_candidates_are_too_many() -> None:
     """A huge range is searched with the largest number of candidates, over the whole of it."""
     grid = SplitGrid.around(Gaussian(0.25), 0.01)
-    step = grid.step_for(10_000.0)
+    step, usual = grid.find_steps(np.array([10_000.0, 100.0])).tolist()
     candidates = SplitGrid(grid.below, grid.above, step).candidates(10_000.0)
     assert candidates.size == MAX_CANDIDATES
     assert candidates[0] == -0.5
     assert candidates[-1] >= 10_000.0
-    assert grid.step_for(100.0) == 0.01
+    assert usual == 0.01
 
 
 def test_the_first_minimum_wins() -> None:

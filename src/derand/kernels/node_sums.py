@@ -111,7 +111,8 @@ def sum_by_nodes(
     few = N_NODES * (grid.width + 2 * grid.before) <= _KEPT_SHARES
     shares = _keep_shares(*key) if few else _find_shares(*key)
     result = np.zeros((rows.shape[0], n_candidates))
-    _sum_levels(levels, rows, grid.first, grid.width * grid.step, nodes, scales, shares, grid.width, grid.before, result)
+    size = grid.width * grid.step
+    _sum_levels(levels, rows, grid.first, size, nodes, scales, shares, grid.width, grid.before, result)
     return result
 
 

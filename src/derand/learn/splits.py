@@ -250,9 +250,7 @@ def _in_order(columns: IntArray, parts: list[Splits]) -> Splits:
     return Splits(**{name: values[place] for name, values in joined.items()})
 
 
-def _split(
-    asked: Sequence[tuple[Histogram, FloatArray]], grid: SplitGrid, noise: Noise, search: Search
-) -> Splits:
+def _split(asked: Sequence[tuple[Histogram, FloatArray]], grid: SplitGrid, noise: Noise, search: Search) -> Splits:
     """The best splits of the columns of some histograms, one or more; classes weigh the same in all of them."""
     histograms, class_weight = [one for one, _ in asked], asked[0][1]
     totals = np.concatenate([one.counts.sum(axis=2) for one in histograms]) * class_weight

@@ -218,7 +218,7 @@ class Leaks:
         return _LEAK if self._is_pure(counts.reshape(1, -1, self._n_classes))[0] else None
 
     def _is_pure(self, counts: IntArray) -> NDArray[np.bool_]:
-        """Whether the commonest label of each cell is nearly always right, by counts (n_columns, n_cells, n_classes)."""
+        """Whether the commonest labels of cells are nearly always right; counts are (n_columns, n_cells, n_classes)."""
         most = self._codes.size and int(np.bincount(self._codes).argmax())
         enough = counts.sum(axis=2) >= 5  # one row alone is always pure
         right = np.where(enough, counts.max(axis=2), counts[:, :, most]).sum(axis=1)

@@ -113,6 +113,15 @@ class BinnedTable:
             keys=self.keys[rows],
         )
 
+    def keep(self, numbers: IntArray) -> BinnedTable:
+        """Some of the numerical columns, by their places, and all categorical ones."""
+        categories = np.arange(len(self.numbers), self.codes.shape[1])
+        return replace(
+            self,
+            codes=np.ascontiguousarray(self.codes[:, np.concatenate([numbers, categories])]),
+            numbers=tuple(self.numbers[at] for at in numbers.tolist()),
+        )
+
 
 def bin_table(table: TrainingTable, *, n_bins: int = MAX_BINS, seed: int = 0, n_threads: int = 1) -> BinnedTable:
     """Cut the numerical columns of a table into bins.

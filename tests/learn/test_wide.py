@@ -197,6 +197,9 @@ def test_a_fold_chooses_without_its_own_rows() -> None:
     features = []
     for table in (rows, other):
         trainer = Trainer(table, X.shape[1], NOISE, THREAT, CHOOSING)
-        trainer.wide = table
-        features.append([one.feature for one in trainer.part_folds(np.arange(y.size), folds)[2][1].numbers])
+        trainer.wide, trainer.is_patient = table, True
+        own, narrow = trainer.part_folds(np.arange(y.size), folds)[2]
+        features.append([one.feature for one in narrow.numbers])
+        assert [one.feature for one in own.design(True).numbers] == features[-1]
+        assert own.is_patient
     assert features[0] == features[1]

@@ -61,7 +61,7 @@ class _FoldTrainer(Trainer):
     """Fits some of the columns that another trainer has designed."""
 
     def __init__(self, whole: Trainer, places: IntArray) -> None:
-        self.__dict__.update(vars(whole))
+        vars(self).update(vars(whole))  # rows, options and patience are the same
         self._whole, self._places = whole, places
 
     def design(self, with_ramp: bool, radius: float | None = None) -> Design:

@@ -457,7 +457,9 @@ class Trainer:
 
     def _make_another(self, binned: BinnedTable) -> Trainer:
         """What trains on other columns, or rows, in the same way."""
-        return Trainer(binned, self._n_features, self._noise, self._threat, self._options)
+        other = Trainer(binned, self._n_features, self._noise, self._threat, self._options)
+        other.is_patient = self.is_patient
+        return other
 
     def _try(
         self,

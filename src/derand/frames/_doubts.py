@@ -173,21 +173,12 @@ class Leaks:
             cells += values >= edge[:, None]
         places = (cells + n_cells * np.arange(n_columns)[:, None]) * self._n_classes + self._codes
         counts = np.bincount(places.ravel(), minlength=n_columns * n_cells * self._n_classes)
-        leaks = self._is_pure(counts.reshape(n_columns, n_cells, self._n_classes))
+        by_cell = counts.reshape(n_columns, n_cells, self._n_classes)
+        leaks = self._is_pure(by_cell)
         if self._n_classes == 2:
-            for at in np.flatnonzero(~leaks).tolist():
-                leaks[at] = self._may_be_in_order(counts.reshape(n_columns, n_cells, 2)[at]) and self._is_in_order(
-                    values[at]
-                )
+            for at in np.flatnonzero(~leaks & _may_be_in_order(by_cell)).tolist():
+                leaks[at] = self._is_in_order(values[at])
         return leaks
-
-    def _may_be_in_order(self, counts: IntArray) -> bool:
-        """Whether pairs of rows could be in order as far as a leak asks for, if those of one cell were as they may."""
-        zero, one = counts.T.astype(np.float64)
-        below = np.cumsum(zero) - zero
-        surely, perhaps = float(one @ below), float(one @ (below + zero))
-        most = _LEAK_ORDER * float(zero.sum()) * float(one.sum())
-        return max(perhaps, float(zero.sum()) * float(one.sum()) - surely) > most * (1 - _ROUNDING)
 
     def find_in_categories(self, codes: IntArray) -> str | None:
         """What to say of a column of categories that leaks; -1 is a missing one."""
@@ -236,6 +227,18 @@ def _correlate(first: FloatArray, second: FloatArray) -> float:
     first, second = first - first.mean(), second - second.mean()
     size = float(np.sqrt((first @ first) * (second @ second)))
     return float(first @ second) / size if size else 0.0
+
+
+def _may_be_in_order(counts: IntArray) -> NDArray[np.bool_]:
+    """Whether pairs of rows could be in order as far as a leak asks for, if those of one cell were as they may be.
+
+    `counts` are those of two classes in each cell of each column, (n_columns, n_cells, 2).
+    """
+    zero, one = counts[:, :, 0].astype(np.float64), counts[:, :, 1].astype(np.float64)
+    below = np.cumsum(zero, axis=1) - zero
+    pairs = zero.sum(axis=1) * one.sum(axis=1)
+    surely, perhaps = (one * below).sum(axis=1), (one * (below + zero)).sum(axis=1)
+    return np.asarray(np.maximum(perhaps, pairs - surely) > _LEAK_ORDER * pairs * (1 - _ROUNDING))
 
 
 def _count_cells(n_rows: int) -> int:

@@ -24,7 +24,7 @@ _FALSE_SHARE = 0.2
 """Of the columns that join in a round, how many may be there by chance."""
 _FEWEST = 16
 """Columns that are taken though none stands out."""
-_ROUNDS = 4
+_ROUNDS = 10  # at most: two or three are usual
 _DRAWS, _TOGETHER = 32, 4.0
 """How often what is left is dealt out anew, and how many deviations from that columns may be off together."""
 _BLOCK_COLUMNS = 256

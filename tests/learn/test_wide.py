@@ -21,6 +21,7 @@ from derand.threat import Threat
 
 NOISE, THREAT = Gaussian(0.125), Threat(norm=2)
 CHOOSING = AdditiveOptions(radius=0.25, wide_columns=100)
+QUICK = replace(CHOOSING, regularization=1.0)
 FITTING_ALL = replace(CHOOSING, wide_columns=10**9)
 PLAIN = AdditiveOptions(radius=0.0, regularization=0.5, wide_columns=100)
 
@@ -120,6 +121,7 @@ def test_columns_that_say_nothing_are_left_out(seed: int) -> None:
     assert say_nothing(bin_wide(X, y), y - y.mean(), np.arange(3, 200))
 
 
+@pytest.mark.long
 def test_it_is_no_worse_than_fitting_all() -> None:
     """On rows that training did not see it is right, and certified, at least as often."""
     X, y = draw(n_rows=1400, seed=3)
@@ -145,21 +147,21 @@ def test_a_column_that_tells_by_being_missing_is_chosen() -> None:
     """What is missing is tested as well."""
     X, y = draw()
     X[(y == 1) & (np.random.default_rng(2).random(y.size) < 0.5), 77] = np.nan
-    assert 77 in list_read(train(X, y))
+    assert 77 in list_read(train(X, y, QUICK))
 
 
 def test_bent_columns_are_chosen() -> None:
     """A column whose middle is of one label has no slope, but a bend."""
     X, y = draw()
     y = (np.abs(X[:, 50]) + 0.3 * X[:, 51] > 0.7).astype(np.uint8)
-    assert {50, 51} <= set(list_read(train(X, y)))
+    assert {50, 51} <= set(list_read(train(X, y, QUICK)))
 
 
 def test_categories_stay() -> None:
     """Categorical columns are all fitted, whatever they say."""
     X, y = draw()
     X[:, 110:] = np.random.default_rng(0).integers(0, 3, (y.size, 10))
-    training = train(X, y, n_categories=dict.fromkeys(range(110, 120), 3))
+    training = train(X, y, QUICK, n_categories=dict.fromkeys(range(110, 120), 3))
     assert (training.importances[110:] > 0).all()
     assert set(range(6)) <= set(list_read(training))
 

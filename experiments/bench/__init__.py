@@ -32,6 +32,7 @@ from experiments.bench._peer import bench_peer
 from experiments.bench._quality import bench_quality
 from experiments.bench._tables import bench_tables
 from experiments.bench._train import bench_train
+from experiments.bench._wide import bench_wide
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -108,6 +109,7 @@ BENCHES: Mapping[str, Callable[[], Figures]] = {
     "mean": bench_mean,
     "memory": bench_memory,
     "tables": bench_tables,
+    "wide": bench_wide,
     "page": bench_page,
     "peer": bench_peer,
     "first": bench_first,

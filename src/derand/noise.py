@@ -11,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -333,6 +334,19 @@ def _round_down(radius: FloatArray, magnitude: float) -> FloatArray:
     return np.maximum(radius - RADIUS_ERROR * (finite + magnitude), 0.0)
 
 
+def _find_normal_share(z: ArrayLike) -> FloatArray:
+    """P(noise <= z) of Gaussian noise of deviation 1, to nearest."""
+    from scipy.special import ndtr
+
+    return np.asarray(ndtr(z))
+
+
+@cache
+def _find_normal_reach() -> float:
+    """`Noise.reach` of any Gaussian noise, found once: training asks for it with every column."""
+    return float(Noise.reach.__get__(Gaussian(1.0)))
+
+
 @dataclass(frozen=True, slots=True)
 class Gaussian(Noise):
     """Normal noise of standard deviation `sigma`: certifies l2 balls, radius `-sigma * ppf(failure)`.
@@ -356,9 +370,11 @@ class Gaussian(Noise):
         self._check()
 
     def cdf(self, z: ArrayLike) -> FloatArray:
-        from scipy.special import ndtr
+        return _find_normal_share(z)
 
-        return np.asarray(ndtr(z))
+    @property
+    def reach(self) -> float:
+        return _find_normal_reach()
 
     def share_beyond(self, distances: FloatArray) -> FloatArray:
         from derand.kernels.normal import upper_tail  # without SciPy, which takes longer to load than a certificate
@@ -368,7 +384,7 @@ class Gaussian(Noise):
     def expected_left(self, levels: FloatArray, counts: NDArray[Any], candidates: FloatArray) -> FloatArray:
         from derand.kernels.expectation import sum_by_smooth_cdf
 
-        return sum_by_smooth_cdf(levels, counts, candidates, self.cdf, self.sigma, self.reach)
+        return sum_by_smooth_cdf(levels, counts, candidates, _find_normal_share, self.sigma, self.reach)
 
     def radius(self, failure: ArrayLike) -> FloatArray:
         from scipy.special import ndtri

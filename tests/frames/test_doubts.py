@@ -13,7 +13,7 @@ import pytest
 
 from derand import AdditiveClassifier, AdditiveRegressor, StumpClassifier
 from derand.frames import ColumnUse, ColumnWarning, check_columns, describe_doubts
-from derand.frames._doubts import MOST_ROWS, reads_as_written_number
+from derand.frames._doubts import MOST_ROWS, Leaks, reads_as_written_number
 
 N_ROWS = 1000
 RNG = np.random.default_rng(0)
@@ -201,3 +201,29 @@ def test_long_lists_are_cut() -> None:
     """A warning names twelve columns and counts the others."""
     frame = pd.DataFrame({f"c{at}": [1.0] * 20 for at in range(15)})
     assert str(describe_doubts(frame, [0, 1] * 10)).endswith("And 3 more columns.")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_many_columns_are_doubted_as_each_by_itself(n_classes: int) -> None:
+    """Leaks by order, by cells, nearly leaks, ties and gaps: the same is said of them together and one by one."""
+    rng = np.random.default_rng(2)
+    labels = rng.integers(0, n_classes, 700)
+    columns = [labels + rng.normal(size=700) * scale for scale in np.geomspace(0.05, 2, 40)]
+    columns += [np.where(rng.random(700) < share, rng.random(700) * 3, labels) for share in np.linspace(0, 0.1, 30)]
+    columns += [np.abs(labels - 1) + 0.01 * rng.random(700), np.round(labels * 2.6), rng.integers(0, 9, 700) * 1.0]
+    columns += [np.where(rng.random(700) < 0.2, np.nan, column) for column in columns[:10]]
+    leaks = Leaks(labels)
+    alone = [leaks.find_in_numbers(column) for column in columns]
+    assert leaks.find_in_many(columns) == alone
+    assert 5 < sum(found is not None for found in alone) < len(columns) - 5
+
+
+def test_columns_that_were_checked_are_not_doubted_again() -> None:
+    """`fit_checked` trains as `fit` does, and says nothing of columns."""
+    frame = pd.DataFrame({"settled": LABELS * 3 + RNG.random(N_ROWS) * 2, "score": RNG.normal(size=N_ROWS)})
+    with pytest.warns(ColumnWarning, match="settled"):
+        usual = StumpClassifier().fit(frame, LABELS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ColumnWarning)
+        checked = StumpClassifier().fit_checked(frame, LABELS)
+    np.testing.assert_array_equal(checked.entropy_, usual.entropy_)

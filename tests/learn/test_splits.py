@@ -158,12 +158,12 @@ def test_a_constant_column_has_no_split() -> None:
 def test_the_step_grows_where_candidates_are_too_many() -> None:
     """A huge range is searched with the largest number of candidates, over the whole of it."""
     grid = SplitGrid.around(Gaussian(0.25), 0.01)
-    step = grid.step_for(10_000.0)
+    step, usual = grid.find_steps(np.array([10_000.0, 100.0])).tolist()
     candidates = SplitGrid(grid.below, grid.above, step).candidates(10_000.0)
     assert candidates.size == MAX_CANDIDATES
     assert candidates[0] == -0.5
     assert candidates[-1] >= 10_000.0
-    assert grid.step_for(100.0) == 0.01
+    assert usual == 0.01
 
 
 def test_the_first_minimum_wins() -> None:
@@ -180,3 +180,20 @@ def test_entropy_of_pure_and_empty_leaves() -> None:
     left = np.array([[[4.0, 0.0, 2.0], [0.0, 0.0, 2.0]]])
     entropy = measure_entropy(left, np.array([[4.0, 4.0]]))
     np.testing.assert_allclose(entropy, [[0.0, np.log(2), np.log(2)]], atol=1e-300)
+
+
+@pytest.mark.parametrize("noise", [Gaussian(0.25), Laplace(0.3), Uniform(0.5)], ids=str)
+def test_columns_that_are_searched_together_are_split_as_alone(noise: Noise) -> None:
+    """Many columns of different ranges, constant ones and gaps among them: to the last bit as each by itself."""
+    rng = np.random.default_rng(0)
+    target = rng.integers(0, 2, 500).astype(np.uint8)
+    X = rng.normal(size=(500, 80)) * 10.0 ** rng.integers(-2, 4, 80) + target[:, None] * rng.random(80)
+    X[:, 7], X[:, 9] = 3.0, rng.integers(0, 4, 500)
+    X[rng.random(500) < 0.3, 11] = np.nan
+    X[:, 20:24] = rng.integers(0, 5, (500, 4))
+    grid = SplitGrid.around(noise, 0.01)
+    together = find_splits(X, np.arange(80), target, noise, grid, class_weight=BOTH)
+    for column in [*range(20), *range(24, 80)]:  # 20 to 23 share their levels, and so the order of sums
+        alone = find_splits(X, np.array([column]), target, noise, grid, class_weight=BOTH)
+        for field in ("thresholds", "left", "right", "entropy", "spans", "steps"):
+            assert getattr(alone, field)[0] == getattr(together, field)[column], (column, field)

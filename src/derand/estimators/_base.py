@@ -101,16 +101,35 @@ class CertifiedEstimator(BaseEstimator, ABC):
         -------
         self
         """
+        return self._fit_or_leave(X, y, sample_weight, doubts=True)
+
+    def fit_checked(self, X: Any, y: ArrayLike) -> Self:
+        """`fit` for a table whose columns `derand.frames.check_columns` has looked at: what is doubtful about them is
+        not looked for again.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit_or_leave(X, y, None, doubts=False)
+
+    def _fit_or_leave(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, doubts: bool) -> Self:
+        """Train and warn; an interrupted fit, too, leaves the estimator as it was."""
         before = vars(self).copy()
         try:
             with self._listen():
                 told = self._fit(X, y, sample_weight)
             for text in told:
-                warnings.warn(text, stacklevel=2)  # the one place that warns: it points at the call of `fit`
-            doubts = self._doubt_columns(X, y)
-            if doubts is not None:
-                warnings.warn(doubts, ColumnWarning, stacklevel=2)
-        except BaseException:  # an interrupted fit, too, leaves the estimator as it was
+                warnings.warn(text, stacklevel=3)  # the one place that warns: it points at the call of `fit`
+            doubtful = self._doubt_columns(X, y) if doubts else None
+            if doubtful is not None:
+                warnings.warn(doubtful, ColumnWarning, stacklevel=3)
+        except BaseException:
             self.__dict__ = before
             raise
         return self

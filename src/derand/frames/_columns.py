@@ -5,7 +5,7 @@ Owns when a column is left out and when it must be mended first. Must not know c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from derand._arrays import FloatArray
 from derand.frames._doubts import ADVICE_ON_DATES, Leaks, doubt_numbers, doubt_text, draw_sample
 from derand.frames._kinds import ColumnKind, reads_as_number
 from derand.frames._tables import Table, as_rows, find_columns, open_table
@@ -133,10 +134,7 @@ def check_columns(
     rows = draw_sample(opened.n_rows)
     sample = opened if rows is None else open_table(take_rows(as_rows(table), rows))
     leaks = None if target is None else Leaks(np.asarray(target) if rows is None else np.asarray(target)[rows])
-    return tuple(
-        _doubt_column(sample, column, check, opened.n_rows, leaks, is_chosen=column in chosen or column in kept)
-        for column, check in enumerate(checks)
-    )
+    return tuple(_doubt_columns(sample, checks, opened.n_rows, leaks, {*chosen, *kept}))
 
 
 def describe_doubts(table: Any, target: ArrayLike, categorical: Collection[int] = ()) -> str | None:
@@ -158,8 +156,8 @@ def describe_doubts(table: Any, target: ArrayLike, categorical: Collection[int] 
         check = _check_column(sample, column, is_chosen=column in categorical, is_left_out=False)
         if check.reason == "constant" and rows is not None:  # the rows that were not looked at may differ
             check = _check_column(open_table(table), column, is_chosen=column in categorical, is_left_out=False)
-        checks.append(_doubt_column(sample, column, check, n_rows, leaks, is_chosen=column in categorical))
-    return tell_doubts(checks)
+        checks.append(check)
+    return tell_doubts(_doubt_columns(sample, checks, n_rows, leaks, categorical))
 
 
 def tell_doubts(checks: Iterable[ColumnCheck]) -> str | None:
@@ -191,25 +189,35 @@ def _tell_reason(reason: str) -> str:
     return reason.replace(_KEEP, _LEAVE)
 
 
-def _doubt_column(
-    sample: Table, column: int, check: ColumnCheck, n_rows: int, leaks: Leaks | None, *, is_chosen: bool
-) -> ColumnCheck:
-    """The same check with what is doubtful about the column; an identifier is left out unless it was chosen."""
-    if check.use not in (ColumnUse.NUMERICAL, ColumnUse.CATEGORICAL):
-        return check
-    doubts: list[str | None] = []
-    if check.use is ColumnUse.NUMERICAL:
-        values = sample.read_numbers(column)
-        doubt, is_certain = (None, False) if is_chosen else doubt_numbers(check.name, values, n_rows)
-        if is_certain:
-            return replace(check, use=ColumnUse.IGNORED, reason=f"{doubt}{_KEEP}")
-        doubts += [doubt and f"{doubt}{_LEAVE}", None if leaks is None else leaks.find_in_numbers(values)]
-    else:
-        codes, seen = sample.code_values(column)
-        if check.kind is ColumnKind.TEXT and not is_chosen:
-            doubts.append(doubt_text(seen))
-        doubts.append(None if leaks is None else leaks.find_in_categories(codes))
-    return replace(check, doubts=tuple(doubt for doubt in doubts if doubt is not None))
+def _doubt_columns(
+    sample: Table, checks: Sequence[ColumnCheck], n_rows: int, leaks: Leaks | None, chosen: Collection[int]
+) -> list[ColumnCheck]:
+    """The same checks with what is doubtful about each column; an identifier is left out unless it was chosen."""
+    doubted = list(checks)
+    numbers: dict[int, FloatArray] = {}
+    for column, check in enumerate(checks):
+        if check.use is ColumnUse.NUMERICAL:
+            values = sample.read_numbers(column)
+            doubt, is_certain = (None, False) if column in chosen else doubt_numbers(check.name, values, n_rows)
+            if is_certain:
+                doubted[column] = replace(check, use=ColumnUse.IGNORED, reason=f"{doubt}{_KEEP}")
+                continue
+            numbers[column] = values
+            doubted[column] = _add_doubts(check, doubt and f"{doubt}{_LEAVE}")
+        elif check.use is ColumnUse.CATEGORICAL:
+            codes, seen = sample.code_values(column)
+            is_text = check.kind is ColumnKind.TEXT and column not in chosen
+            leak = None if leaks is None else leaks.find_in_categories(codes)
+            doubted[column] = _add_doubts(check, doubt_text(seen) if is_text else None, leak)
+    if leaks is not None:
+        for column, leak in zip(numbers, leaks.find_in_many(list(numbers.values())), strict=True):
+            doubted[column] = _add_doubts(doubted[column], leak)
+    return doubted
+
+
+def _add_doubts(check: ColumnCheck, *doubts: str | None) -> ColumnCheck:
+    more = tuple(doubt for doubt in doubts if doubt is not None)
+    return replace(check, doubts=(*check.doubts, *more)) if more else check
 
 
 def _check_column(table: Table, column: int, *, is_chosen: bool, is_left_out: bool) -> ColumnCheck:

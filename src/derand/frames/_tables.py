@@ -273,7 +273,9 @@ class ArrowTable:
         cells = self._column(column)
         if kinds.is_integer(cells.type):
             cast_exactly(cells.drop_null().to_numpy(), lambda _: _name_or_number(self, column))
-        return np.asarray(cells.cast("float64", safe=False).to_numpy(), dtype=np.float64)
+        if not kinds.is_float64(cells.type):
+            cells = cells.cast("float64", safe=False)
+        return np.asarray(cells.to_numpy(), dtype=np.float64)
 
     def read_dates(self, column: int) -> Cells:
         import pyarrow as pa

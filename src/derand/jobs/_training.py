@@ -193,7 +193,7 @@ def train_file(
         estimator.set_params(threat=_read_threat(path, read.rows.column_names))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimator.fit(read.rows, read.labels)
+        estimator.fit_checked(read.rows, read.labels)
         estimator.encoding_ = estimator.encoding_.with_dates(dates)
         measure = _measure_labels if read.task.name == CLASSES else _measure_numbers
         measured = measure(estimator, read)

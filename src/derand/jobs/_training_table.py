@@ -164,7 +164,9 @@ def as_doubles(table: pa.Table) -> pa.Table:
     import pyarrow as pa
 
     columns = [
-        column.cast("float64", safe=False) if kind_of_arrow_type(column.type) is ColumnKind.NUMBER else column
+        column.cast("float64", safe=False)
+        if kind_of_arrow_type(column.type) is ColumnKind.NUMBER and column.type != pa.float64()
+        else column
         for column in table.columns
     ]
     return pa.table(columns, names=table.column_names) if columns else table

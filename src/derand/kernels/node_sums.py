@@ -11,18 +11,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from derand._arrays import EPSILON, FloatArray
+from derand._arrays import EPSILON, FloatArray, freeze
 from derand.kernels.compiling import compile_loop
 
 N_NODES = 16
 """Of a cell one scale wide: the polynomial is off by 1e-17 of a normal distribution function."""
 FEW_SHARES = 2**16
 """Of levels at candidates: so many are computed one by one."""
+_KEPT_SHARES = 2**17  # of a table of nodes' shares that is kept for the next column
 _SHARE_COST, _LEVEL_COST = 16.0, 32.0  # of one share; of one level taken to nodes; in products
+
+Cdf = Callable[[FloatArray], FloatArray]
 
 
 class NodeGrid(NamedTuple):
@@ -82,7 +86,7 @@ def sum_by_nodes(
     rows: FloatArray,
     n_candidates: int,
     grid: NodeGrid,
-    cdf: Callable[[FloatArray], FloatArray],
+    cdf: Cdf,
     magnitude: float,
 ) -> FloatArray:
     """Counts expected left of all candidates.
@@ -102,37 +106,76 @@ def sum_by_nodes(
     -------
     array of shape (n_rows, n_candidates)
     """
-    size = grid.width * grid.step
-    cells = np.floor((levels - grid.first) / size)
-    lowest = int(cells[0])
-    within = (levels - grid.first) / size - cells  # in [0, 1], up to rounding
-    nodes = 0.5 - 0.5 * np.cos(np.pi * (np.arange(N_NODES) + 0.5) / N_NODES)
-    steps = np.arange(-grid.before, grid.width + grid.before)
-    shares = cdf((steps * grid.step - size * nodes[:, None]) / magnitude)
-    places = cells.astype(np.int64) - lowest
-    n_cells = int(places[-1]) + 1
-    behind = (lowest + 1 + np.arange(n_cells)) * grid.width + grid.before  # from there on all of a cell is left
-    inside = behind < n_candidates
+    nodes, scales = _lay_cell()
+    key = (cdf, grid.step, grid.width, grid.before, magnitude)
+    few = N_NODES * (grid.width + 2 * grid.before) <= _KEPT_SHARES
+    shares = _keep_shares(*key) if few else _find_shares(*key)
     result = np.zeros((rows.shape[0], n_candidates))
-    weights = np.zeros((n_cells, N_NODES))
-    factors = _list_factors(within, nodes)
-    for row, counts in enumerate(rows):
-        weights[:] = 0.0
-        _gather_nodes(places, factors, counts, weights)
-        _spread_nodes(weights, shares, lowest * grid.width - grid.before, grid.width, result[row])
-        totals = np.bincount(places, weights=counts, minlength=n_cells)
-        done = np.bincount(np.maximum(behind[inside], 0), weights=totals[inside], minlength=n_candidates)
-        result[row] += np.cumsum(done)
+    size = grid.width * grid.step
+    _sum_levels(levels, rows, grid.first, size, nodes, scales, shares, grid.width, grid.before, result)
     return result
 
 
-def _list_factors(within: FloatArray, nodes: FloatArray) -> FloatArray:
-    """What each node gets of each level, (n_levels, n_nodes): Lagrange's polynomials."""
+@cache
+def _lay_cell() -> tuple[FloatArray, FloatArray]:
+    """The nodes of a cell of width 1, and what Lagrange's polynomials are divided by."""
+    nodes = 0.5 - 0.5 * np.cos(np.pi * (np.arange(N_NODES) + 0.5) / N_NODES)
     gaps = nodes[:, None] - nodes
     np.fill_diagonal(gaps, 1.0)
-    factors = np.empty((within.size, nodes.size))
-    _fill_factors(within, nodes, 1 / gaps.prod(axis=1), factors)
-    return factors
+    return freeze(nodes), freeze(1 / gaps.prod(axis=1))
+
+
+def _find_shares(cdf: Cdf, step: float, width: int, before: int, magnitude: float) -> FloatArray:
+    """The share of each node of a cell that is left of the candidates around it."""
+    steps = np.arange(-before, width + before)
+    return freeze(cdf((steps * step - width * step * _lay_cell()[0][:, None]) / magnitude))
+
+
+_keep_shares = lru_cache(maxsize=64)(_find_shares)
+"""Columns of like ranges ask for the same."""
+
+
+def _sum_levels_plainly(
+    levels: FloatArray,
+    rows: FloatArray,
+    first: float,
+    size: float,
+    nodes: FloatArray,
+    scales: FloatArray,
+    shares: FloatArray,
+    width: int,
+    before: int,
+    result: FloatArray,
+) -> None:
+    """Add what each row of counts has left of all candidates to the zeros of `result`."""
+    n_candidates = result.shape[1]
+    places, within = np.empty(levels.size, dtype=np.int64), np.empty(levels.size)
+    for level in range(levels.size):
+        place = (levels[level] - first) / size
+        cell = np.floor(place)
+        places[level], within[level] = int(cell), place - cell  # in [0, 1], up to rounding
+    lowest = places[0]
+    for level in range(levels.size):
+        places[level] -= lowest
+    n_cells = places[-1] + 1
+    factors = np.empty((levels.size, nodes.size))
+    _fill_factors(within, nodes, scales, factors)
+    weights = np.empty((n_cells, nodes.size))
+    for row in range(rows.shape[0]):
+        weights[:] = 0.0
+        _gather_nodes(places, factors, rows[row], weights)
+        _spread_nodes(weights, shares, lowest * width - before, width, result[row])
+        totals, done = np.zeros(n_cells), np.zeros(n_candidates)
+        for level in range(levels.size):
+            totals[places[level]] += rows[row, level]
+        for cell in range(n_cells):
+            behind = (lowest + 1 + cell) * width + before  # from there on all of a cell is left
+            if behind < n_candidates:
+                done[max(behind, 0)] += totals[cell]
+        running = 0.0
+        for at in range(n_candidates):
+            running += done[at]
+            result[row, at] += running
 
 
 def _fill_factors_plainly(within: FloatArray, nodes: FloatArray, scales: FloatArray, factors: FloatArray) -> None:
@@ -181,3 +224,4 @@ def _spread_nodes_plainly(weights: FloatArray, shares: FloatArray, first: int, w
 _fill_factors: Any = compile_loop()(_fill_factors_plainly)
 _gather_nodes: Any = compile_loop()(_gather_nodes_plainly)
 _spread_nodes: Any = compile_loop()(_spread_nodes_plainly)
+_sum_levels: Any = compile_loop()(_sum_levels_plainly)

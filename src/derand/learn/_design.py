@@ -205,6 +205,11 @@ class Design:
         return bounds
 
 
+def keep_numbers(design: Design, places: IntArray) -> Design:
+    """The same with some of the numerical columns."""
+    return replace(design, numbers=tuple(design.numbers[at] for at in places.tolist()))
+
+
 def leave_in_place(design: Design) -> Design:
     """The same columns where nothing changes."""
     stay = slice(0, 1)

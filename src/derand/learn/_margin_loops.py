@@ -79,6 +79,16 @@ def _hash_rows(codes: NDArray[Any], target: NDArray[np.uint8], seed: np.uint64, 
         out[row] = mixed ^ (mixed >> _SHIFT)
 
 
+def _add_leftovers(
+    codes: NDArray[Any], n_numerical: int, left: FloatArray, sums: FloatArray, counts: FloatArray
+) -> None:
+    """Add a number of each row, and 1, to those of its code in each numerical column."""
+    for row in range(codes.shape[0]):
+        for column in range(n_numerical):
+            sums[column, codes[row, column]] += left[row]
+            counts[column, codes[row, column]] += 1.0
+
+
 class Columns(NamedTuple):
     """Numerical columns one after the other.
 
@@ -378,6 +388,7 @@ def _choose_groups(
 index_edges: Any = compile_loop()(_index_edges)
 find_codes: Any = compile_loop()(_find_codes)
 hash_rows: Any = compile_loop()(_hash_rows)
+add_leftovers: Any = compile_loop()(_add_leftovers)
 mark_used: Any = compile_loop()(_mark_used)
 fill_tables: Any = compile_loop()(_fill_tables)
 spread_columns: Any = compile_loop()(_spread_columns)

@@ -194,7 +194,7 @@ class ResidualSearch:
 
 def _group_columns(X: FloatArray, histogram: Histogram, grid: SplitGrid, noise: Noise) -> Iterator[_Group]:
     """The columns of a histogram by the step of their candidates, without the constant ones."""
-    steps = np.array([grid.step_for(span) for span in histogram.spans.tolist()])
+    steps = grid.find_steps(histogram.spans)
     middles = 0.5 * (histogram.levels[1:] + histogram.levels[:-1])
     for step in np.unique(steps[histogram.spans > 0]):
         part = histogram[(steps == step) & (histogram.spans > 0)]

@@ -6,7 +6,7 @@ collapse, the calibration. Must not know how margins are computed, how certifica
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,7 @@ from derand.learn._folds import FEW_ROWS, draw_folds, share_codes, spread_rows
 from derand.learn._groups import GroupBins, design_group, group_columns
 from derand.learn._interactions import find_pairs
 from derand.learn._margin import MarginLoss, Precondition, Stage, WeightFit
+from derand.learn._screening import WIDE_COLUMNS
 from derand.learn._shrinking import shrink_categories
 from derand.learn.bins import MAX_BINS, BinnedTable, NumberBins, bin_table
 from derand.learn.table import TrainingTable
@@ -76,6 +77,8 @@ class AdditiveOptions:
     """Columns that interact, by number; None to find them."""
     least_rows: int | None = None
     """Categories of fewer rows get the value of one that training did not see."""
+    wide_columns: int = WIDE_COLUMNS
+    """Numerical columns from which on some are chosen before they are fitted."""
     seed: int = 0
     n_threads: int = 1
 
@@ -169,8 +172,8 @@ def train_additive(
     if noise is not None and prefers_products(table, noise, threat, options, groups):
         return train_products(table, noise, threat, options, groups)
     binned = group_columns(binned, groups, options.n_cuts)
-    trainer = make_trainer(table, binned, noise, threat, options)
     with threadpool_limits(1, user_api="blas"):  # its threads wait busily between calls this small
+        trainer, binned = prepare_trainer(table, binned, noise, threat, options, groups)
         chosen = trainer.choose()
         tell_of_fit(table, chosen)
         design = trainer.design(chosen.ramp)
@@ -193,6 +196,28 @@ def train_additive(
         warnings or warn_of_idle_numbers(table, importances, options.radius),
         groups,
     )
+
+
+def prepare_trainer(
+    table: TrainingTable,
+    binned: BinnedTable,
+    noise: Noise | None,
+    threat: Threat,
+    options: AdditiveOptions,
+    groups: tuple[tuple[int, ...], ...],
+) -> tuple[Trainer, BinnedTable]:
+    """What trains, and the rows that it trains on: of wide tables without columns that say nothing."""
+    some = None
+    if not groups and len(binned.numbers) >= options.wide_columns:
+        from derand.learn._wide import narrow_table
+
+        tell(f"training: choosing among {len(binned.numbers):,} columns")
+        some = narrow_table(binned, lambda rows: Trainer(rows, table.n_features, noise, threat, options))
+    if some is None:
+        return make_trainer(table, binned, noise, threat, options), binned
+    trainer = make_trainer(table, some, noise, threat, options)
+    trainer.wide = binned
+    return trainer, some
 
 
 def make_trainer(
@@ -275,6 +300,8 @@ class Trainer:
         self._designs: dict[tuple[bool, float], Design] = {}
         self.is_patient = False
         """Whether every fit is begun from a second place as well, and the better one is taken."""
+        self.wide: BinnedTable | None = None
+        """The rows with all columns, where some were chosen: every fold chooses its own."""
 
     def _find_cuts(self) -> int:
         wanted = _MANY_CUTS if self._n_distinct > _MANY_ROWS else _FEW_CUTS
@@ -393,24 +420,24 @@ class Trainer:
         """The penalty of least loss on rows left out, and whether a ramp helps; or what the options ask for."""
         asked = self._options.regularization
         rows = spread_rows(self._binned, _CHOICE_ROWS)
-        some = self._binned.take(rows)
-        folds = draw_folds(some)
+        folds = draw_folds(self._binned.take(rows))
         if asked is not None or folds is None:
             nothing = np.empty(0)
             path = SelectionPath(nothing, nothing.astype(np.int64), nothing, nothing)
             return Choice(1.0 if asked is None else asked, True, path)
         tried: list[_Tried] = []
+        parts = self.part_folds(rows, folds)
         for place, regularization in enumerate(REGULARIZATIONS, start=1):
             tell(f"training: penalty {place} of {len(REGULARIZATIONS)} at most")
-            tried.append(self._try(some, folds, regularization, True, tried[-1] if tried else None))
+            tried.append(self._try(parts, folds, regularization, True, tried[-1] if tried else None))
             if len(tried) > 1 and tried[-1].mean > tried[-2].mean:
                 break
         best = _find_best(tried)
         tell("training: penalties beside the best")
         for factor in (_BETWEEN, 1 / _BETWEEN):
-            tried.append(self._try(some, folds, best.regularization * factor, True, best))
+            tried.append(self._try(parts, folds, best.regularization * factor, True, best))
         best = _find_best(tried)
-        tried.append(self._try(some, folds, best.regularization, False, None))
+        tried.append(self._try(parts, folds, best.regularization, False, None))
         best = _find_best(tried)
         path = SelectionPath(
             np.array([one.regularization for one in tried]),
@@ -420,24 +447,44 @@ class Trainer:
         )
         return Choice(best.regularization, best.ramp, path, rows, best.scores)
 
+    def part_folds(self, rows: IntArray, folds: IntArray) -> list[tuple[Trainer, BinnedTable]]:
+        """What is fitted without each fold: by whom, and the rows with the columns that it looks at."""
+        if self.wide is None:
+            return [(self, self._binned.take(rows))] * (int(folds.max()) + 1)
+        from derand.learn._wide import narrow_folds
+
+        return narrow_folds(self.wide.take(rows), folds, self._make_another)
+
+    def _make_another(self, binned: BinnedTable) -> Trainer:
+        """What trains on other columns, or rows, in the same way."""
+        other = Trainer(binned, self._n_features, self._noise, self._threat, self._options)
+        other.is_patient = self.is_patient
+        return other
+
     def _try(
-        self, rows: BinnedTable, folds: IntArray, regularization: float, ramp: bool, before: _Tried | None
+        self,
+        parts: Sequence[tuple[Trainer, BinnedTable]],
+        folds: IntArray,
+        regularization: float,
+        ramp: bool,
+        before: _Tried | None,
     ) -> _Tried:
         """Fit on all folds but one, measure on that one, for each of them; start from what was tried before."""
-        design = self.design(ramp)
-        stages = _QUICK_PLAIN if design.is_plain else _QUICK if before is None else _QUICK[1:]
-        n_folds = int(folds.max()) + 1
+        n_folds = len(parts)
         fitted: list[Any] = [None] * n_folds
         losses, scores = np.empty(n_folds), np.empty((folds.size, *self.scores_shape))
 
         def fit_fold(block: slice) -> None:
             fold = block.start
+            trainer, rows = parts[fold]
+            design = trainer.design(ramp)
+            stages = _QUICK_PLAIN if design.is_plain else _QUICK if before is None else _QUICK[1:]
             inside, outside = rows.take(np.flatnonzero(folds != fold)), np.flatnonzero(folds == fold)
             start = None if before is None else before.weights[fold]
-            weights = self.fit(design, inside, regularization, start, stages, n_threads=1)
+            weights = trainer.fit(design, inside, regularization, start, stages, n_threads=1)
             left = rows.take(outside)
-            losses[fold] = self.make_loss(design, left).measure(weights)
-            scores[outside] = self.score(design, left, weights)
+            losses[fold] = trainer.make_loss(design, left).measure(weights)
+            scores[outside] = trainer.score(design, left, weights)
             fitted[fold] = weights
 
         # short loops would hand the interpreter's lock to and fro

@@ -22,9 +22,10 @@ MAX_BINS = 254
 """Of a numerical column, besides the one for missing values: codes then take a byte."""
 _SAMPLE = 200_000  # rows that say where columns are cut
 _BLOCK_ROWS = 2**14
+_FEW_ROWS = 10_000  # of which columns are cut so quickly that threads would wait for each other
 _BY_MASS = 0.75  # share of cuts that are quantiles; the others are quantiles of the distinct values
 _TIE = 1e-9
-_CELLS = 1024  # even ones between the outer edges of a column, each of which knows its edges
+_CELLS = 1024  # even ones between the outer edges of a column, each of which knows its edges; no more than rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,6 +114,15 @@ class BinnedTable:
             keys=self.keys[rows],
         )
 
+    def keep(self, numbers: IntArray) -> BinnedTable:
+        """Some of the numerical columns, by their places, and all categorical ones."""
+        categories = np.arange(len(self.numbers), self.codes.shape[1])
+        return replace(
+            self,
+            codes=np.ascontiguousarray(self.codes[:, np.concatenate([numbers, categories])]),
+            numbers=tuple(self.numbers[at] for at in numbers.tolist()),
+        )
+
 
 def bin_table(table: TrainingTable, *, n_bins: int = MAX_BINS, seed: int = 0, n_threads: int = 1) -> BinnedTable:
     """Cut the numerical columns of a table into bins.
@@ -148,7 +158,7 @@ def bin_table(table: TrainingTable, *, n_bins: int = MAX_BINS, seed: int = 0, n_
         for place in range(block.start, block.stop):
             numbers[place] = _cut_column(int(numerical[place]), some, some_weights, n_bins)
 
-    run_blocks(cut_columns, numerical.size, 1, n_threads)
+    run_blocks(cut_columns, numerical.size, 1, n_threads if n_rows > _FEW_ROWS else 1)
     numbers = [one for one in numbers if one.edges.size or one.missing]
     categories = tuple((feature, count) for feature, count in sorted(table.n_categories.items()))
     codes = code_rows(table.X, numbers, categories, n_threads)
@@ -201,7 +211,7 @@ def code_rows(
     gaps = np.array([one.centers.size for one in numbers] + [count for _, count in categories], dtype=np.int64)
     starts = np.cumsum([0, *(one.size for one in edges)], dtype=np.int64)
     flat = np.concatenate(edges) if edges else np.empty(0)
-    index, origins, scales = _index(edges, flat, starts)
+    index, origins, scales = _index(edges, flat, starts, min(_CELLS, max(X.shape[0], 1)))
     codes = np.empty((X.shape[0], columns.size), dtype=np.uint8 if gaps.max(initial=0) < 256 else np.uint32)
 
     def fill(block: slice) -> None:
@@ -211,13 +221,15 @@ def code_rows(
     return codes
 
 
-def _index(edges: list[FloatArray], flat: FloatArray, starts: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
+def _index(
+    edges: list[FloatArray], flat: FloatArray, starts: IntArray, n_cells: int
+) -> tuple[IntArray, FloatArray, FloatArray]:
     """Even cells between the outer edges of each column: how many edges lie before each, their origin and scale."""
     origins = np.array([one[0] if one.size else 0.0 for one in edges])
     widths = np.array([one[-1] - one[0] if one.size else 0.0 for one in edges])
-    usable = (widths > 0) & np.isfinite(widths) & np.isfinite(_CELLS / np.where(widths > 0, widths, 1.0))
-    scales = np.where(usable, _CELLS / np.where(usable, widths, 1.0), 0.0)
+    usable = (widths > 0) & np.isfinite(widths) & np.isfinite(n_cells / np.where(widths > 0, widths, 1.0))
+    scales = np.where(usable, n_cells / np.where(usable, widths, 1.0), 0.0)
     origins = np.where(usable, origins, 0.0)  # one cell: whatever is not above 0 is in it, and so is the rest
-    index = np.empty((len(edges), _CELLS + 1), dtype=np.int64)
+    index = np.empty((len(edges), n_cells + 1), dtype=np.int64)
     index_edges(flat, starts, origins, scales, index)
     return index, origins, scales

@@ -9,6 +9,7 @@ which the noise sums up itself; columns with the same levels share that matrix.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
@@ -49,14 +50,17 @@ class SplitGrid:
         """The grid of boosting: over the range of the values, and as far beyond as bounded noise reaches."""
         return cls(noise.overhang + 0.5 * step, noise.overhang + step, step)
 
-    def step_for(self, span: float) -> float:
-        """The step, or a larger one with which a column of this span has MAX_CANDIDATES candidates."""
-        length = span + self.below + self.above
-        return self.step if length <= MAX_CANDIDATES * self.step else length / MAX_CANDIDATES
+    def find_steps(self, spans: FloatArray) -> FloatArray:
+        """The step, or a larger one with which a column of such a span has MAX_CANDIDATES candidates."""
+        lengths = spans + self.below + self.above
+        return np.where(lengths <= MAX_CANDIDATES * self.step, self.step, lengths / MAX_CANDIDATES)
+
+    def count(self, span: float) -> int:
+        """How many candidates a column of this span has."""
+        return min(math.ceil((span + self.below + self.above) / self.step), MAX_CANDIDATES)
 
     def candidates(self, span: float) -> FloatArray:
-        count = int(np.ceil((span + self.below + self.above) / self.step))
-        return -self.below + self.step * np.arange(min(count, MAX_CANDIDATES), dtype=np.float64)
+        return -self.below + self.step * np.arange(self.count(span), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -225,9 +229,9 @@ def _answer(
     resolution = find_resolution(noise, grid)
     units = noise.units_of(np.arange(source.n_features))
 
-    def work(block: IntArray) -> list[list[Splits]]:
+    def work(block: IntArray) -> list[Splits]:
         histograms = source.tabulate(block, units[block], resolution)
-        return [[_split(*ask(one), grid, noise, search) for one in histograms] for ask in questions]
+        return [_split([ask(one) for one in histograms], grid, noise, search) for ask in questions]
 
     blocks = cut_into_blocks(columns, source.n_rows)
     if n_threads == 1 or len(blocks) <= 1:
@@ -235,8 +239,7 @@ def _answer(
     else:
         with ThreadPoolExecutor(n_threads) as pool:
             results = list(pool.map(work, blocks))
-    parts = [[split for result in results for split in result[at]] for at in range(len(questions))]
-    return [_in_order(columns, part) for part in parts]
+    return [_in_order(columns, [result[at] for result in results]) for at in range(len(questions))]
 
 
 def _in_order(columns: IntArray, parts: list[Splits]) -> Splits:
@@ -247,23 +250,32 @@ def _in_order(columns: IntArray, parts: list[Splits]) -> Splits:
     return Splits(**{name: values[place] for name, values in joined.items()})
 
 
-def _split(histogram: Histogram, class_weight: FloatArray, grid: SplitGrid, noise: Noise, search: Search) -> Splits:
-    totals = histogram.counts.sum(axis=2) * class_weight
-    position, left = np.zeros(histogram.columns.size), totals.copy()
-    steps = np.array([grid.step_for(span) for span in histogram.spans.tolist()])
-    for step in np.unique(steps):
-        chosen = np.flatnonzero((steps == step) & (histogram.spans > 0))
-        if chosen.size:
-            own = SplitGrid(grid.below, grid.above, float(step))
-            position[chosen], left[chosen] = search(histogram[chosen], class_weight, own, noise)
+def _split(asked: Sequence[tuple[Histogram, FloatArray]], grid: SplitGrid, noise: Noise, search: Search) -> Splits:
+    """The best splits of the columns of some histograms, one or more; classes weigh the same in all of them."""
+    histograms, class_weight = [one for one, _ in asked], asked[0][1]
+    totals = np.concatenate([one.counts.sum(axis=2) for one in histograms]) * class_weight
+    spans = np.concatenate([one.spans for one in histograms])
+    position, left = np.zeros(spans.size), totals.copy()
+    steps = grid.find_steps(spans)
+    starts = np.cumsum([0, *(one.columns.size for one in histograms)])
+    for step in np.unique(steps[spans > 0]):
+        own = SplitGrid(grid.below, grid.above, float(step))
+        wanted = (steps == step) & (spans > 0)
+        parts = [
+            (one, np.flatnonzero(wanted[start:stop]))
+            for one, start, stop in zip(histograms, starts[:-1], starts[1:], strict=True)
+        ]
+        some = [one if rows.size == one.columns.size else one[rows] for one, rows in parts if rows.size]
+        position[wanted], left[wanted] = _search_all(some, class_weight, own, noise, search)
     right = np.maximum(totals - left, 0.0)
+    lows, units = (np.concatenate([getattr(one, name) for one in histograms]) for name in ("lows", "units"))
     return Splits(
-        histogram.columns,
-        histogram.lows + histogram.units * position,
+        np.concatenate([one.columns for one in histograms]),
+        lows + units * position,
         _share_classes(left),
         _share_classes(right),
         measure_entropy(left[:, :, None], totals)[:, 0],
-        histogram.spans,
+        spans,
         steps,
     )
 
@@ -274,12 +286,50 @@ def _share_classes(rows: FloatArray) -> FloatArray:
     return np.where(total > 0, rows[:, 1] / np.where(total > 0, total, 1.0), 0.5)
 
 
+def _search_all(
+    histograms: Sequence[Histogram], class_weight: FloatArray, grid: SplitGrid, noise: Noise, search: Search
+) -> tuple[FloatArray, FloatArray]:
+    """What a search finds in each of some histograms; columns on the grid together, those of like ranges."""
+    if search is not search_grid:
+        found = [search(one, class_weight, grid, noise) for one in histograms]
+        return np.concatenate([one for one, _ in found]), np.concatenate([rows for _, rows in found])
+    sizes = np.array([one.columns.size for one in histograms])
+    ends = np.cumsum(sizes)
+    position, left = np.empty(ends[-1]), np.empty((ends[-1], class_weight.size))
+    alike: dict[int, list[int]] = {}
+    for at, one in enumerate(histograms):
+        alike.setdefault(grid.count(float(one.spans.max())).bit_length(), []).append(at)
+    for places in alike.values():
+        rows = np.concatenate([np.arange(ends[at] - sizes[at], ends[at]) for at in places])
+        position[rows], left[rows] = _search_grids([histograms[at] for at in places], class_weight, grid, noise)
+    return position, left
+
+
 def search_grid(
     histogram: Histogram, class_weight: FloatArray, grid: SplitGrid, noise: Noise
 ) -> tuple[FloatArray, FloatArray]:
     """The first of the grid's candidates with the least entropy."""
-    candidates = grid.candidates(float(histogram.spans.max()))
-    left, entropy = _try_candidates(histogram, class_weight, grid, noise, candidates)
+    return _search_grids([histogram], class_weight, grid, noise)
+
+
+def _search_grids(
+    histograms: Sequence[Histogram], class_weight: FloatArray, grid: SplitGrid, noise: Noise
+) -> tuple[FloatArray, FloatArray]:
+    """The same for the columns of several histograms, each of which has candidates as far as its own columns reach."""
+    spans = np.concatenate([one.spans for one in histograms])
+    candidates = grid.candidates(float(spans.max()))
+    left = np.zeros((spans.size, class_weight.size, candidates.size))
+    beyond = candidates >= (spans + grid.above)[:, None]
+    start = 0
+    for one in histograms:
+        stop, size = start + one.columns.size, grid.count(float(one.spans.max()))
+        left[start:stop, :, :size] = measure_left(one, candidates[:size], noise)
+        beyond[start:stop, size:] = True
+        start = stop
+    left *= class_weight[:, None]
+    totals = np.concatenate([one.counts.sum(axis=2) for one in histograms]) * class_weight
+    entropy = measure_entropy(left, totals)
+    entropy[beyond] = np.inf
     best = _find_first_minimum(entropy)
     return candidates[best], left[np.arange(best.size), :, best]
 

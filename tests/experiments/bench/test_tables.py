@@ -13,6 +13,7 @@ def test_every_work_is_measured() -> None:
     results = bench_tables(2_000, ((60, 30),), {"tree-boost": 300, "ada-boost": 300})
     works = {name.removesuffix("_cpu_seconds") for name in results if name.endswith("_cpu_seconds")}
     assert works == {
+        "start",
         "tree_boost_300",
         "ada_boost_300",
         "train_stumps_60x30",

@@ -50,3 +50,12 @@ def test_a_stream_gives_what_a_file_gives(model: Path, tmp_path: Path) -> None:
     assert found.stdout_bytes == (tmp_path / "out.csv").read_bytes()
     refused = RUNNER.invoke(app, [*asked, "--json"], input=b"age\n1\n")
     assert refused.exit_code == 2
+
+
+def test_a_scheduler_that_is_not_there_leaves_no_folder(model: Path, folder: Path, tmp_path: Path) -> None:
+    """The same command works once the scheduler does; no workers at all are refused."""
+    out = tmp_path / "out"
+    assert run("certify", model, folder, "-o", out, "--scheduler", "nowhere").exit_code == 2
+    assert not out.exists()
+    assert run("certify", model, folder, "-o", out, "--workers", "0").exit_code == 2
+    assert not out.exists()

@@ -162,3 +162,12 @@ def test_a_damaged_part_is_named(folder: Path) -> None:
     (folder / "part-1.parquet").write_bytes(b"PAR1 and then nothing")
     with pytest.raises(ValueError, match=r"part-1.parquet is not a Parquet file"):
         fit(StumpClassifier(), folder, "bad")
+
+
+def test_files_without_rows_and_columns_that_are_not_there(frame: Any, folder: Path) -> None:
+    """A file without rows changes nothing; a misspelt column is named, with those of the file."""
+    alone = fit(StumpClassifier(), folder, "bad")
+    frame.head(0).to_parquet(folder / "part-9.parquet")
+    assert write_bytes(fit(StumpClassifier(), folder, "bad")) == write_bytes(alone)
+    with pytest.raises(ValueError, match=r"part-0\.parquet has no column 'agee': it has .*age"):
+        fit(StumpClassifier(), folder, "bad", columns=["agee"])

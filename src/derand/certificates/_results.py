@@ -68,8 +68,8 @@ class Certificates(Tabular, Frozen):
     runner_up : array of shape (n_rows,) or None
         The class that decides the radius: of all rivals the one that a change reaches first. Of two classes the other.
     path : array of shape (n_rows,) or None
-        How each failure mass was computed: "law", "tilted" or "inverted" (kernels/README.md); None for a vote of
-        ensembles, whose members each have their own. `explain_paths` says why.
+        How each failure mass was computed: "law", "tilted" or "inverted" (kernels/README.md); None where there is no
+        one mass of a row, by the rule mean and for a vote of ensembles. `explain_paths` says why.
     origin : Origin or None
         The table that the rows came from, where an estimator certified them: `to_pandas` and `to_frame` keep its index.
 

@@ -194,7 +194,9 @@ def certify(
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(help="Of many files: how many processes to start here instead.", show_default="one per core"),
+        typer.Option(
+            min=1, help="Of many files: how many processes to start here instead.", show_default="one per core"
+        ),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Of many files: leave out those that an earlier run has certified.")

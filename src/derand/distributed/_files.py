@@ -84,7 +84,8 @@ def certify_files(
     """
     start = time.perf_counter()
     targets = _name_targets(list_files(data), Path(output))
-    _open_folder(Path(output), _describe(model, asked), resume=resume)
+    job = _describe(model, asked)
+    _require_folder(Path(output), job, resume=resume)
     done = {source: _count_done(source, target, model) for source, target in targets.items()} if resume else {}
     left = {source: target for source, target in targets.items() if done.get(source) is None}
     summary: FilesSummary = {
@@ -99,6 +100,7 @@ def certify_files(
     }
     if left:
         with connect(scheduler, workers, memory) as client:
+            _open_folder(Path(output), job)  # not before: a scheduler that is not there leaves nothing behind
             _run(client, model, left, asked, summary, advance)
     summary["seconds"] = time.perf_counter() - start
     return summary
@@ -176,18 +178,22 @@ def _write_option(value: Any) -> Any:
     return repr(value)
 
 
-def _open_folder(folder: Path, job: Mapping[str, Any], *, resume: bool) -> None:
-    """Make the folder of results, or refuse one that holds others."""
+def _require_folder(folder: Path, job: Mapping[str, Any], *, resume: bool) -> None:
+    """Refuse a folder that holds other results."""
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"The results go into a folder, but {folder} is a file: name another one.")
-    note = folder / JOB_FILE
     if not folder.exists() or not any(folder.iterdir()):
-        folder.mkdir(parents=True, exist_ok=True)
-    elif not note.exists():
+        return
+    note = folder / JOB_FILE
+    if not note.exists():
         raise FileExistsError(f"{folder} holds other files: name a new folder for the results.")
-    else:
-        _require_same(json.loads(note.read_text(encoding="utf-8")), job, folder, resume=resume)
-    with replace_when_done(note) as draft:
+    _require_same(json.loads(note.read_text(encoding="utf-8")), job, folder, resume=resume)
+
+
+def _open_folder(folder: Path, job: Mapping[str, Any]) -> None:
+    """Make the folder of results, with a note of what they are."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with replace_when_done(folder / JOB_FILE) as draft:
         draft.write_text(json.dumps(job, indent=2) + "\n", encoding="utf-8")
 
 

@@ -91,18 +91,23 @@ def _cut_file(path: str, columns: tuple[str, ...] | None) -> list[FilePart]:
     try:
         with pq.ParquetFile(path) as file:
             sizes = [file.metadata.row_group(at).num_rows for at in range(file.metadata.num_row_groups)]
+            names = file.schema_arrow.names
     except FileNotFoundError:
         raise FileNotFoundError(f"{path} does not exist.") from None
     except (pa.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ValueError(f"{path} is not a Parquet file, or is damaged: {reason}") from None
+    for column in columns or ():
+        if column not in names:
+            raise ValueError(f"{path} has no column {column!r}: it has {', '.join(names)}.")
     parts: list[list[int]] = []
     n_rows = _PART_ROWS
     for at, size in enumerate(sizes):
-        if n_rows + size > _PART_ROWS:
+        if size and n_rows + size > _PART_ROWS:
             parts.append([])
             n_rows = 0
-        parts[-1].append(at)
+        if size:  # files without rows are common among many
+            parts[-1].append(at)
         n_rows += size
     return [FilePart(path, tuple(groups), columns) for groups in parts]
 

@@ -202,7 +202,7 @@ def _compute_laws(
         for mass in found.pmf:
             possible = np.flatnonzero(mass > 0)
             kept = slice(possible[0], possible[-1] + 1)
-            laws.append(Distribution(found.support[kept].copy(), mass[None, kept].copy()))
+            laws.append(Distribution(found.support[kept], mass[None, kept].copy()))  # rows share the support
         n_levels = found.support.size
         part = max(1, min(_CHUNK_NUMBERS // n_levels, 256))
         if len(laws) >= at_least and len(laws) * n_levels >= _LAW_NUMBERS:

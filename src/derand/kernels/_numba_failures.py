@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
-from derand.kernels import INVERTED, LOG_HALF, TILTED, Failures, may_invert
+from derand.kernels import INVERTED, LOG_HALF, MANY_CELLS, TILTED, Failures, may_invert
 from derand.kernels._numba_fourier import (
     GROUP,
     Batch,
@@ -47,6 +47,7 @@ from derand.kernels._numba_tilted import (
     prepare_terms,
 )
 from derand.kernels.compiling import compile_loop, is_early
+from derand.kernels.costs import MIN_TERMS_FOR_FOURIER
 
 _BATCH_ROWS = 64
 _BATCH_NUMBERS = 2**20  # coefficients in a batch
@@ -115,7 +116,8 @@ def prepare(starts: IntArray, scores: IntArray, *, invert: bool = True) -> Plan:
         )
     grids = choose_grids(terms) if invert else ()
     idle: dict[int, deque[tuple[Batch, NDArray[np.float32]]]] = {grid.n_points: deque() for grid in grids}
-    by_spectra = invert and may_invert(counts.size, scores.size) and not terms.are_stumps
+    has_many = counts.size >= MIN_TERMS_FOR_FOURIER or scores.size >= MANY_CELLS * counts.size
+    by_spectra = invert and has_many and may_invert(counts.size, scores.size) and not terms.are_stumps
     shortest = shortest_period(terms) if by_spectra else 0.0
     return Plan(starts, scores, terms, merged, grids, shortest, PeriodTables(split_levels(terms)), idle)
 

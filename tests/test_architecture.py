@@ -24,6 +24,7 @@ ORDER = [
     {"threat"},
     {"threat_text"},
     {"model"},
+    {"perturbation"},
     {"certificates"},
     {"auditing", "metrics", "frames", "datasets"},
     {"monte_carlo", "learn", "importers"},

@@ -1,22 +1,22 @@
 """Threats: what an adversary, or an accident, may change of a row.
 
-Owns the description of the change against which a certificate holds, and what it allows each number of a row to become.
-Must not know models; a noise says in which norm its own certificates are.
+Owns the description of the change against which a certificate holds, in the words of users: names of columns,
+percentages, "auto". `derand.perturbation` turns it into arrays. Must not know models; a noise says in which norm its
+own certificates are.
 """
 
 from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from derand._arrays import BoolArray, FloatArray
 from derand.noise import Noise
-from derand.units import NamedUnits, as_positive, as_units, look_up, require_numbered
+from derand.units import NamedUnits, as_positive, as_units, look_up
 
 Column = int | str
 """A column by its number or, in estimators, by its name."""
@@ -71,9 +71,8 @@ class Threat:
     >>> Threat(l0=1).resolve(Gaussian(0.25)).norm
     2
     >>> threat = Threat(norm=None, limits={0: "5%", 1: (0, 30)}, frozen=[2])
-    >>> low, high = threat.find_box([[200.0, 10.0, 7.0]], [0, 1, 2])
-    >>> low.tolist(), high.tolist()
-    ([[190.0, 10.0, 7.0]], [[210.0, 40.0, 7.0]])
+    >>> threat.may_move(1), threat.may_move(2)
+    (True, False)
     """
 
     norm: float | Literal["auto"] | None = "auto"
@@ -118,13 +117,17 @@ class Threat:
     def __hash__(self) -> int:  # dicts have none; what is equal has the same
         return hash((self.norm, self.l0, self.unseen, self.units, self.frozen, self.missing, self.whole))
 
+    def find_norm(self, noise: Noise | None) -> float | None:
+        """The norm, that of the noise for "auto"; 2 without noise."""
+        return (2 if noise is None else noise.norm) if self.norm == "auto" else self.norm
+
     def resolve(self, noise: Noise | None) -> Threat:
         """The same with the noise's norm for "auto", and with the noise's units where it has none of its own."""
-        own = 2 if noise is None else noise.norm
-        units = None if noise is None else noise.units
-        return replace(
-            self, norm=own if self.norm == "auto" else self.norm, units=units if self.units is None else self.units
-        )
+        norm = self.find_norm(noise)
+        units = noise.units if self.units is None and noise is not None else self.units
+        if norm == self.norm and units is self.units:
+            return self
+        return replace(self, norm=norm, units=units)
 
     def name_columns(
         self,
@@ -146,7 +149,7 @@ class Threat:
         for name in ("limits", "domain", "steps"):
             for column in found[name]:
                 if names is not None and column in (categories or {}):
-                    raise _refuse_category(name, repr(names[column]))
+                    raise refuse_category(name, repr(names[column]))
         for column, values in (categories or {}).items():
             if column in found["may_become"]:
                 codes = {value: float(code) for code, value in enumerate(values)} | {None: np.nan}
@@ -180,8 +183,7 @@ class Threat:
         >>> threat.steps, threat.domain
         ({0: 1.0, 2: 1.0}, {2: (0.0, 1.0)})
         """
-        free = self.find_free(list(columns))
-        chosen = [at for at, can_move in zip(columns, free, strict=True) if can_move and at not in self.steps]
+        chosen = [at for at in columns if self.may_move(at) and at not in self.steps]
         yes_or_no: dict[Column, tuple[float, float]] = {
             at: (0.0, 1.0) for at in chosen if columns[at] == (0, 1) and at not in self.domain
         }
@@ -192,85 +194,10 @@ class Threat:
             domain={**self.domain, **yes_or_no},
         )
 
-    def check_columns(self, n_features: int, categorical: Iterable[int], numerical: Iterable[int]) -> None:
-        """Refuse columns that do not exist, limits of categories, and categories of numbers."""
-        require_numbered(self.units, "`units` of Threat")
-        if self.units is not None and len(self.units) != n_features:
-            raise ValueError(
-                f"`units` of Threat must have one entry per feature, {n_features} in all, categorical ones included, "
-                f"got {len(self.units)}."
-            )
-        if self.whole:
-            raise ValueError(
-                "`whole` of Threat must be False for a bare model, which does not know which columns hold whole "
-                "numbers: give `steps`, such as steps={0: 1}, or certify a fitted estimator."
-            )
-        codes, numbers = set(categorical), set(numerical)
-        for name in ("frozen", *_READERS):
-            for column in getattr(self, name):
-                if column == EVERY and name == "limits":
-                    continue
-                if not isinstance(column, int):
-                    raise ValueError(
-                        f"`{name}` of Threat must name columns by number here, 0 to {n_features - 1}, got {column!r}: "
-                        "only an estimator that was fitted on a table with names knows names."
-                    )
-                if not 0 <= column < n_features:
-                    raise ValueError(
-                        f"`{name}` of Threat must name columns from 0 to {n_features - 1}, got {column!r}."
-                    )
-                if name == "may_become" and column in numbers:
-                    raise ValueError(
-                        f"`may_become` of Threat must name categorical columns, got column {column}, which holds "
-                        "numbers: `limits` and `domain` say what those may become."
-                    )
-                if name in ("limits", "domain", "steps") and column in codes:
-                    raise _refuse_category(name, f"column {column}")
-
-    def check_missing(self, columns: Collection[int]) -> None:
-        """Refuse a budget of missing numbers for a model that takes none; `columns` are those that it takes them in."""
-        if self.missing_budget and not columns:
-            raise ValueError(
-                f"`missing` of Threat must be 'fixed' for a model that takes no missing numbers, got {self.missing}: "
-                "train it on a table in which some are missing, or leave it out."
-            )
-
-    def check_rows(self, rows: Any) -> None:
-        """Refuse rows whose own values lie outside their domain; what is missing has none."""
-        for column, (least, most) in self.domain.items():
-            own = np.asarray(rows[:, int(column)], dtype=np.float64)
-            outside = np.flatnonzero((own < least) | (own > most))
-            if outside.size:
-                raise ValueError(
-                    f"`domain` of Threat must hold the rows' own values, got [{least}, {most}] for column {column} and "
-                    f"{own[outside[0]]} in row {outside[0]}{_explain_domain(self, column)}."
-                )
-
-    def warn_of_nothing(self) -> None:
-        """Warn where nothing may change, so that every answer holds."""
-        if self.norm is None and not (self.limits or self.domain or self.l0 or self.missing_budget):
-            warnings.warn(
-                "Nothing may change: this Threat has norm None and neither limits, domain, l0 nor missing, so that "
-                "every answer holds. Say what may change, such as Threat(norm=None, limits={'*': '5%'}).",
-                stacklevel=2,
-            )
-
     @property
     def missing_budget(self) -> int:
         """How many numbers may go missing or appear."""
         return 0 if self.missing == "fixed" else self.missing
-
-    @property
-    def has_box(self) -> bool:
-        """Whether anything but a ball says what numbers may become."""
-        return self.norm is None or bool(self.frozen or self.limits or self.domain or self.steps)
-
-    def steps_of(self, n_features: int) -> FloatArray:
-        """The step of each feature; 0 for those that change freely."""
-        steps = np.zeros(n_features)
-        for column, step in self.steps.items():
-            steps[int(column)] = step
-        return steps
 
     @property
     def ball_norm(self) -> float | None:
@@ -279,72 +206,10 @@ class Threat:
             raise ValueError("`norm` of this Threat is 'auto': use `Threat.resolve(noise)`.")
         return self.norm
 
-    def units_of(self, n_features: int) -> FloatArray:
-        """Unit of each feature."""
-        require_numbered(self.units, "`units` of Threat")
-        return np.ones(n_features) if self.units is None else np.asarray(self.units, dtype=np.float64)
-
-    def find_free(self, columns: Sequence[int]) -> BoolArray:
-        """Which of some numerical columns may change at all."""
-        free = np.full(len(columns), self.norm is not None)
-        if not (self.frozen or self.limits or self.domain):
-            return free
-        for at, column in enumerate(columns):
-            named = column in self.limits or column in self.domain or EVERY in self.limits
-            free[at] = column not in self.frozen and (named or self.norm is not None)
-        return free
-
-    def find_box(self, rows: Any, columns: Sequence[int]) -> tuple[FloatArray, FloatArray]:
-        """The least and the largest value that each number of some rows may take, both (n_rows, n_features).
-
-        These ends are what is meant, to the last bit: closed intervals. Of a column that changes by steps they are the
-        outermost steps. Columns that are not among the numerical ones keep their values.
-        """
-        values = np.array(rows, dtype=np.float64)
-        low, high = values.copy(), values.copy()
-        for column, free in zip(columns, self.find_free(columns), strict=True):
-            if not free:
-                continue
-            own = values[:, column]
-            low[:, column], high[:, column] = -np.inf, np.inf
-            limit = self.limits.get(column, self.limits.get(EVERY))
-            if limit is not None:
-                down, up = _measure_limit(limit, own)
-                low[:, column], high[:, column] = own - down, own + up
-            if column in self.domain:
-                least, most = self.domain[column]
-                low[:, column] = np.maximum(low[:, column], least)
-                high[:, column] = np.minimum(high[:, column], most)
-            if column in self.steps:
-                low[:, column] = _find_last_step(own, low[:, column], -self.steps[column])
-                high[:, column] = _find_last_step(own, high[:, column], self.steps[column])
-        return low, high
-
-
-def _find_last_step(own: FloatArray, ends: FloatArray, step: float) -> FloatArray:
-    """The farthest own + k * step that is not beyond each end; a negative step goes down.
-
-    Whoever takes steps computes them like this. A quotient below 2**50 is off by less than one, so that no count beyond
-    the next two can lie inside unless it is rounded to the end, as one of these is. Ends farther away stay.
-    """
-    with np.errstate(all="ignore"):
-        counts = np.floor((ends - own) / step)
-        found = np.where(np.isnan(own) | ~(counts < _MOST_STEPS), ends, own)
-        for more in (-1, 0, 1, 2):
-            places = own + np.maximum(counts + more, 0.0) * step
-            inside = (counts < _MOST_STEPS) & ((places <= ends) if step > 0 else (places >= ends))
-            found = np.where(inside, places, found)
-    return found
-
-
-_MOST_STEPS = 2.0**50
-
-
-def _explain_domain(threat: Threat, column: Column) -> str:
-    """Where a domain may come from that nobody wrote."""
-    if threat.domain[column] != (0.0, 1.0) or threat.steps.get(column) != 1.0:
-        return ""
-    return ": by `whole`, a column of 0 and 1 alone stays so; give it a `domain` of its own to allow more"
+    def may_move(self, column: Column) -> bool:
+        """Whether a numerical column may change at all."""
+        named = column in self.limits or column in self.domain or EVERY in self.limits
+        return column not in self.frozen and (named or self.norm is not None)
 
 
 def _as_norm(norm: Any) -> float:
@@ -422,13 +287,6 @@ def _as_limit(limit: Any, column: Any) -> Limit:
     return (down, up) if isinstance(limit, tuple | list) else down
 
 
-def _measure_limit(limit: Limit, own: FloatArray) -> tuple[Any, Any]:
-    if isinstance(limit, str):
-        size = float(limit.rstrip("%")) / 100 * np.abs(own)
-        return size, size
-    return limit if isinstance(limit, tuple) else (limit, limit)
-
-
 def _as_domain(domain: Any, column: Any) -> tuple[float, float]:
     what = f"`domain` of Threat for {column!r}"
     if not isinstance(domain, tuple | list) or len(domain) != 2:
@@ -456,6 +314,7 @@ _READERS: dict[str, Callable[[Any, Any], Any]] = {
     "may_become": _as_values,
 }
 """Fields that say something of columns, and how a value of each is checked."""
+COLUMN_FIELDS = tuple(_READERS)
 
 
 def as_budget(l0: Any) -> int:
@@ -478,7 +337,8 @@ def as_threats(l0: int | Iterable[int] | None, unseen: bool | None, threat: Thre
     return [Threat(l0=as_budget(budget), unseen=True if unseen is None else unseen) for budget in budgets]
 
 
-def _refuse_category(name: str, column: str) -> ValueError:
+def refuse_category(name: str, column: str) -> ValueError:
+    """The error for a categorical column where a numerical one belongs."""
     return ValueError(
         f"`{name}` of Threat must name numerical columns, got {column}, which is categorical: `l0` says how many of "
         "those may change, `frozen` which may not."

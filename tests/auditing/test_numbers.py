@@ -29,6 +29,7 @@ from derand import (
 from derand.auditing import _row_claims
 from derand.certificates import find_answers
 from derand.model import Value
+from derand.perturbation import Perturbation
 from tests.auditing.drawing import draw
 
 MODEL = AdditiveEnsemble(
@@ -156,7 +157,7 @@ def test_no_false_interval_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
             moved = np.repeat(row[None], 30, axis=0)
             ways = rng.normal(size=(30, len(columns)))
             ways *= 0.999 * one.radius / np.linalg.norm(ways, ord=float(one.threat.norm), axis=1)[:, None]
-            moved[:, columns] += ways * found.threat.units_of(row.size)[columns]
+            moved[:, columns] += ways * Perturbation.of(found.threat, row.size, ()).units[columns]
             answers = find_answers(one.model, moved, one.noise, rule=one.rule)
             for name, end, label in (("low", answers.min(), 1), ("high", answers.max(), 0)):
                 if (end < found.value[at]) if label else (end > found.value[at]):

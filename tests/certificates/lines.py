@@ -10,6 +10,7 @@ import numpy as np
 
 from derand import AdditiveEnsemble, CategoryTable, LinearTerm, Threat
 from derand.model import Argmax, Decision, Value
+from derand.perturbation import Perturbation
 
 NORMS = (0, 1, 2, np.inf, None)
 
@@ -134,7 +135,7 @@ def find_exact(model: AdditiveEnsemble, row: np.ndarray, threat: Threat) -> tupl
             continue
         slopes, table = _subtract(model, label, rival)
         margin = scores[label] - scores[rival] - _fall_of_category(table, row[-1], threat)
-        low, high = threat.find_box(row[None], model.numerical_features)
+        low, high = Perturbation.of(threat, row.size, model.numerical_features).box(row[None])
         prices, caps = [], list[Fraction | None]()
         for at, slope in enumerate(slopes):
             unit = Fraction(1) if threat.norm in (0, None) else Fraction((threat.units or ())[at])

@@ -29,6 +29,7 @@ from derand import (
 from derand.auditing._allowed import is_allowed
 from derand.certificates import find_answers
 from derand.model import Value
+from derand.perturbation import Perturbation
 from tests.auditing.test_numbers import Numbered, draw_number
 
 STEP = AdditiveEnsemble([StepFunction(0, [0.0], [0, 100])], Value(500), n_features=1, levels=10)
@@ -44,7 +45,7 @@ def draw_smooth(rng: np.random.Generator, n_features: int = 6) -> AdditiveEnsemb
 def is_inside(one: Numbered, threat: Threat, row: np.ndarray, changed: np.ndarray) -> bool:
     """Whether a changed row is one that the threat allows, closer than the radius."""
     columns = [at for at in one.model.numerical_features if not np.isnan(row[at]) and not np.isnan(changed[at])]
-    moves = np.abs(changed - row)[columns] / threat.units_of(row.size)[columns]
+    moves = np.abs(changed - row)[columns] / Perturbation.of(threat, row.size, ()).units[columns]
     limits = replace(threat, norm=None, units=None)
     if threat.norm is not None:  # then columns without limits move, too: `is_allowed` must not look at these
         free = [at for at in columns if at not in threat.limits and at not in threat.steps]

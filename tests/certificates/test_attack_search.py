@@ -29,6 +29,7 @@ from derand.certificates._attack_scores import weigh_cells
 from derand.certificates._problem import find_problems
 from derand.model import Model
 from derand.noise import NOISES, Noise
+from derand.perturbation import Perturbation
 from tests.certificates.searching import draw_case
 
 KINDS = sorted(NOISES)
@@ -98,7 +99,7 @@ def check_change(model: Model, before: np.ndarray, after: np.ndarray, threat: Th
     read = set(numbers.tolist()) | set(codes)
     assert all(same[column] for column in range(before.size) if column not in read)
     moved = [column for column in numbers.tolist() if not (same[column] or appeared[column])]
-    low, high = (end[0] for end in threat.find_box(before[None], numbers.tolist()))
+    low, high = (end[0] for end in Perturbation.of(threat, before.size, numbers.tolist()).box(before[None]))
     for column in moved:
         assert low[column] <= after[column] <= high[column]
         if column in threat.steps:
@@ -108,7 +109,9 @@ def check_change(model: Model, before: np.ndarray, after: np.ndarray, threat: Th
     if threat.norm is None:
         assert distance == 0
         return
-    size = np.linalg.norm((after - before)[moved] / threat.units_of(before.size)[moved], ord=threat.norm)
+    size = np.linalg.norm(
+        (after - before)[moved] / Perturbation.of(threat, before.size, ()).units[moved], ord=threat.norm
+    )
     assert size * (1 - 1e-11) <= distance <= size * (1 + 1e-11)
 
 

@@ -15,6 +15,7 @@ from derand.certificates._duels import bound_classes, find_duel
 from derand.certificates._problem import find_problems
 from derand.certificates._rule import Engine
 from derand.kernels import load_backend
+from derand.perturbation import resolve
 from tests.certificates.test_duels import draw_model, draw_rows
 
 ENGINE = Engine(load_backend("numba"), 1)
@@ -58,15 +59,15 @@ def test_far_rivals_are_left_out(rule: str, monkeypatch: pytest.MonkeyPatch) -> 
     chosen = find_rule(rule)
     bound = type(chosen).bound
 
-    def count(self: Any, problem: Any, rows: Any, noise: Any, threats: Any, engine: Engine) -> Any:
+    def count(self: Any, problem: Any, rows: Any, noise: Any, perturbation: Any, engine: Engine) -> Any:
         asked[engine.draft] += len(rows)
-        return bound(self, problem, rows, noise, threats, engine)
+        return bound(self, problem, rows, noise, perturbation, engine)
 
     monkeypatch.setattr(type(chosen), "bound", count)
     noise = Gaussian(0.4)
     for _ in range(5):
         model, rows = draw_model(rng, 6, 12), draw_rows(rng, 30, 12)
-        bound_classes(model, rows, noise, chosen, [Threat().resolve(noise)], ENGINE)
+        bound_classes(model, rows, noise, chosen, resolve(Threat(), model, noise), ENGINE)
     assert asked[True] >= 5 * 30 * 5
     assert 0 < asked[False] < 0.7 * asked[True]
 
@@ -77,9 +78,9 @@ def test_drafts_are_never_larger() -> None:
     for rule in ("vote", "mean"):
         for norm in (1, 2):
             model, rows = draw_model(rng, 3, 12), draw_rows(rng, 40, 12)
-            (problem,), threat = find_problems(find_duel(model, 0, 2)), Threat(norm=norm).resolve(noise)
+            (problem,), asked = find_problems(find_duel(model, 0, 2)), resolve(Threat(norm=norm), model, noise)
             draft, full = (
-                find_rule(rule).bound(problem, rows, noise, [threat], Engine(ENGINE.kernels, 1, draft=draft))[0]
+                find_rule(rule).bound(problem, rows, noise, asked, Engine(ENGINE.kernels, 1, draft=draft))[0]
                 for draft in (True, False)
             )
             assert (draft.radius <= full.radius).all()

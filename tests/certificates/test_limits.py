@@ -11,6 +11,7 @@ from scipy import special
 
 from derand import AdditiveEnsemble, CategoryTable, Gaussian, StepFunction, Threat, WeightedVote, certify
 from derand.noise import NOISES, Noise
+from derand.perturbation import Perturbation
 
 CDF = {
     "gaussian": special.ndtr,
@@ -159,7 +160,7 @@ def check_witness(model: AdditiveEnsemble, x: np.ndarray, noise: Noise | None, t
     """It flips under the very same rule, and it is within the limits."""
     witness = found.witness[0]
     assert certify(model, witness[None], noise, rule=found.rule).label[0] != found.label[0]
-    low, high = threat.find_box(x[None], model.numerical_features)
+    low, high = Perturbation.of(threat, x.size, model.numerical_features).box(x[None])
     numbers = list(model.numerical_features)
     assert ((witness >= low[0]) & (witness <= high[0]))[numbers].all()
     for column, step in threat.steps.items():

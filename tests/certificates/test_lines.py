@@ -29,6 +29,7 @@ from derand.certificates._line_falls import bound_distances, bound_falls
 from derand.model import Argmax, Value
 from derand.monte_carlo import count_class_1
 from derand.noise import as_noise
+from derand.perturbation import resolve
 
 from .lines import NORMS, draw_model, draw_rows, draw_threat, find_exact, find_least
 
@@ -156,7 +157,7 @@ def test_limits_alone_have_witnesses() -> None:
         assert (found.flips == (found.radius == 0)).all()
         moved = found.witness[found.flips]
         assert (find_labels(model, moved, None, rule="mean") != found.label[found.flips]).all()
-        low, high = threat.find_box(rows[found.flips], model.numerical_features)
+        low, high = resolve(threat, model, None).box(rows[found.flips])
         numbers = list(model.numerical_features)
         missing = np.isnan(rows[found.flips])
         assert (((low <= moved) & (moved <= high)) | (missing & np.isnan(moved)))[:, numbers].all()

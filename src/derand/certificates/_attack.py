@@ -21,10 +21,11 @@ from derand.certificates._attack_starts import are_same, lay_ground, list_starts
 from derand.certificates._duels import find_duel
 from derand.certificates._flips import Attacks
 from derand.certificates._labels import find_labels
-from derand.certificates._run import check_request, check_threat, read_rows
+from derand.certificates._run import check_request, read_rows, resolve_rows
 from derand.certificates._witness import find_witnesses
 from derand.model import Model, as_model, coarsen
 from derand.noise import Noise, as_noise_or_none
+from derand.perturbation import Perturbation
 from derand.threads import count_threads, run_blocks
 from derand.threat import Threat
 
@@ -45,7 +46,7 @@ class _Request(NamedTuple):
     model: Model
     noise: Noise | None
     rule: str
-    threat: Threat
+    perturbation: Perturbation
     seed: int
     others: FloatArray
     other_labels: IntArray
@@ -107,11 +108,11 @@ def attack(
     >>> attacks.require_outside(certify(model, X, "gaussian:0.25"))
     """
     noise = as_noise_or_none(noise, (threat or Threat()).norm)
-    _, (asked,) = check_request(rule, "best", noise, [threat or Threat()])
+    check_request(rule, "best", noise, [threat or Threat()])
     rows = np.array(read_rows(as_model(model), X, noise), dtype=np.float64)
-    check_threat(asked, model, rows)
+    asked = resolve_rows(threat or Threat(), model, noise, rows)
     seed = read_seed(random_state)
-    return _attack_rows(model, rows, noise, rule, asked, seed, _read_others(model, others, noise), n_jobs)
+    return attack_rows(model, rows, noise, rule, asked, seed, _read_others(model, others, noise), n_jobs)
 
 
 def read_seed(random_state: int) -> int:
@@ -131,22 +132,24 @@ def _read_others(model: Model, others: ArrayLike | None, noise: Noise | None) ->
     return np.asarray(read_rows(model, others, noise), dtype=np.float64)
 
 
-def _attack_rows(
+def attack_rows(
     model: Model,
     rows: FloatArray,
     noise: Noise | None,
     rule: str,
-    threat: Threat,
-    seed: int,
-    others: FloatArray | None,
-    n_jobs: int | None,
+    perturbation: Perturbation,
+    seed: int = 0,
+    others: FloatArray | None = None,
+    n_jobs: int | None = None,
 ) -> Attacks:
+    """`attack` for rows and a threat that were checked already."""
     labels = find_labels(model, rows, noise, rule=rule, n_jobs=n_jobs)
     if model.is_linear:
         (ensemble,) = model.members
-        return _name_attacks(model, rows, labels, *attack_lines(ensemble, rows, labels, threat), threat, rule, noise)
+        found = attack_lines(ensemble, rows, labels, perturbation)
+        return _name_attacks(model, rows, labels, *found, perturbation.threat, rule, noise)
     if model.n_classes > 2:
-        return _attack_duels(model, rows, labels, noise, rule, threat, seed, others, n_jobs)
+        return _attack_duels(model, rows, labels, noise, rule, perturbation, seed, others, n_jobs)
     if others is None:
         ends, end_labels = rows, labels
     else:
@@ -154,7 +157,7 @@ def _attack_rows(
     few = np.unique(np.linspace(0, len(ends) - 1, max(_CANDIDATES // rows.shape[1], 8)).astype(np.int64))
     few = few[(few >= 0) & (few < len(ends))]
     twin = coarsen(model, _LEVELS) if rule == "vote" else model
-    request = _Request(model, noise, rule, threat, seed, ends[few], end_labels[few], twin)
+    request = _Request(model, noise, rule, perturbation, seed, ends[few], end_labels[few], twin)
     changed, distance = rows.copy(), np.full(len(rows), np.inf)
 
     def attack_block(block: slice) -> None:
@@ -164,7 +167,7 @@ def _attack_rows(
     size = int(np.clip(_BLOCK_NUMBERS // (_PLACES * max(model.n_cells, 1)), 1, _BLOCK_ROWS))
     run_blocks(attack_block, len(rows), size, count_threads(n_jobs))
     flipped = np.where(np.isfinite(distance), 1 - labels, labels)
-    return _name_attacks(model, rows, labels, changed, distance, flipped, threat, rule, noise)
+    return _name_attacks(model, rows, labels, changed, distance, flipped, perturbation.threat, rule, noise)
 
 
 def _name_attacks(
@@ -191,7 +194,7 @@ def _attack_duels(
     labels: IntArray,
     noise: Noise | None,
     rule: str,
-    threat: Threat,
+    perturbation: Perturbation,
     seed: int,
     others: FloatArray | None,
     n_jobs: int | None,
@@ -204,7 +207,7 @@ def _attack_duels(
         if not at.size:
             continue
         ends = rows if others is None else others
-        found = _attack_rows(find_duel(ensemble, low, high), rows[at], noise, rule, threat, seed, ends, n_jobs)
+        found = attack_rows(find_duel(ensemble, low, high), rows[at], noise, rule, perturbation, seed, ends, n_jobs)
         nearer = np.flatnonzero(found.found & (found.distance < distance[at]))
         if nearer.size:
             after = find_labels(model, found.rows[nearer], noise, rule=rule, n_jobs=n_jobs)
@@ -212,7 +215,7 @@ def _attack_duels(
             nearer = nearer[flips]
             changed[at[nearer]], distance[at[nearer]] = found.rows[nearer], found.distance[nearer]
             flipped[at[nearer]] = after[flips]
-    return _name_attacks(model, rows, labels, changed, distance, flipped, threat, rule, noise)
+    return _name_attacks(model, rows, labels, changed, distance, flipped, perturbation.threat, rule, noise)
 
 
 def _count_changed(model: Model, changed: FloatArray, rows: FloatArray) -> IntArray:
@@ -226,17 +229,16 @@ def _attack_block(
 ) -> tuple[FloatArray, FloatArray]:
     """The best changed rows of a block, and their distances; `numbers` are those of the rows, for their seeds."""
     changed, distance = rows.copy(), np.full(len(rows), np.inf)
-    if request.threat.norm is None:
-        found, witnesses = find_witnesses(request.model, rows, request.noise, request.rule, request.threat, labels)
+    asked = request.perturbation
+    if asked.norm is None:
+        found, witnesses = find_witnesses(request.model, rows, request.noise, request.rule, asked, labels)
         changed[found], distance[found] = witnesses[found], 0.0
     others = _choose_others(request, rows, labels)
-    for starts in list_starts(request.model, request.noise, request.threat, rows, labels):
+    for starts in list_starts(request.model, request.noise, asked, rows, labels):
         at = np.flatnonzero(distance > 0)
         if not at.size:
             break
-        ground = lay_ground(
-            request.model, request.noise, request.rule, request.threat, rows[at], starts[at], labels[at]
-        )
+        ground = lay_ground(request.model, request.noise, request.rule, asked, rows[at], starts[at], labels[at])
         points, distances = _search(request, ground, others[at], numbers[at])
         nearer = distances < distance[at]
         changed[at[nearer]], distance[at[nearer]] = points[nearer], distances[nearer]
@@ -269,11 +271,11 @@ def _choose_others(request: _Request, rows: FloatArray, labels: IntArray) -> Flo
     """The nearest rows of another label, (n_rows, n_others, n_features); none where a norm has no straight ways."""
     count = _NEAREST_ROWS if request.model.weights is None else _NEAREST_ROWS_OF_VOTES
     columns = np.array(request.model.numerical_features, dtype=np.int64)
-    norm = request.threat.ball_norm
+    norm = request.perturbation.norm
     if not norm or not columns.size or not len(request.others):
         return np.empty((len(rows), 0, rows.shape[1]))
     chosen = np.repeat(rows[:, None], count, axis=1)
-    units = request.threat.units_of(rows.shape[1])[columns]
+    units = request.perturbation.units[columns]
     for k, row in enumerate(rows):
         at = np.flatnonzero(request.other_labels != labels[k])
         with np.errstate(over="ignore"):

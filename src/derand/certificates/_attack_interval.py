@@ -23,9 +23,10 @@ from derand.certificates._attack_starts import lay_ground, list_starts
 from derand.certificates._intervals import check_radius, find_answers, require_number
 from derand.certificates._lines import Lines
 from derand.certificates._problem import Problem, find_sum
-from derand.certificates._run import check_request, check_threat, read_rows
+from derand.certificates._run import check_request, read_rows, resolve_rows
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise_or_none
+from derand.perturbation import Perturbation
 from derand.threads import count_threads, run_blocks
 from derand.threat import Threat
 
@@ -48,7 +49,7 @@ class _Request(NamedTuple):
     problem: Problem
     noise: Noise | None
     rule: str
-    threat: Threat
+    perturbation: Perturbation
     radius: float
     seed: int
 
@@ -104,16 +105,17 @@ def attack_interval(
     >>> found.require_inside(certify_interval(model, [[0.5]], Gaussian(0.5), radius=0.5, rule="mean"))
     """
     chosen = as_noise_or_none(noise, (threat or Threat()).norm)
-    _, (asked,) = check_request(rule, "best", chosen, [threat or Threat()])
+    check_request(rule, "best", chosen, [threat or Threat()])
     rows = np.array(read_rows(as_model(model), X, chosen), dtype=np.float64)
-    ensemble, size, seed = require_number(model), check_radius(radius, asked), read_seed(random_state)
-    check_threat(asked, ensemble, rows)
+    ensemble, seed = require_number(model), read_seed(random_state)
+    asked = resolve_rows(threat or Threat(), ensemble, chosen, rows)
+    size = check_radius(radius, asked.norm)
     value = find_answers(ensemble, rows, chosen, rule=rule, n_jobs=n_jobs)
     answers, changed = np.stack([value, value]), np.stack([rows, rows])
     ball = None if asked.norm is None else size
     if ensemble.is_linear:
         answers, changed = _attack_lines(ensemble, rows, asked, size, value)
-        return IntervalAttacks(value, answers[0], answers[1], changed[0], changed[1], ball, asked, rule, chosen)
+        return IntervalAttacks(value, answers[0], answers[1], changed[0], changed[1], ball, asked.threat, rule, chosen)
     request = _Request(ensemble, find_sum(ensemble), chosen, rule, asked, size, seed)
 
     def attack_block(block: slice) -> None:
@@ -125,23 +127,23 @@ def attack_interval(
 
     n_rows = int(np.clip(_BLOCK_NUMBERS // (_PLACES * max(ensemble.n_cells, 1)), 1, _BLOCK_ROWS))
     run_blocks(attack_block, len(rows), n_rows, count_threads(n_jobs))
-    return IntervalAttacks(value, answers[0], answers[1], changed[0], changed[1], ball, asked, rule, chosen)
+    return IntervalAttacks(value, answers[0], answers[1], changed[0], changed[1], ball, asked.threat, rule, chosen)
 
 
 def _attack_lines(
-    model: AdditiveEnsemble, rows: FloatArray, threat: Threat, radius: float, value: FloatArray
+    model: AdditiveEnsemble, rows: FloatArray, perturbation: Perturbation, radius: float, value: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Answers and rows at both ends of a linear model: the worst moves are explicit. A hair within an open ball."""
     lines = Lines.of(model, -(model.offset or 0))
     answers, changed = np.stack([value, value]), np.stack([rows, rows])
     for side in (0, 1):
-        starts = change_worst(lines, rows, threat, 1 - side)
+        starts = change_worst(lines, rows, perturbation, 1 - side)
         points = starts.copy()
         for hair in _HAIRS if radius > 0 else ():  # rounded numbers may lie outside
-            near = radius * (1 - hair) if threat.norm else radius
-            moved = move_most(lines, rows, starts, threat, 1 - side, near)
-            sizes = measure_numbers(model, moved, rows, threat)
-            inside = sizes <= radius if threat.norm in (None, 0) else sizes < radius
+            near = radius * (1 - hair) if perturbation.norm else radius
+            moved = move_most(lines, rows, starts, perturbation, 1 - side, near)
+            sizes = measure_numbers(model, moved, rows, perturbation)
+            inside = sizes <= radius if perturbation.norm in (None, 0) else sizes < radius
             points = np.where(inside[:, None], moved, points)
         found = find_answers(model, points, None, rule="mean", n_jobs=1)
         better = found > value if side else found < value
@@ -163,9 +165,11 @@ class _Side:
     def run(self) -> None:
         """Search from every start, in all ways."""
         asked = self._request
-        for starts in list_starts(asked.model, asked.noise, asked.threat, self._rows, self._labels):
+        for starts in list_starts(asked.model, asked.noise, asked.perturbation, self._rows, self._labels):
             self._offer(starts)
-            ground = lay_ground(asked.model, asked.noise, asked.rule, asked.threat, self._rows, starts, self._labels)
+            ground = lay_ground(
+                asked.model, asked.noise, asked.rule, asked.perturbation, self._rows, starts, self._labels
+            )
             if asked.radius > 0 and ground.features.size and asked.problem.terms.n_terms:
                 self._search(ground)
 

@@ -16,7 +16,7 @@ from derand.certificates._line_falls import find_least_moves, find_moves
 from derand.certificates._lines import Lines, find_lines, label_lines
 from derand.certificates._witness import change_categories
 from derand.model import AdditiveEnsemble
-from derand.threat import Threat
+from derand.perturbation import Perturbation
 
 _SHARES = (0.0, 0.5, 1e300)
 """Of a step that a column must move by to move at all: moves are rounded up, which costs most where they are small."""
@@ -25,7 +25,7 @@ _HAIRS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-7, 1e-5, 1e-3,
 
 
 def attack_lines(
-    model: AdditiveEnsemble, rows: FloatArray, labels: IntArray, threat: Threat
+    model: AdditiveEnsemble, rows: FloatArray, labels: IntArray, perturbation: Perturbation
 ) -> tuple[FloatArray, FloatArray, IntArray]:
     """The nearest change of each row that flips its label.
 
@@ -35,8 +35,7 @@ def attack_lines(
         Linear.
     rows : array of shape (n_rows, n_features)
     labels : array of shape (n_rows,)
-    threat : Threat
-        Resolved.
+    perturbation : Perturbation
 
     Returns
     -------
@@ -47,16 +46,17 @@ def attack_lines(
         The labels of the changed rows.
     """
     changed, distance, flipped = rows.copy(), np.full(len(rows), np.inf), labels.copy()
+    shares = _SHARES if perturbation.steps.any() and perturbation.norm else (0.0,)
     for low, high in model.pairs:
         lines = find_lines(model, low, high)
-        for share, (side, label) in product(_SHARES if threat.steps and threat.norm else (0.0,), ((0, low), (1, high))):
+        for share, (side, label) in product(shares, ((0, low), (1, high))):
             at = np.flatnonzero(labels == label)
-            starts = change_worst(lines, rows[at], threat, side)
+            starts = change_worst(lines, rows[at], perturbation, side)
             for hair in _HAIRS:
                 if not at.size:
                     break
-                points = move_least(lines, rows[at], starts, threat, side, hair, share)
-                sizes = measure_numbers(model, points, rows[at], threat)
+                points = move_least(lines, rows[at], starts, perturbation, side, hair, share)
+                sizes = measure_numbers(model, points, rows[at], perturbation)
                 after = label_lines(model, points)
                 flips = after != label
                 nearer = flips & (sizes < distance[at])
@@ -67,25 +67,32 @@ def attack_lines(
     return changed, distance, flipped
 
 
-def change_worst(lines: Lines, rows: FloatArray, threat: Threat, side: int) -> FloatArray:
+def change_worst(lines: Lines, rows: FloatArray, perturbation: Perturbation, side: int) -> FloatArray:
     """Rows with their worst categories, as many as may change."""
     starts = rows.copy()
-    tables = [one for one in lines.tables.fixed if one.features[0] not in threat.frozen]
-    change_categories(starts, rows, tables, threat, np.full(len(rows), 1.0 if side else -1.0))
+    tables = [one for one in lines.tables.fixed if one.features[0] not in perturbation.frozen]
+    change_categories(starts, rows, tables, perturbation, np.full(len(rows), 1.0 if side else -1.0))
     return starts
 
 
-def measure_numbers(model: AdditiveEnsemble, points: FloatArray, rows: FloatArray, threat: Threat) -> FloatArray:
+def measure_numbers(
+    model: AdditiveEnsemble, points: FloatArray, rows: FloatArray, perturbation: Perturbation
+) -> FloatArray:
     """Size of the changes of numbers, rounded up."""
     columns = list(model.numerical_features)
-    units = threat.units_of(rows.shape[1])[columns]
     own = rows[:, columns]
     changes = np.where(np.isnan(own), 0.0, points[:, columns] - own)  # what is missing stays so
-    return measure_changes(changes, units, threat.ball_norm)
+    return measure_changes(changes, perturbation.units[columns], perturbation.norm)
 
 
 def move_least(
-    lines: Lines, rows: FloatArray, starts: FloatArray, threat: Threat, side: int, hair: float, share: float = 0.0
+    lines: Lines,
+    rows: FloatArray,
+    starts: FloatArray,
+    perturbation: Perturbation,
+    side: int,
+    hair: float,
+    share: float = 0.0,
 ) -> FloatArray:
     """Rows moved just so far that the sum is at its threshold, and a hair beyond.
 
@@ -97,29 +104,29 @@ def move_least(
         own = rows[:, lines.features]
         products = np.abs(np.where(np.isnan(own), lines.missing, own * lines.slopes)).sum(axis=1)
         margins = np.maximum(margins + hair * (products + np.abs(margins)), 0.0)
-    caps = _find_exact_caps(lines, threat, rows, side)
-    units = threat.units_of(rows.shape[1])[lines.features] if threat.norm else np.ones(lines.features.size)
+    caps = _find_exact_caps(lines, perturbation, rows, side)
+    units = perturbation.units[lines.features] if perturbation.norm else np.ones(lines.features.size)
     prices = np.abs(lines.slopes) * units
-    moves = find_least_moves(margins, prices, caps / units, threat.ball_norm)
+    moves = find_least_moves(margins, prices, caps / units, perturbation.norm)
     if share:
-        least = share * threat.steps_of(rows.shape[1])[lines.features]
+        least = share * perturbation.steps[lines.features]
         caps = np.where(moves * units < least, 0.0, caps)
-        moves = find_least_moves(margins, prices, caps / units, threat.ball_norm)
-    return place_moves(lines, rows, starts, threat, side, moves * units)
+        moves = find_least_moves(margins, prices, caps / units, perturbation.norm)
+    return place_moves(lines, rows, starts, perturbation, side, moves * units)
 
 
 def move_most(
-    lines: Lines, rows: FloatArray, starts: FloatArray, threat: Threat, side: int, radius: float
+    lines: Lines, rows: FloatArray, starts: FloatArray, perturbation: Perturbation, side: int, radius: float
 ) -> FloatArray:
     """Rows moved within a radius so that the sum falls most."""
-    units = threat.units_of(rows.shape[1])[lines.features] if threat.norm else np.ones(lines.features.size)
-    caps = _find_exact_caps(lines, threat, rows, side) / units
-    moves = find_moves(radius, np.abs(lines.slopes) * units, caps, threat.ball_norm)
-    return place_moves(lines, rows, starts, threat, side, moves * units)
+    units = perturbation.units[lines.features] if perturbation.norm else np.ones(lines.features.size)
+    caps = _find_exact_caps(lines, perturbation, rows, side) / units
+    moves = find_moves(radius, np.abs(lines.slopes) * units, caps, perturbation.norm)
+    return place_moves(lines, rows, starts, perturbation, side, moves * units)
 
 
-def _find_exact_caps(lines: Lines, threat: Threat, rows: FloatArray, side: int) -> FloatArray:
-    low, high = threat.find_box(rows, lines.model.numerical_features)
+def _find_exact_caps(lines: Lines, perturbation: Perturbation, rows: FloatArray, side: int) -> FloatArray:
+    low, high = perturbation.box(rows)
     own = rows[:, lines.features]
     with np.errstate(all="ignore"):
         falls = (lines.slopes > 0) == bool(side)
@@ -128,12 +135,12 @@ def _find_exact_caps(lines: Lines, threat: Threat, rows: FloatArray, side: int) 
 
 
 def place_moves(
-    lines: Lines, rows: FloatArray, starts: FloatArray, threat: Threat, side: int, moves: FloatArray
+    lines: Lines, rows: FloatArray, starts: FloatArray, perturbation: Perturbation, side: int, moves: FloatArray
 ) -> FloatArray:
-    """The rows after moves of their numbers, as the threat allows them: within limits, by whole steps."""
-    low, high = threat.find_box(rows, lines.model.numerical_features)
+    """The rows after moves of their numbers, within the box and by whole steps."""
+    low, high = perturbation.box(rows)
     signs = np.where((lines.slopes > 0) == bool(side), -1.0, 1.0)
-    steps = threat.steps_of(rows.shape[1])
+    steps = perturbation.steps
     points = starts.copy()
     for k, column in enumerate(lines.features.tolist()):
         own, least, most = rows[:, column], low[:, column], high[:, column]
@@ -171,9 +178,9 @@ def _put_back(
 
 
 def find_line_witnesses(
-    model: AdditiveEnsemble, rows: FloatArray, labels: IntArray, threat: Threat
+    model: AdditiveEnsemble, rows: FloatArray, labels: IntArray, perturbation: Perturbation
 ) -> tuple[BoolArray, FloatArray]:
     """Which rows have a change within the limits that flips their label, and the changed rows; a ball is not looked
     at."""
-    changed, distance, _ = attack_lines(model, rows, labels, threat)
+    changed, distance, _ = attack_lines(model, rows, labels, perturbation)
     return np.isfinite(distance), changed

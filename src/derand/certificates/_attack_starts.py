@@ -13,25 +13,25 @@ from derand.certificates._attack_ground import Ground
 from derand.certificates._witness import change_categories, change_missing
 from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise
-from derand.threat import Threat
+from derand.perturbation import Perturbation
 
 _STARTS = 3
 
 
 def list_starts(
-    model: Model, noise: Noise | None, threat: Threat, rows: FloatArray, labels: IntArray
+    model: Model, noise: Noise | None, perturbation: Perturbation, rows: FloatArray, labels: IntArray
 ) -> list[FloatArray]:
     """The rows after changes that have no size, each way that is worth trying, from the worst one to none."""
     starts = []
     for member, weight in _list_weighted(model):
         signs = np.where(labels == 1, 1.0, -1.0) * (1.0 if weight >= 0 else -1.0)
         moved = rows.copy()
-        tables = [term for term in member.terms if not term.axes and term.features[0] not in threat.frozen]
-        change_categories(moved, rows, tables, threat, signs)
-        may_miss = set(model.missing_features) - set(threat.frozen)
+        tables = [term for term in member.terms if not term.axes and term.features[0] not in perturbation.frozen]
+        change_categories(moved, rows, tables, perturbation, signs)
+        may_miss = set(model.missing_features) - perturbation.frozen
         changing = [term for term in member.terms if len(term.axes) == 1 and term.axes[0].feature in may_miss]
         missed = moved.copy()
-        change_missing(missed, noise, changing, threat, signs)
+        change_missing(missed, noise, changing, perturbation, signs)
         starts += [missed, moved]
     starts.append(rows)
     every = [one for k, one in enumerate(starts) if not any(are_same(one, other).all() for other in starts[:k])]
@@ -47,29 +47,26 @@ def lay_ground(
     model: Model,
     noise: Noise | None,
     rule: str,
-    threat: Threat,
+    perturbation: Perturbation,
     rows: FloatArray,
     starts: FloatArray,
     labels: IntArray,
 ) -> Ground:
     """The ground of rows that were changed already: columns that went missing or appeared stay as they are."""
-    columns = list(model.numerical_features)
-    low, high = threat.find_box(rows, columns)
-    moving = np.zeros(rows.shape, dtype=bool)
-    free = np.array(columns, dtype=np.int64)[threat.find_free(columns)]
-    moving[:, free] = (rows[:, free] == starts[:, free]) & (low[:, free] < high[:, free])
+    low, high = perturbation.box(rows)
+    moving = perturbation.free & (rows == starts) & (low < high)
     low, high = np.where(moving, low, starts), np.where(moving, high, starts)
     return Ground(
         model,
         noise,
         rule,
-        threat.ball_norm,
+        perturbation.norm,
         starts,
         labels,
-        threat.units_of(rows.shape[1]),
+        perturbation.units,
         low,
         high,
-        threat.steps_of(rows.shape[1]),
+        perturbation.steps,
         moving,
         np.flatnonzero(moving.any(axis=0)),
     )

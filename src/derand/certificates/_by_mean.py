@@ -6,7 +6,6 @@ how worst cases are found.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,8 +30,8 @@ from derand.kernels import find_device, require_gradual_underflow
 from derand.kernels.envelopes import AskedMeans
 from derand.kernels.steps import Reach
 from derand.noise import Noise
+from derand.perturbation import Perturbation
 from derand.threads import run_blocks
-from derand.threat import Threat
 
 _BLOCK_ROWS = 2**13
 _FEW_ROWS = 2**9  # not worth a thread of their own
@@ -41,63 +40,66 @@ _FEW_ROWS = 2**9  # not worth a thread of their own
 class ByMean(Rule):
     """Class 1 iff the expected score is above the threshold; the radius is that of the worst case of the sum."""
 
-    def check(self, noise: Noise | None, threat: Threat, proof: str) -> None:
+    def check(self, noise: Noise | None, norm: float | None, proof: str) -> None:
         """Refuse norms without a worst case, and the paper's proof, which knows only votes."""
-        require_norm(threat, NORMS, "the rule 'mean'")
+        require_norm(norm, NORMS, "the rule 'mean'")
         if proof == "paper":
             raise ValueError("`proof` must be 'best' under the rule 'mean', got 'paper': that one proves votes alone.")
 
-    def looks_on_device(self, problem: Problem, noise: Noise | None, threat: Threat, engine: Engine) -> bool:
+    def looks_on_device(
+        self, problem: Problem, noise: Noise | None, perturbation: Perturbation, engine: Engine
+    ) -> bool:
         """Where a device takes the rows, and sees all columns."""
-        device = _find_device_means(problem, noise, [threat], engine)
+        device = _find_device_means(problem, noise, perturbation, engine)
         return device is not None and device.sees_all(problem.n_features)
 
     def bound(
-        self, problem: Problem, rows: NDArray[Any], noise: Noise | None, threats: Sequence[Threat], engine: Engine
+        self, problem: Problem, rows: NDArray[Any], noise: Noise | None, perturbation: Perturbation, engine: Engine
     ) -> list[Bounds]:
-        """Label and radius of each row, for each threat."""
-        device = _find_device_means(problem, noise, threats, engine)
+        """Label and radius of each row, for each budget of categorical changes."""
+        device = _find_device_means(problem, noise, perturbation, engine)
         if device is None:
-            return self._bound_on_host(problem, rows, noise, threats, engine)
-        return [device.bound(rows, lambda part: self._bound_on_host(problem, part, noise, threats, engine)[0])]
+            return self._bound_on_host(problem, rows, noise, perturbation, engine)
+        return [device.bound(rows, lambda part: self._bound_on_host(problem, part, noise, perturbation, engine)[0])]
 
     def _bound_on_host(
-        self, problem: Problem, rows: NDArray[Any], noise: Noise | None, threats: Sequence[Threat], engine: Engine
+        self, problem: Problem, rows: NDArray[Any], noise: Noise | None, perturbation: Perturbation, engine: Engine
     ) -> list[Bounds]:
-        terms, threat = problem.terms, threats[0]
-        budgets = np.array([threat.l0 for threat in threats], dtype=np.int64)
+        terms, has_ball = problem.terms, perturbation.norm is not None
+        budgets = np.array(perturbation.budgets, dtype=np.int64)
         label = np.empty(rows.shape[0], dtype=np.int64)
         radius = np.zeros((rows.shape[0], budgets.size))
         proof = np.full(radius.shape, NO_PROOF, dtype=np.uint8)
         is_draft = np.zeros(rows.shape[0], dtype=bool)
-        worst = np.empty_like(radius) if threat.norm is None else None
+        worst = None if has_ball else np.empty_like(radius)
 
         def bound_block(block: slice) -> None:
             require_gradual_underflow()
             x = np.ascontiguousarray(rows[block], dtype=np.float64)
             filled = fill_gaps(terms, x, noise)
-            reach = find_reach(threat, filled.rows, problem.numerical_features, filled.gaps)
-            falls, rises = terms.category_shifts(x, budgets, threat)
+            reach = find_reach(perturbation, filled.rows, filled.gaps)
+            falls, rises = terms.category_shifts(x, budgets, perturbation)
             cut = (problem.threshold - terms.base - terms.fixed_scores(x))[:, None]
             is_one = find_mean_labels(problem, x, noise)
             label[block] = is_one
             for side in (0, 1):
                 at = np.flatnonzero(is_one == side)
                 own, part = filled.take(at), take_reach(reach, at)
-                fall = find_fall(terms, own, noise, threat, part, side)
+                fall = find_fall(terms, own, noise, perturbation, part, side)
                 moved = cut[at] + falls[at] + fall if side else cut[at] - rises[at] - fall
                 wider = moved + problem.widening if side else moved - problem.widening
-                sketched = sketch_radii(terms, own.rows, noise, threat, part, side, wider) if engine.draft else None
+                asked = terms, own.rows, noise, perturbation, part, side, wider
+                sketched = sketch_radii(*asked) if engine.draft else None
                 if sketched is not None:
                     radius[block][at], is_draft[block][at] = sketched, np.isfinite(sketched).any(axis=1)
                     proof[block][at] = np.where(sketched > 0, DUAL, NO_PROOF)
                     continue
-                radius[block][at], how = find_radii(terms, own.rows, noise, threat, part, side, wider)
+                radius[block][at], how = find_radii(*asked)
                 # beside a ball a fall is that from where the row stands: a bound
-                is_bound = (how == EXACT) & (threat.norm is not None) & (np.asarray(fall) > 0)
+                is_bound = (how == EXACT) & has_ball & (np.asarray(fall) > 0)
                 proof[block][at] = np.where(is_bound, DUAL, how)
                 if worst is not None and part is not None:
-                    lowest = _find_worst(terms, own.rows, noise, threat, part, side)
+                    lowest = _find_worst(terms, own.rows, noise, perturbation, part, side)
                     worst[block][at] = problem.threshold - moved + lowest[:, None]
 
         run_blocks(bound_block, rows.shape[0], block_rows(rows.shape[0], engine), engine.n_threads)
@@ -127,23 +129,23 @@ class ByMean(Rule):
 
 
 def _find_device_means(
-    problem: Problem, noise: Noise | None, threats: Sequence[Threat], engine: Engine
+    problem: Problem, noise: Noise | None, perturbation: Perturbation, engine: Engine
 ) -> DeviceMeans | None:
     """The device that takes the rows first; None where there is none, or where it has no kernel for what is asked."""
-    device, terms, threat = find_device(engine.kernels), problem.terms, threats[0]
-    if device is None or noise is None or engine.draft or len(threats) > 1 or threat.has_box:
+    device, terms = find_device(engine.kernels), problem.terms
+    if device is None or noise is None or engine.draft or len(perturbation.budgets) > 1 or perturbation.has_box:
         return None
     if terms.grids or terms.gaps or not 0 < terms.n_terms <= device.MOST_TERMS:
         return None
     units = noise.units_of(np.arange(problem.n_features))
     curve = find_smoothed_case(terms, noise, 2, units, 1)
-    cases = tuple(find_case(terms, noise, threat, problem.n_features, label) for label in (0, 1))
+    cases = tuple(find_case(terms, noise, perturbation, label) for label in (0, 1))
     assert isinstance(curve, SmoothedCase)
     if any(not isinstance(case, SmoothedCase) or case.find_side() is None for case in cases):
         return None
 
     def ask(rows: FloatArray) -> AskedMeans:
-        falls, rises = terms.category_shifts(rows, np.array([threat.l0]), threat)
+        falls, rises = terms.category_shifts(rows, np.array(perturbation.budgets), perturbation)
         cut = problem.threshold - terms.base - terms.fixed_scores(rows)
         ends = cut - rises[:, 0] - problem.widening, cut + falls[:, 0] + problem.widening
         low, high = (_find_levels(terms, noise, label, end) for label, end in enumerate(ends))
@@ -225,35 +227,40 @@ def mean_error(terms: PackedTerms) -> float:
 
 
 def find_fall(
-    terms: PackedTerms, filled: Filled, noise: Noise | None, threat: Threat, reach: Reach | None, label: int
+    terms: PackedTerms,
+    filled: Filled,
+    noise: Noise | None,
+    perturbation: Perturbation,
+    reach: Reach | None,
+    label: int,
 ) -> Any:
     """What numbers that go missing or appear take off the worst case at most, (n_rows, 1); 0 without a budget."""
-    gaps = list_changing(terms, threat)
+    gaps = list_changing(terms, perturbation)
     if not gaps or not filled.rows.size:
         return 0
-    if threat.norm is None and terms.n_terms:  # nothing is lost there: each number is at its worst, or missing
+    if perturbation.norm is None and terms.n_terms:  # nothing is lost there: each number is at its worst, or missing
         assert reach is not None  # without a ball there is always one
-        floors = find_case(terms, noise, threat, filled.rows.shape[1], label).find_floors(filled.rows, reach)
+        floors = find_case(terms, noise, perturbation, label).find_floors(filled.rows, reach)
         falls = find_floor_falls(gaps, filled, terms, floors, label)
     else:
         falls = find_falls(gaps, filled, noise, label)
-    return add_largest(falls, threat.missing_budget)[:, None]
+    return add_largest(falls, perturbation.missing_budget)[:, None]
 
 
-def find_case(terms: PackedTerms, noise: Noise | None, threat: Threat, n_features: int, label: int) -> WorstCase:
-    norm, units = threat.ball_norm, threat.units_of(n_features)
+def find_case(terms: PackedTerms, noise: Noise | None, perturbation: Perturbation, label: int) -> WorstCase:
+    norm, units = perturbation.norm, perturbation.units
     if noise is None:
         return find_deployed_case(terms, norm, units, label)
     return find_smoothed_case(terms, noise, norm, units, label)
 
 
 def _find_worst(
-    terms: PackedTerms, rows: FloatArray, noise: Noise | None, threat: Threat, reach: Reach, label: int
+    terms: PackedTerms, rows: FloatArray, noise: Noise | None, perturbation: Perturbation, reach: Reach, label: int
 ) -> FloatArray:
     """The lowest sum of unreduced scores within the reach, but for the base; for label 0 the highest."""
     if not rows.size or not terms.n_terms:
         return np.zeros(rows.shape[0])
-    lowest = find_case(terms, noise, threat, rows.shape[1], label).find_lowest(rows, reach)
+    lowest = find_case(terms, noise, perturbation, label).find_lowest(rows, reach)
     return terms.step * (lowest if label else terms.largest - lowest)
 
 
@@ -261,7 +268,7 @@ def find_radii(
     terms: PackedTerms,
     rows: FloatArray,
     noise: Noise | None,
-    threat: Threat,
+    perturbation: Perturbation,
     reach: Reach | None,
     label: int,
     cuts: NDArray[Any],
@@ -273,7 +280,7 @@ def find_radii(
     if not rows.size or not terms.n_terms:
         holds = cuts < 0 if label else cuts >= 0
         return np.where(holds, np.inf, 0.0), np.where(holds, EXACT, NO_PROOF).astype(np.uint8)
-    case = find_case(terms, noise, threat, rows.shape[1], label)
+    case = find_case(terms, noise, perturbation, label)
     radius, exact = case.find_radii(rows, _find_levels(terms, noise, label, cuts), reach)
     proof = np.where(exact, EXACT, DUAL)
     return radius, np.where(radius > 0, proof, NO_PROOF).astype(np.uint8)
@@ -283,7 +290,7 @@ def sketch_radii(
     terms: PackedTerms,
     rows: FloatArray,
     noise: Noise | None,
-    threat: Threat,
+    perturbation: Perturbation,
     reach: Reach | None,
     label: int,
     cuts: NDArray[Any],
@@ -291,7 +298,7 @@ def sketch_radii(
     """Lower bounds of these radii, at far less cost; None where there are none to be had."""
     if not rows.size or not terms.n_terms:
         return None
-    case = find_case(terms, noise, threat, rows.shape[1], label)
+    case = find_case(terms, noise, perturbation, label)
     return case.sketch_radii(rows, _find_levels(terms, noise, label, cuts), reach)
 
 

@@ -7,7 +7,7 @@ score. Must not know how masses are summed or worst cases found.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -34,8 +34,8 @@ from derand.certificates._worst import NORMS, find_reach, find_smoothed_case, ta
 from derand.kernels import find_device, require_gradual_underflow
 from derand.kernels.steps import Reach
 from derand.noise import Noise
+from derand.perturbation import Perturbation
 from derand.threads import run_blocks
-from derand.threat import Threat
 
 _BLOCK_NUMBERS = 2**19  # numbers in a block's probability table
 _BLOCK_ROWS = 2**13
@@ -52,32 +52,33 @@ class ByVote(Rule):
 
     counts_copies = True
 
-    def check(self, noise: Noise | None, threat: Threat, proof: str) -> None:
+    def check(self, noise: Noise | None, norm: float | None, proof: str) -> None:
         """Refuse a vote without noise, and norms without a worst case."""
         if noise is None:
             raise ValueError(
                 "`noise` must not be None or 'none' under the rule 'vote', which counts noisy copies: give a noise "
                 "such as 'gaussian:0.25', or use rule='mean' for the model as deployed."
             )
-        require_norm(threat, NORMS, "the rule 'vote'")
+        require_norm(norm, NORMS, "the rule 'vote'")
 
-    def looks_on_device(self, problem: Problem, noise: Noise | None, threat: Threat, engine: Engine) -> bool:
+    def looks_on_device(
+        self, problem: Problem, noise: Noise | None, perturbation: Perturbation, engine: Engine
+    ) -> bool:
         """Where the device computes all that is asked of the law in one go, and sees all columns."""
         device = find_device(engine.kernels)
         if device is None or noise is None or noise.name not in device.NOISES or problem.law.grids:
             return False
         law = problem.law
-        is_one_question = Columns(problem, [threat]).budgets.size == 1
+        is_one_question = Columns(problem, perturbation).budgets.size == 1
         return is_one_question and device.looks_at_all(law.plan(device), law.edges_under(noise), problem.n_features)
 
     def bound(
-        self, problem: Problem, rows: NDArray[Any], noise: Noise | None, threats: Sequence[Threat], engine: Engine
+        self, problem: Problem, rows: NDArray[Any], noise: Noise | None, perturbation: Perturbation, engine: Engine
     ) -> list[Bounds]:
-        """Label and radius of each row, for each threat."""
+        """Label and radius of each row, for each budget of categorical changes."""
         assert noise is not None  # see `check`
-        terms, columns = problem.law, Columns(problem, threats)
-        second = SecondProof(problem, noise, threats[0]) if engine.proof == "best" and terms.n_terms else None
-        threat, moving = threats[0], terms.moving
+        terms, columns, moving = problem.law, Columns(problem, perturbation), problem.law.moving
+        second = SecondProof(problem, noise, perturbation) if engine.proof == "best" and terms.n_terms else None
         size = block_rows(terms, engine, rows.shape[0])
         idle = engine.n_threads if rows.shape[0] <= size else 1
         law = Law(engine.kernels, terms, noise, must_look=engine.must_look, n_threads=idle)
@@ -91,8 +92,8 @@ class ByVote(Rule):
             require_gradual_underflow()
             x = np.ascontiguousarray(rows[block], dtype=np.float64)
             filled = fill_gaps(terms, x, noise)
-            reach = find_reach(threat, filled.rows, problem.numerical_features, filled.gaps)
-            falls, rises = terms.category_shifts(x, columns.budgets, threat)
+            reach = find_reach(perturbation, filled.rows, filled.gaps)
+            falls, rises = terms.category_shifts(x, columns.budgets, perturbation)
             cut = (problem.threshold - terms.fixed_scores(x))[:, None]
             highest, lowest = cut + falls + columns.widenings, cut - rises - columns.widenings
             is_one, found = law.bound(filled, *columns.shift_cuts(filled, highest, lowest))
@@ -100,7 +101,7 @@ class ByVote(Rule):
                 cuts = columns.take(highest) + variant.falls[:, None], columns.take(lowest) - variant.rises[:, None]
                 found = found.lower(columns.missing, law.bound_side(variant.filled, is_one, *cuts))
             label[block] = is_one
-            reduced = carry_over(found.radius, noise, threat, moving, filled.rows, reach)
+            reduced = carry_over(found.radius, noise, perturbation, moving, filled.rows, reach)
             log_failure[block], path[block] = found.log_failure, found.path
             radius[block] = np.where(found.constant, np.inf, reduced)
             proof[block] = np.where(found.constant | (reduced > 0), PAPER, NO_PROOF)
@@ -112,7 +113,7 @@ class ByVote(Rule):
         run_blocks(bound_block, rows.shape[0], size, engine.n_threads)
         return [
             Bounds(label, log_failure[:, at], radius[:, at], proof[:, at], path[:, at], is_draft=is_draft)
-            for at in columns.of_threats
+            for at in columns.of_budgets
         ]
 
     def find_labels(self, problem: Problem, rows: NDArray[Any], noise: Noise | None, engine: Engine) -> IntArray:
@@ -131,31 +132,36 @@ class ByVote(Rule):
 
 
 def carry_over(
-    radius: FloatArray, noise: Noise, threat: Threat, moving: IntArray, rows: FloatArray, reach: Reach | None
+    radius: FloatArray,
+    noise: Noise,
+    perturbation: Perturbation,
+    moving: IntArray,
+    rows: FloatArray,
+    reach: Reach | None,
 ) -> FloatArray:
-    """What a radius in the noise's norm and units says about the threat (docs/theory.md, section 9).
+    """What a radius in the noise's norm and units says about a perturbation (docs/theory.md, section 9).
 
     Limits only make the set of changes smaller. Without a ball a row holds throughout its box, infinitely far, where
     the farthest corner lies within the radius.
     """
-    free = moving[threat.find_free(moving.tolist())]
+    free, norm = moving[perturbation.free[moving]], perturbation.norm
     if not free.size:
         return np.where(radius > 0, np.inf, 0.0)
     own = noise.units_of(free)
-    if threat.norm is None:
+    if norm is None:
         assert reach is not None  # without a ball there is always one
         with np.errstate(over="ignore"):  # a corner that is infinitely far proves nothing
             far = np.maximum(rows[:, free] - reach.low[:, free], reach.high[:, free] - rows[:, free]) / own
             far = np.where(np.isnan(rows[:, free]), 0.0, far)  # missing numbers stay missing
             corner = np.linalg.norm(far, ord=noise.norm, axis=1)[:, None] * (1 + EPSILON * (free.size + 8))
         return np.where(corner < radius, np.inf, 0.0)
-    if threat.norm == 0:
+    if norm == 0:
         return np.zeros(radius.shape)
-    if threat.norm == noise.norm and threat.units == noise.units:
+    if norm == noise.norm and np.array_equal(perturbation.units, noise.units_of(np.arange(rows.shape[1]))):
         return radius
     with np.errstate(over="ignore"):
-        ratios = threat.units_of(rows.shape[1])[free] / own
-    stretch, power = float(ratios.max()), 1 / noise.norm - 1 / float(threat.norm or 1)
+        ratios = perturbation.units[free] / own
+    stretch, power = float(ratios.max()), 1 / noise.norm - 1 / norm
     if not 0 < stretch < np.inf:
         return np.zeros(radius.shape)
     if power > 0:  # Hoelder's inequality for three norms
@@ -171,9 +177,9 @@ class SecondProof:
     counts.
     """
 
-    def __init__(self, problem: Problem, noise: Noise, threat: Threat) -> None:
+    def __init__(self, problem: Problem, noise: Noise, perturbation: Perturbation) -> None:
         self._terms, self._noise = problem.terms, noise
-        self._norm, self._units = threat.ball_norm, threat.units_of(problem.n_features)
+        self._norm, self._units = perturbation.norm, perturbation.units
         ranges, band = problem.terms.ranges, problem.law.tie_band()
         # the label is that of the law: on a coarser grid ranges may be a step of it larger
         wider = problem.law.step / problem.terms.step if problem.law.error else 0.0
@@ -217,7 +223,7 @@ class SecondProof:
 
 
 class Columns:
-    """The pairs of thresholds that a row is asked about: that of its label first, then those of the threats.
+    """The pairs of thresholds that a row is asked about: that of its label first, then those of the budgets.
 
     Attributes
     ----------
@@ -225,20 +231,20 @@ class Columns:
         Categorical changes, and whole scores by which the threshold is moved away from either side.
     missing : array of integers
         The columns in which numbers may go missing or appear: all of them but the label's, or none.
-    of_threats : list of int
-        The column of each threat. Threats without changes and without widening share the label's.
+    of_budgets : list of int
+        The column of each budget. Budgets without changes and without widening share the label's.
     """
 
-    def __init__(self, problem: Problem, threats: Sequence[Threat]) -> None:
+    def __init__(self, problem: Problem, perturbation: Perturbation) -> None:
         widening = problem.widening + problem.law.error
-        self._gaps = list_changing(problem.law, threats[0])
-        self._budget = min(threats[0].missing_budget, len(self._gaps))
+        self._gaps = list_changing(problem.law, perturbation)
+        self._budget = min(perturbation.missing_budget, len(self._gaps))
         self._tries = count_sets(len(self._gaps), self._budget) <= MOST_SETS
-        asked = [(self._budget, widening, min(threat.l0, len(problem.terms.fixed))) for threat in threats]
+        asked = [(self._budget, widening, min(one, len(problem.terms.fixed))) for one in perturbation.budgets]
         every = sorted({(0, 0, 0), *asked})
         missing, self.widenings, self.budgets = (np.array(side, dtype=np.int64) for side in zip(*every, strict=True))
         self.missing = np.flatnonzero(missing)
-        self.of_threats = [every.index(one) for one in asked]
+        self.of_budgets = [every.index(one) for one in asked]
 
     def take(self, cuts: IntArray) -> IntArray:
         """Those of the columns in which numbers may go missing or appear."""

@@ -25,6 +25,7 @@ from derand.certificates._problem import find_problems
 from derand.certificates._rule import NO_PROOF, Bounds, Engine, Rule
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
+from derand.perturbation import Perturbation
 from derand.threads import run_blocks
 from derand.threat import Threat
 
@@ -156,10 +157,11 @@ def weigh_classes(model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise, rul
 
 
 def _weigh_by_law(rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine) -> Weigh:
-    plain, first = Threat().resolve(noise), replace(engine, proof="paper")
+    first = replace(engine, proof="paper")
 
     def weigh(duel: AdditiveEnsemble, at: IntArray) -> FloatArray:
-        (bounds,) = _bound_duel(duel, rows[at], noise, rule, [plain], first)
+        plain = Perturbation.of(Threat().resolve(noise), duel.n_features, duel.numerical_features)
+        (bounds,) = _bound_duel(duel, rows[at], noise, rule, plain, first)
         with np.errstate(divide="ignore"):
             odds = np.log1p(-np.minimum(np.exp(bounds.log_failure), 0.5)) - bounds.log_failure
         odds = np.clip(odds, 0.0, LARGEST_ODDS)
@@ -193,18 +195,18 @@ def _bound_duel(
     rows: NDArray[Any],
     noise: Noise | None,
     rule: Rule,
-    threats: Sequence[Threat],
+    perturbation: Perturbation,
     engine: Engine,
 ) -> list[Bounds]:
     (problem,) = find_problems(duel)
-    return bound_apart(problem.terms, rows, lambda part: rule.bound(problem, part, noise, threats, engine))
+    return bound_apart(problem.terms, rows, lambda part: rule.bound(problem, part, noise, perturbation, engine))
 
 
 class _Ledger:
-    """What is proven of each row against each rival: arrays of shape (n_threats, n_rows, n_classes)."""
+    """What is proven of each row against each rival: arrays of shape (n_budgets, n_rows, n_classes)."""
 
-    def __init__(self, n_threats: int, n_rows: int, n_classes: int) -> None:
-        shape = (n_threats, n_rows, n_classes)
+    def __init__(self, n_budgets: int, n_rows: int, n_classes: int) -> None:
+        shape = (n_budgets, n_rows, n_classes)
         self.log_failure, self.radius = np.full(shape, -np.inf), np.full(shape, np.inf)
         self.proof, self.path = np.full(shape, NO_PROOF, dtype=np.uint8), np.zeros(shape, dtype=np.uint8)
         self.has_path = False
@@ -238,7 +240,7 @@ class _Ledger:
         radius, mass = self.radius[:, at], np.nan_to_num(self.log_failure[:, at], nan=-np.inf)
         known = np.where(is_draft, np.inf, radius).min(axis=2), np.where(is_draft, -np.inf, mass).max(axis=2)
         near, likely = np.where(is_draft, radius, np.inf), np.where(is_draft, mass, -np.inf)
-        farthest = np.minimum(known[0], _NEARLY * near.min(axis=2))  # (n_threats, n_rows)
+        farthest = np.minimum(known[0], _NEARLY * near.min(axis=2))  # (n_budgets, n_rows)
         decides = (near <= farthest[:, :, None]) & np.isfinite(near)
         decides |= (likely == likely.max(axis=2, keepdims=True)) & (likely > known[1][:, :, None])
         rows, rivals = np.nonzero(decides.any(axis=0))
@@ -250,21 +252,21 @@ class _Ledger:
         known = ~np.isnan(self.log_failure[:, rows])
         self.log_failure[:, rows] = np.where(known, 0.0, np.nan)  # a probability of 1
 
-    def sum_up(self, threat: int, labels: IntArray) -> Bounds:
+    def sum_up(self, budget: int, labels: IntArray) -> Bounds:
         """The worst duel of each row."""
         rows = np.arange(labels.size)
         is_rival = np.arange(self.radius.shape[2]) != labels[:, None]
-        smallest = np.where(is_rival, self.radius[threat], np.inf).min(axis=1)
-        likeness = np.maximum(np.nan_to_num(self.log_failure[threat], nan=-1e300), -1e300)
-        nearest = is_rival & (self.radius[threat] == smallest[:, None])
+        smallest = np.where(is_rival, self.radius[budget], np.inf).min(axis=1)
+        likeness = np.maximum(np.nan_to_num(self.log_failure[budget], nan=-1e300), -1e300)
+        nearest = is_rival & (self.radius[budget] == smallest[:, None])
         runner_up = np.where(nearest, likeness, -np.inf).argmax(axis=1)  # of several the likeliest one
         likely = np.where(is_rival, likeness, -np.inf).argmax(axis=1)
         return Bounds(
             labels,
-            self.log_failure[threat, rows, likely],
-            self.radius[threat, rows, runner_up],
-            self.proof[threat, rows, runner_up],
-            self.path[threat, rows, likely] if self.has_path else None,
+            self.log_failure[budget, rows, likely],
+            self.radius[budget, rows, runner_up],
+            self.proof[budget, rows, runner_up],
+            self.path[budget, rows, likely] if self.has_path else None,
             runner_up=runner_up,
         )
 
@@ -274,7 +276,7 @@ def bound_classes(
     rows: NDArray[Any],
     noise: Noise | None,
     rule: Rule,
-    threats: Sequence[Threat],
+    perturbation: Perturbation,
     engine: Engine,
 ) -> list[Bounds]:
     """What a rule proves about rows of a model of several classes: the worst of their duels.
@@ -287,7 +289,7 @@ def bound_classes(
     leaders = expected.argmax(axis=1)
     places = [np.flatnonzero(leaders == leader) for leader in np.unique(leaders)] or [np.arange(0)]
     parts = [
-        _bound_group(Tournament(model, expected[at], engine.n_threads), rows[at], noise, rule, threats, engine)
+        _bound_group(Tournament(model, expected[at], engine.n_threads), rows[at], noise, rule, perturbation, engine)
         for at in places
     ]
     return [merge_bounds(places, part) for part in zip(*parts, strict=True)]
@@ -298,15 +300,15 @@ def _bound_group(
     rows: NDArray[Any],
     noise: Noise | None,
     rule: Rule,
-    threats: Sequence[Threat],
+    perturbation: Perturbation,
     engine: Engine,
 ) -> list[Bounds]:
     engine = replace(engine, n_threads=1)
-    ledger = _Ledger(len(threats), rows.shape[0], tournament.model.n_classes)
+    ledger = _Ledger(len(perturbation.budgets), rows.shape[0], tournament.model.n_classes)
 
     def fight_by(engine: Engine) -> Fight:
         def fight(duel: AdditiveEnsemble, at: IntArray, rivals: IntArray) -> IntArray:
-            found = _bound_duel(duel, rows[at], noise, rule, threats, engine)
+            found = _bound_duel(duel, rows[at], noise, rule, perturbation, engine)
             ledger.write(at, rivals, found)
             return found[0].label
 
@@ -320,7 +322,7 @@ def _bound_group(
     ledger.close(labels)
     _improve(tournament, winners, ledger, fight_by(engine))
     ledger.strike(lost, beats)
-    return [ledger.sum_up(k, labels) for k in range(len(threats))]
+    return [ledger.sum_up(k, labels) for k in range(len(perturbation.budgets))]
 
 
 def _improve(tournament: Tournament, winners: IntArray, ledger: _Ledger, fight: Fight) -> None:

@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from derand._arrays import EPSILON, FloatArray, freeze
-from derand.certificates._attack import attack
+from derand.certificates._attack import attack_rows
 from derand.certificates._attack_ground import measure_changes
 from derand.certificates._labels import find_labels
 from derand.certificates._results import Certificates
-from derand.certificates._run import certify
+from derand.certificates._run import certify_perturbed, check_request, read_rows
 from derand.certificates._witness import list_outside
 from derand.model import Model, as_model
 from derand.noise import Noise, as_noise_or_none
-from derand.threat import EVERY, Threat
+from derand.perturbation import Perturbation, resolve
+from derand.threat import Threat
 
 _HALVINGS = 48
 _OFFSETS = np.linspace(-8.0, 8.0, 65)
@@ -105,23 +106,22 @@ def explain(
     >>> [(change.feature, round(change.certified, 3), round(change.attacked, 3)) for change in found.columns]
     [(0, 1.5, 1.5), (1, inf, inf)]
     """
-    smoothing = as_noise_or_none(noise, (threat or Threat()).norm)
+    given = threat or Threat()
+    smoothing = as_noise_or_none(noise, given.norm)
     start = np.array(row, dtype=np.float64)
     if start.shape != (as_model(model).n_features,):
         raise ValueError(f"`row` must hold the {model.n_features} numbers of one row, got shape {start.shape}.")
-    asked = (threat or Threat()).resolve(smoothing)
+    check_request(rule, "best", smoothing, [given])
+    read_rows(model, start[None], smoothing)
+    asked = resolve(replace(given, l0=0, missing="fixed"), model, smoothing)
+    asked.check_rows(start[None])
     numbers = [at for at in model.numerical_features if not np.isnan(start[at])]
-    held = tuple(at for at, free in zip(numbers, asked.find_free(numbers), strict=True) if not free)
-    kept = tuple(dict.fromkeys((*asked.frozen, *held)))  # without a ball, numbers that are named nowhere stay, too
-    norm = np.inf if asked.norm is None else asked.norm
-    steps = {at: step for at, step in asked.steps.items() if at not in kept}
-    ball = replace(asked, norm=norm, l0=0, frozen=kept, missing="fixed", steps=steps)
-    whole = certify(model, start[None], smoothing, rule=rule, threat=ball)
+    ball = asked.freeze(at for at in numbers if not asked.free[at])  # without a ball, numbers without limits stay
+    ball = replace(ball, norm=np.inf if asked.norm is None else asked.norm)
+    (whole,) = certify_perturbed(model, start[None], smoothing, ball, rule=rule)
     home = int(whole.label[0])
     changes = [
-        _explain_number(model, start, smoothing, rule, ball, feature, home)
-        for feature, free in zip(numbers, asked.find_free(numbers), strict=True)
-        if free
+        _explain_number(model, start, smoothing, rule, ball, feature, home) for feature in numbers if ball.free[feature]
     ]
     changes += [
         _explain_category(model, start, smoothing, rule, asked, feature, home)
@@ -129,41 +129,36 @@ def explain(
         if feature not in asked.frozen
     ]
     order = sorted(changes, key=lambda change: change.attacked)
-    return Explanation(home, tuple(order), _explain_joint(model, start, smoothing, whole, changes))
+    return Explanation(home, tuple(order), _explain_joint(model, start, smoothing, whole, ball, changes))
 
 
 def _explain_number(
-    model: Model, start: FloatArray, noise: Noise | None, rule: str, threat: Threat, feature: int, home: int
+    model: Model, start: FloatArray, noise: Noise | None, rule: str, ball: Perturbation, feature: int, home: int
 ) -> Change:
     """One number alone: certified with all others frozen, attacked at every place that matters."""
-    others = tuple(at for at in model.numerical_features if at != feature)
-    named: dict[str, Any] = {
-        name: {at: value for at, value in getattr(threat, name).items() if at in (feature, EVERY)}
-        for name in _BY_COLUMN
-    }
-    alone = replace(threat, norm=np.inf, frozen=(*others, *threat.frozen), **named)
-    certified = float(certify(model, start[None], noise, rule=rule, threat=alone).radius[0])
+    alone = ball.freeze(at for at in model.numerical_features if at != feature)
+    alone = replace(alone, norm=np.inf)
+    certified = float(certify_perturbed(model, start[None], noise, alone, rule=rule)[0].radius[0])
     changed = _find_flip(model, start, noise, rule, alone, feature, home)
     size = np.inf
     if changed is not None:
-        unit = threat.units_of(start.size)[[feature]]
-        size = float(measure_changes((changed - start)[None, [feature]], unit, np.inf)[0])
-    if feature in alone.steps and certified < size:
+        size = float(measure_changes((changed - start)[None, [feature]], ball.units[[feature]], np.inf)[0])
+    if alone.steps[feature] and certified < size:
         certified = max(certified, _prove_steps(model, start, noise, rule, alone, feature, changed))
     return Change(feature, certified, size, None if changed is None else freeze(changed))
 
 
 def _find_flip(
-    model: Model, start: FloatArray, noise: Noise | None, rule: str, alone: Threat, feature: int, home: int
+    model: Model, start: FloatArray, noise: Noise | None, rule: str, alone: Perturbation, feature: int, home: int
 ) -> FloatArray | None:
     """The row after the least change of one number that was found to flip it."""
     if model.is_linear:
-        found = attack(model, start[None], noise, rule=rule, threat=alone)
+        found = attack_rows(model, start[None], noise, rule, alone)
         return found.rows[0].copy() if found.found[0] else None
-    own, step = float(start[feature]), alone.steps.get(feature)
-    low, high = (float(end[0, feature]) for end in alone.find_box(start[None], model.numerical_features))
+    own, step = float(start[feature]), float(alone.steps[feature])
+    low, high = (float(end[0, feature]) for end in alone.box(start[None]))
     places = _list_places(model, noise, feature, own)
-    if step is not None:
+    if step:
         places = own + _count_steps(places, own, step) * step
     places = places[(places >= low) & (places <= high)]
     rows = np.tile(start, (places.size, 1))
@@ -173,7 +168,7 @@ def _find_flip(
         return None
     changed = start.copy()
     changed[feature] = flips[np.argmin(np.abs(flips - own))]
-    if step is None or noise is not None:  # without noise no step between the edges is nearer
+    if not step or noise is not None:  # without noise no step between the edges is nearer
         changed[feature] = _halve(model, start, noise, rule, feature, float(changed[feature]), home, step)
     return changed
 
@@ -190,7 +185,7 @@ def _prove_steps(
     start: FloatArray,
     noise: Noise | None,
     rule: str,
-    alone: Threat,
+    alone: Perturbation,
     feature: int,
     changed: FloatArray | None,
 ) -> float:
@@ -199,20 +194,15 @@ def _prove_steps(
     A ball under noise leaves steps out of account; what lies before the flip that was found is certified as limits
     alone, which count them. Infinite where no flip was found and none is possible.
     """
-    own, step = float(start[feature]), alone.steps[feature]
-    low, high = (float(end[0, feature]) for end in alone.find_box(start[None], model.numerical_features))
+    own, step = float(start[feature]), float(alone.steps[feature])
+    low, high = (float(end[0, feature]) for end in alone.box(start[None]))
     bound = np.inf
     if changed is not None:
         count = np.rint(abs(changed[feature] - own) / step) - 1
         low, high = max(low, own - count * step), min(high, own + count * step)
-        unit = float(alone.units_of(start.size)[feature])
-        bound = abs(float(changed[feature]) - own) / unit * (1 - 4 * EPSILON)
-    nearer = replace(alone, norm=None, limits={}, domain={feature: (low, high)})
-    held = certify(model, start[None], noise, rule=rule, threat=nearer)
+        bound = abs(float(changed[feature]) - own) / float(alone.units[feature]) * (1 - 4 * EPSILON)
+    (held,) = certify_perturbed(model, start[None], noise, alone.within(feature, low, high), rule=rule)
     return bound if held.radius[0] > 0 else 0.0
-
-
-_BY_COLUMN = ("limits", "domain", "steps")
 
 
 def _list_places(model: Model, noise: Noise | None, feature: int, own: float) -> FloatArray:
@@ -232,7 +222,7 @@ def _halve(
     feature: int,
     flipped: float,
     home: int,
-    step: float | None,
+    step: float,
 ) -> float:
     """The nearest value that flips between the row's own and one that does, by halving; whole steps stay whole."""
     own = near = float(start[feature])
@@ -240,7 +230,7 @@ def _halve(
     point = start[None].copy()
     for _ in range(_HALVINGS):
         middle = 0.5 * (near + far)
-        if step is not None:
+        if step:
             middle = own + np.rint((middle - own) / step) * step
         if middle in (near, far):
             break
@@ -253,13 +243,12 @@ def _halve(
 
 
 def _explain_category(
-    model: Model, start: FloatArray, noise: Noise | None, rule: str, threat: Threat, feature: int, home: int
+    model: Model, start: FloatArray, noise: Noise | None, rule: str, asked: Perturbation, feature: int, home: int
 ) -> Change:
     """One category alone: the first value that flips; size 1 where there is one."""
     codes = np.unique(np.concatenate([term.codes for term in model.member_terms if feature in term.features]))
-    options = np.concatenate([codes, list_outside(codes)]) if threat.unseen else codes
-    if feature in threat.may_become:
-        options = np.asarray(threat.may_become[feature], dtype=np.float64)
+    options = np.concatenate([codes, list_outside(codes)]) if asked.unseen else codes
+    options = asked.codes.get(feature, options)
     rows = np.tile(start, (options.size, 1))
     rows[:, feature] = options
     flips = np.flatnonzero(find_labels(model, rows, noise, rule=rule) != home) if options.size else np.empty(0, int)
@@ -269,17 +258,21 @@ def _explain_category(
 
 
 def _explain_joint(
-    model: Model, start: FloatArray, noise: Noise | None, whole: Certificates, alone: Sequence[Change]
+    model: Model,
+    start: FloatArray,
+    noise: Noise | None,
+    whole: Certificates,
+    ball: Perturbation,
+    alone: Sequence[Change],
 ) -> Change:
     """All numbers together: the certificate, and the nearest flip that was found, maybe of one column alone."""
-    radius, threat = float(whole.radius[0]), whole.threat
-    found = attack(model, start[None], noise, rule=whole.rule, threat=threat)
+    found = attack_rows(model, start[None], noise, whole.rule, ball)
     found.require_outside(whole)
     size, row = float(found.distance[0]), freeze(found.rows[0]) if found.found[0] else None
     numbers = list(model.numerical_features)
     for one in alone:
         if one.row is not None and one.feature in numbers:
             change = np.nan_to_num(one.row - start)[None, numbers]  # what is missing stays so
-            other = float(measure_changes(change, threat.units_of(start.size)[numbers], threat.ball_norm)[0])
+            other = float(measure_changes(change, ball.units[numbers], ball.norm)[0])
             size, row = (other, one.row) if other < size else (size, row)
-    return Change(None, radius, size, row)
+    return Change(None, float(whole.radius[0]), size, row)

@@ -23,10 +23,11 @@ from derand.certificates._number_by_mean import NumberByMean
 from derand.certificates._number_by_vote import NumberByVote
 from derand.certificates._problem import find_sum
 from derand.certificates._rule import make_engine
-from derand.certificates._run import check_request, check_threat, read_rows
+from derand.certificates._run import check_request, read_rows, resolve_rows
 from derand.kernels import require_gradual_underflow
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise_or_none
+from derand.perturbation import Perturbation
 from derand.threads import count_threads, run_blocks
 from derand.threat import Threat, as_threats
 
@@ -147,14 +148,16 @@ def certify_interval_checked(
     n_jobs: int | None = None,
 ) -> Intervals:
     """`certify_interval` for rows that were checked already."""
-    ensemble, (_, (resolved,)) = require_number(model), check_request(rule, proof, noise, [threat])
-    size = check_radius(radius, resolved)
-    number = _Number(ensemble, rows, noise, resolved, rule, proof, n_jobs)
+    ensemble = require_number(model)
+    check_request(rule, proof, noise, [threat])
+    asked = resolve_rows(threat, ensemble, noise, rows)
+    size = check_radius(radius, asked.norm)
+    number = _Number(ensemble, rows, noise, asked, rule, proof, n_jobs)
     score, low, high = number.run(lambda of, block: of.bound(block, size))
     value, low, high = (number.as_answers(one) for one in (score, low, high))
     if ensemble.score_error or ensemble.is_linear:  # the scores of the model that is meant need not lie on the grid
         low, high = np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
-    return Intervals(value, low, high, None if resolved.norm is None else size, resolved, rule, noise)
+    return Intervals(value, low, high, None if asked.norm is None else size, asked.threat, rule, noise)
 
 
 def certify_radius_checked(
@@ -169,14 +172,16 @@ def certify_radius_checked(
     n_jobs: int | None = None,
 ) -> ToleranceRadii:
     """`certify_radius` for rows that were checked already."""
-    ensemble, (_, (resolved,)) = require_number(model), check_request(rule, proof, noise, [threat])
+    ensemble = require_number(model)
+    check_request(rule, proof, noise, [threat])
     if not _is_number(tolerance) or not 0 <= tolerance < math.inf:
         raise ValueError(f"`tolerance` must be a finite number, 0 or larger, got {tolerance!r}.")
     room = Fraction(float(tolerance)) * ensemble.levels
-    number = _Number(ensemble, rows, noise, resolved, rule, proof, n_jobs)
+    asked = resolve_rows(threat, ensemble, noise, rows)
+    number = _Number(ensemble, rows, noise, asked, rule, proof, n_jobs)
     score, radius, proofs = number.run(lambda of, block: of.measure(block, room))
     return ToleranceRadii(
-        number.as_answers(score), float(tolerance), radius, resolved, rule, noise, proofs.astype(np.uint8)
+        number.as_answers(score), float(tolerance), radius, asked.threat, rule, noise, proofs.astype(np.uint8)
     )
 
 
@@ -184,8 +189,9 @@ def find_answers(
     model: Model, rows: NDArray[Any], noise: Noise | None, *, rule: str = "vote", n_jobs: int | None = None
 ) -> FloatArray:
     """The number that answers each row, for rows that were checked already: the `value` of `certify_interval`."""
-    ensemble, (_, (threat,)) = require_number(model), check_request(rule, "best", noise, [Threat()])
-    number = _Number(ensemble, rows, noise, threat, rule, "best", n_jobs)
+    ensemble = require_number(model)
+    check_request(rule, "best", noise, [Threat()])
+    number = _Number(ensemble, rows, noise, resolve_rows(Threat(), ensemble, noise, rows), rule, "best", n_jobs)
     (score,) = number.run(lambda of, block: (of.find_scores(block),))
     return number.as_answers(score)
 
@@ -217,12 +223,11 @@ class _Number:
         model: AdditiveEnsemble,
         rows: NDArray[Any],
         noise: Noise | None,
-        threat: Threat,
+        perturbation: Perturbation,
         rule: str,
         proof: str,
         n_jobs: int | None,
     ) -> None:
-        check_threat(threat, model, rows)
         self._model, self._rows, self._n_threads = model, rows, count_threads(n_jobs)
         n_rows = rows.shape[0]
         engine = make_engine(model, n_rows, n_jobs, proof=proof)
@@ -230,15 +235,15 @@ class _Number:
         if model.is_linear:
             if proof == "paper":
                 raise ValueError("`proof` must be 'best' for numbers of a linear model, which have no law of scores.")
-            self._rule, self._block = NumberByLines(model, threat), mean_block_rows(n_rows, engine)
+            self._rule, self._block = NumberByLines(model, perturbation), mean_block_rows(n_rows, engine)
             return
         problem = find_sum(model)
         if rule == "vote":
             assert noise is not None  # see `ByVote.check`
-            self._rule = NumberByVote(problem, noise, threat, engine)
+            self._rule = NumberByVote(problem, noise, perturbation, engine)
             self._block = vote_block_rows(problem.law, engine, n_rows)
         else:
-            self._rule, self._block = NumberByMean(problem, noise, threat), mean_block_rows(n_rows, engine)
+            self._rule, self._block = NumberByMean(problem, noise, perturbation), mean_block_rows(n_rows, engine)
 
     def run(self, ask: Callable[[NumberRule, FloatArray], tuple[NDArray[Any], ...]]) -> list[NDArray[Any]]:
         """What the rule says of each block, put together."""
@@ -260,9 +265,9 @@ class _Number:
         return np.asarray((scores + self._model.offset) / self._model.levels)
 
 
-def check_radius(radius: float | None, threat: Threat) -> float:
+def check_radius(radius: float | None, norm: float | None) -> float:
     """The radius that changes are smaller than; infinite without a ball."""
-    if threat.norm is None:
+    if norm is None:
         if radius is not None:
             raise ValueError(
                 f"`radius` must be None where limits alone say what may change (norm None), got {radius!r}."

@@ -25,7 +25,7 @@ from derand.certificates._rule import EXACT, NO_PROOF, PAPER, Bounds, Rule
 from derand.certificates._worst import find_reach
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
-from derand.threat import Threat
+from derand.perturbation import Perturbation
 
 _UP = 1 + 8 * EPSILON
 _BLOCK_NUMBERS = 2**20
@@ -115,29 +115,29 @@ class Lines:
             rounding = 2 * EPSILON * (np.abs(score) + abs(float(self.threshold)))
             return np.asarray(away - (self.model.bound_errors(rows) + rounding) * _UP)
 
-    def find_prices(self, threat: Threat, n_features: int) -> FloatArray:
+    def find_prices(self, perturbation: Perturbation) -> FloatArray:
         """Upper bounds of what the score of the model that is meant falls by per unit of each column."""
         with np.errstate(over="ignore"):
-            units = threat.units_of(n_features)[self.features] if threat.norm != 0 else 1.0
+            units = perturbation.units[self.features] if perturbation.norm != 0 else 1.0
             return np.asarray((np.abs(self.slopes) + self.errors) * units * _UP)
 
-    def find_caps(self, threat: Threat, rows: FloatArray, side: int) -> FloatArray:
+    def find_caps(self, perturbation: Perturbation, rows: FloatArray, side: int) -> FloatArray:
         """Upper bounds of how far each column can be moved to its worse side, in units, (n_rows, n_lines).
 
         A missing number stays missing: its cap is 0.
         """
-        low, high = threat.find_box(rows, self.model.numerical_features)
+        low, high = perturbation.box(rows)
         own = rows[:, self.features]
         with np.errstate(all="ignore"):
             down, up = own - low[:, self.features], high[:, self.features] - own
             worse = np.where((self.slopes > 0) == bool(side), down, up)
             moves = np.where(np.abs(self.slopes) > self.errors, worse, np.maximum(down, up))
-            units = threat.units_of(rows.shape[1])[self.features] if threat.norm != 0 else 1.0
+            units = perturbation.units[self.features] if perturbation.norm != 0 else 1.0
             return np.asarray(np.where((moves > 0) & ~np.isnan(own), moves / units * _UP, 0.0))
 
-    def shift_categories(self, rows: FloatArray, budgets: IntArray, threat: Threat, side: int) -> IntArray:
+    def shift_categories(self, rows: FloatArray, perturbation: Perturbation, side: int) -> IntArray:
         """What changes of categories take off at most, (n_rows, n_budgets)."""
-        falls, rises = self.tables.category_shifts(rows, budgets, threat)
+        falls, rises = self.tables.category_shifts(rows, np.array(perturbation.budgets), perturbation)
         return falls if side else rises
 
 
@@ -149,7 +149,12 @@ def find_lines(model: AdditiveEnsemble, low: int = 0, high: int = 1) -> Lines:
 
 
 def bound_lines(
-    model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise | None, rule: Rule, threats: Sequence[Threat], proof: str
+    model: AdditiveEnsemble,
+    rows: NDArray[Any],
+    noise: Noise | None,
+    rule: Rule,
+    perturbation: Perturbation,
+    proof: str,
 ) -> list[Bounds]:
     """What is proven about rows of a linear model, for each of several budgets of categorical changes.
 
@@ -162,8 +167,7 @@ def bound_lines(
     noise : Noise or None
     rule : Rule
         One that counts noisy copies has a failure mass; labels and radii are the same.
-    threats : sequence of Threat
-        Alike but for `l0`; resolved.
+    perturbation : Perturbation
     proof : {"best", "paper"}
         "paper" is what the failure mass proves: the same radius under normal noise in its own norm, else less.
     """
@@ -171,7 +175,7 @@ def bound_lines(
     size = max(1, _BLOCK_NUMBERS // max(model.n_features, 1))
     parts = [
         _bound_block(
-            model, pairs, np.asarray(rows[start : start + size], dtype=np.float64), noise, rule, threats, proof
+            model, pairs, np.asarray(rows[start : start + size], dtype=np.float64), noise, rule, perturbation, proof
         )
         for start in range(0, max(rows.shape[0], 1), size)
     ]
@@ -193,28 +197,28 @@ def _bound_block(
     rows: FloatArray,
     noise: Noise | None,
     rule: Rule,
-    threats: Sequence[Threat],
+    perturbation: Perturbation,
     proof: str,
 ) -> list[Bounds]:
     """The same for rows of which all moves fit into memory at once."""
     labels, own = label_lines(model, rows), noise if rule.counts_copies else None
-    budgets = np.array([threat.l0 for threat in threats], dtype=np.int64)
-    shape = (budgets.size, rows.shape[0], model.n_classes)
+    n_budgets = len(perturbation.budgets)
+    shape = (n_budgets, rows.shape[0], model.n_classes)
     radius, log_failure = np.full(shape, np.inf), np.full(shape, -np.inf)
-    worst = np.full((budgets.size, rows.shape[0]), np.nan)
+    worst = np.full((n_budgets, rows.shape[0]), np.nan)
     for (low, high), lines in pairs.items():
         for side, (label, rival) in enumerate(((low, high), (high, low))):
             at = np.flatnonzero(labels == label)
             if not at.size:
                 continue
-            duel = _bound_duel(lines, rows[at], side, own, threats[0], budgets)
+            duel = _bound_duel(lines, rows[at], side, own, perturbation)
             radius[:, at, rival], log_failure[:, at, rival], worst[:, at] = duel
             if proof == "paper":
-                radius[:, at, rival] = _bound_by_mass(lines, rows[at], own, threats[0], log_failure[:, at, rival])
-    has_worst = threats[0].norm is None and not rule.counts_copies and model.n_classes == 2
+                radius[:, at, rival] = _bound_by_mass(lines, rows[at], own, perturbation, log_failure[:, at, rival])
+    has_worst = perturbation.norm is None and not rule.counts_copies and model.n_classes == 2
     return [
         _sum_up(labels, radius[k], log_failure[k], worst[k] if has_worst else None, EXACT if proof == "best" else PAPER)
-        for k in range(budgets.size)
+        for k in range(n_budgets)
     ]
 
 
@@ -239,18 +243,18 @@ def _sum_up(
 
 
 def _bound_duel(
-    lines: Lines, rows: FloatArray, side: int, noise: Noise | None, threat: Threat, budgets: IntArray
+    lines: Lines, rows: FloatArray, side: int, noise: Noise | None, perturbation: Perturbation
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Radii, logarithms of failure masses and worst scores of rows against one rival, each (n_budgets, n_rows)."""
-    prices = lines.find_prices(threat, rows.shape[1])
-    caps = lines.find_caps(threat, rows, side)
-    margins = lines.find_margins(rows, side)[:, None] - lines.shift_categories(rows, budgets, threat, side)
+    prices, n_budgets = lines.find_prices(perturbation), len(perturbation.budgets)
+    caps = lines.find_caps(perturbation, rows, side)
+    margins = lines.find_margins(rows, side)[:, None] - lines.shift_categories(rows, perturbation, side)
     margins -= 2 * EPSILON * np.abs(margins)
-    radius, failure, worst = (np.empty((budgets.size, rows.shape[0])) for _ in range(3))
-    for k in range(budgets.size):
-        radius[k] = bound_distances(margins[:, k], prices, caps, threat.ball_norm)
+    radius, failure, worst = (np.empty((n_budgets, rows.shape[0])) for _ in range(3))
+    for k in range(n_budgets):
+        radius[k] = bound_distances(margins[:, k], prices, caps, perturbation.norm)
         failure[k] = bound_failures(lines, margins[:, k], noise, rows) if noise is not None else np.nan
-        if threat.norm is None:
+        if perturbation.norm is None:
             left = margins[:, k] - bound_falls(math.inf, prices, caps, None)
             left -= 2 * EPSILON * (np.abs(left) + abs(float(lines.threshold)))
             worst[k] = lines.threshold + (left if side else -left)
@@ -258,15 +262,15 @@ def _bound_duel(
 
 
 def _bound_by_mass(
-    lines: Lines, rows: FloatArray, noise: Noise | None, threat: Threat, log_failure: FloatArray
+    lines: Lines, rows: FloatArray, noise: Noise | None, perturbation: Perturbation, log_failure: FloatArray
 ) -> FloatArray:
     """Radii of the paper's proof, which knows the failing mass alone, (n_budgets, n_rows)."""
     assert noise is not None  # a vote has one
-    reach = find_reach(threat, rows, lines.model.numerical_features)
+    reach = find_reach(perturbation, rows)
     moving = lines.features[(lines.slopes != 0) | (lines.errors > 0)]
     with np.errstate(all="ignore"):
         own = np.where(log_failure == -np.inf, np.inf, noise.radius_of_log(log_failure))
-    return carry_over(own.T, noise, threat, moving, rows, reach).T
+    return carry_over(own.T, noise, perturbation, moving, rows, reach).T
 
 
 def bound_failures(lines: Lines, margins: FloatArray, noise: Noise, rows: FloatArray) -> FloatArray:

@@ -19,7 +19,7 @@ from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates._gaps import Filled, find_place
 from derand.certificates._problem import Gap, PackedTerms
 from derand.noise import Noise
-from derand.threat import Threat
+from derand.perturbation import Perturbation
 
 Falls = NDArray[Any]
 """Whole numbers without noise, else doubles that are rounded upward."""
@@ -27,19 +27,19 @@ MOST_SETS = 1000
 """Sets of columns that are tried one by one."""
 
 
-def list_changing(terms: PackedTerms, threat: Threat) -> tuple[Gap, ...]:
+def list_changing(terms: PackedTerms, perturbation: Perturbation) -> tuple[Gap, ...]:
     """The terms whose numbers may go missing or appear; none without a budget."""
-    if not threat.missing_budget:
+    if not perturbation.missing_budget:
         return ()
     for grid in terms.grids:
         for feature, takes in zip(grid.features, grid.takes_missing, strict=True):
-            if takes and feature not in threat.frozen:
+            if takes and feature not in perturbation.frozen:
                 raise ValueError(
                     f"`missing` of Threat must be 'fixed' for column {feature}, whose missing values a term of several "
                     f"columns ({', '.join(map(str, grid.features))}) reads: what going missing does there is not "
                     f"bounded. Freeze that column, or leave `missing` out."
                 )
-    return tuple(gap for gap in terms.gaps if gap.feature not in threat.frozen)
+    return tuple(gap for gap in terms.gaps if gap.feature not in perturbation.frozen)
 
 
 def add_largest(falls: Falls, budget: int) -> Falls:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates._worst_base import WorstCase
 from derand.kernels.steps import Reach
-from derand.threat import Threat
+from derand.perturbation import Perturbation
 
 _FINENESS = 2**20
 """Steps of the range of a sum under noise, between which its least value is not told apart."""
@@ -102,17 +102,24 @@ def search_levels(holds: Callable[[IntArray], BoolArray], sure: IntArray, doubtf
 
 
 def find_least_sums(
-    case: WorstCase, rows: FloatArray, threat: Threat, radius: float, reach: Reach | None, largest: int, *, whole: bool
+    case: WorstCase,
+    rows: FloatArray,
+    perturbation: Perturbation,
+    radius: float,
+    reach: Reach | None,
+    largest: int,
+    *,
+    whole: bool,
 ) -> FloatArray:
     """Lower bounds of the least sum within a threat, closer than the radius, (n_rows,).
 
     Parameters
     ----------
     case : WorstCase
-        Of the threat's norm and units.
+        Of the perturbation's norm and units.
     rows : array of shape (n_rows, n_features)
         Without gaps.
-    threat : Threat
+    perturbation : Perturbation
     radius : float
         Positive.
     reach : Reach or None
@@ -121,11 +128,11 @@ def find_least_sums(
     whole : bool
         Whether sums are whole numbers.
     """
-    if threat.norm is None:
+    if perturbation.norm is None:
         assert reach is not None  # without a ball there is always one
         return np.maximum(case.find_lowest(rows, reach), 0.0)
-    if threat.norm == math.inf:
-        return np.maximum(case.find_lowest(rows, _box_ball(rows, threat, radius, reach)), 0.0)
+    if perturbation.norm == math.inf:
+        return np.maximum(case.find_lowest(rows, _box_ball(rows, perturbation, radius, reach)), 0.0)
     unit = 1.0 if whole else float(largest / _FINENESS)
     top = largest if whole else _FINENESS
     sure, doubtful = np.full(rows.shape[0], -1, dtype=np.int64), np.full(rows.shape[0], top, dtype=np.int64)
@@ -137,10 +144,10 @@ def find_least_sums(
     return np.asarray(np.maximum((found + 1.0) if whole else found * unit, 0.0))
 
 
-def _box_ball(rows: FloatArray, threat: Threat, radius: float, reach: Reach | None) -> Reach:
+def _box_ball(rows: FloatArray, perturbation: Perturbation, radius: float, reach: Reach | None) -> Reach:
     """All that a ball of linf and the reach allow together, ends rounded outward."""
     with np.errstate(over="ignore"):
-        span = radius * threat.units_of(rows.shape[1]) * (1 + 4 * EPSILON)
+        span = radius * perturbation.units * (1 + 4 * EPSILON)
         low, high = np.nextafter(rows - span, -np.inf), np.nextafter(rows + span, np.inf)
     if reach is None:
         return Reach(low, high, np.zeros(rows.shape[1]))

@@ -19,18 +19,18 @@ from derand.certificates._lines import Lines
 from derand.certificates._number import Distances, Ends, NumberRule
 from derand.certificates._rule import EXACT, NO_PROOF
 from derand.model import AdditiveEnsemble
-from derand.threat import Threat
+from derand.perturbation import Perturbation
 
 
 class NumberByLines(NumberRule):
     """The answer is the score."""
 
-    def __init__(self, model: AdditiveEnsemble, threat: Threat) -> None:
+    def __init__(self, model: AdditiveEnsemble, perturbation: Perturbation) -> None:
         assert model.offset is not None  # see `require_number`
         own = Lines.of(model, -model.offset)
         self._rounding = (len(model.terms) + 8) * EPSILON
         self._lines = replace(own, errors=own.errors + self._rounding * np.abs(own.slopes))
-        self._threat, self._budgets = threat, np.array([threat.l0], dtype=np.int64)
+        self._perturbation = perturbation
 
     def find_scores(self, rows: FloatArray) -> FloatArray:
         """The scores."""
@@ -45,21 +45,21 @@ class NumberByLines(NumberRule):
     def measure(self, rows: FloatArray, tolerance: Fraction) -> Distances:
         """How far rows may be moved while the score stays within so many grid units."""
         room = float(tolerance) * (1 - 2 * EPSILON) - self._find_slack(rows)
-        prices = self._lines.find_prices(self._threat, rows.shape[1])
+        prices = self._lines.find_prices(self._perturbation)
         found = []
         for side in (0, 1):
-            caps = self._lines.find_caps(self._threat, rows, side)
-            shift = self._lines.shift_categories(rows, self._budgets, self._threat, side)[:, 0]
+            caps = self._lines.find_caps(self._perturbation, rows, side)
+            shift = self._lines.shift_categories(rows, self._perturbation, side)[:, 0]
             left = (room - shift) - 2 * EPSILON * (np.abs(room) + shift)
-            found.append(bound_distances(left, prices, caps, self._threat.ball_norm))
+            found.append(bound_distances(left, prices, caps, self._perturbation.norm))
         radius = np.minimum(*found)
         return Distances(self.find_scores(rows), radius, np.where(radius > 0, EXACT, NO_PROOF).astype(np.uint8))
 
     def _bound_fall(self, rows: FloatArray, radius: float, side: int) -> FloatArray:
-        prices = self._lines.find_prices(self._threat, rows.shape[1])
-        caps = self._lines.find_caps(self._threat, rows, side)
-        norm = self._threat.ball_norm
-        shift = self._lines.shift_categories(rows, self._budgets, self._threat, side)[:, 0]
+        prices = self._lines.find_prices(self._perturbation)
+        caps = self._lines.find_caps(self._perturbation, rows, side)
+        norm = self._perturbation.norm
+        shift = self._lines.shift_categories(rows, self._perturbation, side)[:, 0]
         size = radius * (1 + EPSILON) if norm and math.isfinite(radius) else radius
         return bound_falls(size, prices, caps, norm) + shift
 

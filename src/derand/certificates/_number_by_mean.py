@@ -22,15 +22,14 @@ from derand.certificates._rule import DUAL, EXACT
 from derand.certificates._worst import find_reach
 from derand.kernels.steps import Reach
 from derand.noise import Noise
-from derand.threat import Threat
+from derand.perturbation import Perturbation
 
 
 class NumberByMean(NumberRule):
     """The answer is the expected score."""
 
-    def __init__(self, problem: Problem, noise: Noise | None, threat: Threat) -> None:
-        self._problem, self._terms, self._noise, self._threat = problem, problem.terms, noise, threat
-        self._budgets = np.array([threat.l0], dtype=np.int64)
+    def __init__(self, problem: Problem, noise: Noise | None, perturbation: Perturbation) -> None:
+        self._problem, self._terms, self._noise, self._perturbation = problem, problem.terms, noise, perturbation
 
     def find_scores(self, rows: FloatArray) -> NDArray[Any]:
         """Expected scores; without noise whole numbers."""
@@ -48,7 +47,7 @@ class NumberByMean(NumberRule):
         filled, reach = self._place(rows)
         fixed, (falls, rises) = terms.fixed_scores(rows), self._shift(rows)
         least: list[NDArray[Any]] = [self._find_least(filled, reach, radius, side) for side in (0, 1)]
-        gone = [np.ravel(find_fall(terms, filled, self._noise, self._threat, reach, side)) for side in (0, 1)]
+        gone = [np.ravel(find_fall(terms, filled, self._noise, self._perturbation, reach, side)) for side in (0, 1)]
         scores = self.find_scores(rows)
         if scores.dtype.kind == "i":
             least, gone = ([np.ceil(one).astype(np.int64) for one in sides] for sides in (least, gone))
@@ -75,22 +74,22 @@ class NumberByMean(NumberRule):
             cuts = [scores - fixed - terms.base + near - slack, scores - fixed - terms.base - near + slack]
         found = []
         for side, shift in ((0, rises), (1, falls)):
-            fall = find_fall(terms, filled, self._noise, self._threat, reach, side)
+            fall = find_fall(terms, filled, self._noise, self._perturbation, reach, side)
             moved = shift[:, None] + fall + wider
             cut = cuts[side][:, None] + moved if side else cuts[side][:, None] - moved
-            radius, proof = find_radii(terms, filled.rows, self._noise, self._threat, reach, side, cut)
-            is_bound = (proof == EXACT) & (self._threat.norm is not None) & (np.asarray(fall) > 0)
+            radius, proof = find_radii(terms, filled.rows, self._noise, self._perturbation, reach, side, cut)
+            is_bound = (proof == EXACT) & (self._perturbation.norm is not None) & (np.asarray(fall) > 0)
             found.append((radius[:, 0], np.where(is_bound, DUAL, proof)[:, 0]))
         (high, by_high), (low, by_low) = found
         return Distances(scores, np.minimum(low, high), np.where(low < high, by_low, by_high).astype(np.uint8))
 
     def _place(self, rows: FloatArray) -> tuple[Filled, Reach | None]:
         filled = fill_gaps(self._terms, rows, self._noise)
-        return filled, find_reach(self._threat, filled.rows, self._problem.numerical_features, filled.gaps)
+        return filled, find_reach(self._perturbation, filled.rows, filled.gaps)
 
     def _shift(self, rows: FloatArray) -> tuple[NDArray[Any], NDArray[Any]]:
         """Largest fall and rise by categories."""
-        falls, rises = self._terms.category_shifts(rows, self._budgets, self._threat)
+        falls, rises = self._terms.category_shifts(rows, np.array(self._perturbation.budgets), self._perturbation)
         return falls[:, 0], rises[:, 0]
 
     def _find_least(self, filled: Filled, reach: Reach | None, radius: float, side: int) -> FloatArray:
@@ -101,9 +100,9 @@ class NumberByMean(NumberRule):
         if radius == 0:
             here = (expect_scores(terms, rows, self._noise) - terms.base) / terms.step
             return here if side else terms.largest - here
-        case = find_case(terms, self._noise, self._threat, rows.shape[1], side)
+        case = find_case(terms, self._noise, self._perturbation, side)
         whole = self._noise is None
-        return find_least_sums(case, rows, self._threat, radius, reach, terms.largest, whole=whole)
+        return find_least_sums(case, rows, self._perturbation, radius, reach, terms.largest, whole=whole)
 
     def _find_slack(self, fixed: NDArray[Any]) -> FloatArray:
         """More than all roundings between the expected sum of reduced scores and an answer, in grid units."""

@@ -33,7 +33,7 @@ from derand.certificates._rule import NO_PROOF, PAPER, Engine
 from derand.certificates._worst import find_reach, find_smoothed_case
 from derand.kernels.steps import Reach
 from derand.noise import Noise
-from derand.threat import Threat
+from derand.perturbation import Perturbation
 
 _CUTS = 15
 """Levels that one pass over the law is asked about."""
@@ -42,13 +42,13 @@ _CUTS = 15
 class NumberByVote(NumberRule):
     """The answer is the lowest score that noisy copies do not exceed with a probability of 1/2 or more."""
 
-    def __init__(self, problem: Problem, noise: Noise, threat: Threat, engine: Engine) -> None:
-        self._problem, self._terms, self._noise, self._threat = problem, problem.law, noise, threat
+    def __init__(self, problem: Problem, noise: Noise, perturbation: Perturbation, engine: Engine) -> None:
+        self._problem, self._terms, self._noise, self._perturbation = problem, problem.law, noise, perturbation
         self._law = Law(engine.kernels, problem.law, noise)
         self._is_best = engine.proof == "best"
         self._moving = self._terms.moving
-        self._columns = Columns(problem, [threat])
-        self._second = SecondProof(problem, noise, threat) if self._is_best and self._terms.n_terms else None
+        self._columns = Columns(problem, perturbation)
+        self._second = SecondProof(problem, noise, perturbation) if self._is_best and self._terms.n_terms else None
 
     def find_scores(self, rows: FloatArray) -> IntArray:
         """Medians of the scores."""
@@ -61,13 +61,13 @@ class NumberByVote(NumberRule):
 
         A variant, in which some numbers go missing or appear, has ends of its own: the outermost ones count.
         """
-        terms, wider = self._terms, self._problem.widening + self._terms.error
+        terms, wider, asked = self._terms, self._problem.widening + self._terms.error, self._perturbation
         filled = fill_gaps(terms, rows, self._noise)
-        falls, rises = (side[:, 0] for side in terms.category_shifts(rows, np.array([self._threat.l0]), self._threat))
+        falls, rises = (side[:, 0] for side in terms.category_shifts(rows, np.array(asked.budgets), asked))
         median = self._find_medians(filled)
         low, high = self._find_ends(filled, radius, median, median)
-        gaps = list_changing(terms, self._threat)
-        budget = min(self._threat.missing_budget, len(gaps))
+        gaps = list_changing(terms, asked)
+        budget = min(asked.missing_budget, len(gaps))
         if count_sets(len(gaps), budget) > MOST_SETS:
             low = low - add_largest(bound_falls(gaps, filled, 1), budget)
             high = high + add_largest(bound_falls(gaps, filled, 0), budget)
@@ -114,7 +114,7 @@ class NumberByVote(NumberRule):
         The lower end is not looked for at the reduced score `below` or higher, the higher one not below `above`.
         """
         terms = self._terms
-        reach = find_reach(self._threat, filled.rows, self._problem.numerical_features, filled.gaps)
+        reach = find_reach(self._perturbation, filled.rows, filled.gaps)
         least, most = self._list_ends(filled)
 
         def search(label: int, sure: IntArray, doubtful: IntArray) -> IntArray:
@@ -125,7 +125,7 @@ class NumberByVote(NumberRule):
                 found = self._law.bound_side(filled, is_one, levels, levels)
                 if radius == 0:
                     return holds_at(found.radius, radius)
-                carried = carry_over(found.radius, self._noise, self._threat, self._moving, filled.rows, reach)
+                carried = carry_over(found.radius, self._noise, self._perturbation, self._moving, filled.rows, reach)
                 return holds_at(np.where(found.constant, np.inf, carried), radius)
 
             return search_levels(holds, sure, doubtful, _CUTS)
@@ -140,7 +140,7 @@ class NumberByVote(NumberRule):
     def _find_mean_ends(self, filled: Filled, radius: float, reach: Reach | None) -> tuple[IntArray, IntArray]:
         """The same by the worst case of the expected score (docs/theory.md, section 8)."""
         terms, is_coarse = self._problem.terms, bool(self._terms.error)
-        norm, units = self._threat.ball_norm, self._threat.units_of(self._problem.n_features)
+        norm, units = self._perturbation.norm, self._perturbation.units
         ranges, band = terms.ranges, self._terms.tie_band()
         wider = self._terms.step / terms.step if is_coarse else 0.0
         best = np.full((2, filled.rows.shape[0]), -np.inf)
@@ -148,7 +148,9 @@ class NumberByVote(NumberRule):
             deduction = deduct(np.minimum(ranges, cap) + wider, band)
             for label in (0, 1):
                 case = find_smoothed_case(terms, self._noise, norm, units, label, cap)
-                least = find_least_sums(case, filled.rows, self._threat, radius, reach, terms.largest, whole=False)
+                least = find_least_sums(
+                    case, filled.rows, self._perturbation, radius, reach, terms.largest, whole=False
+                )
                 level = least - deduction - 4 * EPSILON * (least + deduction)
                 best[label] = np.maximum(best[label], level)
         above = np.floor(best[1]).astype(np.int64)  # more than half of the copies exceed this reduced score
@@ -161,18 +163,18 @@ class NumberByVote(NumberRule):
         """How far rows may be moved while the median stays above a level, or for label 0 not above it; by what."""
         terms, columns, noise = self._terms, self._columns, self._noise
         filled, is_one = fill_gaps(terms, rows, noise), np.full(rows.shape[0], bool(label))
-        reach = find_reach(self._threat, filled.rows, self._problem.numerical_features, filled.gaps)
-        falls, rises = terms.category_shifts(rows, columns.budgets, self._threat)
+        reach = find_reach(self._perturbation, filled.rows, filled.gaps)
+        falls, rises = terms.category_shifts(rows, columns.budgets, self._perturbation)
         highest, lowest = cut[:, None] + falls + columns.widenings, cut[:, None] - rises - columns.widenings
         found = self._law.bound_side(filled, is_one, *columns.shift_cuts(filled, highest, lowest))
         for variant in columns.list_variants(filled, noise):
             cuts = columns.take(highest) + variant.falls[:, None], columns.take(lowest) - variant.rises[:, None]
             found = found.lower(columns.missing, self._law.bound_side(variant.filled, is_one, *cuts))
-        carried = carry_over(found.radius, noise, self._threat, self._moving, filled.rows, reach)
+        carried = carry_over(found.radius, noise, self._perturbation, self._moving, filled.rows, reach)
         radius = np.where(found.constant, np.inf, carried)
         proof = np.where(radius > 0, PAPER, NO_PROOF).astype(np.uint8)
         if self._second is not None:
             gone = columns.find_falls(filled, noise, is_one)
             self._second.improve(filled.rows, is_one, (highest, lowest, gone), reach, radius, proof)
-        (at,) = columns.of_threats
+        (at,) = columns.of_budgets
         return radius[:, at], proof[:, at]

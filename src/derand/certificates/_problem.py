@@ -22,7 +22,7 @@ from derand.certificates._common import CommonGround
 from derand.kernels import TAIL_ERROR, Backend, Edges, Plan, failure_excess
 from derand.model import MAX_SCORE, AdditiveEnsemble, Axis, Contrast, Term
 from derand.noise import Noise
-from derand.threat import Threat
+from derand.perturbation import Perturbation
 
 MAX_SUPPORT = 2**23
 """Largest number of grid levels between the lowest and the highest score of a law: the laws of two threads take up to
@@ -167,17 +167,19 @@ class PackedTerms:
             total[np.isnan(rows[:, gap.feature])] += gap.missing - int(gap.scores[-1])
         return total
 
-    def category_shifts(self, rows: FloatArray, budgets: IntArray, threat: Threat) -> tuple[IntArray, IntArray]:
+    def category_shifts(
+        self, rows: FloatArray, budgets: IntArray, perturbation: Perturbation
+    ) -> tuple[IntArray, IntArray]:
         """Largest fall and rise of the sum by changing at most k categorical features, each (n_rows, n_budgets).
 
         The features' effects add up, so the k largest ones are the worst choice (docs/theory.md).
         """
         falls, rises = (np.zeros((rows.shape[0], len(self.fixed)), dtype=np.int64) for _ in range(2))
         for column, term in enumerate(self.fixed):
-            if any(feature in threat.frozen for feature in term.features):
+            if not perturbation.frozen.isdisjoint(term.features):
                 continue
             scores = term.score_rows(rows)
-            lowest, highest = _find_reachable(term, threat)
+            lowest, highest = _find_reachable(term, perturbation)
             falls[:, column] = np.maximum(scores - lowest, 0)
             rises[:, column] = np.maximum(highest - scores, 0)
         at = np.minimum(budgets, len(self.fixed))
@@ -214,12 +216,12 @@ class _Cells(NamedTuple):
         return int(self.scores.max() - self.scores.min())
 
 
-def _find_reachable(term: Term, threat: Threat) -> tuple[int, int]:
+def _find_reachable(term: Term, perturbation: Perturbation) -> tuple[int, int]:
     """Lowest and highest score that a change of a category can reach."""
-    named = [threat.may_become[feature] for feature in term.features if feature in threat.may_become]
+    named = [perturbation.codes[feature] for feature in term.features if feature in perturbation.codes]
     if not named:
-        return term.score_range(threat.unseen)
-    scores = term.evaluate(np.asarray(named[0], dtype=np.float64))
+        return term.score_range(perturbation.unseen)
+    scores = term.evaluate(named[0])
     # without any value to change to nothing is reached: an empty range
     return int(scores.min(initial=MAX_SCORE)), int(scores.max(initial=-MAX_SCORE))
 

@@ -16,6 +16,7 @@ from derand.kernels import Backend, load_backend
 from derand.kernels.costs import Work
 from derand.model import Model
 from derand.noise import Noise
+from derand.perturbation import Perturbation
 from derand.threads import count_threads
 from derand.threat import Threat
 
@@ -84,14 +85,14 @@ class Rule(ABC):
     """Whether labels go by shares of noisy copies, of which the paper's proof knows."""
 
     @abstractmethod
-    def check(self, noise: Noise | None, threat: Threat, proof: str) -> None:
-        """Refuse, in one line and before any work, what this rule cannot certify. The threat is resolved."""
+    def check(self, noise: Noise | None, norm: float | None, proof: str) -> None:
+        """Refuse, in one line and before any work, what this rule cannot certify."""
 
     @abstractmethod
     def bound(
-        self, problem: Problem, rows: NDArray[Any], noise: Noise | None, threats: Sequence[Threat], engine: Engine
+        self, problem: Problem, rows: NDArray[Any], noise: Noise | None, perturbation: Perturbation, engine: Engine
     ) -> list[Bounds]:
-        """Label and radius of each row, for each threat.
+        """Label and radius of each row, for each budget of categorical changes.
 
         Parameters
         ----------
@@ -101,28 +102,31 @@ class Rule(ABC):
             Checked: numbers, finite in numerical columns. Any numeric type; convert block by block.
         noise : Noise or None
             None for the model as deployed, where `check` allows that.
-        threats : sequence of Threat
-            Alike but for `l0`: several budgets may share their work. Their norm and units are resolved.
+        perturbation : Perturbation
+            Several budgets of categorical changes may share their work.
         engine : Engine
 
         Returns
         -------
-        list of Bounds, one per threat
+        list of Bounds, one per budget
             The label is the same in all of them: that of the unchanged row.
         """
 
-    def looks_on_device(self, problem: Problem, noise: Noise | None, threat: Threat, engine: Engine) -> bool:
+    def looks_on_device(
+        self, problem: Problem, noise: Noise | None, perturbation: Perturbation, engine: Engine
+    ) -> bool:
         """Whether `bound` can find NaN and infinity in any column on a device, and is to be asked to do so."""
         return False
 
     def find_labels(self, problem: Problem, rows: NDArray[Any], noise: Noise | None, engine: Engine) -> IntArray:
         """The labels that `bound` gives, without anything proven about them; override where that is cheaper."""
-        (bounds,) = self.bound(problem, rows, noise, [Threat().resolve(noise)], replace(engine, proof="paper"))
+        plain = Perturbation.of(Threat().resolve(noise), problem.n_features, problem.numerical_features)
+        (bounds,) = self.bound(problem, rows, noise, plain, replace(engine, proof="paper"))
         return bounds.label
 
 
-def require_norm(threat: Threat, norms: Sequence[float | None], what: str) -> None:
+def require_norm(norm: float | None, norms: Sequence[float | None], what: str) -> None:
     """Refuse a norm of which there is no certificate."""
-    if threat.norm not in norms:
+    if norm not in norms:
         known = ", ".join(map(str, norms))
-        raise ValueError(f"`norm` of Threat must be one of {known} for {what}, got {threat.norm!r}.")
+        raise ValueError(f"`norm` of Threat must be one of {known} for {what}, got {norm!r}.")

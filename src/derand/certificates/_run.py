@@ -27,6 +27,7 @@ from derand.finite import cast_exactly, refuse_masked, require_finite, require_u
 from derand.kernels import NotFiniteError, find_device, load_backend, require_gradual_underflow
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise, as_noise_or_none, exp_upward
+from derand.perturbation import Perturbation, resolve, warn_of_nothing
 from derand.threads import count_threads, share_out
 from derand.threat import Threat, as_threats
 from derand.units import require_numbered
@@ -161,111 +162,123 @@ def certify_checked(
     -------
     list of Certificates, one per threat
     """
-    found, threats = check_request(rule, proof, noise, threats)
+    check_request(rule, proof, noise, threats)
+    if not threats:
+        return []
+    return certify_perturbed(
+        model,
+        rows,
+        noise,
+        resolve_rows(threats, model, noise, rows),
+        rule=rule,
+        proof=proof,
+        backend=backend,
+        n_jobs=n_jobs,
+        must_look=must_look,
+    )
+
+
+def certify_perturbed(
+    model: Model,
+    rows: NDArray[Any],
+    noise: Noise | None,
+    perturbation: Perturbation,
+    *,
+    rule: str,
+    proof: str = "best",
+    backend: str | None = None,
+    n_jobs: int | None = None,
+    must_look: bool = False,
+) -> list[Certificates]:
+    """`certify_checked` for a threat that was resolved already."""
+    found = find_rule(rule)
     engine = make_engine(model, rows.shape[0], n_jobs, backend=backend, proof=proof)
-    if must_look and _looks_on_device(model, found, noise, threats, engine, rows):
+    if must_look and _looks_on_device(model, found, noise, perturbation, engine, rows):
         engine = replace(engine, must_look=True)
     elif must_look:
         require_finite(rows, *model.number_columns, engine.n_threads)
-    for one in threats:
-        check_threat(one, model, rows)
-    if not threats:
-        return []
     try:
-        by_member = _bound_members(model, found, noise, threats, engine, rows)
+        by_member = _bound_members(model, found, noise, perturbation, engine, rows)
     except NotFiniteError:
         require_finite(rows, *model.number_columns, engine.n_threads)
-        by_member = _bound_members(model, found, noise, threats, replace(engine, must_look=False), rows)
+        by_member = _bound_members(model, found, noise, perturbation, replace(engine, must_look=False), rows)
     results = []
-    for one, bounds in zip(threats, zip(*by_member, strict=True), strict=True):
+    for k, bounds in enumerate(zip(*by_member, strict=True)):
         whole = bounds[0] if model.weights is None else combine_members(bounds, model.weights)
-        named = _name_bounds(whole, one, rule, noise, model.n_classes, engine.n_threads)
-        results.append(named if one.norm is not None else _add_witnesses(named, model, rows))
+        named = _name_bounds(whole, perturbation.threats[k], rule, noise, model.n_classes, engine.n_threads)
+        asked = replace(perturbation, threats=perturbation.threats[k : k + 1], budgets=perturbation.budgets[k : k + 1])
+        results.append(named if asked.norm is not None else _add_witnesses(named, model, rows, asked))
     return results
 
 
 def _looks_on_device(
-    model: Model, rule: Rule, noise: Noise | None, threats: Sequence[Threat], engine: Engine, rows: NDArray[Any]
+    model: Model, rule: Rule, noise: Noise | None, perturbation: Perturbation, engine: Engine, rows: NDArray[Any]
 ) -> bool:
     """Whether a device finds NaN and infinity, wherever they may not be, while it computes."""
-    if find_device(engine.kernels) is None or rows.dtype != np.float64 or len(threats) != 1 or threats[0].has_box:
+    if find_device(engine.kernels) is None or rows.dtype != np.float64:
+        return False
+    if len(perturbation.budgets) != 1 or perturbation.has_box:
         return False
     if model.weights is not None or model.is_linear or model.n_classes != 2:
         return False
     if model.categorical_features or model.missing_features:
         return False
     (problem,) = find_problems(model.members[0])
-    return rule.looks_on_device(problem, noise, threats[0], engine)
+    return rule.looks_on_device(problem, noise, perturbation, engine)
 
 
 def _bound_members(
-    model: Model, rule: Rule, noise: Noise | None, threats: Sequence[Threat], engine: Engine, rows: NDArray[Any]
+    model: Model, rule: Rule, noise: Noise | None, perturbation: Perturbation, engine: Engine, rows: NDArray[Any]
 ) -> list[list[Bounds]]:
-    """What is proven for each member and each threat."""
-    asked = [_name_codes(one, model) for one in threats]
+    """What is proven for each member and each budget of categorical changes."""
 
     def bound_member(member: AdditiveEnsemble) -> list[Bounds]:
         if member.is_linear:
-            return bound_lines(member, rows, noise, rule, asked, engine.proof)
+            return bound_lines(member, rows, noise, rule, perturbation, engine.proof)
         if member.n_classes > 2:
-            return bound_classes(member, rows, noise, rule, asked, engine)
+            return bound_classes(member, rows, noise, rule, perturbation, engine)
         (problem,) = find_problems(member)
-        return bound_apart(problem.terms, rows, lambda part: rule.bound(problem, part, noise, asked, engine))
+        return bound_apart(problem.terms, rows, lambda part: rule.bound(problem, part, noise, perturbation, engine))
 
     return [bound_member(member) for member in model.members]
 
 
-def _name_codes(threat: Threat, model: Model) -> Threat:
-    """The same for members of a vote by themselves: what one table knows, another may not, and a change reaches it."""
-    if threat.unseen or model.weights is None:
-        return threat
-    codes: dict[Any, set[float]] = {}
-    for term in model.member_terms:
-        for feature in term.features:
-            codes.setdefault(feature, set()).update(term.codes.tolist())
-    known = {feature: tuple(sorted(own)) for feature, own in codes.items() if own and feature not in threat.frozen}
-    return replace(threat, may_become=known | dict(threat.may_become))
-
-
-def _add_witnesses(certificates: Certificates, model: Model, rows: NDArray[Any]) -> Certificates:
+def _add_witnesses(
+    certificates: Certificates, model: Model, rows: NDArray[Any], perturbation: Perturbation
+) -> Certificates:
     """The same with what is known of rows that were not proven to hold within their limits."""
     flips, witness = np.zeros(len(certificates), dtype=bool), np.array(rows, dtype=np.float64)
     at = np.flatnonzero(certificates.radius == 0)
     if at.size:
-        asked = _name_codes(certificates.threat, model)
         if model.is_linear:
             (ensemble,) = model.members
-            flips[at], witness[at] = find_line_witnesses(ensemble, witness[at], certificates.label[at], asked)
+            flips[at], witness[at] = find_line_witnesses(ensemble, witness[at], certificates.label[at], perturbation)
         else:
             flips[at], witness[at] = find_witnesses(
-                model, witness[at], certificates.noise, certificates.rule, asked, certificates.label[at]
+                model, witness[at], certificates.noise, certificates.rule, perturbation, certificates.label[at]
             )
     return replace(certificates, flips=flips, witness=witness)
 
 
-def check_request(rule: str, proof: str, noise: Noise | None, threats: Sequence[Threat]) -> tuple[Rule, list[Threat]]:
-    """The rule and the threats with their norm and units; a request that makes no sense is refused before any work."""
+def check_request(rule: str, proof: str, noise: Noise | None, threats: Sequence[Threat]) -> None:
+    """Refuse a request that makes no sense before any work."""
     found = find_rule(rule)
     if proof not in ("best", "paper"):
         raise ValueError(f"`proof` must be 'best' or 'paper', got {proof!r}.")
-    resolved = [one.resolve(noise) for one in threats]
-    for one in resolved:
-        found.check(noise, one, proof)
-    return found, resolved
+    for one in threats:
+        found.check(noise, one.find_norm(noise), proof)
 
 
-def check_threat(threat: Threat, model: Model, rows: NDArray[Any]) -> None:
-    """Refuse a threat that does not fit the model or the rows."""
-    threat.check_columns(model.n_features, model.categorical_features, model.numerical_features)
-    threat.check_missing(model.missing_features)
-    if threat.missing_budget and model.is_linear:
-        raise ValueError(
-            f"`missing` of Threat must be 'fixed' for a linear model, got {threat.missing}: a number that appears may "
-            "be anything, and what that adds to a line has no bound. Leave it out."
-        )
-    threat.check_rows(rows)
+def resolve_rows(
+    threats: Threat | Sequence[Threat], model: Model, noise: Noise | None, rows: NDArray[Any]
+) -> Perturbation:
+    """Threats resolved for a model and rows; refused where they do not fit them."""
+    found = resolve(threats, model, noise)
+    found.check_rows(rows)
     if len(rows):
-        threat.warn_of_nothing()
+        for one in found.threats:
+            warn_of_nothing(one)
+    return found
 
 
 def _name_bounds(

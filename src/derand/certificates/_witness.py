@@ -14,7 +14,7 @@ from derand.certificates._duels import find_duel
 from derand.certificates._labels import find_labels
 from derand.model import AdditiveEnsemble, Axis, Model, Term
 from derand.noise import Noise
-from derand.threat import Threat
+from derand.perturbation import Perturbation
 
 _PLACES = 65
 _REACH = 8.0  # noise scales beyond the outermost edges, where nothing changes any more
@@ -23,7 +23,7 @@ _STEPS = 4096  # tried on either side
 
 
 def find_witnesses(
-    model: Model, rows: FloatArray, noise: Noise | None, rule: str, threat: Threat, labels: IntArray
+    model: Model, rows: FloatArray, noise: Noise | None, rule: str, perturbation: Perturbation, labels: IntArray
 ) -> tuple[BoolArray, FloatArray]:
     """Which rows have a change within the limits that flips their label, and the changed rows.
 
@@ -33,8 +33,8 @@ def find_witnesses(
     rows : array of shape (n_rows, n_features)
     noise : Noise or None
     rule : str
-    threat : Threat
-        Resolved; a ball is not looked at.
+    perturbation : Perturbation
+        Its ball is not looked at.
     labels : array of shape (n_rows,)
         0, 1, ...
 
@@ -45,22 +45,22 @@ def find_witnesses(
         Rows that do not flip are as they were.
     """
     if model.n_classes > 2:
-        return _find_in_duels(model, rows, noise, rule, threat, labels)
-    low, high = threat.find_box(rows, model.numerical_features)
+        return _find_in_duels(model, rows, noise, rule, perturbation, labels)
+    low, high = perturbation.box(rows)
     signs = np.where(labels == 1, 1.0, -1.0)  # what is worst is lowest, after this
-    may_miss = set(model.missing_features) - set(threat.frozen)
+    may_miss = set(model.missing_features) - perturbation.frozen
     flips, witnesses = np.zeros(rows.shape[0], dtype=bool), np.array(rows, dtype=np.float64)
     for member in model.members:
-        moved = move_to_worst(member, rows, noise, threat, signs, low, high)
+        moved = move_to_worst(member, rows, noise, perturbation, signs, low, high)
         changing = [term for term in member.terms if len(term.axes) == 1 and term.axes[0].feature in may_miss]
-        change_missing(moved, noise, changing, threat, signs)
+        change_missing(moved, noise, changing, perturbation, signs)
         found = ~flips & (find_labels(model, moved, noise, rule=rule) != labels)
         witnesses[found], flips = moved[found], flips | found
     return flips, witnesses
 
 
 def _find_in_duels(
-    model: Model, rows: FloatArray, noise: Noise | None, rule: str, threat: Threat, labels: IntArray
+    model: Model, rows: FloatArray, noise: Noise | None, rule: str, perturbation: Perturbation, labels: IntArray
 ) -> tuple[BoolArray, FloatArray]:
     """Of several classes: what flips a duel, where it flips the label as well."""
     (ensemble,) = model.members
@@ -70,7 +70,7 @@ def _find_in_duels(
         if not at.size:
             continue
         sides = (labels[at] == high).astype(np.int64)
-        moved, changed = find_witnesses(find_duel(ensemble, low, high), rows[at], noise, rule, threat, sides)
+        moved, changed = find_witnesses(find_duel(ensemble, low, high), rows[at], noise, rule, perturbation, sides)
         at, changed = at[moved], changed[moved]
         found = find_labels(model, changed, noise, rule=rule) != labels[at] if at.size else np.empty(0, dtype=bool)
         flips[at[found]], witnesses[at[found]] = True, changed[found]
@@ -81,14 +81,14 @@ def move_to_worst(
     member: AdditiveEnsemble,
     rows: FloatArray,
     noise: Noise | None,
-    threat: Threat,
+    perturbation: Perturbation,
     signs: FloatArray,
     low: FloatArray,
     high: FloatArray,
 ) -> FloatArray:
     """Rows with every number at the worst place between its ends, and with their worst categories; signs as below."""
     moved = np.array(rows, dtype=np.float64)
-    steps = threat.steps_of(rows.shape[1])
+    steps = perturbation.steps
     for term in member.terms:
         if len(term.axes) > 1:
             move_grid(moved, term, noise, steps, low, high, signs)
@@ -102,8 +102,8 @@ def move_to_worst(
                 moved[there, at] = _find_worst_cell(axis, scores, *column)
             else:
                 moved[there, at] = _find_worst_place(noise, axis, scores, *column)
-    tables = [term for term in member.terms if not term.axes and term.features[0] not in threat.frozen]
-    change_categories(moved, rows, tables, threat, signs)
+    tables = [term for term in member.terms if not term.axes and term.features[0] not in perturbation.frozen]
+    change_categories(moved, rows, tables, perturbation, signs)
     return moved
 
 
@@ -184,33 +184,33 @@ def _expect_scores(noise: Noise | None, axis: Axis, scores: IntArray, places: Fl
 
 
 def change_categories(
-    moved: FloatArray, rows: FloatArray, tables: list[Term], threat: Threat, signs: FloatArray
+    moved: FloatArray, rows: FloatArray, tables: list[Term], perturbation: Perturbation, signs: FloatArray
 ) -> None:
     """Give each row its worst categories, as many as may change, those that do most first."""
-    if not threat.l0 or not tables:
+    if not perturbation.l0 or not tables:
         return
     gains, codes = np.zeros((rows.shape[0], len(tables))), np.zeros((rows.shape[0], len(tables)))
     for k, term in enumerate(tables):
-        options = _list_codes(term, threat)
+        options = _list_codes(term, perturbation)
         if not options.size:
             continue
         values = signs[:, None] * term.evaluate(options)
         codes[:, k] = options[values.argmin(axis=1)]
         gains[:, k] = signs * term.score_rows(rows) - values.min(axis=1)
-    order = np.argsort(-gains, axis=1, kind="stable")[:, : threat.l0]
+    order = np.argsort(-gains, axis=1, kind="stable")[:, : perturbation.l0]
     for k, term in enumerate(tables):
         chosen = (order == k).any(axis=1) & (gains[:, k] > 0)
         moved[chosen, term.features[0]] = codes[chosen, k]
 
 
 def change_missing(
-    moved: FloatArray, noise: Noise | None, terms: list[Term], threat: Threat, signs: FloatArray
+    moved: FloatArray, noise: Noise | None, terms: list[Term], perturbation: Perturbation, signs: FloatArray
 ) -> None:
     """Let the numbers go missing, or appear at their worst, that do most so, as many as may.
 
     Each is looked at from the worst place that it was moved to.
     """
-    if not threat.missing_budget or not terms:
+    if not perturbation.missing_budget or not terms:
         return
     gains, values = (np.zeros((moved.shape[0], len(terms))) for _ in range(2))
     for k, term in enumerate(terms):
@@ -222,7 +222,7 @@ def change_missing(
         home = signs * _expect_scores(noise, axis, scores, np.where(is_gap, worst, column))
         gone = signs * float(term.missing_score or 0)
         gains[:, k] = np.where(is_gap, gone - home, home - gone)
-    order = np.argsort(-gains, axis=1, kind="stable")[:, : threat.missing_budget]
+    order = np.argsort(-gains, axis=1, kind="stable")[:, : perturbation.missing_budget]
     for k, term in enumerate(terms):
         chosen = (order == k).any(axis=1) & (gains[:, k] > 0)
         moved[chosen, term.axes[0].feature] = values[chosen, k]
@@ -238,13 +238,13 @@ def _find_worst_anywhere(noise: Noise | None, axis: Axis, scores: IntArray, sign
     return _find_worst_place(noise, axis, scores, own, -far, far, signs)
 
 
-def _list_codes(term: Term, threat: Threat) -> FloatArray:
+def _list_codes(term: Term, perturbation: Perturbation) -> FloatArray:
     """To what a category may change."""
-    if term.features[0] in threat.may_become:
-        return np.asarray(threat.may_become[term.features[0]], dtype=np.float64)
-    return (
-        np.concatenate([term.codes, list_outside(term.codes)]) if threat.unseen or not term.codes.size else term.codes
-    )
+    if term.features[0] in perturbation.codes:
+        return perturbation.codes[term.features[0]]
+    if perturbation.unseen or not term.codes.size:
+        return np.concatenate([term.codes, list_outside(term.codes)])
+    return term.codes
 
 
 def list_outside(codes: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from threading import RLock
 from typing import Any
 from weakref import ref
@@ -52,7 +52,7 @@ from derand.kernels.windows import (
     tabulate_minima,
 )
 from derand.noise import Noise
-from derand.threat import Threat
+from derand.perturbation import Perturbation
 
 NORMS = (None, 0, 1, 2, math.inf)
 """Norms whose worst case is known."""
@@ -386,14 +386,14 @@ def find_deployed_case(
     return case
 
 
-def find_reach(threat: Threat, rows: FloatArray, columns: Sequence[int], gaps: BoolArray | None = None) -> Reach | None:
-    """What a threat allows the numbers of some rows to become; None for anything. Missing ones stay in their place."""
-    if gaps is None and not threat.has_box:
+def find_reach(perturbation: Perturbation, rows: FloatArray, gaps: BoolArray | None = None) -> Reach | None:
+    """What the numbers of some rows may become; None for anything. Missing ones stay in their place."""
+    if gaps is None and not perturbation.has_box:
         return None
-    low, high = threat.find_box(rows, columns)
+    low, high = perturbation.box(rows)
     if gaps is not None:
         low[gaps] = high[gaps] = rows[gaps]
-    return Reach(low, high, threat.steps_of(rows.shape[1]))
+    return Reach(low, high, perturbation.steps)
 
 
 def take_reach(reach: Reach | None, rows: IntArray) -> Reach | None:

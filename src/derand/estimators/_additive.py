@@ -21,6 +21,7 @@ from derand.estimators._reading import ClassWeight
 from derand.learn import AdditiveOptions, AdditiveTraining, TrainingTable, train_additive
 from derand.model import AdditiveEnsemble
 from derand.noise import Gaussian, Noise, as_noise_or_none
+from derand.perturbation import check_columns
 from derand.threads import count_threads
 from derand.threat import Column, Threat, as_budget, find_column
 
@@ -241,7 +242,7 @@ class AdditiveClassifier(CertifiedClassifier):
     def _train(self, table: TrainingTable, noise: Noise | None) -> AdditiveTraining:
         threat = self._name_columns(self.default_threat)
         numerical = [column for column in range(table.n_features) if column not in table.n_categories]
-        threat.check_columns(table.n_features, table.n_categories, numerical)
+        check_columns(threat, table.n_features, table.n_categories, numerical)
         monotone = self._find_columns(table)
         state = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
         training = train_additive(

@@ -17,6 +17,7 @@ from derand.estimators._stump_regressor import check_regularization
 from derand.learn import RegressionTable, RegressionTraining, train_additive_regressor
 from derand.model import AdditiveEnsemble
 from derand.noise import Gaussian, Noise, as_noise_or_none
+from derand.perturbation import check_columns
 from derand.threads import count_threads
 from derand.threat import Column, Threat, as_budget
 
@@ -160,7 +161,7 @@ class AdditiveRegressor(CertifiedRegressor):
 
     def _train(self, table: RegressionTable, noise: Noise | None) -> RegressionTraining:
         threat, rows = self._name_columns(self.default_threat), table.rows
-        threat.check_columns(rows.n_features, rows.n_categories, rows.numerical.tolist())
+        check_columns(threat, rows.n_features, rows.n_categories, rows.numerical.tolist())
         training = train_additive_regressor(
             table,
             noise,

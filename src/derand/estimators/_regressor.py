@@ -409,7 +409,7 @@ def _leave_alone(model: Model, threat: Threat, column: int) -> Threat:
 def _find_free(model: Model, threat: Threat, row: FloatArray) -> list[int]:
     """Columns of a model that may change, each by itself: numbers that the threat lets change, and categories."""
     numbers = [at for at in model.numerical_features if not np.isnan(row[at])]
-    free = [int(at) for at, is_free in zip(numbers, threat.find_free(numbers), strict=True) if is_free]
+    free = [at for at in numbers if threat.may_move(at)]
     return [*free, *(int(at) for at in model.categorical_features if at not in threat.frozen)]
 
 

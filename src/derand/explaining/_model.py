@@ -18,6 +18,7 @@ from derand.explaining._names import Names
 from derand.explaining._pushes import Pushes, find_sum
 from derand.model import AdditiveEnsemble, Model, Term
 from derand.noise import Noise
+from derand.perturbation import Perturbation
 from derand.plot import Density, Panel, Scale, measure_density, shapes
 from derand.text import format_short, plural
 from derand.threat import Threat
@@ -165,8 +166,8 @@ def _make_panel(term: Term, scale: Scale, threat: Threat, names: Names, picture:
     densities = [_find_density(at, names, picture) for at in term.features]
     feature = term.features[0]
     reach = None
-    if picture.radius is not None and len(term.axes) == 1 and threat.find_free([feature])[0]:
-        reach = _find_reach(feature, picture.radius, threat)
+    if picture.radius is not None and len(term.axes) == 1 and threat.may_move(feature):
+        reach = _find_reach(feature, picture.radius, threat, len(names.columns))
     return Panel(
         term,
         [names.columns[at] for at in term.features],
@@ -184,18 +185,19 @@ def _find_density(feature: int, names: Names, picture: Picture) -> Density | Non
     return None if picture.kept is None else picture.kept.get(feature)
 
 
-def _find_reach(feature: int, radius: float, threat: Threat) -> Any:
+def _find_reach(feature: int, radius: float, threat: Threat, n_features: int) -> Any:
     """How far values of a column may change when nothing else does: within the ball, limits and domain."""
 
+    perturbation = Perturbation.of(threat, n_features, [feature])
+
     def reach(x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        rows = np.zeros((x.size, feature + 1))
+        rows = np.zeros((x.size, n_features))
         rows[:, feature] = x
-        low, high = (end[:, feature] for end in threat.find_box(rows, [feature]))
-        if threat.norm == 0:
+        low, high = (end[:, feature] for end in perturbation.box(rows))
+        if perturbation.norm == 0:
             size = math.inf if radius >= 1 else 0.0
         else:
-            unit = 1.0 if threat.units is None else float(threat.units[feature])
-            size = math.inf if threat.norm is None else radius * unit
+            size = math.inf if perturbation.norm is None else radius * float(perturbation.units[feature])
         return np.minimum(np.maximum(low, x - size), x), np.maximum(np.minimum(high, x + size), x)
 
     return reach

@@ -20,6 +20,7 @@ from derand.explaining._words import list_held, move_alone, say_change, say_size
 from derand.markup import write_block, write_lines, write_table
 from derand.model import Model, Term
 from derand.noise import Noise
+from derand.perturbation import Perturbation
 from derand.plot import Bar, Span, measure_heights, reaches
 from derand.text import (
     format_exactly,
@@ -205,6 +206,7 @@ def tell_number(
     unit : str
         By what changes of a column are divided; empty where by nothing.
     """
+    units = Perturbation.of(threat, row.size, ()).units
     pushes, base = _add_up(model, row, noise, names, points)
     ordered = tuple(sorted(columns, key=lambda one: one.low - one.high))
     where = say_size(threat.ball_norm if threat.norm is not None else math.inf, unit)
@@ -224,8 +226,8 @@ def tell_number(
         lowest=extremes[0],
         highest=extremes[1],
         joint_text=f"No change {change} takes it out of {_write_ends(joint).replace(' and ', ' to ')}: this is proven.",
-        found_texts=_tell_extremes(names, row, value, extremes, threat.units_of(row.size)),
-        sentences=(*(_say_reach(names, one, value, threat, radius, row.size) for one in ordered), *held),
+        found_texts=_tell_extremes(names, row, value, extremes, units),
+        sentences=(*(_say_reach(names, one, value, threat.norm, radius, units) for one in ordered), *held),
         names=names,
     )
 
@@ -252,7 +254,9 @@ def _find_middle(term: Term) -> float:
     return 0.0 if term.slope is not None or not term.scores.size else float(term.scores.mean())
 
 
-def _say_reach(names: Names, reach: Reach, value: float, threat: Threat, radius: float | None, n_features: int) -> str:
+def _say_reach(
+    names: Names, reach: Reach, value: float, norm: float | str | None, radius: float | None, units: FloatArray
+) -> str:
     """What one column alone can do, as a sentence."""
     assert reach.feature is not None  # one column
     name, ends = names.quote(reach.feature), _write_ends(reach)
@@ -260,9 +264,9 @@ def _say_reach(names: Names, reach: Reach, value: float, threat: Threat, radius:
         return f"No change of {name} alone moves it: this is proven."
     if names.is_category(reach.feature):
         return f"Whatever {name} is, it stays between {ends}."
-    if radius is None or threat.norm == 0:
+    if radius is None or norm == 0:
         return f"Whatever {name} becomes{' within its limits' if radius is None else ''}, it stays between {ends}."
-    move = move_alone(radius, float(threat.units_of(n_features)[reach.feature]))
+    move = move_alone(radius, float(units[reach.feature]))
     days = " days" if reach.feature in names.dates else ""
     return f"While {name} moves by {format_short_down(move)}{days} at most, it stays between {ends}."
 

@@ -31,6 +31,7 @@ from derand.explaining._words import (
 from derand.markup import write_block, write_lines, write_table
 from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise
+from derand.perturbation import Perturbation
 from derand.plot import Bar, Step
 from derand.plot import pushes as draw_pushes
 from derand.text import format_distance, format_short, join_words, plural, quote_short, shorten
@@ -255,14 +256,14 @@ def tell_row(
     in_steps : bool
         Whether the radius is larger than that of any change, because whole numbers stay whole.
     """
-    home, units = int(found.label), threat.units_of(row.size)
+    perturbation = Perturbation.of(threat, row.size, model.numerical_features)
+    home, units = int(found.label), perturbation.units
 
     def flips(rows: FloatArray) -> NDArray[np.bool_]:
-        low, high = threat.find_box(np.tile(row, (len(rows), 1)), model.numerical_features)
+        low, high = perturbation.box(row[None])
         inside = ((rows >= low) & (rows <= high) | (rows == row) | np.isnan(row)).all(axis=1)
-        for column, step in threat.steps.items():
-            at = int(column)  # by number, as resolved
-            moves = (rows[:, at] - row[at]) / step
+        for at in np.flatnonzero(perturbation.steps):
+            moves = (rows[:, at] - row[at]) / perturbation.steps[at]
             inside &= (moves == np.rint(moves)) | np.isnan(moves)
         return np.asarray(inside & (find_labels(model, rows, noise, rule=rule) != home))
 

@@ -167,7 +167,6 @@ def summarize_threat(given: Threat, named: Threat, resolved: Threat, source: Mat
     def by_name(values: Mapping[Column, Any]) -> dict[str, Any]:
         return {names[at] if isinstance(at, int) else at: value for at, value in values.items()}
 
-    free = named.find_free(numerical)
     return {
         "norm": resolved.ball_norm,
         "l0": given.l0,
@@ -180,7 +179,7 @@ def summarize_threat(given: Threat, named: Threat, resolved: Threat, source: Mat
         "whole": [name for name in by_name(named.steps) if name not in by_name(given.steps)],
         "may_become": {name: list(values) for name, values in by_name(given.may_become).items()},
         "missing": given.missing_budget,
-        "fixed": [names[at] for at, can_move in zip(numerical, free.tolist(), strict=True) if not can_move],
+        "fixed": [names[at] for at in numerical if not named.may_move(at)],
     }
 
 

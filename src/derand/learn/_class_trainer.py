@@ -38,6 +38,7 @@ from derand.learn.additive import (
 from derand.learn.bins import BinnedTable
 from derand.learn.table import TrainingTable
 from derand.noise import Noise
+from derand.perturbation import Perturbation
 from derand.progress import tell
 from derand.threat import Threat
 
@@ -154,9 +155,9 @@ class ClassTrainer(Trainer):
             )
         found = self._designs[with_ramp, asked]
         if id(found) not in self._steepness:
-            units = self._threat.units_of(self._n_features)
-            norm, noise = cast(float, self._threat.ball_norm), cast(Noise, self._noise)
-            self._steepness[id(found)] = Steepness(found, noise, norm, asked, units, self._threat.frozen)
+            own = Perturbation.of(self._threat, self._n_features, ())
+            norm, noise = cast(float, own.norm), cast(Noise, self._noise)
+            self._steepness[id(found)] = Steepness(found, noise, norm, asked, own.units, self._threat.frozen)
         return found
 
     def make_loss(self, design: Design, rows: BinnedTable, n_threads: int = 1) -> Any:

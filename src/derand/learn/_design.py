@@ -16,6 +16,7 @@ from derand._arrays import BoolArray, FloatArray, IntArray
 from derand.learn.bins import BinnedTable, NumberBins
 from derand.model import CategoryShape, Shape
 from derand.noise import Noise
+from derand.perturbation import Perturbation
 from derand.threat import Threat
 
 _EVENLY = np.arange(0, 7) / 6
@@ -268,7 +269,7 @@ def design_model(
     joined = [join(one) for one in binned.numbers]
     single = [one for one, joint in zip(binned.numbers, joined, strict=True) if joint is None]
     boxes = find_boxes(single, threat, radius, n_features)
-    units = threat.units_of(n_features)
+    units = Perturbation.of(threat, n_features, ()).units
     numbers = (
         *(
             _design_number(one, box, units[one.feature], norm, noise, n_cuts, with_ramp, monotone.get(one.feature, 0))
@@ -300,14 +301,13 @@ def find_boxes(
     rows = np.zeros((most, n_features))
     for one in numbers:
         rows[: one.centers.size, one.feature] = one.centers
-    columns = [one.feature for one in numbers]
-    low, high = threat.find_box(rows, columns) if threat.has_box else (rows - np.inf, rows + np.inf)
-    units = threat.units_of(n_features)
+    perturbation = Perturbation.of(threat, n_features, [one.feature for one in numbers])
+    low, high = perturbation.box(rows)
     boxes = []
     for one in numbers:
         part = slice(one.centers.size)
         down, up = rows[part, one.feature] - low[part, one.feature], high[part, one.feature] - rows[part, one.feature]
-        reach = radius * units[one.feature] if threat.norm is not None else np.inf
+        reach = radius * perturbation.units[one.feature] if perturbation.norm is not None else np.inf
         span = float(np.ptp(one.centers)) if one.centers.size else 0.0
         boxes.append((np.clip(down, 0, min(reach, 2 * span)), np.clip(up, 0, min(reach, 2 * span))))
     return boxes

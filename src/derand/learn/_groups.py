@@ -18,6 +18,7 @@ from derand.learn._design import NumberColumn, find_boxes
 from derand.learn.bins import BinnedTable, NumberBins
 from derand.model import GridShape
 from derand.noise import Noise
+from derand.perturbation import Perturbation
 from derand.threat import Threat
 
 MOST_COLUMNS = 4
@@ -193,7 +194,7 @@ def design_group(
     cuts = tuple(part.choose_cuts(count_cuts(size, n_cuts)) for part in bins.parts)
     crossed = _choose_products([one.size for one in cuts], _CROSSED[size])
     boxes = find_boxes(bins.parts, threat, radius, n_features)
-    units = threat.units_of(n_features)
+    units = Perturbation.of(threat, n_features, ()).units
     moves = any(end.any() for box in boxes for end in box)
     directions = _list_directions(size, norm) if moves else np.zeros((1, size))
     places = bins.places

@@ -23,6 +23,7 @@ from derand.learn._softmax import DUAL_POWERS, measure_steepness
 from derand.learn.bins import MAX_BINS, BinnedTable, NumberBins
 from derand.model import GridShape, Shape
 from derand.noise import Noise
+from derand.perturbation import Perturbation
 from derand.threat import Threat
 
 _CUTS = {2: 3, 3: 2, 4: 1}
@@ -213,10 +214,10 @@ def design_products(
         for group, size in zip(kept, sizes, strict=True)
         if group
     )
-    units, norm = threat.units_of(n_features), float(threat.ball_norm or 2)
-    scales = np.where(np.isin(np.arange(n_features), list(threat.frozen)), 0.0, units)
+    perturbation = Perturbation.of(threat, n_features, ())
+    scales = np.where(np.isin(np.arange(n_features), list(perturbation.frozen)), 0.0, perturbation.units)
     blocks = _line_up(found, rest, rest_places, noise, scales)
-    return ProductDesign(rest, rest_places, found, blocks, radius, DUAL_POWERS[norm])
+    return ProductDesign(rest, rest_places, found, blocks, radius, DUAL_POWERS[float(perturbation.norm or 2)])
 
 
 def _cut_group(parts: list[NumberBins], places: tuple[int, ...], noise: Noise, n_cuts: int) -> Group:

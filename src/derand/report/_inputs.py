@@ -21,6 +21,7 @@ from derand.metrics import RowGrades
 from derand.model import AdditiveEnsemble, Model, is_model
 from derand.noise import Noise, as_noise_or_none
 from derand.origin import Origin
+from derand.perturbation import Perturbation
 from derand.text import format_short
 from derand.threat import Threat, as_budget, as_threats
 
@@ -170,6 +171,9 @@ class ThreatInputs(Protocol):
     def threat(self) -> Threat: ...
 
     @property
+    def units(self) -> FloatArray: ...
+
+    @property
     def moving(self) -> list[int]: ...
 
     @property
@@ -178,8 +182,7 @@ class ThreatInputs(Protocol):
 
 def find_moving(model: Model, threat: Threat) -> list[int]:
     """Numerical features of a model that may change."""
-    features = model.numerical_features
-    return [int(at) for at, free in zip(features, threat.find_free(features), strict=True) if free]
+    return [at for at in model.numerical_features if threat.may_move(at)]
 
 
 def check_count(name: str, value: object, least: int) -> None:
@@ -229,9 +232,15 @@ class Inputs:
         return self.plain.threat
 
     @property
+    def perturbation(self) -> Perturbation:
+        """What may change, as arrays."""
+        model = self.subject.model
+        return Perturbation.of(self.threat, model.n_features, model.numerical_features)
+
+    @property
     def units(self) -> FloatArray:
         """What one unit of radius is worth in each column's own unit."""
-        return self.threat.units_of(self.subject.model.n_features)
+        return self.perturbation.units
 
     @property
     def moving(self) -> list[int]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from derand._arrays import FloatArray
 from derand.certificates import Intervals, ToleranceRadii
+from derand.perturbation import Perturbation
 from derand.report._inputs import Subject, find_moving
 from derand.threat import Threat
 
@@ -40,7 +41,7 @@ class NumberInputs:
     @property
     def units(self) -> FloatArray:
         """What one unit of radius is worth in each column's own unit."""
-        return self.threat.units_of(self.subject.model.n_features)
+        return Perturbation.of(self.threat, self.subject.model.n_features, ()).units
 
     @property
     def rule(self) -> str:

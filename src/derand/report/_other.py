@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from derand.certificates import Certificates
+from derand.perturbation import Perturbation
 from derand.report._inputs import Classifier, Inputs, Request, Subject, name_estimator, name_features
 from derand.text import join_words, quote_short
 from derand.threat import EVERY, Threat
@@ -125,7 +126,7 @@ def _take_columns(X: Any, places: tuple[int, ...], has_names: bool) -> Any:
 def _translate(threat: Threat, subject: Subject, other: Classifier, places: Sequence[int]) -> Threat:
     """The same changes in the columns, and the codes of categories, of the other model."""
     at = {place: number for number, place in enumerate(places)}
-    units = threat.units_of(subject.model.n_features)
+    units = Perturbation.of(threat, subject.model.n_features, ()).units
     kept: dict[str, Any] = {
         name: {
             column if column == EVERY else at[int(column)]: value

@@ -35,7 +35,7 @@ def _flips(inputs: Inputs, row: int, rows: FloatArray) -> BoolArray:
     plain, model = inputs.plain, inputs.subject.model
     own = inputs.matrix[row]
     home = int(np.searchsorted(plain.classes, plain.label[row]))
-    low, high = inputs.threat.find_box(np.tile(own, (len(rows), 1)), model.numerical_features)
+    low, high = inputs.perturbation.box(own[None])
     inside = ((rows >= low) & (rows <= high) | (rows == own) | np.isnan(rows) | np.isnan(own)).T
     numerical = list(model.numerical_features)
     keeps = inside[numerical].all(axis=0)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from derand.explaining import SCALING_UNITS
 from derand.frames import format_moment
+from derand.perturbation import Perturbation
 from derand.report._inputs import ThreatInputs
 from derand.report._text import join_words, plural, shorten
 from derand.report._types import LimitFacts, ThreatFacts
@@ -68,7 +69,7 @@ def describe_threat(inputs: ThreatInputs) -> ThreatFacts:
     frozen = [_name(inputs, column) for column in threat.frozen]
     return {
         "given": inputs.has_threat,
-        "bounded": threat.has_box,
+        "bounded": Perturbation.of(threat, inputs.subject.model.n_features, ()).has_box,
         "norm": None if threat.norm is None else float(threat.ball_norm or 0),
         "norm_text": name_norm(inputs),
         "l0": threat.l0,

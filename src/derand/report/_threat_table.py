@@ -100,7 +100,7 @@ def _say_change(inputs: ThreatInputs, feature: int, radius: float | None, limit:
     if norm == 0:
         parts.append("to any date" if feature in inputs.subject.dates else "to any number")
     elif norm is not None and radius:
-        unit = float(inputs.threat.units_of(inputs.subject.model.n_features)[feature])
+        unit = float(inputs.units[feature])
         parts.append(f"by less than {format_short_down(multiply_down(radius, unit))}{unit_of(inputs, feature)}")
     if limit is not None:
         parts.append(say_limit(limit, unit_of(inputs, feature)).split(", not ")[0])

@@ -222,7 +222,7 @@ def _describe_number(inputs: Moved, feature: int) -> WhatIfColumn:
         "name": subject.names[feature],
         "kind": "number",
         "date": feature in subject.dates,
-        "frozen": not threat.find_free([feature])[0],
+        "frozen": not threat.may_move(feature),
         "low": low,
         "high": high,
         "middle": middle,

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from derand import AdditiveEnsemble, StepFunction, Threat, certify
-from derand.kernels import compiling, plain_pieces
-from derand.kernels.envelopes import Curves, tabulate_envelopes
-from derand.kernels.normal import bound_cells, bound_sides, upper_tail
+from derand.kernels import compiling
+from derand.kernels.cells.normal import bound_cells, bound_sides, upper_tail
+from derand.kernels.worst_case import plain_pieces
+from derand.kernels.worst_case.envelopes import Curves, tabulate_envelopes
 from derand.noise import NOISES
 from tests.kernels.calls import failures
-from tests.kernels.test_envelopes import draw_stretches, trace
+from tests.kernels.worst_case.test_envelopes import draw_stretches, trace
 
 WIDENING = 2.0**-45, 2.0**-49, 2.0**-1022
 

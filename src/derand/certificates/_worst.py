@@ -23,7 +23,7 @@ from derand.certificates._grid_curves import orient_blocks
 from derand.certificates._grid_worst import DeployedGridCase, SmoothedGridCase
 from derand.certificates._problem import PackedTerms
 from derand.certificates._worst_base import DUAL, EXACT, WorstCase, find_arrays
-from derand.kernels.envelopes import (
+from derand.kernels.worst_case.envelopes import (
     COARSE,
     SUM_ERROR,
     UNEVEN,
@@ -39,8 +39,16 @@ from derand.kernels.envelopes import (
     start_tables,
     widen_tables,
 )
-from derand.kernels.steps import WHOLE, Reach, Stairs, add_scores, find_distances, find_lowest, prepare_stairs
-from derand.kernels.windows import (
+from derand.kernels.worst_case.steps import (
+    WHOLE,
+    Reach,
+    Stairs,
+    add_scores,
+    find_distances,
+    find_lowest,
+    prepare_stairs,
+)
+from derand.kernels.worst_case.windows import (
     Box,
     Minima,
     count_terms,

@@ -10,9 +10,9 @@ import pytest
 
 from derand import Gaussian, Laplace, Uniform
 from derand.certificates._curves import Stretch, name_shapes, place_terms, trace_curves
+from derand.kernels.worst_case.curves import Curves, list_tracks, locate
 from derand.kernels.worst_case.envelopes import (
     COARSE,
-    Curves,
     add_curves,
     extend_tables,
     round_down,
@@ -20,7 +20,6 @@ from derand.kernels.worst_case.envelopes import (
     tabulate_envelopes,
     widen_tables,
 )
-from derand.kernels.worst_case.windows import list_tracks, locate
 from tests.certificates.searching import distribute
 from tests.oracle import MP, cell_probabilities
 

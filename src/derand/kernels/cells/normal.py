@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from derand._arrays import FloatArray, IntArray
-from derand.kernels.compiling import compile_loop, is_early
+from derand.kernels.compiling import compile_loop
 
 COEFFICIENTS = (
     0.46151582985003775,
@@ -64,8 +64,6 @@ def upper_tail(z: FloatArray) -> FloatArray:
     [0.5, 0.158655, 0.02275]
     """
     decay = np.exp(-0.5 * (z * z))
-    if is_early(z.size):
-        return _tails(z, decay)
     _fill_tails(z, decay, decay)
     return decay
 
@@ -95,10 +93,6 @@ def bound_sides(
     array([[[0.5  , 0.5  ],
             [0.159, 0.841]]])
     """
-    if is_early(2 * x.size):
-        z = _find_distances(x, edges, scales)
-        tails = _tails(np.abs(z), np.exp(-0.5 * (z * z)))
-        return np.stack([_sides(end, tails, error, growth, least) for end in (z, -z)], axis=-1)
     z, decay = np.empty(x.size), np.empty(x.size)
     sides = np.empty((*x.shape, 2))
     _fill_distances(np.ascontiguousarray(x), edges, scales, z, decay)
@@ -132,10 +126,6 @@ def bound_cells(
     array([[0.159, 0.341, 0.341, 0.159]])
     """
     cells, widths = np.empty((x.shape[0], edges.size + starts.size - 1)), np.diff(edges) / scales[:-1]
-    if is_early(4 * x.size):
-        z = _find_distances(x, edges, scales)
-        _fill_cells_together(z, np.exp(-0.5 * (z * z)), widths, starts, cells, error, growth, least)
-        return cells
     z, decay = np.empty(x.shape), np.empty(x.shape)
     _fill_distances(np.ascontiguousarray(x), edges, scales, z.reshape(-1), decay.reshape(-1))
     np.exp(decay, out=decay)
@@ -143,28 +133,34 @@ def bound_cells(
     return cells
 
 
-# The same by NumPy, to the last bit, for the first numbers of a process. What is arithmetic alone is the function that
-# is compiled, as written.
+# Early versions take arrays where loops take numbers; what is arithmetic alone runs as written, on arrays.
 
 
-@np.errstate(all="ignore")  # as in compiled code
-def _find_distances(x: FloatArray, edges: FloatArray, scales: FloatArray) -> FloatArray:
-    return np.asarray(np.minimum(np.maximum((x - edges) / scales, -_END), _END))
+def _fill_distances_in_numpy(
+    x: FloatArray, edges: FloatArray, scales: FloatArray, z: FloatArray, exponents: FloatArray
+) -> None:
+    z[:] = np.minimum(np.maximum((x - edges) / scales, -_END), _END).ravel()
+    exponents[:] = -0.5 * (z * z)
 
 
-@np.errstate(all="ignore")  # as in compiled code
-def _tails(z: FloatArray, decay: FloatArray) -> FloatArray:
-    return np.asarray(_tail.py_func(z, decay))
+def _fill_tails_in_numpy(z: FloatArray, decay: FloatArray, tails: FloatArray) -> None:
+    tails[:] = _tail(z, decay)
 
 
-@np.errstate(all="ignore")  # as in compiled code
-def _sides(z: FloatArray, tail: FloatArray, error: float, growth: float, least: float) -> FloatArray:
+def _fill_sides_in_numpy(
+    z: FloatArray, decay: FloatArray, sides: FloatArray, error: float, growth: float, least: float
+) -> None:
+    tails = _tail(np.abs(z), decay)
+    sides[0::2] = _side_in_numpy(z, tails, error, growth, least)
+    sides[1::2] = _side_in_numpy(-z, tails, error, growth, least)
+
+
+def _side_in_numpy(z: FloatArray, tail: FloatArray, error: float, growth: float, least: float) -> FloatArray:
     small = np.maximum(tail * (1.0 + (error + growth * (z * z))), least)
     return np.where(z > 0.0, small, np.minimum((1.0 - tail) * (1.0 + error), 1.0))
 
 
-@np.errstate(all="ignore")  # as in compiled code
-def _fill_cells_together(
+def _fill_cells_in_numpy(
     z: FloatArray,
     decay: FloatArray,
     widths: FloatArray,
@@ -174,21 +170,21 @@ def _fill_cells_together(
     growth: float,
     least: float,
 ) -> None:
-    tails, roots = _tails(np.abs(z), decay), np.sqrt(decay)
+    tails, roots = _tail(np.abs(z), decay), np.sqrt(decay)
     left, right, widenings = z[:, :-1], z[:, 1:], error + growth * (z * z)
     less, more = tails * (1.0 - widenings), tails * (1.0 + widenings)
     apart = np.where(left + right > 0.0, more[:, 1:] - less[:, :-1], more[:, :-1] - less[:, 1:])
     astride = (1.0 - (tails[:, :-1] + tails[:, 1:])) * (1.0 + 2.0 * error)
     wide = np.where((left > 0.0) & (right < 0.0), astride, apart)
     middle = 0.5 * (left + right)
-    narrow = _integrate.py_func(middle, widths, roots[:, :-1] * roots[:, 1:], error, growth)
+    narrow = _integrate(middle, widths, roots[:, :-1] * roots[:, 1:], error, growth)
     between = np.where(widths * (np.abs(middle) + 2.0) < 1.0, narrow, wide)
     firsts, lasts, terms = starts[:-1], starts[1:] - 1, np.arange(starts.size - 1)
     inner = np.setdiff1d(np.arange(z.shape[1] - 1), lasts)  # not from one term to the next
     places = inner + np.searchsorted(firsts, inner, side="right")
     cells[:, places] = np.minimum(np.maximum(between[:, inner], least), 1.0)
-    cells[:, firsts + terms] = _sides(z[:, firsts], tails[:, firsts], error, growth, least)
-    cells[:, lasts + terms + 1] = _sides(-z[:, lasts], tails[:, lasts], error, growth, least)
+    cells[:, firsts + terms] = _side_in_numpy(z[:, firsts], tails[:, firsts], error, growth, least)
+    cells[:, lasts + terms + 1] = _side_in_numpy(-z[:, lasts], tails[:, lasts], error, growth, least)
 
 
 # The loops below are compiled to vector instructions: hence the coefficients are written out one by one, nothing
@@ -196,7 +192,7 @@ def _fill_cells_together(
 # time, too. Products and sums are not contracted: a number does not depend on its place in an array.
 
 
-@compile_loop(error_model="numpy")
+@compile_loop(early=_fill_distances_in_numpy, numbers=lambda x, *_: x.size, error_model="numpy")
 def _fill_distances(x: FloatArray, edges: FloatArray, scales: FloatArray, z: FloatArray, exponents: FloatArray) -> None:
     n_edges = edges.size
     for row in range(x.shape[0]):
@@ -207,13 +203,13 @@ def _fill_distances(x: FloatArray, edges: FloatArray, scales: FloatArray, z: Flo
             exponents[start + i] = -0.5 * (distance * distance)
 
 
-@compile_loop(error_model="numpy")
+@compile_loop(early=_fill_tails_in_numpy, numbers=lambda z, *_: z.size, error_model="numpy")
 def _fill_tails(z: FloatArray, decay: FloatArray, tails: FloatArray) -> None:
     for i in range(z.size):
         tails[i] = _tail(z[i], decay[i])
 
 
-@compile_loop(error_model="numpy")
+@compile_loop(early=_fill_sides_in_numpy, numbers=lambda z, *_: z.size, error_model="numpy")
 def _fill_sides(z: FloatArray, decay: FloatArray, sides: FloatArray, error: float, growth: float, least: float) -> None:
     for i in range(z.size):
         tail = _tail(abs(z[i]), decay[i])
@@ -221,7 +217,7 @@ def _fill_sides(z: FloatArray, decay: FloatArray, sides: FloatArray, error: floa
         sides[2 * i + 1] = _side(-z[i], tail, error, growth, least)
 
 
-@compile_loop(error_model="numpy")
+@compile_loop(early=_fill_cells_in_numpy, numbers=lambda z, *_: 3 * z.size, error_model="numpy")
 def _fill_cells(
     z: FloatArray,
     decay: FloatArray,

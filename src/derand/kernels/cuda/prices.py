@@ -22,8 +22,8 @@ from derand.kernels.cuda.blocks import FEWEST_BLOCKS, MOST_ROWS, PickedRows, cla
 from derand.kernels.cuda.device import Stream
 from derand.kernels.cuda.laws import PARTS, THREADS, add_up, compile_kernel
 from derand.kernels.cuda.stumps import is_finite
-from derand.kernels.worst_case.envelopes import COARSE, FINE, AskedMeans, Curves, Places, PricedSide
-from derand.kernels.worst_case.pieces import FloatTable
+from derand.kernels.worst_case.curves import Curves, FloatTable, Places
+from derand.kernels.worst_case.envelopes import COARSE, FINE, AskedMeans, PricedSide
 
 MOST_TERMS = 4096
 """Of which a block can note the places."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.kernels import INVERTED, LOG_HALF, MANY_CELLS, TILTED, Failures, may_invert
-from derand.kernels.compiling import compile_loop, is_early
+from derand.kernels.compiling import compile_loop
 from derand.kernels.tails.costs import MIN_TERMS_FOR_FOURIER
 from derand.kernels.tails.fourier import (
     GROUP,
@@ -136,8 +136,7 @@ def failures(plan: Plan, table: FloatArray, thresholds: IntArray) -> Failures:
         if isinstance(way, Grid):
             proven[rows], log_failure[rows] = _invert(plan, way, table[rows], thresholds[rows], work)
         elif way is None:
-            walk = _walk.interpret if is_early(_count_numbers(plan.terms, left.size)) else _walk
-            proven[rows], log_failure[rows] = walk(table[rows], thresholds[rows], plan.terms, work)
+            proven[rows], log_failure[rows] = _walk(table[rows], thresholds[rows], plan.terms, work)
             path[rows] = TILTED
         elif way:
             proven[rows], log_failure[rows] = invert_by_spectra(
@@ -146,21 +145,14 @@ def failures(plan: Plan, table: FloatArray, thresholds: IntArray) -> Failures:
     return Failures(proven, log_failure, path)
 
 
-def _count_numbers(terms: Terms, n_rows: int) -> int:
-    """What interpreting laws of so many rows costs at most, as `is_early` counts."""
-    width = min(float(terms.whole), 6.0 * math.sqrt(float((terms.shifts**2).sum())))
-    return int(n_rows * terms.shifts.size * (width + 64.0) * 16)
-
-
 def _lay_out(plan: Plan, table: FloatArray, thresholds: IntArray) -> tuple[FloatArray, IntArray]:
     """The arrays without gaps, for which alone the kernels are compiled, and cells of equal score merged."""
     if plan.merged.size:
-        merge = _merge.interpret if is_early(16 * table.size) else _merge
-        table = merge(np.ascontiguousarray(table), plan.merged, plan.terms.scores.shape[1])
+        table = _merge(np.ascontiguousarray(table), plan.merged, plan.terms.scores.shape[1])
     return np.ascontiguousarray(table), np.ascontiguousarray(thresholds)
 
 
-@compile_loop()
+@compile_loop(numbers=lambda table, *_: 16 * table.size)
 def _merge(table: FloatArray, merged: IntArray, n_merged: int) -> FloatArray:
     """The table with the probabilities of merged cells added up."""
     sums = np.zeros((table.shape[0], n_merged))
@@ -170,7 +162,13 @@ def _merge(table: FloatArray, merged: IntArray, n_merged: int) -> FloatArray:
     return sums
 
 
-@compile_loop()
+def _count_numbers(table: FloatArray, thresholds: IntArray, terms: Terms, work: Workspace) -> int:
+    """How many numbers `_walk` counts as, as written: at most."""
+    width = min(float(terms.whole), 6.0 * math.sqrt(float((terms.shifts**2).sum())))
+    return int(thresholds.size * terms.shifts.size * (width + 64.0) * 16)
+
+
+@compile_loop(numbers=_count_numbers)
 def _walk(table: FloatArray, thresholds: IntArray, terms: Terms, work: Workspace) -> tuple[BoolArray, FloatArray]:
     """Row by row: the side that seems to fail, and the other one where that does not."""
     proven, log_failure = np.zeros(thresholds.size, dtype=np.bool_), np.empty(thresholds.size)

@@ -184,15 +184,14 @@ def _sum_of_eight(law: FloatArray, at: int) -> float:
     return a + (b + (law[at + 6] + law[at + 7]))
 
 
-def _add_stump_at_once(
+def _add_stump_in_numpy(
     law: FloatArray, grown: FloatArray, first: int, stop: int, span: int, stay: float, move: float
 ) -> None:
-    """`_add_stump` by NumPy."""
     grown[first:stop] = stay * law[first:stop] + move * law[first - span : stop - span]
 
 
 # The loops below run over slices from 0 upward: only so are they compiled to vector instructions.
-@compile_loop(_add_stump_at_once)
+@compile_loop(early=_add_stump_in_numpy)
 def _add_stump(law: FloatArray, grown: FloatArray, first: int, stop: int, span: int, stay: float, move: float) -> None:
     """The law after one more term of two cells; it is 0 for `span` states on either side."""
     after, unmoved, moved = grown[first:stop], law[first:stop], law[first - span : stop - span]
@@ -254,15 +253,16 @@ def _gather_steps(
         _add_eight(law[first - shifts.max() :], after, masses, shifts.max() - shifts, start == 0)
 
 
-def _add_eight_at_once(before: FloatArray, after: FloatArray, masses: FloatArray, at: IntArray, is_first: bool) -> None:
-    """`_add_eight` by NumPy."""
+def _add_eight_in_numpy(
+    before: FloatArray, after: FloatArray, masses: FloatArray, at: IntArray, is_first: bool
+) -> None:
     a, b, c, d, e, f, g, h = (mass * before[start : start + after.size] for mass, start in zip(masses, at, strict=True))
     if is_first:
         after[:] = 0.0
     after += ((a + b) + (c + d)) + ((e + f) + (g + h))
 
 
-@compile_loop(_add_eight_at_once)
+@compile_loop(early=_add_eight_in_numpy)
 def _add_eight(before: FloatArray, after: FloatArray, masses: FloatArray, at: IntArray, is_first: bool) -> None:
     """Add eight shifted laws, each times its mass."""
     a, b, c, d = before[at[0] :], before[at[1] :], before[at[2] :], before[at[3] :]

@@ -11,11 +11,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from derand._arrays import EPSILON, FloatArray, IntArray
-from derand.kernels.compiling import compile_loop, is_early
-from derand.kernels.worst_case import plain, plain_pieces
-from derand.kernels.worst_case.pieces import FloatTable, fill_linear, fill_square
-from derand.kernels.worst_case.plain_pieces import round_down
+from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand.kernels.compiling import compile_loop
+from derand.kernels.worst_case.curves import (
+    Curves,
+    FloatTable,
+    Places,
+    find_places,
+    list_tracks,
+    locate_in_numpy,
+    search,
+)
+from derand.kernels.worst_case.pieces import fill_linear_tables, fill_square_tables
+from derand.kernels.worst_case.pieces_in_numpy import round_down
 
 COARSE, FINE = 8, 16
 """Prices that lie far apart, and between each two of them."""
@@ -32,50 +40,6 @@ _TOGETHER = 2**17
 
 MORE_KNOTS = 6
 """So many are tabulated beyond those that rows have looked up, for rows to come."""
-
-_PIECES = 16
-"""Numbers that an entry of a table takes."""
-
-UNEVEN = 2.0**-30
-"""By how much of their distance the knots of an even run may be off: they are rounded, too."""
-
-
-class Curves(NamedTuple):
-    """Functions of one number, each from 0 up to its range, known by lower bounds at knots.
-
-    All curves stand one after the other: the knots of curve k are those from `starts[k]` to `starts[k + 1] - 1`.
-    """
-
-    starts: IntArray
-    knots: FloatArray
-    """Where, increasing within a curve."""
-    low: FloatArray
-    """Lower bound at each knot."""
-    sag: FloatArray
-    """By how much the curve may leave its own chord right of each knot, either way."""
-    too_low: FloatArray
-    """(n_curves,): by how much `low` may be too low."""
-    ends: FloatArray
-    """(n_curves, 2): lower bounds left of the first knot and right of the last one."""
-    ranges: FloatArray
-    units: FloatArray
-    """What counts as distance 1, per curve."""
-    bends: FloatArray
-    """Upper bound of the second derivative, per curve, distances counted in units; infinite where there is none."""
-    even: FloatArray
-    """(n_curves, 2): where a run of evenly spaced knots begins, and 1 / their distance."""
-    even_knots: IntArray
-    """(n_curves, 2): its first knot, counted from the first of all, and how many intervals follow; 0 without a run."""
-
-
-class Places(NamedTuple):
-    """Where a row stands on the curves: term i looks up curve `curves[i]` at `(x - anchors[i]) * factors[i]`."""
-
-    features: IntArray
-    curves: IntArray
-    anchors: FloatArray
-    factors: FloatArray
-    """1 / unit or -1 / unit for a curve that several terms share, else 1."""
 
 
 class PriceTables(NamedTuple):
@@ -136,10 +100,9 @@ def find_spans(rows: FloatArray, places: Places, curves: Curves) -> IntArray:
     """The first and the last knot of each curve that some rows look up, (n_curves, 2); with a few on either side."""
     spans = np.tile(np.array([curves.knots.size, -1]), (curves.starts.size - 1, 1))
     if rows.shape[0]:
-        ends = np.stack([rows.min(axis=0), rows.max(axis=0)])[:, places.features]
-        with np.errstate(over="ignore"):  # infinity lies beyond the last knot
-            moved = (ends - places.anchors) * places.factors
-        at, own = plain.locate(moved, places.curves, curves)[0], places.curves
+        ends = find_places(np.stack([rows.min(axis=0), rows.max(axis=0)]), places)
+        own = places.curves
+        at, _ = locate_in_numpy(ends, list_tracks(curves)[own], curves.knots)
         np.minimum.at(spans[:, 0], own, np.maximum(at.min(axis=0) - MORE_KNOTS, curves.starts[own]))
         np.maximum.at(spans[:, 1], own, np.minimum(at.max(axis=0) + 1 + MORE_KNOTS, curves.starts[own + 1] - 1))
     return spans
@@ -216,14 +179,10 @@ def tabulate_envelopes(curves: Curves, prices: FloatArray, power: int, spans: In
 
 def _fill_tables(curves: Curves, prices: FloatArray, power: int, spans: IntArray, tables: FloatTable) -> None:
     """Entries of the knots from the first to the last one of each span."""
-    asked = np.maximum(spans[:, 1] - spans[:, 0] + 1, 0).sum()
-    if not asked:
+    if (spans[:, 1] < spans[:, 0]).all():
         return
     errors = TABLE_ERROR * (np.diff(curves.starts) + 64) / 64 * curves.ranges
-    if is_early(int(asked) * prices.size * _PIECES):
-        fill = plain_pieces.fill_linear_tables if power == 1 else plain_pieces.fill_square_tables
-    else:
-        fill = _fill_linear_tables if power == 1 else _fill_square_tables
+    fill = fill_linear_tables if power == 1 else fill_square_tables
     fill(curves, prices, spans, errors, tables)
 
 
@@ -257,8 +216,6 @@ def find_powers(
         The block of fine prices that should have been asked, but is not made; -1 else.
     """
     single = np.empty((0, 0), dtype=np.float32) if floors is None else round_down(floors)
-    if is_early(rows.shape[0] * places.features.size * (COARSE + 2 * FINE)):
-        return plain.find_powers(rows, places, curves, tables, single, thresholds, error, GROUP)
     powers, missing = np.zeros(thresholds.shape), np.full(thresholds.shape, -1, dtype=np.int64)
     _find_powers(np.ascontiguousarray(rows), places, curves, tables, single, thresholds, error, powers, missing)
     return powers, missing
@@ -266,8 +223,6 @@ def find_powers(
 
 def add_curves(rows: FloatArray, places: Places, curves: Curves) -> tuple[FloatArray, FloatArray]:
     """Sums of the chords of all curves at a row, and by how much they may be off, each (n_rows,)."""
-    if is_early(rows.shape[0] * places.features.size):
-        return plain.add_curves(rows, places, curves)
     sums, errors = np.empty(rows.shape[0]), np.empty(rows.shape[0])
     _add_curves(np.ascontiguousarray(rows), places, curves, sums, errors)  # one layout: it is compiled for each
     return sums, errors
@@ -314,23 +269,83 @@ def _locate_all(
                 own_at[row], own_shares[row] = search(x, first, last, knots)
 
 
-@compile_loop(error_model="numpy")
-def search(x: float, first: int, last: int, knots: FloatArray) -> tuple[int, float]:
-    """The knot left of x between two of them, and the share of the way to the next one."""
-    if x <= knots[first]:
-        return first, 0.0
-    if x >= knots[last]:
-        return last - 1, 1.0
-    while last - first > 1:
-        middle = (first + last) // 2
-        if knots[middle] <= x:
-            first = middle
-        else:
-            last = middle
-    return first, min((x - knots[first]) / (knots[last] - knots[first]), 1.0)
+def _find_powers_in_numpy(
+    rows: FloatArray,
+    places: Places,
+    curves: Curves,
+    tables: PriceTables,
+    floors: FloatTable,
+    thresholds: FloatArray,
+    error: float,
+    powers: FloatArray,
+    missing: IntArray,
+) -> None:
+    tracks = list_tracks(curves)[places.curves]
+    at, found = locate_in_numpy(find_places(rows, places), tracks, curves.knots)
+    shares = found.astype(np.float32)
+
+    def add(table: FloatTable, some: IntArray | slice) -> FloatArray:
+        if floors.shape[0]:
+            return _add_above_in_numpy(at[some], shares[some], table, floors[some])
+        return _add_entries_in_numpy(at[some], shares[some], table)
+
+    coarse = add(tables.coarse, slice(None))
+    for k in range(thresholds.shape[1]):
+        cut = thresholds[:, k] + error
+        best, middle, rises = _find_best_in_numpy(coarse, tables.coarse_prices, cut)
+        powers[:, k] = best
+        for side in (rises, ~rises):
+            block = np.where(side, middle, middle - 1)
+            slots = np.where((best > 0.0) & (powers[:, k] == best) & (missing[:, k] < 0), tables.slots[block], -2)
+            missing[:, k] = np.where(slots == -1, block, missing[:, k])
+            for slot in np.unique(slots[slots >= 0]):
+                some = np.flatnonzero(slots == slot)
+                finer = _find_best_in_numpy(add(tables.fine[slot], some), tables.fine_prices[slot], cut[some])[0]
+                powers[some, k] = np.maximum(best[some], finer)
 
 
-@compile_loop(error_model="numpy")
+def _add_entries_in_numpy(at: IntArray, shares: FloatTable, table: FloatTable) -> FloatArray:
+    sums, part = np.zeros((at.shape[0], table.shape[1])), np.zeros((at.shape[0], table.shape[1]), dtype=np.float32)
+    for term in range(at.shape[1]):
+        part += _blend(at[:, term], shares[:, term], table)
+        if term % GROUP == GROUP - 1 or term == at.shape[1] - 1:
+            sums += part
+            part[:] = 0.0
+    return sums
+
+
+def _add_above_in_numpy(at: IntArray, shares: FloatTable, table: FloatTable, floors: FloatTable) -> FloatArray:
+    sums = np.zeros((at.shape[0], table.shape[1]))
+    for term in range(at.shape[1]):
+        sums += np.maximum(_blend(at[:, term], shares[:, term], table), floors[:, term, None])
+    return sums
+
+
+def _blend(knots: IntArray, right: FloatTable, table: FloatTable) -> FloatTable:
+    left = np.float32(1.0) - right
+    return np.asarray(left[:, None] * table[knots] + right[:, None] * table[knots + 1])
+
+
+def _find_best_in_numpy(
+    sums: FloatArray, prices: FloatArray, cut: FloatArray
+) -> tuple[FloatArray, IntArray, BoolArray]:
+    """The best margin per price of each row, which price that is (but for the outermost), and whether it rises."""
+    powers = (sums - cut[:, None]) / prices * (1.0 - 4.0 * EPSILON)
+    powers = np.where(powers > 0.0, powers, 0.0)
+    best, rows = powers.max(axis=1), np.arange(sums.shape[0])
+    at = np.clip(powers.argmax(axis=1), 1, sums.shape[1] - 2)
+    own = sums[rows, at]
+    below = (own - sums[rows, at - 1]) / (prices[at] - prices[at - 1])
+    above = (sums[rows, at + 1] - own) / (prices[at + 1] - prices[at])
+    rises = np.maximum(below, 0.0) * np.maximum(above, 0.0) > ((own - cut) / prices[at]) ** 2
+    return best, at, rises
+
+
+@compile_loop(
+    early=_find_powers_in_numpy,
+    numbers=lambda rows, places, *_: rows.shape[0] * places.features.size * (COARSE + 2 * FINE),
+    error_model="numpy",
+)
 def _find_powers(
     rows: FloatArray,
     places: Places,
@@ -479,7 +494,21 @@ def _add_above(
                 sums[row, column] += max(entry, floor)
 
 
-@compile_loop()
+def _add_curves_in_numpy(
+    rows: FloatArray, places: Places, curves: Curves, sums: FloatArray, errors: FloatArray
+) -> None:
+    tracks = list_tracks(curves)[places.curves]
+    at, shares = locate_in_numpy(find_places(rows, places), tracks, curves.knots)
+    is_beyond = (shares == 1.0) | ((shares == 0.0) & (at == curves.starts[places.curves]))
+    values = (1.0 - shares) * curves.low[at] + shares * curves.low[at + 1]
+    sums[:], errors[:] = 0.0, 0.0
+    for term, curve in enumerate(places.curves):
+        sums += values[:, term]
+        errors += curves.sag[at[:, term]]
+        errors += np.where(is_beyond[:, term], curves.ranges[curve], 0.0)
+
+
+@compile_loop(early=_add_curves_in_numpy, numbers=lambda rows, places, *_: rows.shape[0] * places.features.size)
 def _add_curves(
     rows: FloatArray,
     places: Places,
@@ -505,31 +534,3 @@ def _add_curves(
                 error[row] += sag[knot]
                 if share == 1.0 or (share == 0.0 and knot == first):
                     error[row] += whole  # beyond the knots: somewhere within its range
-
-
-@compile_loop()
-def _fill_linear_tables(
-    curves: Curves, prices: FloatArray, spans: IntArray, errors: FloatArray, tables: FloatTable
-) -> None:
-    for k in range(curves.starts.size - 1):
-        if spans[k, 0] > spans[k, 1]:
-            continue
-        first, last = curves.starts[k], curves.starts[k + 1]
-        knots, low, sag = curves.knots[first:last], curves.low[first:last], curves.sag[first:last]
-        inverse = 1.0 / curves.units[k] * (1.0 - 4.0 * EPSILON)
-        fill_linear(knots, low, sag, curves.ends[k], inverse, prices, errors[k], tables[first:last])
-
-
-@compile_loop()
-def _fill_square_tables(
-    curves: Curves, prices: FloatArray, spans: IntArray, errors: FloatArray, tables: FloatTable
-) -> None:
-    for k in range(curves.starts.size - 1):
-        if spans[k, 0] > spans[k, 1]:
-            continue
-        span = spans[k, 0] - curves.starts[k], spans[k, 1] - curves.starts[k]
-        first, last = curves.starts[k], curves.starts[k + 1]
-        knots, low, sag = curves.knots[first:last], curves.low[first:last], curves.sag[first:last]
-        inverse = 1.0 / curves.units[k] * (1.0 - 4.0 * EPSILON)
-        bend, table = curves.bends[k], tables[first:last]
-        fill_square(knots, low, sag, curves.ends[k], inverse, bend, prices, errors[k], span, table)

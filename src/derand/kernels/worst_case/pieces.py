@@ -1,4 +1,4 @@
-"""One curve's envelopes: the least of linear pieces plus a price per distance, at each of its knots.
+"""Tables of envelopes: the least of a curve's linear pieces plus a price per distance, at each of its knots.
 
 Owns the search for the piece that is least and what is taken off so that chords between knots are lower bounds, too.
 Arrays in, arrays out. Must not know where knots come from or which prices are tried. README.md, step 9, has the
@@ -10,16 +10,50 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
+from derand.kernels.worst_case import pieces_in_numpy
+from derand.kernels.worst_case.curves import Curves, FloatTable
 
-FloatTable = NDArray[np.float32]
+
+def _count_entries(curves: Curves, prices: FloatArray, spans: IntArray, *_: Any) -> int:
+    """Numbers that the early version computes: several per entry."""
+    return int(np.maximum(spans[:, 1] - spans[:, 0] + 1, 0).sum()) * prices.size * 16
+
+
+@compile_loop(early=pieces_in_numpy.fill_linear_tables, numbers=_count_entries)
+def fill_linear_tables(
+    curves: Curves, prices: FloatArray, spans: IntArray, errors: FloatArray, tables: FloatTable
+) -> None:
+    """Entries for a price per distance of the knots from the first to the last one of each span, less the errors."""
+    for k in range(curves.starts.size - 1):
+        if spans[k, 0] > spans[k, 1]:
+            continue
+        first, last = curves.starts[k], curves.starts[k + 1]
+        knots, low, sag = curves.knots[first:last], curves.low[first:last], curves.sag[first:last]
+        inverse = 1.0 / curves.units[k] * (1.0 - 4.0 * EPSILON)
+        _fill_linear(knots, low, sag, curves.ends[k], inverse, prices, errors[k], tables[first:last])
+
+
+@compile_loop(early=pieces_in_numpy.fill_square_tables, numbers=_count_entries)
+def fill_square_tables(
+    curves: Curves, prices: FloatArray, spans: IntArray, errors: FloatArray, tables: FloatTable
+) -> None:
+    """The same for a price per squared distance."""
+    for k in range(curves.starts.size - 1):
+        if spans[k, 0] > spans[k, 1]:
+            continue
+        span = spans[k, 0] - curves.starts[k], spans[k, 1] - curves.starts[k]
+        first, last = curves.starts[k], curves.starts[k + 1]
+        knots, low, sag = curves.knots[first:last], curves.low[first:last], curves.sag[first:last]
+        inverse = 1.0 / curves.units[k] * (1.0 - 4.0 * EPSILON)
+        bend, table = curves.bends[k], tables[first:last]
+        _fill_square(knots, low, sag, curves.ends[k], inverse, bend, prices, errors[k], span, table)
 
 
 @compile_loop()
-def fill_linear(
+def _fill_linear(
     knots: FloatArray,
     low: FloatArray,
     sag: FloatArray,
@@ -50,7 +84,7 @@ def fill_linear(
 
 
 @compile_loop()
-def fill_square(
+def _fill_square(
     knots: FloatArray,
     low: FloatArray,
     sag: FloatArray,

@@ -12,16 +12,14 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, FloatArray
-from derand.kernels.compiling import compile_loop, is_early
-from derand.kernels.worst_case import plain
-from derand.kernels.worst_case.envelopes import Curves, Places, search
+from derand.kernels.compiling import compile_loop
+from derand.kernels.worst_case.curves import Curves, Places, Records, find_places, list_tracks, locate, locate_in_numpy
 
 _STEPS = 100
 _USUAL_STEPS = 64
-_INTERPRETED = 2**10  # what finding one least value costs without a compiler, as `is_early` counts
+_AS_WRITTEN = 2**10  # numbers that finding one least value counts as, without a compiler
 _MOST_STEPS = 4096.0  # of a number, tried one by one
 _TOLERANCE = 2.0**-22  # of a distance that is found
 _FIRST = 2.0**-6
@@ -35,13 +33,6 @@ class Box(NamedTuple):
     high: FloatArray
 
 
-Records = NDArray[np.void]
-
-_TRACK = np.dtype(
-    [(name, np.int64) for name in ("first", "last", "base")]
-    + [(name, np.float64) for name in ("begin", "rate", "count", "left", "right", "unit")]
-)
-"""Of a curve: its first and last knot; of an even run the first knot, its place, 1 / distance, how many; ends, unit."""
 _PIECE = np.dtype([("low", np.float64), ("sag", np.float64)])
 
 
@@ -80,17 +71,6 @@ def tabulate_minima(curves: Curves) -> Minima:
     return Minima(levels, find_least(curves), list_tracks(curves), curves.knots, _list_pieces(curves))
 
 
-def list_tracks(curves: Curves) -> Records:
-    """What looking up each curve needs to know of it, (n_curves,)."""
-    tracks = np.empty(curves.units.size, dtype=_TRACK)
-    tracks["first"], tracks["last"] = curves.starts[:-1], curves.starts[1:] - 1
-    tracks["begin"], tracks["rate"] = curves.even.T
-    tracks["base"], tracks["count"] = curves.even_knots.T
-    tracks["left"], tracks["right"] = curves.ends.T
-    tracks["unit"] = curves.units
-    return tracks
-
-
 def _list_pieces(curves: Curves) -> Records:
     pieces = np.empty(curves.knots.size, dtype=_PIECE)
     pieces["low"], pieces["sag"] = curves.low, curves.sag
@@ -106,8 +86,7 @@ def find_least(curves: Curves) -> FloatArray:
 
 def place_box(low: FloatArray, high: FloatArray, places: Places) -> Box:
     """What rows may become, both ends of shape (n_rows, n_features), as places on the curves of their terms."""
-    with np.errstate(invalid="ignore"):
-        ends = [(end[:, places.features] - places.anchors) * places.factors for end in (low, high)]
+    ends = find_places(low, places), find_places(high, places)
     return Box(np.minimum(*ends), np.maximum(*ends))
 
 
@@ -118,8 +97,7 @@ def _open_box(n_terms: int) -> Box:
 def find_floors(rows: FloatArray, places: Places, minima: Minima, box: Box) -> FloatArray:
     """Lower bounds of each term's curve within its box, (n_rows, n_terms)."""
     floors = np.empty(box.low.shape)
-    find = _find_floors.interpret if is_early(rows.shape[0] * places.features.size * _INTERPRETED) else _find_floors
-    find(rows, places, minima, *box, floors)
+    _find_floors(rows, places, minima, *box, floors)
     return floors
 
 
@@ -143,7 +121,6 @@ def raise_floors(
 def find_windows(
     rows: FloatArray,
     places: Places,
-    curves: Curves,
     minima: Minima,
     thresholds: FloatArray,
     error: float,
@@ -155,7 +132,7 @@ def find_windows(
     Parameters
     ----------
     rows : array of shape (n_rows, n_features)
-    places, curves, minima
+    places, minima
     thresholds : array of shape (n_rows, n_thresholds)
     error : float
         Taken off every sum; by how much a sum may be off at most, either way.
@@ -167,58 +144,8 @@ def find_windows(
     """
     ends = _open_box(places.features.size) if box is None else box
     radii = np.zeros(thresholds.shape) if known is None else known.copy()
-    if is_early(rows.shape[0] * places.features.size * _USUAL_STEPS):
-        found = np.empty(thresholds.shape)
-        _find_windows_together(rows, places, curves, minima, ends, thresholds, error, found)
-        return np.maximum(radii, found)
     _find_windows(rows, places, minima, *ends, thresholds, error, radii)
     return radii
-
-
-@np.errstate(all="ignore")  # as in compiled code
-def _find_windows_together(
-    rows: FloatArray,
-    places: Places,
-    curves: Curves,
-    minima: Minima,
-    box: Box,
-    thresholds: FloatArray,
-    error: float,
-    radii: FloatArray,
-) -> None:
-    """`_find_windows` by NumPy, the steps of all rows at a time; the same to the last bit."""
-    x, which = plain.find_places(rows, places), places.curves
-    low, high = (np.broadcast_to(end, x.shape) for end in box)
-    least = plain.find_least(x, np.full(x.shape, np.inf), (low, high), which, curves, minima)
-    is_free = (low == -np.inf) & (high == np.inf)
-    anywhere = plain.add_in_order(np.where(is_free, minima.lowest[which], least))
-    for k in range(thresholds.shape[1]):
-        cut = thresholds[:, k] + error
-        radii[:, k] = np.where(anywhere > cut, np.inf, 0.0)
-        left = np.flatnonzero(~(anywhere > cut))
-        reached, beyond, guess = np.zeros(left.size), np.full(left.size, np.inf), np.zeros(left.size)
-        above, below = np.full(left.size, np.inf), np.full(left.size, -np.inf)
-        for _ in range(_STEPS):
-            reach = guess[:, None] * curves.units[which]
-            parts = plain.find_least(x[left], reach, (low[left], high[left]), which, curves, minima)
-            margin = plain.add_in_order(parts) - cut[left]
-            holds = margin > 0.0
-            reached, beyond = np.where(holds, guess, reached), np.where(holds, beyond, guess)
-            above, below = np.where(holds, margin, 0.5 * above), np.where(holds, 0.5 * below, margin)
-            radii[left, k] = reached
-            is_near = (beyond < _NEAREST) | (beyond < (1.0 + _TOLERANCE) * reached)
-            going = np.flatnonzero(~((reached > _FARTHEST) | is_near))
-            if not going.size:
-                break
-            left = left[going]
-            reached, beyond, above, below = reached[going], beyond[going], above[going], below[going]
-            guess = _choose_guesses(reached, beyond, above, below)
-
-
-def _choose_guesses(reached: FloatArray, beyond: FloatArray, above: FloatArray, below: FloatArray) -> FloatArray:
-    share = np.clip(above / (above - below), 1e-3, 0.999)
-    within = np.where((above > 0.0) & (below < 0.0), reached + share * (beyond - reached), 0.5 * (reached + beyond))
-    return np.where(beyond == np.inf, np.maximum(4.0 * reached, _FIRST), within)
 
 
 def count_terms(
@@ -234,9 +161,8 @@ def count_terms(
     The terms that can fall most are the worst choice. Infinite where all of them together do not suffice.
     """
     counts = np.empty(thresholds.shape)
-    count = _count_terms.interpret if is_early(rows.shape[0] * places.features.size * _INTERPRETED) else _count_terms
     ends = _open_box(places.features.size) if box is None else box
-    count(rows, places, minima, *ends, thresholds, error, counts)
+    _count_terms(rows, places, minima, *ends, thresholds, error, counts)
     return counts
 
 
@@ -246,7 +172,7 @@ def _find_place(row: FloatArray, term: int, places: Places) -> float:
     return (row[places.features[term]] - places.anchors[term]) * places.factors[term]
 
 
-@compile_loop()
+@compile_loop(numbers=lambda rows, places, *_: rows.shape[0] * places.features.size * _AS_WRITTEN)
 def _find_floors(
     rows: FloatArray,
     places: Places,
@@ -294,7 +220,7 @@ def _raise_floors(
             floors[row, term] = max(floors[row, term], floor)
 
 
-@compile_loop()
+@compile_loop(numbers=lambda rows, places, *_: rows.shape[0] * places.features.size * _AS_WRITTEN)
 def _count_terms(
     rows: FloatArray,
     places: Places,
@@ -325,7 +251,87 @@ def _count_terms(
             counts[row, k] = np.inf if count == places.features.size else max(count, 0)
 
 
-@compile_loop()
+def _find_windows_in_numpy(
+    rows: FloatArray,
+    places: Places,
+    minima: Minima,
+    lows: FloatArray,
+    highs: FloatArray,
+    thresholds: FloatArray,
+    error: float,
+    radii: FloatArray,
+) -> None:
+    """The steps of all rows at a time; distances that are known leave none of them out."""
+    x, tracks = find_places(rows, places), minima.tracks[places.curves]
+    low, high = np.broadcast_to(lows, x.shape), np.broadcast_to(highs, x.shape)
+    least = _find_least_in_numpy(x, np.full(x.shape, np.inf), low, high, tracks, minima)
+    is_free = (low == -np.inf) & (high == np.inf)
+    anywhere = _add_in_order(np.where(is_free, minima.lowest[places.curves], least))
+    for k in range(thresholds.shape[1]):
+        cut = thresholds[:, k] + error
+        found = np.where(anywhere > cut, np.inf, 0.0)
+        left = np.flatnonzero(~(anywhere > cut))
+        reached, beyond, guess = np.zeros(left.size), np.full(left.size, np.inf), np.zeros(left.size)
+        above, below = np.full(left.size, np.inf), np.full(left.size, -np.inf)
+        for _ in range(_STEPS):
+            reach = guess[:, None] * tracks["unit"]
+            parts = _find_least_in_numpy(x[left], reach, low[left], high[left], tracks, minima)
+            margin = _add_in_order(parts) - cut[left]
+            holds = margin > 0.0
+            reached, beyond = np.where(holds, guess, reached), np.where(holds, beyond, guess)
+            above, below = np.where(holds, margin, 0.5 * above), np.where(holds, 0.5 * below, margin)
+            found[left] = reached
+            is_near = (beyond < _NEAREST) | (beyond < (1.0 + _TOLERANCE) * reached)
+            going = np.flatnonzero(~((reached > _FARTHEST) | is_near))
+            if not going.size:
+                break
+            left = left[going]
+            reached, beyond, above, below = reached[going], beyond[going], above[going], below[going]
+            guess = _choose_guess_in_numpy(reached, beyond, above, below)
+        radii[:, k] = np.maximum(radii[:, k], found)
+
+
+def _choose_guess_in_numpy(reached: FloatArray, beyond: FloatArray, above: FloatArray, below: FloatArray) -> FloatArray:
+    share = np.clip(above / (above - below), 1e-3, 0.999)
+    within = np.where((above > 0.0) & (below < 0.0), reached + share * (beyond - reached), 0.5 * (reached + beyond))
+    return np.where(beyond == np.inf, np.maximum(4.0 * reached, _FIRST), within)
+
+
+def _find_least_in_numpy(
+    x: FloatArray, reach: FloatArray, least_x: FloatArray, most_x: FloatArray, tracks: Records, minima: Minima
+) -> FloatArray:
+    """`_find_least` for arrays of shape (n_rows, n_terms); tracks (n_terms,)."""
+    low, sag, knots = minima.pieces["low"], minima.pieces["sag"], minima.knots
+    wider = reach + 16.0 * EPSILON * (np.abs(x) + reach)
+    start = np.maximum(x - wider, least_x - 16.0 * EPSILON * np.abs(least_x))
+    stop = np.minimum(x + wider, most_x + 16.0 * EPSILON * np.abs(most_x))
+    i, share = locate_in_numpy(start, tracks, knots)
+    j, far_share = locate_in_numpy(stop, tracks, knots)
+    least = (1.0 - share) * low[i] + share * low[i + 1] - sag[i]
+    least = np.minimum(least, (1.0 - far_share) * low[j] + far_share * low[j + 1] - sag[j])
+    least = np.minimum(least, np.where(start < knots[tracks["first"]], tracks["left"], np.inf))
+    least = np.minimum(least, np.where(stop > knots[tracks["last"]], tracks["right"], np.inf))
+    rest = np.minimum(low[i + 1] - sag[i], low[j] - sag[j])
+    least = np.where(i < j, np.minimum(least, rest), least)
+    count = j - i - 1
+    level = np.frexp(np.maximum(count, 1).astype(np.float64))[1].astype(np.int64) - 1
+    ends = np.where(count > 0, i + 1, 0), np.where(count > 0, j - (1 << level), 0)
+    run = np.minimum(minima.levels[level, ends[0]], minima.levels[level, ends[1]])
+    return np.where(count > 0, np.minimum(least, run), least)
+
+
+def _add_in_order(parts: FloatArray) -> FloatArray:
+    """Sums along the last axis from left to right, as a loop adds them up."""
+    total = np.zeros(parts.shape[0])
+    for part in parts.T:
+        total += part
+    return total
+
+
+@compile_loop(
+    early=_find_windows_in_numpy,
+    numbers=lambda rows, places, *_: rows.shape[0] * places.features.size * _USUAL_STEPS,
+)
 def _find_windows(
     rows: FloatArray,
     places: Places,
@@ -446,16 +452,3 @@ def _find_least(
                 level += 1
             least = min(least, levels[level, i + 1], levels[level, j - (1 << level)])
     return least
-
-
-@compile_loop()
-def locate(x: float, track: Any, knots: FloatArray) -> tuple[int, float]:
-    """The knot left of x, and the share of the way to the next one; x beyond the knots counts as at their end.
-
-    On an even run the share is that of rounded positions: off by less than UNEVEN.
-    """
-    position = (x - track["begin"]) * track["rate"]
-    if 0.0 <= position < track["count"]:
-        whole = int(position)
-        return track["base"] + whole, position - whole
-    return search(x, track["first"], track["last"], knots)

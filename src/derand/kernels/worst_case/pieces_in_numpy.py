@@ -1,21 +1,17 @@
-"""Tables of prices by NumPy, for a process's first few rows: the same numbers to the last bit as the compiled loops.
+"""Early versions of the loops of `pieces.py`, in NumPy: all curves and prices at once, equal to the last bit.
 
-Owns what `pieces.py` computes for one curve, here for all curves and prices at once. Every number takes the same
-operations in the same order as there: their argument (README.md, step 9) holds here as it stands. Must not know when
-that is worth it (`compiling.is_early`).
+Functions have the names of those whose work they do. Every number takes the same operations in the same order as there:
+their argument (README.md, step 9) holds here as it stands.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from derand._arrays import EPSILON, FloatArray, IntArray
-from derand.kernels.worst_case.pieces import FloatTable
-
-if TYPE_CHECKING:
-    from derand.kernels.worst_case.envelopes import Curves
+from derand.kernels.worst_case.curves import Curves, FloatTable
 
 WIDE = 12
 """A search among more pieces than these is first made narrower."""
@@ -44,11 +40,10 @@ def round_down(values: FloatArray) -> FloatTable:
     return np.where(single > values, np.nextafter(single, np.float32(-np.inf)), single)
 
 
-@np.errstate(all="ignore")  # as in compiled code
 def fill_linear_tables(
     curves: Curves, prices: FloatArray, spans: IntArray, errors: FloatArray, tables: FloatTable
 ) -> None:
-    """`pieces.fill_linear` for all curves of which some entries are asked for; `errors` is taken off, per curve."""
+    """`pieces.fill_linear_tables`."""
     price = prices * (1.0 - 4.0 * EPSILON)
     for k in np.flatnonzero(spans[:, 0] <= spans[:, 1]):
         first, last = curves.starts[k], curves.starts[k + 1]
@@ -66,11 +61,10 @@ def fill_linear_tables(
         tables[first:last] = round_down(values - errors[k])
 
 
-@np.errstate(all="ignore")  # as in compiled code
 def fill_square_tables(
     curves: Curves, prices: FloatArray, spans: IntArray, errors: FloatArray, tables: FloatTable
 ) -> None:
-    """`pieces.fill_square` for all curves of which some entries are asked for; `errors` is taken off, per curve."""
+    """`pieces.fill_square_tables`."""
     sizes = np.diff(curves.starts)
     own, knots = np.repeat(np.arange(sizes.size), sizes), np.arange(curves.knots.size)
     # chords need neighbours

@@ -23,7 +23,7 @@ from derand.kernels import BACKENDS, has_gpu
 
 # numba's cache does not notice a change in another file that a kernel calls: one cache for each state of the sources,
 # and one for each version of numba, which throws away what another has compiled
-_SOURCES = sorted((Path(__file__).parent.parent / "src" / "derand").glob("[ekl]*/*.py"))
+_SOURCES = sorted((Path(__file__).parent.parent / "src" / "derand").glob("[ekl]*/**/*.py"))
 _CONTENT = [version("numba").encode(), *(path.read_bytes() for path in _SOURCES)]
 _STATE = hashlib.sha256(b"".join(_CONTENT)).hexdigest()[:16]
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"derand-kernels-{_STATE}"))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 from derand import Gaussian, Laplace, Noise, Uniform, parse_noise
-from derand.kernels.normal import upper_tail
+from derand.kernels.cells.normal import upper_tail
 from derand.noise import EPSILON, NOISES, RADIUS_ERROR, TAIL_ERROR, TAIL_ERROR_GROWTH, TINY, as_noise, exp_upward
 from tests import oracle
 from tests.oracle import MP

@@ -22,7 +22,7 @@ from derand.kernels import TAIL_ERROR, TAIL_ERROR_GROWTH
 from derand.units import NamedUnits, as_positive, as_units, require_numbered
 
 if TYPE_CHECKING:
-    from derand.kernels.jumps import JumpTable
+    from derand.kernels.worst_case.jumps import JumpTable
 
 Units = Any
 """Of a noise: one positive number per column, a dict of column name to number, or None; kept as a tuple."""
@@ -234,7 +234,7 @@ class Noise(ABC):
         >>> Gaussian(1.0).expected_left(np.array([0.0, 2.0]), np.array([3, 1]), np.array([0.0, 1.0])).round(3)
         array([1.523, 2.683])
         """
-        from derand.kernels.expectation import sum_by_cdf
+        from derand.kernels.cells.expectation import sum_by_cdf
 
         return sum_by_cdf(levels, counts, candidates, self.cdf, self.magnitude, self.reach)
 
@@ -377,12 +377,14 @@ class Gaussian(Noise):
         return _find_normal_reach()
 
     def share_beyond(self, distances: FloatArray) -> FloatArray:
-        from derand.kernels.normal import upper_tail  # without SciPy, which takes longer to load than a certificate
+        from derand.kernels.cells.normal import (
+            upper_tail,  # without SciPy, which takes longer to load than a certificate
+        )
 
         return upper_tail(np.minimum(distances, 40.0))
 
     def expected_left(self, levels: FloatArray, counts: NDArray[Any], candidates: FloatArray) -> FloatArray:
-        from derand.kernels.expectation import sum_by_smooth_cdf
+        from derand.kernels.cells.expectation import sum_by_smooth_cdf
 
         return sum_by_smooth_cdf(levels, counts, candidates, _find_normal_share, self.sigma, self.reach)
 
@@ -409,7 +411,7 @@ class Gaussian(Noise):
         return np.asarray(ndtr(-np.asarray(radius, dtype=np.float64) / self.sigma))
 
     def jump_table(self) -> JumpTable:
-        from derand.kernels.jumps import tabulate_jumps
+        from derand.kernels.worst_case.jumps import tabulate_jumps
 
         return tabulate_jumps()
 
@@ -417,12 +419,12 @@ class Gaussian(Noise):
         return rng.standard_normal(shape)
 
     def _sides(self, x: FloatArray, edges: FloatArray, scales: FloatArray) -> FloatArray:
-        from derand.kernels.normal import bound_sides
+        from derand.kernels.cells.normal import bound_sides
 
         return bound_sides(x, edges, scales, TAIL_ERROR, TAIL_ERROR_GROWTH, TINY)
 
     def _cells(self, x: FloatArray, edges: FloatArray, scales: FloatArray, starts: IntArray) -> FloatArray:
-        from derand.kernels.normal import bound_cells
+        from derand.kernels.cells.normal import bound_cells
 
         return bound_cells(x, edges, scales, starts, TAIL_ERROR, TAIL_ERROR_GROWTH, TINY)
 
@@ -465,12 +467,12 @@ class Uniform(Noise):
         return rng.uniform(-1.0, 1.0, shape)
 
     def _sides(self, x: FloatArray, edges: FloatArray, scales: FloatArray) -> FloatArray:
-        from derand.kernels.interval import bound_sides
+        from derand.kernels.cells.interval import bound_sides
 
         return bound_sides(x, edges, self._halves(scales))
 
     def _cells(self, x: FloatArray, edges: FloatArray, scales: FloatArray, starts: IntArray) -> FloatArray:
-        from derand.kernels.interval import bound_cells
+        from derand.kernels.cells.interval import bound_cells
 
         return bound_cells(x, edges, self._halves(scales), starts)
 
@@ -479,7 +481,7 @@ class Uniform(Noise):
         return scales if self.units is None else np.nextafter(scales, np.inf)
 
     def expected_left(self, levels: FloatArray, counts: NDArray[Any], candidates: FloatArray) -> FloatArray:
-        from derand.kernels.expectation import sum_by_interval
+        from derand.kernels.cells.expectation import sum_by_interval
 
         return sum_by_interval(levels, counts, candidates, self.half_width)
 
@@ -512,7 +514,7 @@ class Laplace(Noise):
         return np.where(distance > 0, 0.5 - 0.5 * np.expm1(-np.abs(distance)), half)
 
     def expected_left(self, levels: FloatArray, counts: NDArray[Any], candidates: FloatArray) -> FloatArray:
-        from derand.kernels.expectation import sum_by_exponentials
+        from derand.kernels.cells.expectation import sum_by_exponentials
 
         found = sum_by_exponentials(levels, counts, candidates, self.scale)
         return Noise.expected_left(self, levels, counts, candidates) if found is None else found
@@ -534,12 +536,12 @@ class Laplace(Noise):
         return rng.laplace(size=shape)
 
     def _sides(self, x: FloatArray, edges: FloatArray, scales: FloatArray) -> FloatArray:
-        from derand.kernels.laplace import bound_sides
+        from derand.kernels.cells.laplace import bound_sides
 
         return bound_sides(x, edges, scales)
 
     def _cells(self, x: FloatArray, edges: FloatArray, scales: FloatArray, starts: IntArray) -> FloatArray:
-        from derand.kernels.laplace import bound_cells
+        from derand.kernels.cells.laplace import bound_cells
 
         return bound_cells(x, edges, scales, starts)
 

@@ -60,7 +60,7 @@ def run_warm_up(tell: Callable[[int, int, str], None] | None = None) -> WarmUp:
     ['votes', 'expected scores']
     """
     steps: list[WarmStep] = []
-    compiling.end_early()
+    compiling.EARLY.end()
     for done, (name, work) in enumerate(STEPS.items()):
         if tell is not None:
             tell(done, len(STEPS), name)

@@ -13,7 +13,8 @@ import pytest
 from derand import AdditiveEnsemble, Gaussian, StepFunction, WeightedVote, certify
 from derand.auditing._sides import coarsen
 from derand.certificates._problem import choose_support, find_problems, pack_terms
-from derand.kernels import _numba, load_backend
+from derand.kernels import load_backend
+from derand.kernels.tails import numba_backend
 
 
 def make_member(rng: np.random.Generator, n_features: int = 70) -> AdditiveEnsemble:
@@ -25,13 +26,13 @@ def make_member(rng: np.random.Generator, n_features: int = 70) -> AdditiveEnsem
 def prepared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """One entry for each plan that the default backend prepares."""
     calls: list[int] = []
-    prepare = _numba.prepare
+    prepare = numba_backend.prepare
 
     def count(starts: Any, scores: Any, **options: Any) -> Any:
         calls.append(starts.size - 1)
         return prepare(starts, scores, **options)
 
-    monkeypatch.setattr(_numba, "prepare", count)
+    monkeypatch.setattr(numba_backend, "prepare", count)
     return calls
 
 
@@ -85,10 +86,10 @@ def test_equal_models_do_not_share_a_plan_by_accident() -> None:
 
 def test_tables_of_periods_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan keeps no more cosines and sines than its limit, and forgets the oldest first; results stay the same."""
-    from derand.kernels import _numba_failures
+    from derand.kernels.tails import failures
 
-    monkeypatch.setattr(_numba_failures, "_TABLE_NUMBERS", 3 * 2 * 64 * 5)
-    tables = _numba_failures.PeriodTables(np.arange(5.0))
+    monkeypatch.setattr(failures, "_TABLE_NUMBERS", 3 * 2 * 64 * 5)
+    tables = failures.PeriodTables(np.arange(5.0))
     first = tables.find(1000)
     for period in (1001, 1002, 1003):
         tables.find(period)

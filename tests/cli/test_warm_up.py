@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from derand import warming
 from derand.cli import app
 from derand.kernels import compiling
-from derand.kernels.interval import bound_sides
+from derand.kernels.cells.interval import bound_sides
 
 
 def test_it_says_what_and_where(monkeypatch: pytest.MonkeyPatch) -> None:

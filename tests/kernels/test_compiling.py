@@ -23,9 +23,10 @@ _IMPORT_ALL = """
 import warnings
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    import derand.cli._train, derand.demo, derand.jobs, derand.kernels._numba, derand.monte_carlo, derand.noise
+    import derand.cli._train, derand.demo, derand.jobs, derand.monte_carlo, derand.noise
+    import derand.kernels.tails.numba_backend
     import experiments.baselines.knapsack
-    from derand.kernels.interval import _subtract_up
+    from derand.kernels.cells.interval import _subtract_up
     assert _subtract_up(1.0, 0.5) == 0.5
 print(*[warning.message for warning in caught if "Compiled" in str(warning.message)], sep="\\n")
 """
@@ -35,13 +36,13 @@ from derand.cli import make_app, run_app
 app = make_app("subtract", "Subtracts.")
 @app.command()
 def subtract() -> None:
-    from derand.kernels.interval import _subtract_up
+    from derand.kernels.cells.interval import _subtract_up
     print(_subtract_up(1.0, 0.5))
 sys.argv = ["subtract"]
 run_app(app)
 """
 _SUBTRACT = """
-from derand.kernels.interval import _subtract_up
+from derand.kernels.cells.interval import _subtract_up
 _subtract_up(1.0, 0.5)
 stats = _subtract_up.entry.stats
 print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
@@ -74,7 +75,7 @@ def test_who_computes_nothing_does_not_import_the_compiler() -> None:
     """Modules with compiled functions can be imported without numba; it comes with the first call."""
     code = (
         "import sys, derand.certificates, derand.learn.additive\nassert 'numba' not in sys.modules\n"
-        "from derand.kernels.interval import _subtract_up\n_subtract_up(1.0, 0.5)\nassert 'numba' in sys.modules"
+        "from derand.kernels.cells.interval import _subtract_up\n_subtract_up(1.0, 0.5)\nassert 'numba' in sys.modules"
     )
     run_python(code)
 
@@ -121,7 +122,7 @@ from derand.kernels import compiling
 from derand.progress import listen
 compiling.MOMENT = 0.0
 with listen(print):
-    from derand.kernels.interval import _subtract_up
+    from derand.kernels.cells.interval import _subtract_up
     _subtract_up(1.0, 0.5)
     _subtract_up(1, 2)
     print("done")
@@ -147,7 +148,7 @@ def test_a_moment_of_compiling_is_not_told(monkeypatch: pytest.MonkeyPatch, caps
     now = iter([0.0, 0.3, 0.35, 1.0, 2.0, 3.0, 4.0]).__next__
     monkeypatch.setattr(compiling, "announce", heard.append)
     monkeypatch.setattr(compiling.time, "monotonic", now)
-    listener, ours, others = compiling._CompileListener(), Told("derand.kernels.steps"), Told("elsewhere")
+    listener, ours, others = compiling._CompileListener(), Told("derand.kernels.worst_case.steps"), Told("elsewhere")
     listener.on_start(ours)  # at 0.0
     listener.on_end(ours)  # at 0.3
     listener.on_start(others)

@@ -14,7 +14,7 @@ import numpy as np
 
 from derand._arrays import EPSILON, FloatArray, IntArray, freeze
 from derand.kernels import TAIL_ERROR
-from derand.kernels.boxes import multiply_sides
+from derand.kernels.cells.boxes import multiply_sides
 from derand.model import Axis
 from derand.noise import Noise
 

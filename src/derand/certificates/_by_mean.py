@@ -27,8 +27,8 @@ from derand.certificates._worst import (
 )
 from derand.certificates._worst_base import WorstCase
 from derand.kernels import find_device, require_gradual_underflow
-from derand.kernels.envelopes import AskedMeans
-from derand.kernels.steps import Reach
+from derand.kernels.worst_case.envelopes import AskedMeans
+from derand.kernels.worst_case.steps import Reach
 from derand.noise import Noise
 from derand.perturbation import Perturbation
 from derand.threads import run_blocks

@@ -32,7 +32,7 @@ from derand.certificates._problem import PackedTerms, Problem
 from derand.certificates._rule import DUAL, NO_PROOF, PAPER, Bounds, Engine, Rule, require_norm
 from derand.certificates._worst import NORMS, find_reach, find_smoothed_case, take_reach
 from derand.kernels import find_device, require_gradual_underflow
-from derand.kernels.steps import Reach
+from derand.kernels.worst_case.steps import Reach
 from derand.noise import Noise
 from derand.perturbation import Perturbation
 from derand.threads import run_blocks

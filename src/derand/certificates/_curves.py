@@ -16,7 +16,7 @@ from derand._arrays import EPSILON, TINY, FloatArray
 from derand.certificates._common import CommonGround, round_up
 from derand.certificates._problem import PackedTerms
 from derand.kernels import TAIL_ERROR
-from derand.kernels.envelopes import UNEVEN, Curves, Places
+from derand.kernels.worst_case.curves import UNEVEN, Curves, Places
 from derand.noise import Noise
 
 _KNOTS = 200_000  # of all curves together: 64 columns of single precision then take 51 MB

@@ -15,9 +15,9 @@ import numpy as np
 from derand._arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.certificates._curves import FAR, LARGEST, place_knots
 from derand.certificates._problem import PackedTerms
-from derand.kernels.grids import Grids
-from derand.kernels.jump_search import Jumps
-from derand.kernels.jumps import NO_JUMPS, JumpTable
+from derand.kernels.worst_case.grids import Grids
+from derand.kernels.worst_case.jump_search import Jumps
+from derand.kernels.worst_case.jumps import NO_JUMPS, JumpTable
 from derand.noise import Noise
 
 _MOST_KNOTS = {1: 2048, 2: 768}

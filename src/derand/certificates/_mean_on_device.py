@@ -17,7 +17,7 @@ from derand._arrays import FloatArray, IntArray
 from derand.certificates._rule import DUAL, NO_PROOF, Bounds
 from derand.certificates._worst import SmoothedCase
 from derand.kernels import DeviceBackend, require_gradual_underflow
-from derand.kernels.envelopes import AskedMeans
+from derand.kernels.worst_case.envelopes import AskedMeans
 from derand.threads import run_blocks
 
 _HOST_ROWS = 2**11

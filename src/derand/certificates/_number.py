@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates._worst_base import WorstCase
-from derand.kernels.steps import Reach
+from derand.kernels.worst_case.steps import Reach
 from derand.perturbation import Perturbation
 
 _FINENESS = 2**20

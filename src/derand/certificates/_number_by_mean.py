@@ -20,7 +20,7 @@ from derand.certificates._number import Distances, Ends, NumberRule, find_least_
 from derand.certificates._problem import Problem
 from derand.certificates._rule import DUAL, EXACT
 from derand.certificates._worst import find_reach
-from derand.kernels.steps import Reach
+from derand.kernels.worst_case.steps import Reach
 from derand.noise import Noise
 from derand.perturbation import Perturbation
 

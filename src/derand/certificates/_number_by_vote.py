@@ -31,7 +31,7 @@ from derand.certificates._number import Distances, Ends, NumberRule, find_least_
 from derand.certificates._problem import Problem
 from derand.certificates._rule import NO_PROOF, PAPER, Engine
 from derand.certificates._worst import find_reach, find_smoothed_case
-from derand.kernels.steps import Reach
+from derand.kernels.worst_case.steps import Reach
 from derand.noise import Noise
 from derand.perturbation import Perturbation
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from derand._arrays import BoolArray, FloatArray, IntArray
 from derand.certificates._problem import Problem
 from derand.kernels import Backend, load_backend
-from derand.kernels.costs import Work
+from derand.kernels.tails.costs import Work
 from derand.model import Model
 from derand.noise import Noise
 from derand.perturbation import Perturbation

@@ -23,12 +23,10 @@ from derand.certificates._grid_curves import orient_blocks
 from derand.certificates._grid_worst import DeployedGridCase, SmoothedGridCase
 from derand.certificates._problem import PackedTerms
 from derand.certificates._worst_base import DUAL, EXACT, WorstCase, find_arrays
-from derand.kernels.envelopes import (
+from derand.kernels.worst_case.curves import UNEVEN, Curves, Places
+from derand.kernels.worst_case.envelopes import (
     COARSE,
     SUM_ERROR,
-    UNEVEN,
-    Curves,
-    Places,
     PricedSide,
     PriceTables,
     add_curves,
@@ -39,8 +37,16 @@ from derand.kernels.envelopes import (
     start_tables,
     widen_tables,
 )
-from derand.kernels.steps import WHOLE, Reach, Stairs, add_scores, find_distances, find_lowest, prepare_stairs
-from derand.kernels.windows import (
+from derand.kernels.worst_case.steps import (
+    WHOLE,
+    Reach,
+    Stairs,
+    add_scores,
+    find_distances,
+    find_lowest,
+    prepare_stairs,
+)
+from derand.kernels.worst_case.windows import (
     Box,
     Minima,
     count_terms,
@@ -215,7 +221,7 @@ class SmoothedCase(WorstCase):
         places, minima = self._places, self._tables.minima
         if not self._norm:
             return count_terms(rows, places, minima, thresholds, self._error, placed), how
-        return find_windows(rows, places, self._tables.curves, minima, thresholds, self._error, placed), how
+        return find_windows(rows, places, minima, thresholds, self._error, placed), how
 
     def sketch_radii(self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None) -> FloatArray | None:
         """By coarse prices alone."""
@@ -237,10 +243,8 @@ class SmoothedCase(WorstCase):
         if not at.size:
             return radii
         part = None if placed is None else Box(placed.low[at], placed.high[at])
-        curves, minima = self._tables.curves, self._tables.minima
-        radii[at] = find_windows(
-            rows[at], self._places, curves, minima, thresholds[at], self._error, part, known=radii[at]
-        )
+        minima = self._tables.minima
+        radii[at] = find_windows(rows[at], self._places, minima, thresholds[at], self._error, part, known=radii[at])
         if few and self._norm == 1:
             radii = np.maximum(radii, self._price(rows, thresholds, floors, 2))
         return radii

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import FloatArray
-from derand.kernels.steps import Reach
+from derand.kernels.worst_case.steps import Reach
 
 DUAL, EXACT = range(2)
 """How a distance was found: by a price per distance or another bound, or without any gap."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, TINY, BoolArray, FloatArray, IntArray
-from derand.kernels.costs import MIN_TERMS_FOR_FOURIER, Work, suits_device
+from derand.kernels.tails.costs import MIN_TERMS_FOR_FOURIER, Work, suits_device
 
 TAIL_ERROR = 96 * EPSILON
 """Relative error of a computed cell probability away from the tails (README.md, step 1)."""
@@ -155,7 +155,11 @@ def require_gradual_underflow() -> None:
         )
 
 
-BACKENDS = {"numba": "derand.kernels._numba", "numpy": "derand.kernels._numpy", "cuda": "derand.kernels._cuda"}
+BACKENDS = {
+    "numba": "derand.kernels.tails.numba_backend",
+    "numpy": "derand.kernels.tails.numpy_backend",
+    "cuda": "derand.kernels.cuda.backend",
+}
 DEFAULT_BACKEND = "numba"
 
 
@@ -172,7 +176,7 @@ def load_backend(name: str | None, work: Work | None = None) -> Backend:
 
 def has_gpu() -> bool:
     """Whether the backend "cuda" can work here."""
-    return import_module("derand.kernels._cuda_device").explain_absence() is None
+    return import_module("derand.kernels.cuda.device").explain_absence() is None
 
 
 @dataclass
@@ -187,7 +191,7 @@ class DeviceTimes:
 
 def measure_device() -> AbstractContextManager[DeviceTimes]:
     """Watch the GPU while a block runs; what is yielded is filled at the end."""
-    watched: AbstractContextManager[DeviceTimes] = import_module("derand.kernels._cuda_device").watch_device()
+    watched: AbstractContextManager[DeviceTimes] = import_module("derand.kernels.cuda.device").watch_device()
     return watched
 
 

@@ -25,25 +25,46 @@ Compiler = Callable[..., Any]
 MOMENT = 0.5
 """Seconds of compiling in a process before it is told."""
 
-EARLY = 2**24
-"""Numbers that NumPy or Python computes in a process before functions are compiled that do the same to the last bit.
-
-A number is what takes about 20 nanoseconds."""
-_CALL = 2**9  # what a call costs beside its numbers, in numbers
-
 _has_warned = False
-_spent = 0
-
 
 LOOPS: list[Loop] = []
 """All functions that are compiled for the CPU, of the modules that are imported."""
 _lock = RLock()
 
 
-class _Thread(local):
-    """What this thread does."""
+class EarlyBudget:
+    """How much a process may still compute without the compiler. The unit is a number: about 20 nanoseconds of NumPy.
 
-    interprets = False
+    A process that computes little should not wait for numba to be loaded, or for functions to be compiled. Until the
+    budget is spent, functions that say how many numbers a call computes run early versions of themselves, whose
+    results are equal to the last bit (README.md, "Early versions").
+    """
+
+    NUMBERS = 2**24
+    CALL = 2**9
+    """Cost of a call itself."""
+
+    def __init__(self) -> None:
+        self.left = self.NUMBERS
+
+    def spend(self, numbers: int) -> bool:
+        """Whether the budget covers so many numbers; concurrent threads may lose a call."""
+        self.left -= numbers + self.CALL
+        return self.left >= 0
+
+    def end(self) -> None:
+        """Compile from now on whatever is called."""
+        self.left = 0
+
+
+EARLY = EarlyBudget()
+"""The budget of this process."""
+
+
+class _Thread(local):
+    """Whether this thread is within an early version."""
+
+    is_early = False
 
 
 _thread = _Thread()
@@ -59,32 +80,43 @@ class Loop:
     ----------
     py_func : callable
         The function as written.
-    plain : callable
-        What stands for it where no compiler is used: itself, or a quicker twin of the same bits.
+    early : callable
+        What runs without a compiler: the NumPy version, or the function as written.
+    numbers : callable or None
+        Of the arguments of a call: how many numbers its early version computes. None: never early by itself, only
+        within an early version of another function.
     targetoptions : dict
         Of the compiler; numba asks for them.
     """
 
     def __init__(
-        self, function: Callable[..., Any], options: dict[str, Any], plain: Callable[..., Any] | None = None
+        self,
+        function: Callable[..., Any],
+        options: dict[str, Any],
+        early: Callable[..., Any] | None = None,
+        numbers: Callable[..., int] | None = None,
     ) -> None:
         self.py_func, self.targetoptions = function, {"nogil": True, **options}
-        self.plain = plain or function
+        self.early, self.numbers = early or function, numbers
         functools.update_wrapper(self, function)
         LOOPS.append(self)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Compile where these types are new, and run."""
-        return self.plain(*arguments) if _thread.interprets else self.entry(*arguments)
+        """Run the early version while the budget of this process lasts, else compile where types are new, and run."""
+        if _thread.is_early:
+            return self.early(*arguments)
+        if self.numbers is not None and EARLY.left > 0 and EARLY.spend(self.numbers(*arguments)):
+            return self.run_early(*arguments)
+        return self.entry(*arguments)
 
-    def interpret(self, *arguments: Any) -> Any:
-        """Run as written, with all that it calls, without a compiler: the same to the last bit, but slowly."""
-        before, _thread.interprets = _thread.interprets, True
+    def run_early(self, *arguments: Any) -> Any:
+        """Run without a compiler, with all that it calls: equal to the last bit, but slowly."""
+        _thread.is_early = True
         try:
             with np.errstate(all="ignore"):  # compiled code does not warn, either
-                return self.plain(*arguments)
+                return self.early(*arguments)
         finally:
-            _thread.interprets = before
+            _thread.is_early = False
 
     @functools.cached_property
     def entry(self) -> Any:
@@ -105,13 +137,18 @@ class Loop:
             return vars(self).setdefault("_part", _load_compiler()(self.py_func, **options))
 
 
-def compile_loop(plain: Callable[..., Any] | None = None, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+def compile_loop(
+    early: Callable[..., Any] | None = None, numbers: Callable[..., int] | None = None, **options: Any
+) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function for the CPU when it is first called; it runs without the GIL: `@compile_loop()`.
 
     Parameters
     ----------
-    plain : callable or None
-        Computes the same by NumPy, to the same bits, where no compiler is used.
+    early : callable or None
+        A NumPy version with the same arguments and results, equal to the last bit; None: the function as written.
+    numbers : callable or None
+        Takes the same arguments and returns how many numbers the early version computes, which makes a call from Python
+        run it while `EARLY` lasts. None: calls from Python are always compiled.
     **options
         Further ones of `numba.njit`, such as `error_model` and `inline`.
 
@@ -120,7 +157,7 @@ def compile_loop(plain: Callable[..., Any] | None = None, **options: Any) -> Cal
     callable
         A decorator.
     """
-    return lambda function: Loop(function, options, plain)
+    return lambda function: Loop(function, options, early, numbers)
 
 
 @functools.cache
@@ -132,22 +169,6 @@ def _load_compiler() -> Compiler:
     listener = type("Listener", (_CompileListener, event.Listener), {})
     event.register("numba:compile", listener())
     return njit
-
-
-def is_early(numbers: int) -> bool:
-    """Whether this process has computed so little that so many more numbers are not worth a compiler, or loading it.
-
-    Only for what comes out the same to the last bit either way.
-    """
-    global _spent  # noqa: PLW0603 - of the process; threads that count at the same time may lose a call
-    _spent += numbers + _CALL
-    return _spent <= EARLY
-
-
-def end_early() -> None:
-    """Compile from now on whatever is called."""
-    global _spent  # noqa: PLW0603 - as above
-    _spent = EARLY
 
 
 def compile_once(compiler: Compiler, function: Callable[..., Any], **options: Any) -> Any:

@@ -1,0 +1,1 @@
+"""The GPU: cells, tails and worst cases on a CUDA device; `backend` is the module that others load."""

@@ -1,0 +1,313 @@
+"""The GPU backend: rows stream through the device in blocks; one file per method.
+
+Contract: README.md, plus `failures_from_edges` and `tails_from_edges`, which compute the probability table on the
+device (`cells.py`), and `price_means`, the mean rule (`prices.py`). Laws and tails: `laws.py`; the
+fast path: `tilted.py`, of models of stumps `settle.py`. Two streams take the blocks in turn, so that one
+copies while the other computes. A call uses the whole device; calls from several threads wait for each other. Double
+precision, but for frequencies that are left out and for blending tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from derand._arrays import FloatArray, IntArray
+from derand.kernels import TILTED, Edges, Failures
+from derand.kernels.cuda.device import Stream, explain_absence, grant_shared
+from derand.kernels.tails import numpy_backend
+
+_missing = explain_absence()
+if _missing is not None:
+    raise ValueError(_missing)
+
+from derand.kernels.cuda.blocks import (  # noqa: E402 - numba-cuda is there, now
+    FEWEST_BLOCKS,
+    MOST_ROWS,
+    PickedRows,
+    claim_device,
+    launch_in_workspaces,
+    pick_columns,
+    send_arrays,
+    stream_blocks,
+)
+from derand.kernels.cuda.cells import NOISE_CODES, fill_table  # noqa: E402
+from derand.kernels.cuda.laws import (  # noqa: E402
+    MANY_CELLS,
+    THREADS,
+    laws_in_global,
+    laws_in_shared,
+    tails_in_global,
+    tails_in_shared,
+)
+from derand.kernels.cuda.prices import MOST_TERMS, price_means, sees_all  # noqa: E402
+from derand.kernels.cuda.settle import StumpRows  # noqa: E402
+from derand.kernels.cuda.stumps import Stumps, list_stumps  # noqa: E402
+from derand.kernels.cuda.tilted import PROVEN, failures_in_global, failures_in_shared  # noqa: E402
+
+__all__ = ["MOST_TERMS", "price_means", "sees_all"]
+
+HOLDS_ALL_LAWS = False
+BLOCK_ROWS = 2**17
+"""Rows that a call should get: several blocks for both streams, and no more than the host can hold many times over."""
+NOISES = frozenset(NOISE_CODES)
+"""The noises whose probability tables the device computes itself."""
+
+_STATES_IN_SHARED = 4096  # states of a law, twice over, so that three blocks share a multiprocessor
+_BLOCK_NUMBERS = 2**21  # numbers in a block's table: large enough to fill the device, small enough to overlap
+_BLOCK_ROWS = MOST_ROWS
+_FEW_ROWS = 256  # rows that keep the device busy, however wide the model
+_CELLS_IN_SHARED = 4096
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A model as the device's kernels see it, still on the host; nobody writes to its arrays."""
+
+    starts: IntArray
+    scores: IntArray
+    whole: int
+    """Largest sum of scores."""
+    steepest: int
+    """Largest score."""
+    jumps: IntArray
+    """Second score minus the first for terms of two cells, 0 for one cell, MANY_CELLS for more."""
+    both_scores: IntArray
+    both_jumps: IntArray
+    """(2, ...): of both sides, the scores and each counted from its term's largest."""
+    bounds: tuple[IntArray, IntArray]
+    """The edges below and above each cell, -1 where there is none."""
+    stumps: Stumps | None = None
+    """The terms where all have two cells and a block can hold them; else None."""
+
+    @property
+    def plain(self) -> numpy_backend.Plan:
+        """For the plain backend, which serves models without terms."""
+        return numpy_backend.Plan(self.starts, self.scores)
+
+
+def prepare(starts: IntArray, scores: IntArray, *, invert: bool = True) -> Plan:
+    """The plan of a model; nothing is inverted here."""
+    if not scores.size:
+        nothing = np.empty((2, 0), dtype=np.int64)
+        return Plan(starts, scores, 0, 1, nothing[0], nothing, nothing, (nothing[0], nothing[1]))
+    most = np.maximum.reduceat(scores, starts[:-1])
+    jumps = _jump_per_term(starts, scores)
+    return Plan(
+        starts,
+        scores,
+        whole=int(most.sum()),
+        steepest=int(scores.max(initial=1)),
+        jumps=jumps,
+        both_scores=np.stack([scores, np.repeat(most, np.diff(starts)) - scores]),
+        both_jumps=np.stack([jumps, np.where(jumps == MANY_CELLS, jumps, -jumps)]),
+        bounds=_bound_cells(starts),
+        stumps=list_stumps(starts, scores) if 2 * starts.size < _CELLS_IN_SHARED else None,
+    )
+
+
+def failures(plan: Plan, table: FloatArray, thresholds: IntArray) -> Failures:
+    """Whether P(S <= threshold) < 1/2 is proven, and the logarithm of the failing side's mass, rounded upward."""
+    if not plan.scores.size:  # no work for a device
+        return numpy_backend.failures(plan.plain, table, thresholds)
+    return _find_failures(plan, _SentTables(table), thresholds)
+
+
+def tails(plan: Plan, table: FloatArray, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
+    """P(S <= low) and P(S > high) for each row and each of its thresholds; exactly 0 where that is impossible."""
+    if not plan.scores.size:
+        return numpy_backend.tails(plan.plain, table, low, high)
+    return _find_tails(plan, _SentTables(table), low, high)
+
+
+def looks_at_all(plan: Plan, edges: Edges, n_features: int) -> bool:
+    """Whether `failures_from_edges`, asked to look, refuses NaN and infinity in every one of so many columns."""
+    stumps = plan.stumps is not None and edges.values.size > 0
+    return stumps and pick_columns(edges.features, n_features)[0].size == n_features
+
+
+def failures_from_edges(
+    plan: Plan, rows: FloatArray, edges: Edges, thresholds: IntArray, *, must_look: bool = False
+) -> Failures:
+    """`failures` with the table computed on the device, for a noise among NOISES."""
+    if not edges.values.size:  # every term has one cell
+        return failures(plan, np.ones((rows.shape[0], plan.scores.size)), thresholds)
+    if plan.stumps is not None:
+        return StumpRows(plan.stumps, plan.whole, rows, edges, thresholds, must_look=must_look).settle()
+    return _find_failures(plan, _ComputedTables(plan, rows, edges), thresholds)
+
+
+def tails_from_edges(
+    plan: Plan, rows: FloatArray, edges: Edges, low: IntArray, high: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """`tails` with the table computed on the device."""
+    if not edges.values.size:
+        return tails(plan, np.ones((rows.shape[0], plan.scores.size)), low, high)
+    return _find_tails(plan, _ComputedTables(plan, rows, edges), low, high)
+
+
+def laws(plan: Plan, table: FloatArray) -> FloatArray:
+    """P(S = s) for each row and s = 0, 1, ..., largest score."""
+    if not plan.scores.size:
+        return numpy_backend.laws(plan.plain, table)
+    size = plan.whole + 1
+    result = np.empty((table.shape[0], size))
+    tables = _SentTables(table)
+
+    def begin(stream: Stream, block: slice) -> Callable[[], None]:
+        found = stream.reserve("laws", (block.stop - block.start, size), np.float64)
+        arguments = (tables.bring(stream, block), *model)
+        _launch_laws(stream, laws_in_shared, laws_in_global, arguments, size, (found,))
+        fetched = stream.fetch("laws", found)
+        return lambda: np.copyto(result[block], fetched)
+
+    with claim_device():
+        model = send_arrays("model", (plan.starts, plan.scores, plan.jumps))
+        stream_blocks(table.shape[0], _rows_of_laws(max(plan.scores.size, size)), begin)
+    return result
+
+
+class _SentTables:
+    """Probability tables that the host has computed."""
+
+    def __init__(self, table: FloatArray) -> None:
+        self._table = table
+        self.n_rows, self.width = table.shape
+
+    def send_model(self) -> None:
+        """Nothing but the table is needed."""
+
+    def bring(self, stream: Stream, block: slice) -> Any:
+        """The table of a block of rows, on the device."""
+        return stream.send("table", self._table[block])
+
+
+class _ComputedTables:
+    """Probability tables that the device computes from the rows, of which only the columns in use travel."""
+
+    def __init__(self, plan: Plan, rows: FloatArray, edges: Edges) -> None:
+        self._rows = PickedRows(rows, edges.features)
+        places = self._rows.places
+        self._arrays = (places.astype(np.int64), edges.values, edges.units, *plan.bounds)
+        self._numbers = (float(edges.magnitude), NOISE_CODES[edges.noise])
+        self._n_cells = int(plan.starts[-1])
+        self.n_rows, self.width = rows.shape[0], max(self._n_cells, self._rows.width)
+        self._sent: tuple[Any, ...] = ()
+
+    def send_model(self) -> None:
+        """Bring the edges to the device, once for all blocks."""
+        self._sent = send_arrays("edges", self._arrays)
+
+    def bring(self, stream: Stream, block: slice) -> Any:
+        """The table of a block of rows, on the device."""
+        n_rows = block.stop - block.start
+        (x,) = self._rows.bring(stream, block)
+        table = stream.reserve("table", (n_rows, self._n_cells), np.float64)
+        grid = max(FEWEST_BLOCKS, -(-n_rows * self._n_cells // THREADS))
+        stream.launch(fill_table, grid, THREADS, (x, *self._sent, *self._numbers, n_rows, table))
+        return table
+
+
+_Tables = _SentTables | _ComputedTables
+
+
+def _find_failures(plan: Plan, tables: _Tables, thresholds: IntArray) -> Failures:
+    proven = np.zeros(tables.n_rows, dtype=np.bool_)
+    log_failure = np.zeros(tables.n_rows)
+
+    def begin(stream: Stream, block: slice) -> Callable[[], None]:
+        table = tables.bring(stream, block)
+        cuts = stream.send("thresholds", thresholds[block])
+        weights = stream.reserve("weights", table.shape, np.float64)
+        state = stream.reserve("state", cuts.shape, np.int8)
+        log_mass = stream.reserve("log_mass", cuts.shape, np.float64)
+        arguments = (table, *model, cuts, plan.whole, plan.steepest, weights)
+        _launch_failures(stream, arguments, plan.whole + 1, (state, log_mass))
+        states, masses = stream.fetch("state", state), stream.fetch("log_mass", log_mass)
+
+        def store() -> None:
+            proven[block], log_failure[block] = states == PROVEN, masses
+
+        return store
+
+    with claim_device():
+        model = send_arrays("model", (plan.starts, plan.both_scores, plan.both_jumps))
+        tables.send_model()
+        stream_blocks(tables.n_rows, _rows_of_laws(tables.width), begin)
+    return Failures(proven, log_failure, np.full(tables.n_rows, TILTED, dtype=np.uint8))
+
+
+def _find_tails(plan: Plan, tables: _Tables, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
+    size = plan.whole + 1
+    low_mass, high_mass = np.empty(low.shape), np.empty(high.shape)
+
+    def begin(stream: Stream, block: slice) -> Callable[[], None]:
+        table = tables.bring(stream, block)
+        cuts = stream.send("low", low[block]), stream.send("high", high[block])
+        found = tuple(stream.reserve(f"{side}_mass", cuts[0].shape, np.float64) for side in ("low", "high"))
+        _launch_laws(stream, tails_in_shared, tails_in_global, (table, *model, *cuts), size, found)
+        below, above = (stream.fetch(f"{side}_mass", mass) for side, mass in zip(("low", "high"), found, strict=True))
+
+        def store() -> None:
+            low_mass[block], high_mass[block] = below, above
+
+        return store
+
+    with claim_device():
+        model = send_arrays("model", (plan.starts, plan.scores, plan.jumps))
+        tables.send_model()
+        stream_blocks(tables.n_rows, _rows_of_laws(max(tables.width, low.shape[1])), begin)
+    return low_mass, high_mass
+
+
+def _rows_of_laws(width: int) -> int:
+    """Rows in a block whose tables or laws have so many numbers each."""
+    most = max(_BLOCK_NUMBERS // max(width, 1), min(_FEW_ROWS, 2**26 // max(width, 1)), 1)
+    return min(most, _BLOCK_ROWS)
+
+
+def _launch_failures(stream: Stream, arguments: tuple[Any, ...], size: int, found: tuple[Any, Any]) -> None:
+    """The failing masses of a block: in shared memory, then in device memory for the rows that did not fit."""
+    n_rows = arguments[0].shape[0]
+    capacity = min(size, _states_in_shared(failures_in_shared, (*arguments, size, n_rows, *found)))
+    grid = max(FEWEST_BLOCKS, n_rows)
+    stream.launch(failures_in_shared, grid, THREADS, (*arguments, capacity, n_rows, *found), 16 * capacity)
+    if size > capacity:
+        launch_in_workspaces(stream, failures_in_global, arguments, size, n_rows, found)
+
+
+def _launch_laws(
+    stream: Stream, in_shared: Any, in_global: Any, arguments: tuple[Any, ...], size: int, found: tuple[Any, ...]
+) -> None:
+    """Whole laws of a block: in shared memory where they fit, else in device memory."""
+    n_rows = arguments[0].shape[0]
+    if size <= _states_in_shared(in_shared, (*arguments, size, n_rows, *found)):
+        grid = max(FEWEST_BLOCKS, n_rows)
+        stream.launch(in_shared, grid, THREADS, (*arguments, size, n_rows, *found), 16 * size)
+    else:
+        launch_in_workspaces(stream, in_global, arguments, size, n_rows, found)
+
+
+def _states_in_shared(kernel: Any, arguments: tuple[Any, ...]) -> int:
+    """States of a law that a block may keep in shared memory, two buffers of 8 bytes each."""
+    return grant_shared(kernel, arguments, 16 * _STATES_IN_SHARED) // 16
+
+
+def _bound_cells(starts: IntArray) -> tuple[IntArray, IntArray]:
+    """The edges below and above each cell, -1 where there is none: cell c of term i lies above edge c - i - 1."""
+    counts = np.diff(starts)
+    cells = np.arange(starts[-1])
+    terms = np.repeat(np.arange(counts.size), counts)
+    lower = np.where(cells > starts[terms], cells - terms - 1, -1)
+    upper = np.where(cells + 1 < starts[terms + 1], cells - terms, -1)
+    return lower, upper
+
+
+def _jump_per_term(starts: IntArray, scores: IntArray) -> IntArray:
+    """Second score minus the first for terms of two cells, 0 for one cell, MANY_CELLS for more."""
+    counts = np.diff(starts)
+    second = np.minimum(starts[:-1] + 1, starts[1:] - 1)
+    return np.where(counts > 2, MANY_CELLS, scores[second] - scores[starts[:-1]])

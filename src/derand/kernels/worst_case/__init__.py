@@ -1,0 +1,1 @@
+"""Worst cases: lower bounds of an expected score, or of a sum of scores, over all points within a threat."""

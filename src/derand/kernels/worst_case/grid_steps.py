@@ -1,0 +1,225 @@
+"""Step functions on boxes: how little must change before a sum of them falls by so much, exactly, for every row.
+
+Owns the frontier of a row on functions of several numbers: the least distance at which each drop of a function can be
+had; `steps` says what follows from frontiers in any norm. Arrays in, arrays out; radii are rounded downward. Must not
+know noises or models. README.md, steps 9 and 10, has the argument.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._arrays import EPSILON, FloatArray, IntArray
+from derand.kernels.compiling import compile_loop
+from derand.kernels.worst_case.steps import (
+    AFFORDABLE,
+    FARTHEST,
+    NEAREST,
+    WHOLE,
+    Reach,
+    count_options,
+    find_level,
+    find_sum,
+)
+
+
+class GridStairs(NamedTuple):
+    """Functions of several numbers, one after the other, without noise; fields as in `grids.Grids`."""
+
+    axis_starts: IntArray
+    features: IntArray
+    sizes: IntArray
+    units: FloatArray
+    edge_starts: IntArray
+    edges: FloatArray
+    score_starts: IntArray
+    scores: IntArray
+
+
+def add_grid_scores(rows: FloatArray, stairs: GridStairs) -> IntArray:
+    """The sum of each row's scores, (n_rows,)."""
+    return np.asarray(find_grid_floors(rows, stairs, Reach(rows, rows, np.zeros(rows.shape[1]))).sum(axis=1))
+
+
+def find_grid_floors(rows: FloatArray, stairs: GridStairs, reach: Reach) -> IntArray:
+    """The least score of each function within the reach, (n_rows, n_functions); missing numbers stay missing."""
+    floors = np.empty((rows.shape[0], stairs.axis_starts.size - 1), dtype=np.int64)
+    _find_floors(rows, stairs, reach.low, reach.high, floors)
+    return floors
+
+
+def find_grid_distances(
+    rows: FloatArray, stairs: GridStairs, thresholds: IntArray, norm: float, reach: Reach
+) -> tuple[FloatArray, NDArray[np.uint8]]:
+    """How far each row can be moved before its sum can fall to a threshold, and how that was found.
+
+    As `steps.find_distances`; for norm 0 a change of any number of a function counts as one that lets it fall all the
+    way, which is a bound.
+    """
+    distances, how = np.zeros(thresholds.shape), np.full(thresholds.shape, WHOLE, dtype=np.uint8)
+    _find_distances(rows, stairs, reach.low, reach.high, thresholds, float(norm), AFFORDABLE, distances, how)
+    distances[distances < NEAREST] = 0.0
+    return distances, how
+
+
+@compile_loop()
+def _measure_axis(x: float, low: float, high: float, axis: int, stairs: GridStairs, far: FloatArray) -> None:
+    """The distance to each cell of an axis, infinite where it is not within reach."""
+    first, last = stairs.edge_starts[axis], stairs.edge_starts[axis + 1]
+    n_cells, size = last - first + 1, stairs.sizes[axis]
+    if x != x:  # noqa: PLR0124 - NaN
+        far[:n_cells] = np.inf
+        far[n_cells:size] = 0.0
+        return
+    far[n_cells:size] = np.inf
+    shrink = (1.0 - 4.0 * EPSILON) / stairs.units[axis]
+    for cell in range(n_cells):
+        begins = -np.inf if cell == 0 else stairs.edges[first + cell - 1]
+        ends = np.inf if cell == n_cells - 1 else stairs.edges[first + cell]
+        if begins <= x < ends:
+            far[cell] = 0.0
+        elif x >= ends:
+            far[cell] = min((x - ends) * shrink, FARTHEST) if low < ends else np.inf
+        else:
+            far[cell] = min((begins - x) * shrink, FARTHEST) if high >= begins else np.inf
+
+
+@compile_loop()
+def _spread_distances(
+    row: int,
+    i: int,
+    rows: FloatArray,
+    stairs: GridStairs,
+    low: FloatArray,
+    high: FloatArray,
+    norm: float,
+    side: FloatArray,
+    far: FloatArray,
+    longer: FloatArray,
+) -> None:
+    """The distance to each box of a function: the largest one of its sides, their sum, or that of their squares."""
+    far[0] = 0.0
+    count = 1
+    for axis in range(stairs.axis_starts[i], stairs.axis_starts[i + 1]):
+        feature, size = stairs.features[axis], stairs.sizes[axis]
+        _measure_axis(rows[row, feature], low[row, feature], high[row, feature], axis, stairs, side)
+        for at in range(count):
+            for cell in range(size):
+                value = max(far[at], side[cell])  # infinite where one of them is
+                if value < np.inf and norm == 1.0:
+                    value = min(far[at] + side[cell], FARTHEST)
+                elif value < np.inf and norm == 2.0:
+                    value = min(far[at] + side[cell] * side[cell], FARTHEST)
+                longer[at * size + cell] = value
+        count *= size
+        far[:count] = longer[:count]
+
+
+@compile_loop()
+def _find_floors(rows: FloatArray, stairs: GridStairs, low: FloatArray, high: FloatArray, floors: IntArray) -> None:
+    longest, widest = 1, 1
+    for i in range(floors.shape[1]):
+        longest = max(longest, stairs.score_starts[i + 1] - stairs.score_starts[i])
+    for axis in range(stairs.sizes.size):
+        widest = max(widest, stairs.sizes[axis])
+    side, far, longer = np.empty(widest), np.empty(longest), np.empty(longest)
+    for row in range(rows.shape[0]):
+        for i in range(floors.shape[1]):
+            _spread_distances(row, i, rows, stairs, low, high, np.inf, side, far, longer)
+            start, least = stairs.score_starts[i], np.int64(2**62)
+            for at in range(stairs.score_starts[i + 1] - start):
+                if far[at] < np.inf:
+                    least = min(least, stairs.scores[start + at])
+            floors[row, i] = least
+
+
+@compile_loop()
+def _find_distances(
+    rows: FloatArray,
+    stairs: GridStairs,
+    low: FloatArray,
+    high: FloatArray,
+    thresholds: IntArray,
+    norm: float,
+    affordable: int,
+    distances: FloatArray,
+    how: NDArray[np.uint8],
+) -> None:
+    n_functions = stairs.axis_starts.size - 1
+    longest, widest = 1, 1
+    for i in range(n_functions):
+        longest = max(longest, stairs.score_starts[i + 1] - stairs.score_starts[i])
+    for axis in range(stairs.sizes.size):
+        widest = max(widest, stairs.sizes[axis])
+    side, boxes, longer = np.empty(widest), np.empty(longest), np.empty(longest)
+    options = np.zeros(n_functions + 1, dtype=np.int64)
+    far, deep = np.empty(stairs.scores.size), np.empty(stairs.scores.size, dtype=np.int64)
+    for row in range(rows.shape[0]):
+        own, deepest = 0, 0
+        for i in range(n_functions):
+            _spread_distances(row, i, rows, stairs, low, high, norm, side, boxes, longer)
+            start, size = stairs.score_starts[i], stairs.score_starts[i + 1] - stairs.score_starts[i]
+            home = _find_home(row, i, rows, stairs)
+            own += home
+            count = _list_options(home, stairs.scores[start : start + size], boxes[:size], norm, far, deep, options[i])
+            options[i + 1] = options[i] + count
+            if count > 0:
+                deepest += deep[options[i + 1] - 1]
+        for k in range(thresholds.shape[1]):
+            drop = own - thresholds[row, k]
+            if drop <= 0:
+                continue
+            if deepest < drop:
+                distances[row, k] = np.inf
+            elif norm == 0.0:
+                distances[row, k] = count_options(options, deep, drop)
+            elif np.isinf(norm):
+                distances[row, k] = find_level(options, far, deep, drop)
+            else:
+                distances[row, k], how[row, k] = find_sum(options, far, deep, drop, int(norm), affordable)
+
+
+@compile_loop()
+def _find_home(row: int, i: int, rows: FloatArray, stairs: GridStairs) -> int:
+    """The score where the row stands."""
+    place = 0
+    for axis in range(stairs.axis_starts[i], stairs.axis_starts[i + 1]):
+        x = rows[row, stairs.features[axis]]
+        low, high = stairs.edge_starts[axis], stairs.edge_starts[axis + 1]
+        first = low
+        if x != x:  # noqa: PLR0124 - NaN
+            cell = stairs.sizes[axis] - 1
+        else:
+            while low < high:
+                middle = (low + high) // 2
+                if stairs.edges[middle] <= x:
+                    low = middle + 1
+                else:
+                    high = middle
+            cell = low - first
+        place = place * stairs.sizes[axis] + cell
+    return stairs.scores[stairs.score_starts[i] + place]
+
+
+@compile_loop()
+def _list_options(
+    home: int, scores: IntArray, boxes: FloatArray, norm: float, far: FloatArray, deep: IntArray, at: int
+) -> int:
+    """Write the ways down of a function, the nearer ones first, each deeper than the one before: distance and drop."""
+    lower = np.flatnonzero((scores < home) & (boxes < np.inf))
+    order = lower[np.argsort(boxes[lower])]
+    count, deepest = 0, 0
+    for box in order:
+        drop = home - scores[box]
+        if drop > deepest:
+            distance = boxes[box]
+            if norm == 2.0:
+                distance = np.sqrt(distance)
+            far[at + count] = min(distance * (1.0 - 16.0 * EPSILON), FARTHEST)
+            deep[at + count] = drop
+            deepest = drop
+            count += 1
+    return count

@@ -1,0 +1,174 @@
+"""One jump under Gaussian noise, moved at a price: the least of its probability's worth and the square of a move.
+
+Owns one function of two numbers, E(u, k) = min over w of k P(noise < w) + (w - u)**2, tabulated once for all models:
+noise of another scale, another jump and another price come down to it (docs/theory.md, section 13). Lower bounds
+throughout. Must not know terms or rows. README.md, step 10, has the rounding argument.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from derand._arrays import FloatArray, freeze
+from derand.kernels.cells.normal import find_tail, upper_tail
+from derand.kernels.compiling import compile_loop
+
+_PER_UNIT = 64  # nodes of u per scale of the noise
+END = 6.0
+"""Beyond so many scales on either side, the table is not asked."""
+_PER_OCTAVE = 8  # nodes of k between powers of 2
+_LEAST, _MOST = -13, 8  # powers of 2 between which k has nodes
+_FINE = 8  # steps of w between nodes of u
+_BOTTOM = 9.0  # left of minus this, only the square counts
+_STEEPEST = 0.24198  # the largest slope of the density, 1 / sqrt(2 pi e), rounded up
+_ROUNDING = 2.0**-40
+HUGE = 2.0**60
+"""Of jumps: what stands for larger ones."""
+# a double's bits: those of its octave begin at 52, and the first three digits after it tell eight nodes apart
+_SHIFT = 52 - 3
+_FIRST_NODE = (1023 + _LEAST) << 3
+_MASK = (1 << _SHIFT) - 1
+_SHARE = 2.0**-_SHIFT
+_ONE_LEAST, _LARGEST = 2.0**-_LEAST, 2.0**_MOST
+_FARTHEST = 38.0
+
+
+class JumpTable(NamedTuple):
+    """Lower bounds of E at its nodes.
+
+    Attributes
+    ----------
+    values : array of shape (n_u, n_k)
+    arches : array of shape (n_k,)
+        By how much, at most, E lies below its chord between two nodes of u: this times (u - left) * (right - u).
+    """
+
+    values: FloatArray
+    arches: FloatArray
+
+
+NO_JUMPS = JumpTable(freeze(np.zeros((2, 2))), freeze(np.zeros(2)))
+"""Where no table holds."""
+
+
+@cache
+def tabulate_jumps() -> JumpTable:
+    """The table, made when it is first asked for."""
+    octaves, parts = np.divmod(np.arange(_PER_OCTAVE * (_MOST - _LEAST) + 1), _PER_OCTAVE)
+    sizes = np.ldexp(1.0 + parts / _PER_OCTAVE, octaves + _LEAST)
+    step = 1.0 / (_PER_UNIT * _FINE)
+    places = np.arange(-int(_BOTTOM / step), int(END / step) + 1) * step
+    tails = upper_tail(np.abs(places))
+    below = np.where(places < 0, tails * (1 - _ROUNDING), 1 - tails * (1 + _ROUNDING))
+    values = np.empty((2 * int(END) * _PER_UNIT + 1, sizes.size))
+    _fill_table(sizes, places, below, values)
+    bends = _STEEPEST * sizes
+    return JumpTable(freeze(values), freeze(bends / (2 + bends) * (1 + _ROUNDING)))
+
+
+@compile_loop(error_model="numpy")
+def _fill_table(sizes: FloatArray, places: FloatArray, below: FloatArray, values: FloatArray) -> None:
+    """E at all nodes: interval after interval of w, left of u, chords less what a curve can lie below them."""
+    step = places[1] - places[0]
+    first = places.size - 1 - (values.shape[0] - 1) * _FINE
+    for i in range(sizes.size):
+        size = sizes[i]
+        sag = size * _STEEPEST * step * step / 8.0
+        for k in range(values.shape[0]):
+            at = first + k * _FINE
+            u = places[at]
+            best = (u + _BOTTOM) * (u + _BOTTOM)
+            while at > 0:
+                away = u - places[at]
+                if away * away >= best:
+                    break
+                slope = size * (below[at] - below[at - 1]) / step
+                move = min(max(0.5 * slope, away), away + step)  # of the least point of chord and square
+                best = min(best, size * below[at] - slope * (move - away) + move * move)
+                at -= 1
+            values[k, i] = max(best * (1.0 - _ROUNDING) - sag * (1.0 + _ROUNDING) - _ROUNDING * size, 0.0)
+
+
+@compile_loop(error_model="numpy")
+def lose_jump(u: float, size: float, table: JumpTable) -> float:
+    """A lower bound of E(u, size), for a positive size."""
+    k, share, arch = find_column(u, table.values.shape[0])
+    return look_up(size, share, arch, table.values[k], table.values[k + 1], table.arches) if u > -END else 0.0
+
+
+@compile_loop(error_model="numpy", inline="always")
+def find_column(u: float, n_nodes: int) -> tuple[int, float, float]:
+    """Between which nodes of u: the left one, how far from it, and the height of an arch there. E rises with u."""
+    place = (min(max(u, -END), END) + END) * _PER_UNIT
+    k = min(int(place), n_nodes - 2)
+    share = place - k
+    return k, share, share * (1.0 - share) / (_PER_UNIT * _PER_UNIT)
+
+
+@compile_loop(error_model="numpy", inline="always")
+def look_up(size: float, share: float, arch: float, left: FloatArray, right: FloatArray, arches: FloatArray) -> float:
+    """E between two columns of the table; it rises with the size, is concave in it, and 0 at 0."""
+    bits: Any = np.float64(size).view(np.int64)  # a size's octave and its first digits are its node
+    i = (bits >> _SHIFT) - _FIRST_NODE
+    rest = (bits & _MASK) * _SHARE
+    if i < 0:
+        i, rest = -1, size * _ONE_LEAST
+    elif i >= arches.size - 1:
+        i, rest, size = arches.size - 2, 1.0, _LARGEST
+    found = rest * ((1.0 - share) * left[i + 1] + share * right[i + 1] - arch * arches[i + 1])
+    if i >= 0:
+        found += (1.0 - rest) * ((1.0 - share) * left[i] + share * right[i] - arch * arches[i])
+    return max(found - _ROUNDING * size, 0.0)
+
+
+@compile_loop(error_model="numpy")
+def bound_jumps(
+    u: float, worth: float, n_jumps: int, values: FloatArray, table: FloatArray, arches: FloatArray, out: FloatArray
+) -> None:
+    """Lower bounds of the least, over all moves, of functions of one jump under noise and the price of the move.
+
+    Parameters
+    ----------
+    u : float
+        How far right of the jump the number stands, in scales of the noise.
+    worth : float
+        What a move by the scale costs, rounded down; positive.
+    n_jumps : int
+    values : array
+        Left of the jump, of one function after the other, then right of it.
+    table, arches : arrays
+        Of the JumpTable.
+    out : array
+        Is given the bounds.
+    """
+    k, share, arch = find_column(u, table.shape[0])
+    left, right = table[k], table[k + 1]
+    back, back_share, back_arch = find_column(-u, table.shape[0])
+    back_left, back_right = table[back], table[back + 1]
+    inverse = 1.0 / worth
+    for at in range(n_jumps):
+        low, high = values[at], values[n_jumps + at]
+        if high > low:
+            size = min((high - low) * inverse, HUGE)
+            out[at] = low + worth * (look_up(size, share, arch, left, right, arches) if u > -END else 0.0)
+        elif high < low:
+            size = min((low - high) * inverse, HUGE)
+            least = look_up(size, back_share, back_arch, back_left, back_right, arches) if u < END else 0.0
+            out[at] = high + worth * least
+        else:
+            out[at] = low
+
+
+@compile_loop(error_model="numpy")
+def average_jumps(u: float, n_jumps: int, values: FloatArray, out: FloatArray) -> None:
+    """Lower bounds of the same where the number stands."""
+    z = min(max(u, -_FARTHEST), _FARTHEST)
+    tail = find_tail(abs(z), math.exp(-0.5 * (z * z)))
+    beyond = tail if z < 0.0 else 1.0 - tail
+    for at in range(n_jumps):
+        jump = values[n_jumps + at] - values[at]
+        out[at] = values[at] + jump * beyond - _ROUNDING * abs(jump)

@@ -1,0 +1,244 @@
+"""Tables of envelopes: the least of a curve's linear pieces plus a price per distance, at each of its knots.
+
+Owns the search for the piece that is least and what is taken off so that chords between knots are lower bounds, too.
+Arrays in, arrays out. Must not know where knots come from or which prices are tried. README.md, step 9, has the
+argument.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from derand._arrays import EPSILON, FloatArray, IntArray
+from derand.kernels.compiling import compile_loop
+from derand.kernels.worst_case import pieces_in_numpy
+from derand.kernels.worst_case.curves import Curves, FloatTable
+
+
+def _count_entries(curves: Curves, prices: FloatArray, spans: IntArray, *_: Any) -> int:
+    """Numbers that the early version computes: several per entry."""
+    return int(np.maximum(spans[:, 1] - spans[:, 0] + 1, 0).sum()) * prices.size * 16
+
+
+@compile_loop(early=pieces_in_numpy.fill_linear_tables, numbers=_count_entries)
+def fill_linear_tables(
+    curves: Curves, prices: FloatArray, spans: IntArray, errors: FloatArray, tables: FloatTable
+) -> None:
+    """Entries for a price per distance of the knots from the first to the last one of each span, less the errors."""
+    for k in range(curves.starts.size - 1):
+        if spans[k, 0] > spans[k, 1]:
+            continue
+        first, last = curves.starts[k], curves.starts[k + 1]
+        knots, low, sag = curves.knots[first:last], curves.low[first:last], curves.sag[first:last]
+        inverse = 1.0 / curves.units[k] * (1.0 - 4.0 * EPSILON)
+        _fill_linear(knots, low, sag, curves.ends[k], inverse, prices, errors[k], tables[first:last])
+
+
+@compile_loop(early=pieces_in_numpy.fill_square_tables, numbers=_count_entries)
+def fill_square_tables(
+    curves: Curves, prices: FloatArray, spans: IntArray, errors: FloatArray, tables: FloatTable
+) -> None:
+    """The same for a price per squared distance."""
+    for k in range(curves.starts.size - 1):
+        if spans[k, 0] > spans[k, 1]:
+            continue
+        span = spans[k, 0] - curves.starts[k], spans[k, 1] - curves.starts[k]
+        first, last = curves.starts[k], curves.starts[k + 1]
+        knots, low, sag = curves.knots[first:last], curves.low[first:last], curves.sag[first:last]
+        inverse = 1.0 / curves.units[k] * (1.0 - 4.0 * EPSILON)
+        bend, table = curves.bends[k], tables[first:last]
+        _fill_square(knots, low, sag, curves.ends[k], inverse, bend, prices, errors[k], span, table)
+
+
+@compile_loop()
+def _fill_linear(
+    knots: FloatArray,
+    low: FloatArray,
+    sag: FloatArray,
+    ends: FloatArray,
+    inverse: float,
+    prices: FloatArray,
+    error: float,
+    table: FloatTable,
+) -> None:
+    """Envelopes of prices per distance: the least of what lies left of a knot and what lies right of it."""
+    n = knots.size
+    values = np.empty(n)
+    for column in range(prices.size):
+        price = prices[column] * (1.0 - 4.0 * EPSILON)
+        from_left = ends[0]
+        for j in range(n):
+            if j > 0:
+                from_left += price * (knots[j] - knots[j - 1]) * inverse
+            own = low[j] - max(sag[max(j - 1, 0)], sag[min(j, n - 2)])
+            from_left = min(from_left, own)
+            values[j] = from_left
+        from_right = ends[1]
+        for j in range(n - 1, -1, -1):
+            if j < n - 1:
+                from_right += price * (knots[j + 1] - knots[j]) * inverse
+            from_right = min(from_right, values[j])
+            table[j, column] = _round_down(from_right - error)
+
+
+@compile_loop()
+def _fill_square(
+    knots: FloatArray,
+    low: FloatArray,
+    sag: FloatArray,
+    ends: FloatArray,
+    inverse: float,
+    bend: float,
+    prices: FloatArray,
+    error: float,
+    span: tuple[int, int],
+    table: FloatTable,
+) -> None:
+    """Envelopes of prices per squared distance, less what a chord between knots may lie above them."""
+    n = knots.size
+    start, stop = max(span[0] - 1, 0), min(span[1] + 1, n - 1)  # chords need neighbours
+    y = (knots - knots[0]) * inverse
+    blur = 8.0 * EPSILON * y[n - 1]  # distances of y are at most that much too large
+    pieces = _cut_pieces(y, low, sag, blur)
+    values, best, chords, shifts = np.empty(n), np.empty(n, dtype=np.int64), np.empty(n), np.empty(n - 1)
+    for column in range(prices.size):
+        price = prices[column] * (1.0 - 8.0 * EPSILON)
+        for k in range(n - 1):
+            shifts[k] = 0.5 * pieces.slopes[k] / price
+        _minimise(pieces, shifts, price, blur, start, stop, values, best)
+        for j in range(start, stop + 1):
+            left, right = max(y[j] - blur, 0.0), max(y[n - 1] - y[j] - blur, 0.0)
+            values[j] = min(values[j], ends[0] + price * left * left, ends[1] + price * right * right)
+        _make_chords(y, low, sag, price, blur, bend, start, stop, values, chords)
+        for j in range(span[0], span[1] + 1):
+            table[j, column] = _round_down(chords[j] - error)
+
+
+@compile_loop()
+def _round_down(value: float) -> Any:
+    single = np.float32(value)
+    return np.nextafter(single, np.float32(-np.inf)) if single > value else single
+
+
+class Pieces(NamedTuple):
+    """A curve as linear pieces between knots."""
+
+    y: FloatArray
+    """The knots, as distances from the first one in units, rounded downward."""
+    starts: FloatArray
+    slopes: FloatArray
+    drops: FloatArray
+    """The sag of each piece."""
+    beyond: FloatArray
+    """Lower bound of a piece and of all after it."""
+    before: FloatArray
+    """Lower bound of a piece and of all in front of it."""
+
+
+@compile_loop()
+def _cut_pieces(y: FloatArray, low: FloatArray, sag: FloatArray, blur: float) -> Pieces:
+    n = y.size - 1
+    starts, slopes, least = low[:-1].copy(), np.zeros(n), np.empty(n)
+    for k in range(n):
+        if y[k + 1] <= y[k]:  # knots that only their distance to the first one makes equal
+            starts[k] = min(low[k], low[k + 1])
+        else:
+            slopes[k] = (low[k + 1] - low[k]) / (y[k + 1] - y[k])
+        rounding = 64.0 * EPSILON * (abs(low[k]) + abs(low[k + 1]) + sag[k])
+        least[k] = min(low[k], low[k + 1]) - sag[k] - 2.0 * blur * abs(slopes[k]) - rounding
+    beyond, before = least.copy(), least.copy()
+    for k in range(1, n):
+        before[k] = min(before[k], before[k - 1])
+        beyond[n - 1 - k] = min(beyond[n - 1 - k], beyond[n - k])
+    return Pieces(y, starts, slopes, sag, beyond, before)
+
+
+@compile_loop()
+def _minimise(
+    pieces: Pieces,
+    shifts: FloatArray,
+    price: float,
+    blur: float,
+    start: int,
+    stop: int,
+    values: FloatArray,
+    best: IntArray,
+) -> None:
+    """The least of piece + price * distance^2 at each knot. The best piece moves with the knot: halve and conquer.
+
+    Knots between which none is asked for, from `start` to `stop`, are left out: what is found for the others does not
+    depend on them. From the piece beside a knot on the search goes outward, as far as a piece could still be lower for
+    all that is known of the rest of them; of equal ones the first counts.
+    """
+    y, n = pieces.y, pieces.y.size
+    careful = price * (1.0 - 32.0 * EPSILON)
+    stride = 1
+    while stride < n:
+        stride *= 2
+    while stride >= 1:
+        skipped = max((start - 2 * stride + 1) // (2 * stride) + 1, 0)  # their knots all lie in front of the first
+        for j in range(stride - 1 + 2 * stride * skipped, min(stop + stride, n), 2 * stride):
+            first = best[j - stride] if j - stride >= 0 else 0
+            last = best[j + stride] if j + stride < n else n - 2
+            middle, x = min(max(j, first), last), y[j]
+            least, at = np.inf, first
+            for k in range(middle, last + 1):
+                distance = max(y[k] - x - blur, 0.0)
+                if pieces.beyond[k] + careful * distance * distance > least:
+                    break
+                value = _evaluate_piece(x, k, pieces, shifts, price, blur)
+                if value < least:
+                    least, at = value, k
+            for k in range(middle - 1, first - 1, -1):
+                distance = max(x - y[k + 1] - blur, 0.0)
+                if pieces.before[k] + careful * distance * distance > least:
+                    break
+                value = _evaluate_piece(x, k, pieces, shifts, price, blur)
+                if value <= least:
+                    least, at = value, k
+            values[j], best[j] = least, at
+        stride //= 2
+
+
+@compile_loop(inline="always")
+def _evaluate_piece(x: float, k: int, pieces: Pieces, shifts: FloatArray, price: float, blur: float) -> float:
+    """The least of a linear piece + price * distance^2 over the piece: on a whole line, `shifts` below x."""
+    start, slope = pieces.y[k], pieces.slopes[k]
+    z = min(max(x - shifts[k], start), pieces.y[k + 1])
+    distance = max(abs(x - z) - blur, 0.0)
+    own = pieces.starts[k] + slope * (z - start) - 2.0 * blur * abs(slope) + price * distance * distance
+    return own - pieces.drops[k]
+
+
+@compile_loop()
+def _make_chords(
+    y: FloatArray,
+    low: FloatArray,
+    sag: FloatArray,
+    price: float,
+    blur: float,
+    bend: float,
+    start: int,
+    stop: int,
+    values: FloatArray,
+    column: FloatArray,
+) -> None:
+    """Entries whose chord lies below the envelope on every interval.
+
+    There the envelope lies above the chord of its ends less `curvature width^2 / 8`, and above the least of both ends
+    and the curve; whichever is more.
+    """
+    curvature = 2.0 * price if np.isinf(bend) else 2.0 * price * bend / (2.0 * price + bend)
+    for j in range(start, stop + 1):
+        column[j] = values[j]
+    for j in range(start, stop):
+        width = y[j + 1] - y[j] + blur
+        drop = 0.125 * curvature * width * width * (1.0 + 16.0 * EPSILON)
+        flat = min(values[j], values[j + 1], low[j] - sag[j], low[j + 1] - sag[j])
+        if not flat <= 0.5 * (values[j] + values[j + 1]) - drop:  # also where the drop is not a number
+            column[j], column[j + 1] = min(column[j], flat), min(column[j + 1], flat)
+        else:
+            column[j] = min(column[j], values[j] - drop)
+            column[j + 1] = min(column[j + 1], values[j + 1] - drop)

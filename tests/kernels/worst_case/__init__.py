@@ -1,0 +1,1 @@
+"""Tests of derand.kernels.worst_case."""

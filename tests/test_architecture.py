@@ -26,7 +26,7 @@ ORDER = [
     {"model"},
     {"certificates"},
     {"auditing", "metrics", "frames", "datasets"},
-    {"monte_carlo", "learn", "importers"},
+    {"learn", "importers"},
     {"plot"},
     {"explaining"},
     {"estimators"},

@@ -23,8 +23,8 @@ _IMPORT_ALL = """
 import warnings
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    import derand.cli._train, derand.demo, derand.jobs, derand.kernels._numba, derand.monte_carlo, derand.noise
-    import experiments.baselines.knapsack
+    import derand.cli._train, derand.demo, derand.jobs, derand.kernels._numba, derand.noise
+    import experiments.baselines.knapsack, experiments.baselines.monte_carlo
     from derand.kernels.interval import _subtract_up
     assert _subtract_up(1.0, 0.5) == 0.5
 print(*[warning.message for warning in caught if "Compiled" in str(warning.message)], sep="\\n")

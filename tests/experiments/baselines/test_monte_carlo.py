@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from derand import AdditiveEnsemble, CategoryTable, Gaussian, Laplace, Noise, StepFunction, Uniform, certify
-from derand.monte_carlo import certify_any_by_sampling, certify_by_sampling, count_class_1, judge_counts
+from experiments.baselines.monte_carlo import certify_any_by_sampling, certify_by_sampling, count_class_1, judge_counts
 
 
 def make_model() -> AdditiveEnsemble:

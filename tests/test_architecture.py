@@ -27,7 +27,7 @@ ORDER = [
     {"perturbation"},
     {"certificates"},
     {"auditing", "metrics", "frames", "datasets"},
-    {"monte_carlo", "learn", "importers"},
+    {"learn", "importers"},
     {"plot"},
     {"explaining"},
     {"estimators"},

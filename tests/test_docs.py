@@ -45,7 +45,7 @@ def test_the_reference_names_everything_public_once() -> None:
         if inspect.isfunction(getattr(plot, name)) and derand._HOMES.get(name) != "plot"
     }
     named = named_in_reference()
-    rooms = {"derand.frames.check_columns", "derand.monte_carlo.certify_by_sampling"}
+    rooms = {"derand.frames.check_columns"}
     rooms |= {f"derand.distributed.{name}" for name in ("fit", "certify", "certify_files", "connect")}
     assert set(named) == {f"derand.{name}" for name in derand.__all__} | plots | rooms
     assert len(named) == len(set(named))

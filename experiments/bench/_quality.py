@@ -13,9 +13,9 @@ from derand.certificates import Certificates, certify
 from derand.estimators import StumpClassifier
 from derand.metrics import average_certified_radius, certified_accuracy
 from derand.model import AdditiveEnsemble
-from derand.monte_carlo import certify_by_sampling
 from derand.noise import Noise, parse_noise
 from experiments.baselines.knapsack import certify_without_noise
+from experiments.baselines.monte_carlo import certify_by_sampling
 from experiments.baselines.nearest_centroid import NearestCentroid
 from experiments.baselines.noise_free_training import train_gradient_boosting, train_on_clean_rows, train_on_noisy_copy
 from experiments.bench._measure import Figures, prefix

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from derand.certificates import certify
-from derand.monte_carlo import certify_any_by_sampling
 from derand.noise import parse_noise
+from experiments.baselines.monte_carlo import certify_any_by_sampling
 from experiments.baselines.published_stumps import train_stumps_as_published
 from experiments.datasets import load
 from experiments.reproduce._cells import Cell

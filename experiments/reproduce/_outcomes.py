@@ -21,9 +21,9 @@ from derand.certificates import Certificates, certify
 from derand.estimators import RobAdaBoostClassifier, RobTreeBoostClassifier, StumpClassifier
 from derand.metrics import certified_share
 from derand.model import Model
-from derand.monte_carlo import certify_by_sampling
 from derand.noise import Noise, parse_noise
 from experiments.baselines.knapsack import certify_without_noise
+from experiments.baselines.monte_carlo import certify_by_sampling
 from experiments.baselines.noise_free_training import train_gradient_boosting, train_on_clean_rows, train_on_noisy_copy
 from experiments.baselines.published_stumps import train_stumps_as_published
 from experiments.baselines.published_tree_boost import PublishedRobTreeBoostClassifier

@@ -11,7 +11,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from derand import certificates, estimators, monte_carlo
+from derand import certificates, estimators
 from derand._arrays import FloatArray
 from derand.kernels import compiling
 from derand.model import AdditiveEnsemble, CategoryTable, GridTerm, StepFunction, Term
@@ -111,7 +111,6 @@ def _certify_votes() -> None:
     model, rows = _make_model(8, 3, 2), np.hstack([_draw_rows(8), np.zeros((20, 2))])
     certificates.certify(model, rows, "gaussian:0.5", l0=[0, 1])
     certificates.distribution(model, rows, "gaussian:0.5")
-    monte_carlo.certify_by_sampling(_make_model(8, 1), _draw_rows(8), "gaussian:0.5", 100)
 
 
 def _certify_means() -> None:

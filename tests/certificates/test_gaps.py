@@ -20,8 +20,8 @@ from derand import (
 from derand.certificates import attack, explain, fill_gaps, find_labels, pack_terms, place_scores
 from derand.certificates._gaps import find_place
 from derand.certificates._problem import Gap
-from derand.monte_carlo import certify_by_sampling
 from derand.noise import NOISES
+from experiments.baselines.monte_carlo import certify_by_sampling
 
 KINDS = sorted(NOISES)
 NORMS = (0, 1, 2, math.inf)

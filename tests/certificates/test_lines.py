@@ -27,9 +27,9 @@ from derand import (
 from derand.certificates import explain, find_labels
 from derand.certificates._line_falls import bound_distances, bound_falls
 from derand.model import Argmax, Value
-from derand.monte_carlo import count_class_1
 from derand.noise import as_noise
 from derand.perturbation import resolve
+from experiments.baselines.monte_carlo import count_class_1
 
 from .lines import NORMS, draw_model, draw_rows, draw_threat, find_exact, find_least
 

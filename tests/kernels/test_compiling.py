@@ -23,9 +23,9 @@ _IMPORT_ALL = """
 import warnings
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    import derand.cli._train, derand.demo, derand.jobs, derand.monte_carlo, derand.noise
+    import derand.cli._train, derand.demo, derand.jobs, derand.noise
     import derand.kernels.tails.numba_backend
-    import experiments.baselines.knapsack
+    import experiments.baselines.knapsack, experiments.baselines.monte_carlo
     from derand.kernels.cells.interval import _subtract_up
     assert _subtract_up(1.0, 0.5) == 0.5
 print(*[warning.message for warning in caught if "Compiled" in str(warning.message)], sep="\\n")

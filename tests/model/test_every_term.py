@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from derand import AdditiveEnsemble, CategoryTable, StepFunction, certify, load, plot, save
 from derand.model import TERMS, GridTerm, Term
-from derand.monte_carlo import certify_by_sampling
+from experiments.baselines.monte_carlo import certify_by_sampling
 
 EXAMPLES: dict[str, Term] = {
     "step_function": StepFunction(0, [-0.5, 0.25, 1.0], [0, 3, -2, 5]),

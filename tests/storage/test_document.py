@@ -93,12 +93,16 @@ def test_a_file_may_be_laid_out_anew(tmp_path: Path) -> None:
     assert as_bytes(load(path)) == before
 
 
-def test_an_old_schema_does_not_lift_the_checksum(tmp_path: Path) -> None:
-    """A new file that claims to be an old one is refused, because old ones have no such field."""
+@pytest.mark.parametrize("schema", ["derand/1", "derand/3", 2, None, ["derand/2"]])
+def test_a_file_of_another_version_is_refused_in_one_line(schema: object, tmp_path: Path) -> None:
+    """The line says which version is read, which one was found, and what to do."""
     path = tmp_path / "model.json"
-    write_changed(path, make_ensemble(), set_field("schema", value="derand/1"))
-    with pytest.raises(ValueError, match="`sha256` is unknown"):
+    write_changed(path, make_ensemble(), set_field("schema", value=schema))
+    found = re.escape(json.dumps(schema) if not isinstance(schema, list) else "a list of 1 entries")
+    message = f"`schema` must be 'derand/2', got {found}: another version of derand .* Train or import the model again"
+    with pytest.raises(ValueError, match=message) as refused:
         load(path)
+    assert "\n" not in str(refused.value)
 
 
 def test_many_fields_twice_are_found_in_linear_time(tmp_path: Path) -> None:

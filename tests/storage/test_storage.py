@@ -177,7 +177,7 @@ def test_a_model_too_large_for_the_limit_is_not_written(tmp_path: Path, monkeypa
 
 EDGES = ("model", "terms", 0, "edges")
 DAMAGE = {
-    "another schema": (set_field("schema", value="derand/3"), "`schema` must be 'derand/2' or 'derand/1'"),
+    "another schema": (set_field("schema", value="derand/3"), "`schema` must be 'derand/2', got"),
     "no checksum": (drop_field("sha256"), "`sha256` is missing"),
     "no schema": (drop_field("schema"), "`schema` is missing"),
     "unknown kind": (set_field("kind", value="pickle"), "`kind` must be one of additive_ensemble, weighted_vote"),

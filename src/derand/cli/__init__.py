@@ -50,8 +50,7 @@ __all__ = [
 ]
 
 COMMANDS = (
-    "init", "run", "train", "tune", "import", "certify", "audit", "report", "export", "datasets", "demo",
-    "warm_up", "moved",
+    "init", "run", "train", "tune", "import", "certify", "audit", "report", "export", "datasets", "demo", "warm_up",
 )  # fmt: skip
 """Files of commands, in the order in which help lists them."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.special import softmax
@@ -126,7 +126,6 @@ class AdditiveClassifier(CertifiedClassifier):
     ensemble_: AdditiveEnsemble
     score_is_log_odds = True
     takes_several_classes = True
-    _fitted_later: ClassVar[Mapping[str, Any]] = {"groups_": ()}
 
     def __init__(
         self,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -75,7 +74,6 @@ class AdditiveRegressor(CertifiedRegressor):
     """
 
     ensemble_: AdditiveEnsemble
-    _fitted_later: ClassVar[Mapping[str, Any]] = {"groups_": ()}
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -62,8 +62,6 @@ class CertifiedEstimator(BaseEstimator, ABC):
     rule: str
     n_jobs: int | None
     verbose: bool = False
-    _fitted_later: ClassVar[Mapping[str, Any]] = {}
-    """What `fit` finds that older files do not hold, with the values that it had there."""
 
     @abstractmethod
     def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
@@ -190,10 +188,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         estimator.n_features_in_ = encoding.n_features
         if encoding.names is not None:
             estimator.feature_names_in_ = np.array(encoding.names, dtype=object)
-        found = dict(training or {})
-        for name, value in cls._fitted_later.items():
-            found.setdefault(name, value)  # the last where it was not there, so that files keep their order
-        for name, value in found.items():
+        for name, value in (training or {}).items():
             setattr(estimator, name, value)
         return estimator
 

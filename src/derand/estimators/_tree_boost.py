@@ -204,7 +204,7 @@ class RobTreeBoostClassifier(CertifiedClassifier):
         if n_added == self.n_estimators_:
             return self
         n_stumps = self.stump_features_.size - self.n_estimators_ + n_added
-        missing = getattr(self, "stump_missing_", None)  # older files know of none
+        missing = self.stump_missing_
         stumps = Stumps(
             self.stump_features_[:n_stumps],
             self.stump_thresholds_[:n_stumps],

@@ -1,10 +1,10 @@
-"""Models on disk: `save` and `load`, as JSON with the schema "derand/2"; files of "derand/1" are read as well.
+"""Models on disk: `save` and `load`, as JSON with the schema "derand/2".
 
 A file is one object: `schema`, `sha256`, `kind` and `model`. The checksum is over the content, not over the bytes: the
 SHA-256, in lower-case hexadecimal digits, of the JSON text {"kind":...,"model":...} with keys sorted, without spaces,
 in ASCII, and with numbers as Python writes them. So a file may be indented or its fields reordered, but one changed
 digit or letter is found. It guards against damage, not against malice: who edits a file on purpose is told the new
-checksum. Files of "derand/1" have none.
+checksum.
 
 Owns the layout of the file, its limits and every check of what is read: a file that was cut, edited or made up gives a
 ValueError that names the field, and loading never executes anything. Must not know how models are trained or used.

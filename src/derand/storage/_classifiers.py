@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -33,13 +33,9 @@ _FITTED_NAME = re.compile(r"[a-z](\w*[a-z0-9])?_", flags=re.ASCII)
 _ARRAY_TYPE = re.compile(r"[<|](U[1-9]\d{0,3}|[iu][1248]|f[248]|b1|O)")
 _NOISE_WORDS = ("auto", "none")
 """What a constructor may take for a noise."""
+ESTIMATOR_FIELDS = ("noise", "feature_names", "categories", "whole", "dates", "ensemble", "training")
+"""What every estimator's file holds besides its parameters."""
 _STRANGE_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-
-
-ENCODED_LATER = ("whole", "dates")
-"""What is remembered of a training table that older files do not hold, and that is left out where there is nothing."""
-LATER = ("groups", "verbose", "min_rows_per_category", "decision_threshold", "cost")
-"""Parameters that came later, left out of files where they are None or False, so that older readers know these."""
 
 
 def list_estimators() -> dict[str, type[CertifiedClassifier]]:
@@ -68,18 +64,17 @@ def describe_estimator(model: CertifiedEstimator) -> dict[str, Any]:
         raise ValueError(f"`model` has two columns named {twice!r} and cannot be saved: rename one and train again.")
     return {
         "estimator": type(model).__name__,
-        "parameters": {
-            name: _describe_value(value, name)
-            for name, value in model.get_params(deep=False).items()
-            if name not in LATER or not (value is None or value is False)
-        },
+        "parameters": {name: _describe_value(value, name) for name, value in model.get_params(deep=False).items()},
         "noise": None if model.noise_ is None else describe_noise(model.noise_),
         "feature_names": None if names is None else list(names),
         "categories": [
             {"feature": feature, "values": list(values)} for feature, values in model.encoding_.categories.items()
         ],
-        **_describe_whole(model.encoding_.whole),
-        **({"dates": list(model.encoding_.dates)} if model.encoding_.dates else {}),
+        "whole": [
+            {"feature": feature, "least": least, "largest": largest}
+            for feature, (least, largest) in model.encoding_.whole.items()
+        ],
+        "dates": list(model.encoding_.dates),
         "ensemble": describe_model(model.ensemble_),
         "training": {name: _describe_value(value, name) for name, value in fitted.items()},
     }
@@ -87,12 +82,9 @@ def describe_estimator(model: CertifiedEstimator) -> dict[str, Any]:
 
 def build_classifier(field: Field) -> CertifiedClassifier:
     """A fitted classifier from its JSON."""
-    names = ("estimator", "parameters", "classes", "noise", "feature_names", "categories", "ensemble", "training")
-    fields = field.members(*names, optional=ENCODED_LATER)
+    fields = field.members("estimator", "parameters", "classes", *ESTIMATOR_FIELDS)
     estimators = list_estimators()
     kind = estimators[fields["estimator"].choice(list(estimators))]
-    # files of releases that had no rules have none: they vote
-    parameters = ask_parameters(fields["parameters"], kind, ("rule", *LATER))
     ensemble = _build_ensemble(fields["ensemble"])
     classes = _build_classes(fields["classes"], ensemble.n_classes)
     build = partial(
@@ -102,16 +94,9 @@ def build_classifier(field: Field) -> CertifiedClassifier:
         classes,
         build_encoding(fields, ensemble),
         build_training(fields["training"], kind),
-        **build_parameters(parameters),
+        **build_parameters(fields["parameters"], kind),
     )
     return construct(build, fields["parameters"])  # all else is checked: what it may refuse are parameters
-
-
-def ask_parameters(field: Field, kind: type[CertifiedEstimator], later: Collection[str]) -> dict[str, Field]:
-    """Those of a constructor; older files need not have those that came later."""
-    names, given = kind().get_params(deep=False), field.value
-    asked = [name for name in names if name not in later or not isinstance(given, dict) or name in given]
-    return field.members(*asked)
 
 
 def build_own_noise(field: Field, ensemble: Model) -> Noise | None:
@@ -123,8 +108,9 @@ def build_own_noise(field: Field, ensemble: Model) -> Noise | None:
     return noise
 
 
-def build_parameters(fields: Mapping[str, Field]) -> dict[str, Any]:
+def build_parameters(field: Field, kind: type[CertifiedEstimator]) -> dict[str, Any]:
     """The parameters of a constructor: numbers finite, but for a norm, and a noise one that exists."""
+    fields = field.members(*kind().get_params(deep=False))
     values = {name: _build_value(field) for name, field in fields.items()}
     for name, value in values.items():
         if not _is_finite(value) and (name, value) != ("norm", math.inf):
@@ -221,13 +207,9 @@ def build_encoding(fields: Mapping[str, Field], ensemble: Model) -> Any:
                 fields["categories"].refuse(
                     f"hold as many values for feature {feature} as its category table has, {term.codes.size}"
                 )
-    whole = _build_whole(fields["whole"], set(range(n_features)) - set(categories)) if "whole" in fields else {}
-    return TableEncoding(n_features, names, categories, whole, _build_dates(fields, categories, n_features))
-
-
-def _describe_whole(whole: Mapping[int, tuple[int, int]]) -> dict[str, Any]:
-    listed = [{"feature": feature, "least": least, "largest": largest} for feature, (least, largest) in whole.items()]
-    return {"whole": listed} if listed else {}
+    others = set(range(n_features)) - set(categories)
+    whole, dates = _build_whole(fields["whole"], others), _build_dates(fields["dates"], others)
+    return TableEncoding(n_features, names, categories, whole, dates)
 
 
 def _build_whole(field: Field, numerical: set[int]) -> dict[int, tuple[int, int]]:
@@ -244,14 +226,11 @@ def _build_whole(field: Field, numerical: set[int]) -> dict[int, tuple[int, int]
     return found
 
 
-def _build_dates(fields: Mapping[str, Field], categories: Collection[int], n_features: int) -> tuple[int, ...]:
+def _build_dates(field: Field, numerical: set[int]) -> tuple[int, ...]:
     """Numerical features whose numbers are days."""
-    if "dates" not in fields:
-        return ()
-    dates = tuple(item.whole() for item in fields["dates"].items())
-    known = set(range(n_features)) - set(categories)
-    if not set(dates) <= known or _find_twice(dates) is not None:
-        fields["dates"].refuse("name numerical features, each only once")
+    dates = tuple(item.whole() for item in field.items())
+    if not set(dates) <= numerical or _find_twice(dates) is not None:
+        field.refuse("name numerical features, each only once")
     return dates
 
 
@@ -361,16 +340,13 @@ def _describe_dict(value: dict[Any, Any], name: str) -> list[list[Any]]:
 
 
 def describe_threat(threat: Threat, name: str) -> dict[str, Any]:
-    """A threat by its fields; `whole` came later, and is left out where it says nothing."""
-    names = [one.name for one in dataclasses.fields(threat) if one.name != "whole" or threat.whole]
-    return {one: _describe_value(getattr(threat, one), name) for one in names}
+    """A threat by its fields."""
+    return {one.name: _describe_value(getattr(threat, one.name), name) for one in dataclasses.fields(threat)}
 
 
 def build_threat(field: Field) -> Threat:
-    """A threat by its fields; those that later releases added may be missing."""
-    known = [one.name for one in dataclasses.fields(Threat)]
-    given = [name for name in known if isinstance(field.value, dict) and name in field.value]
-    fields = field.members(*given)
+    """A threat by its fields."""
+    fields = field.members(*(one.name for one in dataclasses.fields(Threat)))
     return construct(partial(Threat, **{name: _build_value(one) for name, one in fields.items()}), field)
 
 

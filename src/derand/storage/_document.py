@@ -18,8 +18,6 @@ from derand.files import PathLike
 from derand.storage._fields import Field, shorten
 
 SCHEMA = "derand/2"
-READABLE = ("derand/1", SCHEMA)
-"""Schemas that are read."""
 MAX_DEPTH = 64
 """How deep lists and objects may be nested; a model takes a dozen."""
 MAX_LISTS = 2**23
@@ -85,16 +83,14 @@ def parse_document(content: bytes) -> Any:
 
 
 def open_document(document: Any) -> dict[str, Field]:
-    """The fields of a document, with a schema that is read and the checksum of its content."""
-    schema = document.get("schema") if isinstance(document, dict) else None
-    names = ("schema", "kind", "model") if schema == "derand/1" else ("schema", "sha256", "kind", "model")
-    if isinstance(document, dict) and "schema" in document and schema not in READABLE:
-        Field(schema, "schema", SCHEMA).refuse(
-            f"be {SCHEMA!r} or 'derand/1' (another version of derand wrote this file)"
+    """The fields of a document of this schema, with the checksum of its content."""
+    if isinstance(document, dict) and document.get("schema", SCHEMA) != SCHEMA:
+        raise ValueError(
+            f"`schema` must be {SCHEMA!r}, got {shorten(document['schema'])}: another version of derand wrote this "
+            "file. Train or import the model again with this version, or read the file with that one."
         )
-    fields = Field(document, "", schema or SCHEMA).members(*names)
-    if "sha256" in fields:
-        _check_checksum(fields["sha256"].text(), document)
+    fields = Field(document, "").members("schema", "sha256", "kind", "model")
+    _check_checksum(fields["sha256"].text(), document)
     return fields
 
 

@@ -20,8 +20,6 @@ class Field:
 
     value: Any
     path: str
-    schema: str
-    """Of the file: what fields it has."""
 
     def refuse(self, rule: str) -> NoReturn:
         raise ValueError(f"`{self.path or 'the file'}` must {rule}, got {shorten(self.value)}.")
@@ -37,9 +35,7 @@ class Field:
             if name not in names and name not in optional:
                 known = ", ".join([*names, *optional])
                 raise ValueError(f"`{self._inside(name)}` is unknown: the fields here are {known}.")
-        return {
-            name: self._at(self.value[name], self._inside(name)) for name in (*names, *optional) if name in self.value
-        }
+        return {name: Field(self.value[name], self._inside(name)) for name in (*names, *optional) if name in self.value}
 
     def kind(self, options: Sequence[str]) -> str:
         """The field `kind` of an object, which says what other fields it has."""
@@ -47,19 +43,19 @@ class Field:
             self.refuse("be an object")
         if "kind" not in self.value:
             raise ValueError(f"`{self._inside('kind')}` is missing.")
-        return self._at(self.value["kind"], self._inside("kind")).choice(options)
+        return Field(self.value["kind"], self._inside("kind")).choice(options)
 
     def items(self) -> list[Field]:
         """The entries of a list."""
         if not isinstance(self.value, list):
             self.refuse("be a list")
-        return [self._at(value, f"{self.path}[{index}]") for index, value in enumerate(self.value)]
+        return [Field(value, f"{self.path}[{index}]") for index, value in enumerate(self.value)]
 
     def entries(self) -> list[tuple[str, Field]]:
         """Names and fields of an object that may have any."""
         if not isinstance(self.value, dict):
             self.refuse("be an object")
-        return [(name, self._at(value, self._inside(name))) for name, value in self.value.items()]
+        return [(name, Field(value, self._inside(name))) for name, value in self.value.items()]
 
     def whole(self) -> int:
         """A whole number of at most 64 bits."""
@@ -116,9 +112,6 @@ class Field:
 
     def or_none(self, read: Callable[[Field], T]) -> T | None:
         return None if self.value is None else read(self)
-
-    def _at(self, value: Any, path: str) -> Field:
-        return Field(value, path, self.schema)
 
     def _inside(self, name: str) -> str:
         shown = name if re.fullmatch(r"\w{1,40}", name, flags=re.ASCII) else shorten(name)

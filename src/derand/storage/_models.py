@@ -1,9 +1,7 @@
 """Ensembles, votes and noises as JSON, and built again from it with every value checked.
 
 Terms and decisions describe themselves: a new one needs no line here. What a term says only sometimes, such as the
-score of a missing value, is left out of a file that has none: older readers know such files, and refuse others. A file
-of "derand/1" holds a threshold where one of "derand/2" holds a decision, and a `score_error` that said how far rounding
-had moved the score: such models were defined on their grid, so that it is read as 0.
+score of a missing value, is left out of a file that has none.
 """
 
 from __future__ import annotations
@@ -53,7 +51,7 @@ def _build_part(field: Field, kinds: Mapping[str, type[Part]]) -> Part:
     kind: Any = kinds[field.kind(list(kinds))]
     needed = [one.name for one in fields_of(kind) if one.default is MISSING]
     optional = [one.name for one in fields_of(kind) if one.default is not MISSING]
-    fields = field.members("kind", *needed, optional=() if field.schema == "derand/1" else optional)
+    fields = field.members("kind", *needed, optional=optional)
     uneven = getattr(kind, "uneven", ())
     read = {name: value.plain_numbers(uneven=name in uneven) for name, value in fields.items() if name != "kind"}
     part: Part = construct(kind, field, **read)
@@ -69,17 +67,14 @@ def _describe_ensemble(model: AdditiveEnsemble) -> dict[str, Any]:
 
 
 def _build_ensemble(field: Field) -> AdditiveEnsemble:
-    is_old = field.schema == "derand/1"
-    decided = "threshold" if is_old else "decision"
-    fields = field.members("n_features", "levels", "score_error", decided, "terms")
-    score_error = fields["score_error"].number()
+    fields = field.members("n_features", "levels", "score_error", "decision", "terms")
     return construct(
         AdditiveEnsemble,
         field,
         n_features=fields["n_features"].whole(),
         levels=fields["levels"].whole(),
-        threshold=fields[decided].or_none(Field.whole if is_old else lambda one: _build_part(one, DECISIONS)),
-        score_error=0.0 if is_old else score_error,
+        threshold=fields["decision"].or_none(lambda one: _build_part(one, DECISIONS)),
+        score_error=fields["score_error"].number(),
         terms=tuple(_build_part(term, TERMS) for term in fields["terms"].items()),
     )
 

@@ -147,7 +147,7 @@ def load_record(path: PathLike) -> CertificateRecord:
 
 def _build_record(document: Any) -> CertificateRecord:
     names = ("schema", "derand", "model", "data", "certified", "rows", "rule", "proof", "noise", "threat")
-    fields = Field(document, "", RECORD_SCHEMA).members(*names, optional=("numbers",))
+    fields = Field(document, "").members(*names, optional=("numbers",))
     fields["schema"].choice([RECORD_SCHEMA])
     record = CertificateRecord(
         fields["derand"].text(),

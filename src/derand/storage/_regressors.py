@@ -1,6 +1,6 @@
-"""Fitted regressors as JSON: what a file of a classifier holds, but for classes. Must not know how values are written.
+"""Fitted regressors as JSON: what a file of a classifier holds, but for classes.
 
-A file of the kind "regressor" is new: older readers refuse it by its kind.
+Must not know how values are written.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 
 from derand.model import Model
 from derand.storage._classifiers import (
-    ENCODED_LATER,
-    LATER,
-    ask_parameters,
+    ESTIMATOR_FIELDS,
     build_encoding,
     build_own_noise,
     build_parameters,
@@ -35,11 +33,9 @@ def list_regressors() -> dict[str, type[CertifiedRegressor]]:
 
 def build_regressor(field: Field) -> CertifiedRegressor:
     """A fitted regressor from its JSON."""
-    names = ("estimator", "parameters", "noise", "feature_names", "categories", "ensemble", "training")
-    fields = field.members(*names, optional=ENCODED_LATER)
+    fields = field.members("estimator", "parameters", *ESTIMATOR_FIELDS)
     regressors = list_regressors()
     kind = regressors[fields["estimator"].choice(list(regressors))]
-    parameters = ask_parameters(fields["parameters"], kind, LATER)
     ensemble = _build_ensemble(fields["ensemble"])
     build = partial(
         kind.from_parts,
@@ -47,7 +43,7 @@ def build_regressor(field: Field) -> CertifiedRegressor:
         build_own_noise(fields["noise"], ensemble),
         build_encoding(fields, ensemble),
         build_training(fields["training"], kind),
-        **build_parameters(parameters),
+        **build_parameters(fields["parameters"], kind),
     )
     return construct(build, fields["parameters"])  # all else is checked: what it may refuse are parameters
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from derand import AdditiveEnsemble, CategoryTable, Gaussian, Laplace, Noise, StepFunction, Uniform, certify
-from derand.monte_carlo import certify_any_by_sampling, certify_by_sampling, count_class_1, judge_counts
+from experiments.baselines.monte_carlo import certify_any_by_sampling, certify_by_sampling, count_class_1, judge_counts
 
 
 def make_model() -> AdditiveEnsemble:
@@ -38,7 +38,7 @@ def test_counts_follow_the_exact_probability(noise: Noise) -> None:
 
 
 def test_cells_of_tiny_probability_are_drawn_as_often_as_they_should() -> None:
-    """A probability below 2**-16 is met, although a draw looks at 16 bits first."""
+    """A probability of 2**-17 is met."""
     model = AdditiveEnsemble((StepFunction(0, np.array([0.0]), np.array([0, 1])),), threshold=0, n_features=1)
     share, n_samples = 2.0**-17, 2_000_000
     row = [[float(Gaussian(1.0).radius(share)) * -1]]
@@ -61,8 +61,8 @@ def test_the_result_depends_on_the_seed_and_not_on_threads() -> None:
 def test_drawing_cells_and_drawing_rows_agree() -> None:
     """Both samplers give bounds of the same size: they differ by sampling error alone."""
     model = AdditiveEnsemble(make_model().step_functions, threshold=12, n_features=5)
-    cells = certify_by_sampling(model, ROWS, "gaussian:0.4", 20_000)
-    rows = certify_any_by_sampling(lambda X: model.score(X) > 12, ROWS, "gaussian:0.4", 20_000)
+    cells = certify_by_sampling(model, ROWS, "gaussian:0.4", 20_000, n_first=20_000)
+    rows = certify_any_by_sampling(lambda X: model.score(X) > 12, ROWS, "gaussian:0.4", 20_000, n_first=20_000)
     np.testing.assert_array_equal(cells.label, rows.label)
     np.testing.assert_allclose(cells.failure, rows.failure, atol=0.02)
 

@@ -190,10 +190,11 @@ def count_class_1(
         raise ValueError("`model` must have terms of one column each for the sampler, got one of several columns.")
     if model.is_linear:
         raise ValueError("`model` must have whole scores for the sampler, got a linear one: its law is known exactly.")
+    (model,) = model.members
+    if model.threshold is None:
+        raise ValueError("`model` must have a threshold, which decides between two classes, got one without.")
     moved = [(axis, term.cell_scores) for term in model.terms for axis in term.axes]
     split = [(axis, scores) for axis, scores in moved if axis.edges.size]
-    if model.threshold is None:
-        raise ValueError("`model` must have a threshold: without one it makes no decision.")
     if max((np.abs(np.diff(scores)).max() for _, scores in split), default=0) * max(len(split), 1) >= 2**30:
         raise ValueError("`model` has scores too large for the sampler: use fewer levels.")
     lowest = sum(int(scores[0]) for _, scores in moved)

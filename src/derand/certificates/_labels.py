@@ -63,7 +63,8 @@ def measure_margins(model: AdditiveEnsemble, rows: FloatArray, noise: Noise | No
 def _measure_lead(model: AdditiveEnsemble, rows: FloatArray, noise: Noise | None) -> FloatArray:
     """How far the expected score lies above the threshold, quickly."""
     if model.is_linear:
-        return np.asarray(model.score(rows) - (model.threshold or 0))
+        difference = model.duel(0, 1)
+        return np.asarray(difference.score(rows) - (difference.threshold or 0))
     (problem,) = find_problems(model)
     score = sketch_scores(problem.terms, rows, noise) + problem.terms.fixed_scores(rows)
     return np.asarray(score - problem.threshold)

@@ -27,11 +27,10 @@ from derand.certificates._worst import (
     take_reach,
 )
 from derand.certificates._worst_base import WorstCase
-from derand.kernels import find_device, require_gradual_underflow
+from derand.kernels import find_device
 from derand.kernels.envelopes import AskedMeans
 from derand.kernels.steps import Reach
 from derand.noise import Noise
-from derand.threads import run_blocks
 from derand.threat import Threat
 
 _BLOCK_ROWS = 2**13
@@ -73,7 +72,6 @@ class ByMean(Rule):
         worst = np.empty_like(radius) if threat.norm is None else None
 
         def bound_block(block: slice) -> None:
-            require_gradual_underflow()
             x = np.ascontiguousarray(rows[block], dtype=np.float64)
             filled = fill_gaps(terms, x, noise)
             reach = find_reach(threat, filled.rows, problem.numerical_features, filled.gaps)
@@ -100,7 +98,7 @@ class ByMean(Rule):
                     lowest = _find_worst(terms, own.rows, noise, threat, part, side)
                     worst[block][at] = problem.threshold - moved + lowest[:, None]
 
-        run_blocks(bound_block, rows.shape[0], block_rows(rows.shape[0], engine), engine.n_threads)
+        engine.run(bound_block, rows.shape[0], block_rows(rows.shape[0], engine))
         nothing = np.full(rows.shape[0], np.nan)
         return [
             Bounds(
@@ -119,10 +117,9 @@ class ByMean(Rule):
         label = np.empty(rows.shape[0], dtype=np.int64)
 
         def fill_block(block: slice) -> None:
-            require_gradual_underflow()
             label[block] = find_mean_labels(problem, np.ascontiguousarray(rows[block], dtype=np.float64), noise)
 
-        run_blocks(fill_block, rows.shape[0], block_rows(rows.shape[0], engine), engine.n_threads)
+        engine.run(fill_block, rows.shape[0], block_rows(rows.shape[0], engine))
         return label
 
 

@@ -158,10 +158,11 @@ def count_class_1(
         raise ValueError("`model` must have terms of one column each for the sampler, got one of several columns.")
     if model.is_linear:
         raise ValueError("`model` must have whole scores for the sampler, got a linear one: its law is known exactly.")
+    (model,) = model.members
+    if model.threshold is None:
+        raise ValueError("`model` must have a threshold, which decides between two classes, got one without.")
     moved = [(axis, term.cell_scores) for term in model.terms for axis in term.axes]
     split = [(axis, scores) for axis, scores in moved if axis.edges.size]
-    if model.threshold is None:
-        raise ValueError("`model` must have a threshold: without one it makes no decision.")
     lowest = sum(int(scores[0]) for _, scores in moved)
     packed = pack_terms(model.terms)
     thresholds = model.threshold - lowest - packed.fixed_scores(rows)

@@ -26,12 +26,11 @@ from derand.certificates._worst import (
     take_reach,
 )
 from derand.certificates._worst_base import WorstCase
-from derand.kernels import find_device, require_gradual_underflow
+from derand.kernels import find_device
 from derand.kernels.worst_case.envelopes import AskedMeans
 from derand.kernels.worst_case.steps import Reach
 from derand.noise import Noise
 from derand.perturbation import Perturbation
-from derand.threads import run_blocks
 
 _BLOCK_ROWS = 2**13
 _FEW_ROWS = 2**9  # not worth a thread of their own
@@ -74,7 +73,6 @@ class ByMean(Rule):
         worst = None if has_ball else np.empty_like(radius)
 
         def bound_block(block: slice) -> None:
-            require_gradual_underflow()
             x = np.ascontiguousarray(rows[block], dtype=np.float64)
             filled = fill_gaps(terms, x, noise)
             reach = find_reach(perturbation, filled.rows, filled.gaps)
@@ -102,7 +100,7 @@ class ByMean(Rule):
                     lowest = _find_worst(terms, own.rows, noise, perturbation, part, side)
                     worst[block][at] = problem.threshold - moved + lowest[:, None]
 
-        run_blocks(bound_block, rows.shape[0], block_rows(rows.shape[0], engine), engine.n_threads)
+        engine.run(bound_block, rows.shape[0], block_rows(rows.shape[0], engine))
         nothing = np.full(rows.shape[0], np.nan)
         return [
             Bounds(
@@ -121,10 +119,9 @@ class ByMean(Rule):
         label = np.empty(rows.shape[0], dtype=np.int64)
 
         def fill_block(block: slice) -> None:
-            require_gradual_underflow()
             label[block] = find_mean_labels(problem, np.ascontiguousarray(rows[block], dtype=np.float64), noise)
 
-        run_blocks(fill_block, rows.shape[0], block_rows(rows.shape[0], engine), engine.n_threads)
+        engine.run(fill_block, rows.shape[0], block_rows(rows.shape[0], engine))
         return label
 
 

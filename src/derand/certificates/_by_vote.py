@@ -31,11 +31,10 @@ from derand.certificates._missing import (
 from derand.certificates._problem import PackedTerms, Problem
 from derand.certificates._rule import DUAL, NO_PROOF, PAPER, Bounds, Engine, Rule, require_norm
 from derand.certificates._worst import NORMS, find_reach, find_smoothed_case, take_reach
-from derand.kernels import find_device, require_gradual_underflow
+from derand.kernels import find_device
 from derand.kernels.worst_case.steps import Reach
 from derand.noise import Noise
 from derand.perturbation import Perturbation
-from derand.threads import run_blocks
 
 _BLOCK_NUMBERS = 2**19  # numbers in a block's probability table
 _BLOCK_ROWS = 2**13
@@ -89,7 +88,6 @@ class ByVote(Rule):
         is_draft = np.full(rows.shape[0], engine.draft and second is not None)
 
         def bound_block(block: slice) -> None:
-            require_gradual_underflow()
             x = np.ascontiguousarray(rows[block], dtype=np.float64)
             filled = fill_gaps(terms, x, noise)
             reach = find_reach(perturbation, filled.rows, filled.gaps)
@@ -110,7 +108,7 @@ class ByVote(Rule):
                 levels = highest, lowest, gone
                 second.improve(filled.rows, is_one, levels, reach, radius[block], proof[block], engine.draft)
 
-        run_blocks(bound_block, rows.shape[0], size, engine.n_threads)
+        engine.run(bound_block, rows.shape[0], size)
         return [
             Bounds(label, log_failure[:, at], radius[:, at], proof[:, at], path[:, at], is_draft=is_draft)
             for at in columns.of_budgets
@@ -123,11 +121,10 @@ class ByVote(Rule):
         label = np.empty(rows.shape[0], dtype=np.int64)
 
         def label_block(block: slice) -> None:
-            require_gradual_underflow()
             x = np.ascontiguousarray(rows[block], dtype=np.float64)
             label[block] = law.decide(fill_gaps(terms, x, noise), problem.threshold - terms.fixed_scores(x))
 
-        run_blocks(label_block, rows.shape[0], block_rows(terms, engine, rows.shape[0]), engine.n_threads)
+        engine.run(label_block, rows.shape[0], block_rows(terms, engine, rows.shape[0]))
         return label
 
 

@@ -24,11 +24,9 @@ from derand.certificates._number_by_vote import NumberByVote
 from derand.certificates._problem import find_sum
 from derand.certificates._rule import make_engine
 from derand.certificates._run import check_request, read_rows, resolve_rows
-from derand.kernels import require_gradual_underflow
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise_or_none
 from derand.perturbation import Perturbation
-from derand.threads import count_threads, run_blocks
 from derand.threat import Threat, as_threats
 
 Found = TypeVar("Found")
@@ -228,9 +226,9 @@ class _Number:
         proof: str,
         n_jobs: int | None,
     ) -> None:
-        self._model, self._rows, self._n_threads = model, rows, count_threads(n_jobs)
         n_rows = rows.shape[0]
-        engine = make_engine(model, n_rows, n_jobs, proof=proof)
+        self._model, self._rows = model, rows
+        self._engine = engine = make_engine(model, n_rows, n_jobs, proof=proof)
         self._rule: NumberRule
         if model.is_linear:
             if proof == "paper":
@@ -251,12 +249,11 @@ class _Number:
         parts: dict[int, tuple[NDArray[Any], ...]] = {}
 
         def ask_block(block: slice) -> None:
-            require_gradual_underflow()
             parts[block.start] = ask(self._rule, np.ascontiguousarray(self._rows[block], dtype=np.float64))
 
         if not n_rows:
             ask_block(slice(0, 0))
-        run_blocks(ask_block, n_rows, self._block, self._n_threads)
+        self._engine.run(ask_block, n_rows, self._block)
         return [np.concatenate(side) for side in zip(*(parts[start] for start in sorted(parts)), strict=True)]
 
     def as_answers(self, scores: NDArray[Any]) -> FloatArray:

@@ -24,11 +24,10 @@ def find_labels(
     model: Model, rows: NDArray[Any], noise: Noise | None, *, rule: str = "vote", n_jobs: int | None = None
 ) -> IntArray:
     """Label of each row by a rule, 0, 1, ..., that of `certify`, for rows that were checked already."""
-    found = find_rule(rule)
+    found, engine = find_rule(rule), make_engine(model, rows.shape[0], n_jobs)
     if model.is_linear:
         (ensemble,) = model.members
         return label_lines(ensemble, rows)
-    engine = make_engine(model, rows.shape[0], n_jobs)
     if model.n_classes > 2:
         (ensemble,) = model.members
         return label_classes(ensemble, rows, noise, found, engine)
@@ -63,7 +62,8 @@ def measure_margins(model: AdditiveEnsemble, rows: FloatArray, noise: Noise | No
 def _measure_lead(model: AdditiveEnsemble, rows: FloatArray, noise: Noise | None) -> FloatArray:
     """How far the expected score lies above the threshold, quickly."""
     if model.is_linear:
-        return np.asarray(model.score(rows) - (model.threshold or 0))
+        difference = model.duel(0, 1)
+        return np.asarray(difference.score(rows) - (difference.threshold or 0))
     (problem,) = find_problems(model)
     score = sketch_scores(problem.terms, rows, noise) + problem.terms.fixed_scores(rows)
     return np.asarray(score - problem.threshold)
@@ -101,9 +101,9 @@ def weigh_votes(model: AdditiveEnsemble, rows: FloatArray, noise: Noise, n_jobs:
     -------
     array of shape (n_rows, n_classes)
     """
+    engine = make_engine(model, rows.shape[0], n_jobs)
     if model.is_linear:
         return weigh_lines(model, rows, noise)
-    engine = make_engine(model, rows.shape[0], n_jobs)
     return weigh_classes(model, rows, noise, find_rule("vote"), engine)
 
 

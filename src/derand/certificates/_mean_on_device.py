@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from derand._arrays import FloatArray, IntArray
 from derand.certificates._rule import DUAL, NO_PROOF, Bounds
 from derand.certificates._worst import SmoothedCase
-from derand.kernels import DeviceBackend, require_gradual_underflow
+from derand.kernels import DeviceBackend
 from derand.kernels.worst_case.envelopes import AskedMeans
 from derand.threads import run_blocks
 
@@ -50,7 +50,6 @@ class DeviceMeans:
         nothing, is_draft = np.full(n_rows, np.nan), np.zeros(n_rows, dtype=bool)
 
         def bound_block(block: slice) -> None:
-            require_gradual_underflow()
             label[block], radius[block] = self._price(np.asarray(rows[block], dtype=np.float64), self._must_look)
 
         run_blocks(bound_block, n_rows, self._device.BLOCK_ROWS, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from derand._arrays import BoolArray, FloatArray, IntArray
 from derand.certificates._problem import Problem
-from derand.kernels import Backend, load_backend
+from derand.kernels import Backend, load_backend, require_gradual_underflow
 from derand.kernels.tails.costs import Work
 from derand.model import Model
 from derand.noise import Noise
 from derand.perturbation import Perturbation
-from derand.threads import count_threads
+from derand.threads import count_threads, run_blocks
 from derand.threat import Threat
 
 PROOFS = ("none", "paper", "dual", "exact")
@@ -66,11 +66,24 @@ class Engine:
     must_look: bool = False
     """Whether the device that computes is to refuse rows that hold NaN or infinity (`Rule.looks_on_device`)."""
 
+    def run(self, work: Callable[[slice], None], n_rows: int, block: int) -> None:
+        """Call `work` for blocks of rows, in threads that are all checked for gradual underflow."""
+
+        def work_checked(part: slice) -> None:
+            require_gradual_underflow()
+            work(part)
+
+        run_blocks(work_checked, n_rows, block, self.n_threads)
+
 
 def make_engine(
     model: Model, n_rows: int, n_jobs: int | None, *, backend: str | None = None, proof: str = "best"
 ) -> Engine:
-    """The engine for so many rows: a backend of that name, else the one that their number and the model suit."""
+    """The engine for so many rows: a backend of that name, else the one that their number and the model suit.
+
+    Every certificate and every label passes here: a thread that flushes subnormal numbers to zero is refused.
+    """
+    require_gradual_underflow()
     n_threads = count_threads(n_jobs)
     ranges = np.array(() if model.is_linear else model.score_ranges, dtype=np.float64)
     widest = 0.5 * float(np.sqrt((ranges**2).sum() / len(model.members)))

@@ -24,7 +24,7 @@ from derand.certificates._rules import find_rule
 from derand.certificates._votes import combine_members
 from derand.certificates._witness import find_witnesses
 from derand.finite import cast_exactly, refuse_masked, require_finite, require_unchanged
-from derand.kernels import NotFiniteError, find_device, load_backend, require_gradual_underflow
+from derand.kernels import DEFAULT_BACKEND, NotFiniteError, find_device
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise, as_noise_or_none, exp_upward
 from derand.perturbation import Perturbation, resolve, warn_of_nothing
@@ -337,6 +337,11 @@ def distribution(
         )
     if model.is_linear:
         raise ValueError("`distribution` lists whole scores, of which a linear model has none.")
+    if model.n_classes > 2:
+        raise ValueError(
+            f"`distribution` lists the scores of one sum, got {model.n_classes} classes: ask for a `duel`."
+        )
+    (model,) = model.members
     rows = np.asarray(read_rows(model, X, noise), dtype=np.float64)
     packed = pack_terms(model.terms)
     if packed.largest >= MAX_SUPPORT:
@@ -353,8 +358,7 @@ def distribution(
     n_levels = packed.largest * stride + 1 + int(spread.max(initial=0)) // step
     if rows.shape[0] * n_levels > 2**28:
         raise ValueError(f"The laws of {rows.shape[0]} rows take {n_levels} levels each: pass fewer rows at a time.")
-    kernels = load_backend(backend)
-    require_gradual_underflow()
+    kernels = make_engine(model, rows.shape[0], 1, backend=DEFAULT_BACKEND if backend is None else backend).kernels
     laws = kernels.laws(kernels.prepare(packed.starts, packed.scores, invert=False), packed.table(rows, noise))
     pmf = np.zeros((rows.shape[0], n_levels))
     for row, start in enumerate(spread // step):

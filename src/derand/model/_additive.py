@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand._arrays import EPSILON, FloatArray
-from derand.model._base import Contrast, Model
+from derand.model._base import Contrast, Model, Once
 from derand.model._decision import Argmax, Decision, Threshold, Value
 from derand.model._lines import add_products, bound_deviations, bound_products
 from derand.model._quantize import (
@@ -298,8 +298,12 @@ class AdditiveEnsemble(Model):
 
     @property
     def members(self) -> tuple[AdditiveEnsemble, ...]:
-        """Itself."""
-        return (self,)
+        """Itself; of two classes with an output each, the difference of their scores, whose sign decides."""
+        return (self,) if self.n_outputs != 2 or self.slopes else (self._difference,)
+
+    @Once
+    def _difference(self) -> AdditiveEnsemble:
+        return self.duel(0, 1)
 
     @property
     def weights(self) -> None:

@@ -45,7 +45,7 @@ class Contrast:
 Fact = TypeVar("Fact")
 
 
-class _Once(Generic[Fact]):
+class Once(Generic[Fact]):
     """A property that is found once and kept beside the model, which never changes: asking all terms takes a while."""
 
     def __init__(self, find: Callable[[Any], Fact]) -> None:
@@ -72,7 +72,7 @@ class Model(Frozen, ABC):
 
         @property
         def members(self) -> tuple[AdditiveEnsemble, ...]:
-            """The sums that it consists of; an ensemble is its own only member."""
+            """The sums that it consists of; an ensemble is its own only member, but for two outputs their difference."""
 
         @property
         def weights(self) -> FloatArray | None:
@@ -86,51 +86,51 @@ class Model(Frozen, ABC):
         def n_classes(self) -> int:
             """How many classes it tells apart; 0 where it does not."""
 
-    @_Once
+    @Once
     def member_terms(self) -> tuple[Term, ...]:
         """Terms of all members, one after the other."""
         return tuple(term for member in self.members for term in member.terms)
 
-    @_Once
+    @Once
     def categorical_features(self) -> tuple[int, ...]:
         """Columns that hold category codes, increasing."""
         return tuple(sorted({at for term in self.member_terms if not term.axes for at in term.features}))
 
-    @_Once
+    @Once
     def numerical_features(self) -> tuple[int, ...]:
         """Columns on which a number is compared with an edge, or multiplied by a slope, increasing."""
         compared = {axis.feature for term in self.member_terms for axis in term.axes if axis.edges.size}
         return tuple(sorted(compared | {at for term in self.member_terms if term.slope for at in term.features}))
 
-    @_Once
+    @Once
     def refuses_missing(self) -> tuple[int, ...]:
         """Columns that must not hold NaN, increasing: some term that reads them has no cell for it."""
         refused = (set(term.features) - set(term.missing_features) for term in self.member_terms)
         return tuple(sorted(set().union(*refused)))
 
-    @_Once
+    @Once
     def number_columns(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Columns that must not hold infinity, as all but those of codes, and those of them that may hold NaN."""
         numbers = sorted(set(range(self.n_features)) - set(self.categorical_features))
         return tuple(numbers), tuple(sorted(set(numbers) - set(self.refuses_missing)))
 
-    @_Once
+    @Once
     def missing_features(self) -> tuple[int, ...]:
         """Numerical columns in which a missing value has a cell, increasing."""
         taken = {at for term in self.member_terms if term.axes for at in term.missing_features}
         return tuple(sorted(taken - set(self.refuses_missing)))
 
-    @_Once
+    @Once
     def n_cells(self) -> int:
         """Cells of all terms that noise acts on: the work of a row."""
         return sum(term.n_cells for term in self.member_terms if term.axes)
 
-    @_Once
+    @Once
     def score_ranges(self) -> tuple[int, ...]:
         """How far apart the scores of each term lie that noise acts on; of several outputs the farthest."""
         return tuple(int(np.ptp(term.scores, axis=0).max()) for term in self.member_terms if term.axes)
 
-    @_Once
+    @Once
     def is_linear(self) -> bool:
         """Whether all of its numbers are multiplied by slopes: its score is no whole number, and has no range."""
         return any(term.slope is not None for term in self.member_terms)

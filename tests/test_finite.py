@@ -59,7 +59,7 @@ def test_a_row_of_a_frame_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> 
         require_finite(rows, columns, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr("derand.frames._encoding.require_finite", count)
-    monkeypatch.setattr("derand.certificates._run.require_finite", count)
+    monkeypatch.setattr("derand.certificates.classification.require_finite", count)
     clf.certify(frame)
     assert calls == [(4, 2)]
     certify(AdditiveEnsemble([StepFunction(0, [0.5], [0, 1])], 0, 1), [[0.0]], "gaussian:1")

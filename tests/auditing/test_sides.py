@@ -9,8 +9,8 @@ import pytest
 
 from derand import AdditiveEnsemble, StepFunction
 from derand.auditing._sides import coarsen, find_mean_error, find_tie_band, find_worst_fall
-from derand.certificates._by_mean import mean_error
-from derand.certificates._problem import find_problems
+from derand.certificates.bounds.packing import find_problems
+from derand.certificates.rules.mean import mean_error
 from tests.auditing.drawing import draw_ensemble
 
 

@@ -24,9 +24,9 @@ from derand import (
     certify,
 )
 from derand.certificates import find_labels
-from derand.certificates._attack_ground import measure_changes
-from derand.certificates._attack_scores import weigh_cells
-from derand.certificates._problem import find_problems
+from derand.certificates.bounds.packing import find_problems
+from derand.certificates.search.cell_weights import weigh_cells
+from derand.certificates.search.feasible_set import measure_changes
 from derand.model import Model
 from derand.noise import NOISES, Noise
 from derand.perturbation import Perturbation

@@ -26,7 +26,7 @@ from derand import (
     WeightedVote,
     distribution,
 )
-from derand.certificates._problem import MAX_SUPPORT
+from derand.certificates.bounds.packing import MAX_SUPPORT
 from derand.noise import NOISES
 from tests import oracle
 from tests.certificates.by_law import certify

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from derand import AdditiveEnsemble, Gaussian, Laplace, Threat, Uniform, certify
-from derand.certificates import _common, find_rule
-from derand.certificates._common import CommonGround, round_up
-from derand.certificates._duels import bound_classes, find_duel
-from derand.certificates._problem import find_problems
-from derand.certificates._rule import Engine
+from derand.certificates import find_rule
+from derand.certificates.bounds import shared_edges as _common
+from derand.certificates.bounds.packing import find_problems
+from derand.certificates.bounds.pairwise import bound_classes, find_duel
+from derand.certificates.bounds.shared_edges import CommonGround, round_up
+from derand.certificates.rules.base import Engine
 from derand.kernels import load_backend
 from derand.perturbation import resolve
 from tests.certificates.test_duels import draw_model, draw_rows

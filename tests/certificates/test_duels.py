@@ -12,9 +12,9 @@ from scipy.special import expit
 
 from derand import AdditiveEnsemble, CategoryTable, Gaussian, Laplace, StepFunction, Threat, Uniform, attack, certify
 from derand.certificates import find_labels, find_rule
-from derand.certificates._classes import expect_classes
-from derand.certificates._duels import Tournament, bound_classes, find_duel, label_classes, weigh_classes
-from derand.certificates._rule import Engine
+from derand.certificates.bounds.class_scores import expect_classes
+from derand.certificates.bounds.pairwise import Tournament, bound_classes, find_duel, label_classes, weigh_classes
+from derand.certificates.rules.base import Engine
 from derand.kernels import load_backend
 from derand.model import Argmax
 from derand.noise import Noise

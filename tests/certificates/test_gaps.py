@@ -18,8 +18,8 @@ from derand import (
     distribution,
 )
 from derand.certificates import attack, explain, fill_gaps, find_labels, pack_terms, place_scores
-from derand.certificates._gaps import find_place
-from derand.certificates._problem import Gap
+from derand.certificates.bounds.missing_values import find_place
+from derand.certificates.bounds.packing import Gap
 from derand.noise import NOISES
 from experiments.baselines.monte_carlo import certify_by_sampling
 

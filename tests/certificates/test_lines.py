@@ -25,7 +25,7 @@ from derand import (
     distribution,
 )
 from derand.certificates import explain, find_labels
-from derand.certificates._line_falls import bound_distances, bound_falls
+from derand.certificates.bounds.linear_duality import bound_distances, bound_falls
 from derand.model import Argmax, Value
 from derand.noise import as_noise
 from derand.perturbation import resolve

@@ -11,7 +11,8 @@ import pytest
 from scipy import special
 
 from derand import AdditiveEnsemble, CategoryTable, StepFunction, Threat, WeightedVote, certify
-from derand.certificates import _missing, find_labels
+from derand.certificates import find_labels
+from derand.certificates.bounds import missing_changes as _missing
 from derand.noise import NOISES, Noise
 from tests import oracle
 
@@ -323,7 +324,7 @@ def test_too_many_sets_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> 
         threat = Threat(missing=int(rng.integers(1, 3)), l0=1)
         tried = certify(model, rows, noise, proof="paper", threat=threat)
         with monkeypatch.context() as patch:
-            patch.setattr("derand.certificates._by_vote.MOST_SETS", 0)
+            patch.setattr("derand.certificates.rules.vote.MOST_SETS", 0)
             bounded = certify(model, rows, noise, proof="paper", threat=threat)
         assert (bounded.label == tried.label).all()
         assert (bounded.radius <= tried.radius * (1 + 1e-9)).all()

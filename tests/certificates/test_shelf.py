@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from derand import Gaussian, certify
-from derand.certificates import _worst
+from derand.certificates.bounds import worst_case as _worst
 from tests.certificates.test_duels import draw_model, draw_rows
 
 

@@ -144,7 +144,7 @@ def test_no_change_within_the_radius_flips_a_skewed_vote(count: int) -> None:
 @pytest.mark.parametrize("constant", [0.365, 0.65])
 def test_the_search_finds_what_too_small_a_constant_breaks(monkeypatch: pytest.MonkeyPatch, constant: float) -> None:
     """The control: with half the constant, and still with 0.65, where ln 2 is the least that could hold."""
-    monkeypatch.setattr("derand.certificates._deduction.CONSTANT", constant)
+    monkeypatch.setattr("derand.certificates.bounds.deduction.CONSTANT", constant)
     broken = [line for seed in range(30) for line in break_vote(draw_rare(seed), seed)[2]]
     assert len(broken) >= 3
 
@@ -152,7 +152,7 @@ def test_the_search_finds_what_too_small_a_constant_breaks(monkeypatch: pytest.M
 def test_the_search_finds_what_no_deduction_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same for ordinary random models, with half of what is deducted."""
     monkeypatch.setattr(
-        "derand.certificates._by_vote.deduct", lambda ranges, band: 0.365 * float(ranges.max(initial=0.0))
+        "derand.certificates.rules.vote.deduct", lambda ranges, band: 0.365 * float(ranges.max(initial=0.0))
     )
     broken = [
         line for seed in range(150) for line in break_vote(draw_case(np.random.default_rng(seed), **SMALL), seed)[2]

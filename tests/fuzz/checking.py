@@ -18,7 +18,7 @@ import numpy as np
 
 from derand import Certificates, Threat
 from derand.certificates import PROOFS
-from derand.certificates._problem import choose_support
+from derand.certificates.bounds.packing import choose_support
 from tests.fuzz.attacking import Attack
 from tests.fuzz.classes import list_labels, take_duel
 from tests.fuzz.drawing import Case, draw_case

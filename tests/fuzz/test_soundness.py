@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 
 from derand import Certificates, Threat, attack, certify
-from derand.certificates import _duels
+from derand.certificates.bounds import pairwise as _duels
 from derand.model import Argmax, Threshold
 from tests.fuzz import drawing
 from tests.fuzz.checking import Tally, check_case, check_many, is_coarse

@@ -22,7 +22,8 @@ from derand import (
     certify_radius,
     distribution,
 )
-from derand.certificates import _rule, explain, find_answers, find_labels
+from derand.certificates import explain, find_answers, find_labels
+from derand.certificates.rules import base as _rule
 from derand.kernels import require_gradual_underflow
 from derand.model import Argmax, GridTerm, LinearTerm, Model, Value
 

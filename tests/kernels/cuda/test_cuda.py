@@ -186,7 +186,7 @@ print("agrees")
 _MEANS = """
 import numpy as np
 from derand import AdditiveEnsemble, StepFunction, certify
-from derand.certificates import _mean_on_device
+from derand.certificates.rules import mean_on_device as _mean_on_device
 from derand.kernels.cuda import backend
 
 _mean_on_device._HOST_ROWS = 2

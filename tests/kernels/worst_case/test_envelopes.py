@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from derand import Gaussian, Laplace, Uniform
-from derand.certificates._curves import Stretch, name_shapes, place_terms, trace_curves
+from derand.certificates.bounds.curves import Stretch, name_shapes, place_terms, trace_curves
 from derand.kernels.worst_case.curves import Curves, list_tracks, locate
 from derand.kernels.worst_case.envelopes import (
     COARSE,

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtr
 
 from derand import AdditiveEnsemble, Gaussian, GridTerm, attack, certify
-from derand.certificates import _grid_curves
+from derand.certificates.bounds import grid_curves as _grid_curves
 from derand.kernels.worst_case.jumps import NO_JUMPS, lose_jump, tabulate_jumps
 from derand.threat import Threat
 

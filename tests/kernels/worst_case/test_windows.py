@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from derand import Gaussian, Laplace, Uniform
-from derand.certificates._curves import name_shapes, place_terms, trace_curves
+from derand.certificates.bounds.curves import name_shapes, place_terms, trace_curves
 from derand.kernels import compiling
 from derand.kernels.worst_case.curves import UNEVEN
 from derand.kernels.worst_case.windows import count_terms, find_windows, place_box, tabulate_minima

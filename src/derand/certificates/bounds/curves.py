@@ -1,0 +1,337 @@
+"""The terms of a sum as curves: what noise makes of each step function, as lower bounds at knots.
+
+Owns where knots are placed and why what is said between and beyond them holds (docs/theory.md, section 8). Must not
+know rules, thresholds or threats, but for the units in which distances count.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from derand._arrays import EPSILON, TINY, FloatArray
+from derand.certificates.bounds.packing import PackedTerms
+from derand.certificates.bounds.shared_edges import CommonGround, round_up
+from derand.kernels import TAIL_ERROR
+from derand.kernels.worst_case.curves import UNEVEN, Curves, Places
+from derand.noise import Noise
+
+_KNOTS = 200_000  # of all curves together: 64 columns of single precision then take 51 MB
+_MOST_KNOTS = 4096  # of one curve
+_FEWEST_KNOTS = 96
+_PER_SCALE = 32  # knots in one noise scale, where there is room
+_GROWTH = 1.12  # of the distances between knots away from edges
+# where duels share knots: their edges are more and reach farther, so that more knots stand among them and fewer beyond
+_COMMON_KNOTS, _COMMON_GROWTH = 256_000, 1.18
+_FARTHEST = 6000.0  # noise scales beyond the outermost edges
+_FAINT = 1e-5  # share of the noise beyond which knots may be sparse
+LARGEST = 1e100
+"""Of a noise scale in units, and of its inverse."""
+FAR = 1e30
+"""Noise scales that edges may lie away from 0."""
+_CHUNK = 2**21
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stretch:
+    """One term as a function that is to stay high: its edges, and scores from 0 on.
+
+    Attributes
+    ----------
+    edges : array of shape (n_edges,)
+    scores : array of shape (n_edges + 1,)
+    feature : int
+    """
+
+    edges: FloatArray
+    scores: FloatArray
+    feature: int
+
+    @property
+    def range(self) -> float:
+        return float(self.scores.max())
+
+    @property
+    def variation(self) -> float:
+        return float(np.abs(np.diff(self.scores)).sum())
+
+
+def orient_terms(terms: PackedTerms, label: int, cap: float = math.inf) -> list[Stretch]:
+    """The terms of a sum as functions that must stay high for the label to hold, cut off above a cap.
+
+    For class 0 those are ranges less scores. Cutting off lowers a function, which proves no more than before.
+    """
+    stretches = []
+    for i in range(terms.n_terms):
+        scores = terms.scores[terms.starts[i] : terms.starts[i + 1]].astype(np.float64)
+        first = terms.starts[i] - i
+        edges = terms.edges[first : first + scores.size - 1]
+        oriented = scores if label else scores.max() - scores
+        stretches.append(Stretch(edges, np.minimum(oriented, cap), int(terms.edge_features[first])))
+    return stretches
+
+
+def spread_terms(stretches: list[Stretch], common: CommonGround | None) -> list[Stretch]:
+    """The same functions with all edges that other duels have in their columns, too."""
+    if common is None:
+        return stretches
+    return [Stretch(*common.spread(one.feature, one.edges, one.scores), one.feature) for one in stretches]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Curve:
+    """A curve before it stands beside others; fields as in `Curves`."""
+
+    knots: FloatArray
+    low: FloatArray
+    sag: FloatArray
+    too_low: float
+    ends: tuple[float, float]
+    range: float
+    unit: float
+    bend: float
+    even: tuple[int, int]
+
+
+class Ground(NamedTuple):
+    """Where a curve is known, and what the noise does there, whatever the curve's scores are."""
+
+    knots: FloatArray
+    even: tuple[int, int]
+    widths: FloatArray
+    """Distances between knots in noise scales, rounded upward."""
+    reach: float
+    """Of the noise, in noise scales; at most 1e6."""
+    beyond: tuple[float, float]
+    """Upper bounds of the mass that does not lie in the first cell at the first knot, and in the last at the last."""
+    masses: FloatArray | None
+    """(n_knots, n_cells): upper bounds of the noise's mass in each cell; None where that takes too much memory."""
+    seen: FloatArray | None
+    """(n_edges, n_knots - 1): the same between knots, seen from each edge; None also where a noise has kinks."""
+
+
+class Shape(NamedTuple):
+    """What a curve depends on: equal for terms that share one, as those of one edge do that rise or fall as much."""
+
+    range: float
+    scale: float
+    """Of the noise in units; 0 for a term that shares its curve with no other, which its feature and bytes tell."""
+    feature: int = -1
+    bytes: bytes = b""
+
+
+def name_shapes(stretches: list[Stretch], noise: Noise, units: FloatArray) -> tuple[Shape, ...]:
+    """The shape of each term."""
+    shapes = []
+    for stretch in stretches:
+        own = float(noise.units_of(np.array([stretch.feature]))[0])
+        scale = noise.magnitude * (own / float(units[stretch.feature]))
+        if stretch.edges.size == 1 and 1 / LARGEST < scale < LARGEST:
+            shapes.append(Shape(stretch.range, scale))
+        else:
+            content = stretch.edges.tobytes() + stretch.scores.tobytes()
+            shapes.append(Shape(stretch.range, 0.0, stretch.feature, content))
+    return tuple(shapes)
+
+
+def trace_curves(
+    stretches: list[Stretch],
+    shapes: tuple[Shape, ...],
+    noise: Noise,
+    units: FloatArray,
+    common: CommonGround | None = None,
+) -> Curves:
+    """The curves of all shapes under noise, in the order in which shapes first occur.
+
+    Parameters
+    ----------
+    stretches : list of Stretch
+        Not constant.
+    shapes : tuple of Shape
+    noise : Noise
+    units : array of shape (n_features,)
+        In which distances count.
+    common : CommonGround or None
+        Where to look for, and keep, what other duels need as well.
+    """
+    first = dict(zip(reversed(shapes), reversed(stretches), strict=True))
+    share = _KNOTS // len(first) if common is None else _COMMON_KNOTS // round_up(len(first))
+    limit = int(np.clip(share, _FEWEST_KNOTS, _MOST_KNOTS))
+    curves = []
+    for shape in dict.fromkeys(shapes):
+        if shape.scale:
+            rising = Stretch(np.zeros(1), np.array([0.0, shape.range]), 0)
+            curves.append(_trace(rising, type(noise)(shape.scale), 1.0, limit, common))  # type: ignore[call-arg]
+        else:
+            curves.append(_trace(first[shape], noise, float(units[shape.feature]), limit, common))
+    return _join(curves)
+
+
+def place_terms(stretches: list[Stretch], shapes: tuple[Shape, ...], units: FloatArray) -> Places:
+    """Where terms look up the curves that `trace_curves` returns for their shapes."""
+    known = {shape: at for at, shape in enumerate(dict.fromkeys(shapes))}
+    features = np.array([stretch.feature for stretch in stretches], dtype=np.int64)
+    shared = np.array([shape.scale > 0 for shape in shapes])
+    signs = np.array([1.0 if stretch.scores[-1] > stretch.scores[0] else -1.0 for stretch in stretches])
+    return Places(
+        features,
+        np.array([known[shape] for shape in shapes], dtype=np.int64),
+        np.where(shared, [stretch.edges[0] for stretch in stretches], 0.0),
+        np.where(shared, signs / units[features], 1.0),
+    )
+
+
+def _trace(stretch: Stretch, noise: Noise, unit: float, limit: int, common: CommonGround | None) -> _Curve:
+    """One curve in raw numbers of its column."""
+    edges, scale = stretch.edges, float(noise.scales(np.array([stretch.feature]))[0])
+    if not (1 / LARGEST < scale / unit < LARGEST and np.abs(edges).max() / FAR < scale < 1 / TINY / FAR):
+        return _know_nothing(stretch, unit)
+    ground = _find_ground(stretch, noise, scale, limit, common)
+    knots = ground.knots
+    spread = np.float64(stretch.range)
+    first, last = ground.beyond
+    error = EPSILON * (4 * knots.size + stretch.scores.size + 4 * ground.reach + 64) * spread
+    ends = float(stretch.scores[0] - spread * first - error), float(stretch.scores[-1] - spread * last - error)
+    bend = min(noise.bends[0] * stretch.variation, noise.bends[1] * spread)
+    sag = np.append(_bound_sag(stretch, noise, ground, scale, bend), 0.0)
+    low = _bound_low(stretch, noise, ground) - error
+    too_low = float(2 * error + 3 * TAIL_ERROR * edges.size * spread)
+    steepest = bend * (unit / scale) ** 2 * (1 + 8 * EPSILON)
+    return _Curve(knots, low, sag, too_low, ends, float(spread), unit, steepest, ground.even)
+
+
+def _know_nothing(stretch: Stretch, unit: float) -> _Curve:
+    """A curve of which only its range is known: where doubles cannot hold noise, units and edges side by side."""
+    half, nothing = 0.5 * stretch.range, np.zeros(2)
+    knots = np.array([-unit, unit])
+    return _Curve(knots, nothing + half, nothing + half, 0.0, (0.0, 0.0), stretch.range, unit, math.inf, (0, 0))
+
+
+def _find_ground(stretch: Stretch, noise: Noise, scale: float, limit: int, common: CommonGround | None) -> Ground:
+    """Where to place knots for the edges of a term; with masses only where others share them."""
+    edges, feature = stretch.edges, stretch.feature
+
+    def lay() -> Ground:
+        knots, even = place_knots(edges, scale, noise, limit, _GROWTH if common is None else _COMMON_GROWTH)
+        first = noise.cell_probabilities(knots[[0]], edges[[0]], feature)[0, 1]
+        last = noise.cell_probabilities(knots[[-1]], edges[[-1]], feature)[0, 0]
+        widths = np.diff(knots) / scale * (1 + 8 * EPSILON)
+        plain = Ground(knots, even, widths, min(noise.reach, 1e6), (first, last), None, None)
+        if common is None or knots.size * (edges.size + 1) > _CHUNK:
+            return plain
+        masses = noise.cell_probabilities(knots, edges, feature)
+        seen = None if noise.kinks else noise.cell_probabilities(edges, knots, feature)[:, 1:-1].copy()
+        return plain._replace(masses=masses, seen=seen)
+
+    return lay() if common is None else common.find((type(noise), scale, edges.tobytes(), limit), lay)
+
+
+def _bound_low(stretch: Stretch, noise: Noise, ground: Ground) -> FloatArray:
+    """Lower bounds at knots: the range, less what upper bounds of probabilities take away from it."""
+    missing, knots = stretch.range - stretch.scores, ground.knots
+    if ground.masses is not None:
+        return np.asarray(stretch.range - ground.masses @ missing)
+    low = np.empty(knots.size)
+    size = max(1, _CHUNK // missing.size)
+    for start in range(0, knots.size, size):
+        part = slice(start, start + size)
+        low[part] = stretch.range - noise.cell_probabilities(knots[part], stretch.edges, stretch.feature) @ missing
+    return low
+
+
+def _bound_sag(stretch: Stretch, noise: Noise, ground: Ground, scale: float, bend: float) -> FloatArray:
+    """By how much the curve may leave its chord on each interval between knots.
+
+    At most by what it varies there, which is the noise's mass between the knots seen from each edge; by its second
+    derivative; or, where a noise has kinks that are all knots, by their rounding alone.
+    """
+    jumps, widths = np.abs(np.diff(stretch.scores)), ground.widths
+    if noise.kinks:
+        reach = np.abs(stretch.edges).max() + 2 * scale
+        return np.full(widths.size, 4 * EPSILON * stretch.variation * reach / scale)
+    sag = np.zeros(widths.size)
+    size = jumps.size if ground.seen is not None else max(1, _CHUNK // ground.knots.size)
+    for start in range(0, jumps.size, size):
+        part = slice(start, start + size)
+        seen = ground.seen
+        if seen is None:
+            seen = noise.cell_probabilities(stretch.edges[part], ground.knots, stretch.feature)[:, 1:-1]
+        sag += jumps[part] @ seen
+    if math.isfinite(bend):
+        sag = np.minimum(sag, bend / 8 * widths**2)
+    return sag * (1 + 16 * EPSILON * (jumps.size + 1))
+
+
+def place_knots(
+    edges: FloatArray, scale: float, noise: Noise, limit: int, growth: float = _GROWTH
+) -> tuple[FloatArray, tuple[int, int]]:
+    """Knots of one curve, and the first and the number of intervals of the longest evenly spaced run.
+
+    Dense wherever an edge is near enough for the noise to be felt, ever sparser away from edges.
+    """
+    if noise.kinks:
+        ends = np.asarray(noise.kinks, dtype=np.float64)
+    else:
+        steps = np.arange(0.5, 64.0, 0.5)
+        faint = steps[noise.share_beyond(steps) <= _FAINT]
+        ends = np.array([-1.0, 1.0]) * (faint[0] if faint.size else steps[-1])
+    starts, stops = edges + ends[0] * scale, edges + ends[-1] * scale
+    opens = np.append(True, starts[1:] > stops[:-1] + scale / _PER_SCALE)
+    runs = list(zip(starts[opens], stops[np.append(opens[1:], True)], strict=True))
+    length = sum(stop - start for start, stop in runs)
+    step = max(scale / _PER_SCALE, length / max(limit // 2, 1))
+    parts, longest = [], (0, 0)
+    outer = _grow(step, _FARTHEST * scale, growth)
+    for at, (start, stop) in enumerate(runs):
+        room = outer if at == 0 else _grow(step, (start - runs[at - 1][1]) / 2, growth)
+        count = max(2, math.ceil((stop - start) / step))
+        parts += [start - room[::-1], np.linspace(start, stop, count + 1)]
+        longest = max(longest, (count, at))
+        room = outer if at == len(runs) - 1 else _grow(step, (runs[at + 1][0] - stop) / 2, growth)
+        parts.append(stop + room)
+    kinks = (edges[:, None] + ends * scale).ravel() if noise.kinks else np.empty(0)
+    knots = np.unique(np.concatenate([*parts, kinks]))
+    run = np.linspace(*runs[longest[1]], longest[0] + 1)
+    first = int(np.searchsorted(knots, run[0]))
+    unbroken = np.array_equal(knots[first : first + run.size], run)  # else kinks stand in it
+    return knots, (first, longest[0] if unbroken and _is_even(run) else 0)
+
+
+def _is_even(run: FloatArray) -> bool:
+    """Whether knots are evenly spaced but for a trifle; large ones close together are not, as each is rounded."""
+    positions = (run - run[0]) * (1 / ((run[-1] - run[0]) / (run.size - 1)))
+    return bool(np.abs(positions - np.arange(run.size)).max() <= 0.5 * UNEVEN)
+
+
+def _grow(step: float, farthest: float, growth: float) -> FloatArray:
+    """Ever larger distances, from one step on."""
+    if farthest <= step:
+        return np.empty(0)
+    count = math.ceil(math.log1p(farthest / step * (growth - 1)) / math.log(growth))
+    distances = step * np.expm1(np.arange(1, count + 1) * math.log(growth)) / (growth - 1)
+    return np.asarray(distances[distances < farthest])
+
+
+def _join(curves: list[_Curve]) -> Curves:
+    starts = np.cumsum([0, *(curve.knots.size for curve in curves)], dtype=np.int64)
+    begins = starts[:-1] + np.array([curve.even[0] for curve in curves], dtype=np.int64)
+    knots = np.concatenate([curve.knots for curve in curves])
+    counts = np.array([curve.even[1] for curve in curves], dtype=np.int64)
+    ends = begins + counts
+    steps = (knots[ends] - knots[begins]) / np.maximum(counts, 1)
+    return Curves(
+        starts=starts,
+        knots=knots,
+        low=np.concatenate([curve.low for curve in curves]),
+        sag=np.concatenate([curve.sag for curve in curves]),
+        too_low=np.array([curve.too_low for curve in curves]),
+        ends=np.array([curve.ends for curve in curves]),
+        ranges=np.array([curve.range for curve in curves]),
+        units=np.array([curve.unit for curve in curves]),
+        bends=np.array([curve.bend for curve in curves]),
+        even=np.stack([knots[begins], np.where(counts > 0, 1 / np.where(counts > 0, steps, 1.0), 0.0)], axis=1),
+        even_knots=np.stack([begins, counts], axis=1),
+    )

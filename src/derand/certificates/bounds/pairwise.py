@@ -1,0 +1,347 @@
+"""Several classes: each row's class against its rivals, two by two.
+
+A duel is a model of two classes (`AdditiveEnsemble.duel`), which rules and kernels know already. The label of a row is
+the class that wins all of its duels; where there is none, the one whose worst duel is best, and nothing is proven
+(docs/theory.md, section 12). Owns who meets whom, and what the duels of a row come to. Must not know how a duel is
+decided or bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._arrays import BoolArray, FloatArray, IntArray
+from derand.certificates.bounds.class_scores import expect_classes
+from derand.certificates.bounds.missing_values import bound_apart, merge_bounds
+from derand.certificates.bounds.packing import find_problems
+from derand.certificates.bounds.shared_edges import CommonGround
+from derand.certificates.rules.base import NO_PROOF, Bounds, Engine, Rule
+from derand.model import AdditiveEnsemble
+from derand.noise import Noise
+from derand.perturbation import Perturbation
+from derand.threads import run_blocks
+from derand.threat import Threat
+
+Fight = Callable[[AdditiveEnsemble, IntArray, IntArray], IntArray]
+"""Who wins a duel, 0 for the lower class and 1 for the higher one, for some of the rows with the rival of each."""
+Weigh = Callable[[AdditiveEnsemble, IntArray], FloatArray]
+"""Logarithm of the odds with which a noisy copy of some of the rows is won by the higher class of a duel."""
+LARGEST_ODDS = 1e6
+"""What stands for infinite odds, so that all numbers are finite; others are at most some 750 per term."""
+
+_NEARLY = 1.2
+"""So many times the least radius of a draft others may be and yet be asked about at the same time."""
+
+_lock = Lock()
+
+
+class _Duels(NamedTuple):
+    """Those of one model, by their classes from low to high, and what they share."""
+
+    made: dict[tuple[int, int], AdditiveEnsemble]
+    common: CommonGround | None
+
+
+_duels: WeakKeyDictionary[AdditiveEnsemble, _Duels] = WeakKeyDictionary()
+
+
+def find_duel(model: AdditiveEnsemble, low: int, high: int) -> AdditiveEnsemble:
+    """The duel of two classes, made when first asked for and kept as long as the model lives."""
+    with _lock:
+        known = _duels.get(model)
+        if known is None:
+            # of two classes there is nothing to share: they are certified as a model of their difference is
+            common = CommonGround(model.terms) if model.n_classes > 2 else None
+            known = _duels[model] = _Duels({}, common)
+        duel = known.made.get((low, high))
+    if duel is None:
+        duel = model.duel(low, high)
+        find_problems(duel, known.common)
+        with _lock:
+            duel = known.made.setdefault((low, high), duel)
+    return duel
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tournament:
+    """Rows of a model of several classes, and who meets whom.
+
+    Attributes
+    ----------
+    model : AdditiveEnsemble
+    expected : array of shape (n_rows, n_classes)
+        Expected scores: who is tried first. Who wins does not depend on it.
+    n_threads : int
+        So many duels at the same time, each by one thread: each has tables of its own to make.
+    """
+
+    model: AdditiveEnsemble
+    expected: FloatArray
+    n_threads: int = 1
+
+    def meet(self, champions: IntArray, at: IntArray, fight: Fight) -> BoolArray:
+        """Which rivals the champion of each of some rows beats, (n_rows, n_classes); true for the champion itself."""
+        n_classes = self.model.n_classes
+        beats = np.ones((at.size, n_classes), dtype=bool)
+        meeting = {(min(one, two), max(one, two)) for one in np.unique(champions).tolist() for two in range(n_classes)}
+        pairs = sorted(pair for pair in meeting if pair[0] < pair[1])
+
+        def meet_pair(block: slice) -> None:
+            low, high = pairs[block.start]
+            part = np.flatnonzero((champions == low) | (champions == high))
+            if part.size:
+                is_high = champions[part] == high
+                rivals = np.asarray(np.where(is_high, low, high), dtype=np.int64)
+                beats[part, rivals] = fight(find_duel(self.model, low, high), at[part], rivals) == is_high
+
+        run_blocks(meet_pair, len(pairs), 1, self.n_threads)
+        return beats
+
+    def find_winners(self, fight: Fight) -> IntArray:
+        """The class of each row that wins all of its duels, -1 where there is none.
+
+        A class that lost, and all whom it has beaten, cannot be that class: few are tried.
+        """
+        n_rows, n_classes = self.expected.shape
+        winners, alive = np.full(n_rows, -1, dtype=np.int64), np.ones((n_rows, n_classes), dtype=bool)
+        at = np.arange(n_rows)
+        while at.size:
+            champions = np.where(alive[at], self.expected[at], -np.inf).argmax(axis=1)
+            beats = self.meet(champions, at, fight)
+            won = beats.all(axis=1)
+            winners[at[won]] = champions[won]
+            at, champions, beats = at[~won], champions[~won], beats[~won]
+            alive[at] &= ~beats
+            alive[at, champions] = False
+            at = at[alive[at].any(axis=1)]
+        return winners
+
+    def find_worst_odds(self, weigh: Weigh, at: IntArray) -> FloatArray:
+        """Logarithm of the odds of each class in its worst duel, for some rows, (n_rows, n_classes)."""
+        worst = np.full((at.size, self.model.n_classes), LARGEST_ODDS)
+        for low, high in self.model.pairs:
+            odds = weigh(find_duel(self.model, low, high), at)
+            worst[:, high] = np.minimum(worst[:, high], odds)
+            worst[:, low] = np.minimum(worst[:, low], -odds)
+        return worst
+
+
+def label_classes(
+    model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine
+) -> IntArray:
+    """Label of each row of a model of several classes."""
+    tournament = Tournament(model, expect_classes(model, rows, noise), engine.n_threads)
+    alone = replace(engine, n_threads=1)
+
+    def fight(duel: AdditiveEnsemble, at: IntArray, rivals: IntArray) -> IntArray:
+        (problem,) = find_problems(duel)
+        return rule.find_labels(problem, rows[at], noise, alone)
+
+    return _settle(tournament, tournament.find_winners(fight), rows, noise, rule, engine)
+
+
+def weigh_classes(model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise, rule: Rule, engine: Engine) -> FloatArray:
+    """Logarithm of the odds of each class in its worst duel by a rule that counts copies, (n_rows, n_classes).
+
+    The label has the largest: of a class that wins all of its duels they are above 0, of all others below.
+    """
+    tournament = Tournament(model, np.zeros((rows.shape[0], model.n_classes)))
+    return tournament.find_worst_odds(_weigh_by_law(rows, noise, rule, engine), np.arange(rows.shape[0]))
+
+
+def _weigh_by_law(rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine) -> Weigh:
+    first = replace(engine, proof="paper")
+
+    def weigh(duel: AdditiveEnsemble, at: IntArray) -> FloatArray:
+        plain = Perturbation.of(Threat().resolve(noise), duel.n_features, duel.numerical_features)
+        (bounds,) = _bound_duel(duel, rows[at], noise, rule, plain, first)
+        with np.errstate(divide="ignore"):
+            odds = np.log1p(-np.minimum(np.exp(bounds.log_failure), 0.5)) - bounds.log_failure
+        odds = np.clip(odds, 0.0, LARGEST_ODDS)
+        return np.where(bounds.label == 1, odds, -odds)
+
+    return weigh
+
+
+def _settle(
+    tournament: Tournament,
+    winners: IntArray,
+    rows: NDArray[Any],
+    noise: Noise | None,
+    rule: Rule,
+    engine: Engine,
+) -> IntArray:
+    """The winners, and where there is none the class that is beaten least."""
+    at = np.flatnonzero(winners < 0)
+    if not at.size:
+        return winners
+    settled = winners.copy()
+    if rule.counts_copies:
+        settled[at] = tournament.find_worst_odds(_weigh_by_law(rows, noise, rule, engine), at).argmax(axis=1)
+    else:  # means are ordered: nobody wins only where rounding hides the order
+        settled[at] = tournament.expected[at].argmax(axis=1)
+    return settled
+
+
+def _bound_duel(
+    duel: AdditiveEnsemble,
+    rows: NDArray[Any],
+    noise: Noise | None,
+    rule: Rule,
+    perturbation: Perturbation,
+    engine: Engine,
+) -> list[Bounds]:
+    (problem,) = find_problems(duel)
+    return bound_apart(problem.terms, rows, lambda part: rule.bound(problem, part, noise, perturbation, engine))
+
+
+class _Ledger:
+    """What is proven of each row against each rival: arrays of shape (n_budgets, n_rows, n_classes)."""
+
+    def __init__(self, n_budgets: int, n_rows: int, n_classes: int) -> None:
+        shape = (n_budgets, n_rows, n_classes)
+        self.log_failure, self.radius = np.full(shape, -np.inf), np.full(shape, np.inf)
+        self.proof, self.path = np.full(shape, NO_PROOF, dtype=np.uint8), np.zeros(shape, dtype=np.uint8)
+        self.has_path = False
+        self.is_draft = np.zeros((n_rows, n_classes), dtype=bool)
+
+    def write(self, rows: IntArray, rivals: IntArray, found: Sequence[Bounds]) -> None:
+        self.is_draft[rows, rivals] = False
+        for k, bounds in enumerate(found):
+            if bounds.is_draft is not None:
+                self.is_draft[rows, rivals] |= bounds.is_draft
+            self.log_failure[k, rows, rivals] = bounds.log_failure
+            self.radius[k, rows, rivals] = bounds.radius
+            self.proof[k, rows, rivals] = bounds.proof
+            if bounds.path is not None:
+                self.path[k, rows, rivals], self.has_path = bounds.path, True
+
+    def close(self, labels: IntArray) -> None:
+        """Nobody is a rival of himself."""
+        rows = np.arange(labels.size)
+        self.radius[:, rows, labels], self.log_failure[:, rows, labels] = np.inf, -np.inf
+        self.is_draft[rows, labels] = False
+
+    def find_open(self, at: IntArray) -> tuple[IntArray, IntArray]:
+        """Duels that could decide some rows and of which there are drafts alone: their rows, and the rival of each.
+
+        One could if its radius may be as small as the smallest that is known, or its failing mass larger than the
+        largest: radii of drafts are no larger, and masses no smaller, than what is proven in the end. Those that lie
+        nearly as near as the nearest go with it, because their tables are at hand.
+        """
+        is_draft = self.is_draft[at]
+        radius, mass = self.radius[:, at], np.nan_to_num(self.log_failure[:, at], nan=-np.inf)
+        known = np.where(is_draft, np.inf, radius).min(axis=2), np.where(is_draft, -np.inf, mass).max(axis=2)
+        near, likely = np.where(is_draft, radius, np.inf), np.where(is_draft, mass, -np.inf)
+        farthest = np.minimum(known[0], _NEARLY * near.min(axis=2))  # (n_budgets, n_rows)
+        decides = (near <= farthest[:, :, None]) & np.isfinite(near)
+        decides |= (likely == likely.max(axis=2, keepdims=True)) & (likely > known[1][:, :, None])
+        rows, rivals = np.nonzero(decides.any(axis=0))
+        return at[rows], rivals
+
+    def strike(self, rows: IntArray, beats: BoolArray) -> None:
+        """Nothing is proven of rows without a winner, whose labels lose to some rivals."""
+        self.radius[:, rows], self.proof[:, rows] = np.where(beats, np.inf, 0.0), NO_PROOF
+        known = ~np.isnan(self.log_failure[:, rows])
+        self.log_failure[:, rows] = np.where(known, 0.0, np.nan)  # a probability of 1
+
+    def sum_up(self, budget: int, labels: IntArray) -> Bounds:
+        """The worst duel of each row."""
+        rows = np.arange(labels.size)
+        is_rival = np.arange(self.radius.shape[2]) != labels[:, None]
+        smallest = np.where(is_rival, self.radius[budget], np.inf).min(axis=1)
+        likeness = np.maximum(np.nan_to_num(self.log_failure[budget], nan=-1e300), -1e300)
+        nearest = is_rival & (self.radius[budget] == smallest[:, None])
+        runner_up = np.where(nearest, likeness, -np.inf).argmax(axis=1)  # of several the likeliest one
+        likely = np.where(is_rival, likeness, -np.inf).argmax(axis=1)
+        return Bounds(
+            labels,
+            self.log_failure[budget, rows, likely],
+            self.radius[budget, rows, runner_up],
+            self.proof[budget, rows, runner_up],
+            self.path[budget, rows, likely] if self.has_path else None,
+            runner_up=runner_up,
+        )
+
+
+def bound_classes(
+    model: AdditiveEnsemble,
+    rows: NDArray[Any],
+    noise: Noise | None,
+    rule: Rule,
+    perturbation: Perturbation,
+    engine: Engine,
+) -> list[Bounds]:
+    """What a rule proves about rows of a model of several classes: the worst of their duels.
+
+    First all duels are bounded in a draft, then by all proofs those that could decide: whose draft is not above what is
+    known of the others. The result is that of all proofs of all duels. Rows that the same class leads go together,
+    because its duels share tables, for which there is room.
+    """
+    expected = expect_classes(model, rows, noise)
+    leaders = expected.argmax(axis=1)
+    places = [np.flatnonzero(leaders == leader) for leader in np.unique(leaders)] or [np.arange(0)]
+    parts = [
+        _bound_group(Tournament(model, expected[at], engine.n_threads), rows[at], noise, rule, perturbation, engine)
+        for at in places
+    ]
+    return [merge_bounds(places, part) for part in zip(*parts, strict=True)]
+
+
+def _bound_group(
+    tournament: Tournament,
+    rows: NDArray[Any],
+    noise: Noise | None,
+    rule: Rule,
+    perturbation: Perturbation,
+    engine: Engine,
+) -> list[Bounds]:
+    engine = replace(engine, n_threads=1)
+    ledger = _Ledger(len(perturbation.budgets), rows.shape[0], tournament.model.n_classes)
+
+    def fight_by(engine: Engine) -> Fight:
+        def fight(duel: AdditiveEnsemble, at: IntArray, rivals: IntArray) -> IntArray:
+            found = _bound_duel(duel, rows[at], noise, rule, perturbation, engine)
+            ledger.write(at, rivals, found)
+            return found[0].label
+
+        return fight
+
+    draft = fight_by(replace(engine, draft=True))
+    winners = tournament.find_winners(draft)
+    labels = _settle(tournament, winners, rows, noise, rule, engine)
+    lost = np.flatnonzero(winners < 0)
+    beats = tournament.meet(labels[lost], lost, draft)
+    ledger.close(labels)
+    _improve(tournament, winners, ledger, fight_by(engine))
+    ledger.strike(lost, beats)
+    return [ledger.sum_up(k, labels) for k in range(len(perturbation.budgets))]
+
+
+def _improve(tournament: Tournament, winners: IntArray, ledger: _Ledger, fight: Fight) -> None:
+    """Ask for all proofs of duels, the nearest rivals first, as long as one could decide a row."""
+    at = np.flatnonzero(winners >= 0)
+    while at.size:
+        rows, rivals = ledger.find_open(at)
+        _fight_pairs(tournament, winners[rows], rivals, rows, fight)
+        at = np.unique(rows)
+
+
+def _fight_pairs(tournament: Tournament, champions: IntArray, rivals: IntArray, at: IntArray, fight: Fight) -> None:
+    """One duel of each of some rows, those of the same two classes together."""
+    low, high = np.minimum(champions, rivals), np.maximum(champions, rivals)
+    pairs = np.unique(np.stack([low, high], axis=1), axis=0).tolist()
+
+    def fight_pair(block: slice) -> None:
+        first, second = pairs[block.start]
+        part = np.flatnonzero((low == first) & (high == second))
+        fight(find_duel(tournament.model, first, second), at[part], rivals[part])
+
+    run_blocks(fight_pair, len(pairs), 1, tournament.n_threads)

@@ -1,0 +1,449 @@
+"""The worst case of a sum: how far a row can be moved before the sum of its terms can fall to a threshold.
+
+The worst case of a sum of functions of one number each is found term by term (docs/theory.md, section 8). Owns the
+choice of prices, and the tables, which are made when first needed and kept as long as the model lives. Must not know
+rules or labels: it is given functions that are to stay high, and thresholds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import RLock
+from typing import Any
+from weakref import ref
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand.certificates.bounds.curves import (
+    Stretch,
+    name_shapes,
+    orient_terms,
+    place_terms,
+    spread_terms,
+    trace_curves,
+)
+from derand.certificates.bounds.grid_curves import orient_blocks
+from derand.certificates.bounds.grid_worst_case import DeployedGridCase, SmoothedGridCase
+from derand.certificates.bounds.packing import PackedTerms
+from derand.certificates.bounds.worst_case_base import DUAL, EXACT, WorstCase, find_arrays
+from derand.kernels.worst_case.curves import UNEVEN, Curves, Places
+from derand.kernels.worst_case.envelopes import (
+    COARSE,
+    SUM_ERROR,
+    PricedSide,
+    PriceTables,
+    add_curves,
+    extend_tables,
+    find_powers,
+    find_spans,
+    measure_pieces,
+    start_tables,
+    widen_tables,
+)
+from derand.kernels.worst_case.steps import (
+    WHOLE,
+    Reach,
+    Stairs,
+    add_scores,
+    find_distances,
+    find_lowest,
+    prepare_stairs,
+)
+from derand.kernels.worst_case.windows import (
+    Box,
+    Minima,
+    count_terms,
+    find_floors,
+    find_least,
+    find_windows,
+    place_box,
+    raise_floors,
+    tabulate_minima,
+)
+from derand.noise import Noise
+from derand.perturbation import Perturbation
+
+NORMS = (None, 0, 1, 2, math.inf)
+"""Norms whose worst case is known."""
+
+_RATIO = {1: 4.0, 2: 8.0}
+"""Of neighbouring prices of the first table, by power; a second table stands between each two of them."""
+_HUGE = 1e140
+"""Of distances in units: squares of larger ones, and what is multiplied by them, may overflow."""
+_FEW_TERMS = 8
+"""Up to so many terms the box around a ball is asked, too."""
+_KEPT = 12
+"""So many worst cases are kept per sum, with their tables."""
+_MOST_BYTES = 2**30
+"""Of the tables of all sums together."""
+
+
+class Tables:
+    """The curves of some terms with all that is tabulated of them, each table made when it is first asked for."""
+
+    def __init__(self, curves: Curves, places: Places) -> None:
+        self.curves = curves
+        self._made: dict[Any, Any] = {}
+        self._lock = RLock()
+        self._counts = np.bincount(places.curves, minlength=curves.ranges.size)
+        self._spans: dict[int, IntArray] = {}
+
+    def list_arrays(self) -> list[NDArray[Any]]:
+        """All that is kept, while others may be making more of it."""
+        return find_arrays([self.curves, *list(self._made.values())])
+
+    def _make(self, key: Any, make: Callable[[], Any]) -> Any:
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = make()
+            return self._made[key]
+
+    @property
+    def minima(self) -> Minima:
+        """The least values of curves over runs of intervals."""
+        made: Minima = self._make("minima", lambda: tabulate_minima(self.curves))
+        return made
+
+    @property
+    def lowest(self) -> FloatArray:
+        """The least value of each curve."""
+        made: FloatArray = self._make("lowest", lambda: find_least(self.curves))
+        return made
+
+    def envelopes(self, power: int, blocks: IntArray, spans: IntArray) -> PriceTables:
+        """Envelopes of prices per distance to that power, with fine prices in these blocks and these knots at least."""
+        curves = self.curves
+        with self._lock:
+            known = self._spans.setdefault(power, spans)
+            made: PriceTables = self._make(
+                power, lambda: start_tables(curves, self._choose_prices(power), power, known)
+            )
+            wider = np.stack([np.minimum(known[:, 0], spans[:, 0]), np.maximum(known[:, 1], spans[:, 1])], axis=1)
+            if (wider != known).any():
+                wider = self._spread(wider)
+                made = widen_tables(made, curves, power, known, wider)
+                self._made[power], self._spans[power] = made, wider
+            if (made.slots[blocks] < 0).any():
+                made = self._made[power] = extend_tables(made, curves, power, np.unique(blocks), wider)
+            return made
+
+    def _spread(self, spans: IntArray) -> IntArray:
+        """As many more knots on either side as there are, so that rows to come seldom ask for more."""
+        starts = self.curves.starts
+        more = np.maximum(spans[:, 1] - spans[:, 0] + 1, 0)
+        low, high = np.maximum(spans[:, 0] - more, starts[:-1]), np.minimum(spans[:, 1] + more, starts[1:] - 1)
+        return np.where(more[:, None] > 0, np.stack([low, high], axis=1), spans)
+
+    def find_envelopes(self, power: int) -> PriceTables:
+        """What is made of them so far, which may be nothing."""
+        with self._lock:
+            nothing = np.tile(np.array([self.curves.knots.size, -1]), (self.curves.starts.size - 1, 1))
+            return self.envelopes(power, np.empty(0, dtype=np.int64), self._spans.get(power, nothing))
+
+    def are_priceable(self, power: int) -> bool:
+        """Whether doubles can hold all distances, squares of them and prices, in units far from the noise's scale."""
+        made: bool = self._make((power, "priceable"), lambda: self._find_priceable(power))
+        return made
+
+    def _find_priceable(self, power: int) -> bool:
+        with np.errstate(all="ignore"):
+            first, last = self.curves.knots[self.curves.starts[:-1]], self.curves.knots[self.curves.starts[1:] - 1]
+            spans = (last - first) / self.curves.units
+            prices = self._choose_prices(power)
+        return bool((spans < _HUGE).all() and prices[0] > 1 / _HUGE**2 and prices[-1] < _HUGE**2)
+
+    def _choose_prices(self, power: int) -> FloatArray:
+        """From the price at which nothing moves (or, squared distances, so little that knots do not tell) downward."""
+        slopes, steps = measure_pieces(self.curves)
+        slopes = np.maximum(slopes, 1e-9 * self.curves.ranges / steps)
+        if power == 1:
+            top = float(slopes.max()) * 1.001
+        else:
+            steepest = float(slopes.max())  # divided out: squares may be too small or too large for doubles
+            top = steepest * math.sqrt(float((self._counts * (slopes / steepest) ** 2).sum())) * 2
+            top /= float(np.median(steps))
+        return top * float(_RATIO[power]) ** -np.arange(COARSE - 1, -1, -1.0)
+
+
+class SmoothedCase(WorstCase):
+    """The worst case of functions under noise."""
+
+    together = 15  # prices are added up once for all thresholds
+
+    def __init__(self, tables: Tables, places: Places, norm: float | None) -> None:
+        self._tables, self._places, self._norm = tables, places, norm
+        total = float(tables.curves.ranges[places.curves].sum())
+        self._error = (UNEVEN + EPSILON * (places.features.size + 16)) * total
+        self._table_error = self._error + SUM_ERROR * total
+
+    def list_arrays(self) -> list[NDArray[Any]]:
+        """Those of its tables, which it may share."""
+        return self._tables.list_arrays()
+
+    def add_curves(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The sum of all functions at each row, and by how much it may be off."""
+        sums, errors = add_curves(rows, self._places, self._tables.curves)
+        return sums, errors + self.curve_error
+
+    @property
+    def curve_error(self) -> float:
+        """By how much sums of curves may be off wherever a row stands."""
+        return self._error + float(self._tables.curves.too_low[self._places.curves].sum())
+
+    @property
+    def curves(self) -> tuple[Places, Curves]:
+        """Where rows stand on which curves."""
+        return self._places, self._tables.curves
+
+    def find_side(self) -> PricedSide | None:
+        """What a device needs to find prices; None where prices alone do not find the radius."""
+        power = int(self._norm) if self._norm in (1, 2) else 0
+        if not power or self._places.features.size <= _FEW_TERMS or not self._tables.are_priceable(power):
+            return None
+        return PricedSide(self._places, self._tables.curves, self._tables.find_envelopes(power), self._table_error)
+
+    def root_powers(self, powers: FloatArray, thresholds: FloatArray) -> FloatArray:
+        """Radii from best margins per price, where no limits hold; infinite where nothing can bring the sum down."""
+        least = self._tables.lowest[self._places.curves].sum()
+        powers = np.maximum(powers, 0.0)  # where no price proves anything, they mean nothing
+        roots = powers if self._norm == 1 else np.sqrt(powers) * (1 - 2 * EPSILON)
+        return np.where(least - self._table_error > thresholds, np.inf, roots)
+
+    def find_radii(
+        self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None
+    ) -> tuple[FloatArray, NDArray[np.uint8]]:
+        """Lower bounds of the distance, and how each was found."""
+        how = np.full(thresholds.shape, DUAL if self._norm in (1, 2) else EXACT, dtype=np.uint8)
+        if self._norm is None:
+            assert reach is not None  # without a ball there is always one
+            return np.where(self.find_lowest(rows, reach)[:, None] > thresholds, np.inf, 0.0), how
+        placed = None if reach is None else place_box(reach.low, reach.high, self._places)
+        floors = None if reach is None or self._norm not in (1, 2) else self.find_floors(rows, reach)
+        if self._norm in (1, 2):
+            return self._find_best(rows, thresholds, placed, floors), how
+        places, minima = self._places, self._tables.minima
+        if not self._norm:
+            return count_terms(rows, places, minima, thresholds, self._error, placed), how
+        return find_windows(rows, places, minima, thresholds, self._error, placed), how
+
+    def sketch_radii(self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None) -> FloatArray | None:
+        """By coarse prices alone."""
+        if self._norm not in (1, 2):
+            return None
+        floors = None if reach is None else self.find_floors(rows, reach)
+        return self._price(rows, thresholds, floors, int(self._norm or 0), is_sketch=True)
+
+    def _find_best(
+        self, rows: FloatArray, thresholds: FloatArray, placed: Box | None, floors: FloatArray | None
+    ) -> FloatArray:
+        """The best of all prices; for few terms, and where no price proves anything, also of larger balls.
+
+        An l1 ball lies in the l2 ball of its radius, and both lie in the box, of which no price knows.
+        """
+        radii = self._price(rows, thresholds, floors, int(self._norm or 0))
+        few = self._places.features.size <= _FEW_TERMS
+        at = np.arange(rows.shape[0]) if few else np.flatnonzero((radii == 0).any(axis=1))
+        if not at.size:
+            return radii
+        part = None if placed is None else Box(placed.low[at], placed.high[at])
+        minima = self._tables.minima
+        radii[at] = find_windows(rows[at], self._places, minima, thresholds[at], self._error, part, known=radii[at])
+        if few and self._norm == 1:
+            radii = np.maximum(radii, self._price(rows, thresholds, floors, 2))
+        return radii
+
+    def find_lowest(self, rows: FloatArray, reach: Reach) -> FloatArray:
+        """Lower bounds of the least sum within the reach."""
+        return np.asarray(self.find_floors(rows, reach).sum(axis=1) - self._error)
+
+    def find_floors(self, rows: FloatArray, reach: Reach) -> FloatArray:
+        """Lower bounds of the least value of each curve within the reach."""
+        places, minima = self._places, self._tables.minima
+        floors = find_floors(rows, places, minima, place_box(reach.low, reach.high, places))
+        if reach.steps.any():
+            raise_floors(floors, rows, places, minima, *reach)
+        return floors
+
+    def _price(
+        self,
+        rows: FloatArray,
+        thresholds: FloatArray,
+        floors: FloatArray | None,
+        power: int,
+        *,
+        is_sketch: bool = False,
+    ) -> FloatArray:
+        """The best of all prices; tables of finer prices are made where rows ask for them, but not for a sketch."""
+        tables = self._tables
+        least = tables.lowest[self._places.curves].sum() if floors is None else floors.sum(axis=1)[:, None]
+        free = least - self._table_error > thresholds
+        if not tables.are_priceable(power):
+            return np.where(free, np.inf, 0.0)
+        blocks = np.empty(0, dtype=np.int64)
+        powers, again = np.empty(thresholds.shape), np.arange(rows.shape[0])
+        spans = find_spans(rows, self._places, tables.curves)
+        while again.size:
+            envelopes = tables.envelopes(power, blocks, spans)
+            powers[again], missing = find_powers(
+                rows[again],
+                self._places,
+                tables.curves,
+                envelopes,
+                thresholds[again],
+                self._table_error,
+                None if floors is None else floors[again],
+            )
+            blocks = np.unique(missing[missing >= 0])
+            again = again[(missing >= 0).any(axis=1) & (not is_sketch)]
+        roots = powers if power == 1 else np.sqrt(powers) * (1 - 2 * EPSILON)
+        return np.where(free, np.inf, roots)
+
+
+class DeployedCase(WorstCase):
+    """The worst case of the functions themselves, without noise; thresholds are whole numbers."""
+
+    def __init__(self, stretches: list[Stretch], norm: float | None, units: FloatArray) -> None:
+        self._norm, self._stretches, self._units = norm, stretches, units
+        self._stairs = _build_stairs(stretches, units)
+
+    def add_scores(self, rows: FloatArray) -> IntArray:
+        """The sum of all functions at each row."""
+        return add_scores(rows, self._stairs)
+
+    def find_radii(
+        self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None
+    ) -> tuple[FloatArray, NDArray[np.uint8]]:
+        """Lower bounds of the distance, and how each was found."""
+        if self._norm is None:
+            assert reach is not None  # without a ball there is always one
+            holds = self.find_lowest(rows, reach)[:, None] > thresholds
+            return np.where(holds, np.inf, 0.0), np.full(thresholds.shape, EXACT, dtype=np.uint8)
+        radii, how = find_distances(rows, self._stairs, thresholds.astype(np.int64), self._norm, reach)
+        return radii, np.where(how == WHOLE, EXACT, DUAL).astype(np.uint8)
+
+    def find_lowest(self, rows: FloatArray, reach: Reach) -> FloatArray:
+        """The least sum within the reach, exactly."""
+        return find_lowest(rows, self._stairs, reach).astype(np.float64)
+
+    def find_floors(self, rows: FloatArray, reach: Reach) -> IntArray:
+        """The least value of each function within the reach, exactly."""
+        alone = [find_lowest(rows, _build_stairs([stretch], self._units), reach) for stretch in self._stretches]
+        return np.stack(alone, axis=1)
+
+
+def _build_stairs(stretches: list[Stretch], units: FloatArray) -> Stairs:
+    features = np.array([stretch.feature for stretch in stretches], dtype=np.int64)
+    edges, scores = ([getattr(one, name) for one in stretches] or [np.empty(0)] for name in ("edges", "scores"))
+    return prepare_stairs(
+        features,
+        np.cumsum([0, *(stretch.edges.size for stretch in stretches)], dtype=np.int64),
+        np.concatenate(edges),
+        np.concatenate(scores).astype(np.int64),
+        units[features],
+    )
+
+
+def find_smoothed_case(
+    terms: PackedTerms, noise: Noise, norm: float | None, units: FloatArray, label: int, cap: float = math.inf
+) -> SmoothedCase | SmoothedGridCase:
+    """The worst case of a sum under noise for a label, with all tables that were made for it before.
+
+    Parameters
+    ----------
+    terms : PackedTerms
+        Not empty.
+    noise : Noise
+    norm : {0, 1, 2, inf} or None
+        None for no ball: only a box limits what may change.
+    units : array of shape (n_features,)
+        In which distances count.
+    label : {0, 1}
+        Whether the sum must stay low or high.
+    cap : float
+        Functions are cut off above this.
+    """
+
+    def make() -> SmoothedCase | SmoothedGridCase:
+        if terms.grids:
+            return SmoothedGridCase(orient_blocks(terms, label, cap), noise, norm, units)
+        stretches = spread_terms(orient_terms(terms, label, cap), terms.common)
+        shapes = name_shapes(stretches, noise, units)
+        places = place_terms(stretches, shapes, units)
+        tables = terms.shared.get((noise, units.tobytes(), shapes))
+        if tables is None:
+            tables = Tables(trace_curves(stretches, shapes, noise, units, terms.common), places)
+            terms.shared[noise, units.tobytes(), shapes] = tables
+        return SmoothedCase(tables, places, norm)
+
+    case: SmoothedCase | SmoothedGridCase = _keep(terms, (noise, norm, units.tobytes(), label, cap), make)
+    return case
+
+
+def find_deployed_case(
+    terms: PackedTerms, norm: float | None, units: FloatArray, label: int
+) -> DeployedCase | DeployedGridCase:
+    """The same without noise."""
+
+    def make() -> DeployedCase | DeployedGridCase:
+        if terms.grids:
+            return DeployedGridCase(orient_blocks(terms, label), norm, units)
+        return DeployedCase(orient_terms(terms, label), norm, units)
+
+    case: DeployedCase | DeployedGridCase = _keep(terms, (None, norm, units.tobytes(), label), make)
+    return case
+
+
+def find_reach(perturbation: Perturbation, rows: FloatArray, gaps: BoolArray | None = None) -> Reach | None:
+    """What the numbers of some rows may become; None for anything. Missing ones stay in their place."""
+    if gaps is None and not perturbation.has_box:
+        return None
+    low, high = perturbation.box(rows)
+    if gaps is not None:
+        low[gaps] = high[gaps] = rows[gaps]
+    return Reach(low, high, perturbation.steps)
+
+
+def take_reach(reach: Reach | None, rows: IntArray) -> Reach | None:
+    """The reach of some of the rows."""
+    return None if reach is None else Reach(reach.low[rows], reach.high[rows], reach.steps)
+
+
+def _keep(terms: PackedTerms, key: Any, make: Callable[[], WorstCase]) -> Any:
+    with terms.lock:
+        case = terms.kept.get(key)
+        if case is None:
+            for oldest in list(terms.kept)[: len(terms.kept) - _KEPT + 1]:
+                terms.kept.pop(oldest, None)
+            case = terms.kept[key] = make()
+            _shelve(terms, key)
+    return case
+
+
+_lock = RLock()
+_shelf: OrderedDict[tuple[int, Any], ref[PackedTerms]] = OrderedDict()
+"""Whose worst cases are kept, those that were made last at the end."""
+
+
+def _shelve(terms: PackedTerms, key: Any) -> None:
+    """Note that a worst case was made; the oldest ones go where all together take too much memory.
+
+    Models of several classes have many: two for each pair. What is still in use stays until it is not.
+    """
+    with _lock:
+        place = (id(terms), key)
+        _shelf[place] = ref(terms)
+        _shelf.move_to_end(place)
+        total, seen = 0, set[int]()
+        for at, owner in reversed(list(_shelf.items())):
+            case = None if (known := owner()) is None else known.kept.get(at[1])
+            for array in [] if case is None else case.list_arrays():
+                total += 0 if id(array) in seen else array.nbytes
+                seen.add(id(array))
+            if case is None or (total > _MOST_BYTES and at != place):
+                del _shelf[at]
+                if known is not None:
+                    known.kept.pop(at[1], None)

@@ -1,0 +1,401 @@
+"""Certifying rows: the border where input is checked, and the way through the rooms.
+
+Owns `certify` and `distribution`. Must not know how a rule proves what it says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from derand.certificates.bounds.linear import bound_lines
+from derand.certificates.bounds.majority import combine_members
+from derand.certificates.bounds.missing_values import bound_apart, fill_gaps
+from derand.certificates.bounds.packing import MAX_SUPPORT, find_problems, pack_terms
+from derand.certificates.bounds.pairwise import bound_classes
+from derand.certificates.results.certificates import Certificates, Distribution
+from derand.certificates.rules.base import Bounds, Engine, Rule, make_engine
+from derand.certificates.rules.registry import find_rule
+from derand.certificates.search.linear import find_line_witnesses
+from derand.certificates.search.witness import find_witnesses
+from derand.finite import cast_exactly, refuse_masked, require_finite, require_unchanged
+from derand.kernels import DEFAULT_BACKEND, NotFiniteError, find_device
+from derand.model import AdditiveEnsemble, Model, as_model
+from derand.noise import Noise, as_noise, as_noise_or_none, exp_upward
+from derand.perturbation import Perturbation, resolve, warn_of_nothing
+from derand.threads import count_threads, share_out
+from derand.threat import Threat, as_threats
+from derand.units import require_numbered
+
+
+@overload
+def certify(
+    model: Model,
+    X: ArrayLike,
+    noise: Noise | str | float | None,
+    l0: int | None = None,
+    unseen: bool | None = None,
+    backend: str | None = None,
+    n_jobs: int | None = None,
+    *,
+    rule: str = "vote",
+    proof: str = "best",
+    threat: Threat | None = None,
+) -> Certificates: ...
+
+
+@overload
+def certify(
+    model: Model,
+    X: ArrayLike,
+    noise: Noise | str | float | None,
+    l0: Sequence[int],
+    unseen: bool | None = None,
+    backend: str | None = None,
+    n_jobs: int | None = None,
+    *,
+    rule: str = "vote",
+    proof: str = "best",
+    threat: Threat | None = None,
+) -> list[Certificates]: ...
+
+
+def certify(
+    model: Model,
+    X: ArrayLike,
+    noise: Noise | str | float | None,
+    l0: int | Sequence[int] | None = None,
+    unseen: bool | None = None,
+    backend: str | None = None,
+    n_jobs: int | None = None,
+    *,
+    rule: str = "vote",
+    proof: str = "best",
+    threat: Threat | None = None,
+) -> Certificates | list[Certificates]:
+    """Label of each row by a rule, and the radius within which no change can flip it.
+
+    Parameters
+    ----------
+    model : AdditiveEnsemble or WeightedVote
+    X : array-like of shape (n_rows, n_features)
+        Category columns hold codes; NaN is a missing value, and an error in a numerical column whose term has no cell
+        for it.
+    noise : Noise, str, float or None
+        Such as `Gaussian(0.25)` or "gaussian:0.25"; a number is Laplace noise of that scale in norm 1, and Gaussian
+        noise in all others. None, or "none", is no smoothing: the model as deployed, by the rule "mean".
+    l0 : int or sequence of int
+        How many categorical features may change at the same time; more than the model has counts as all of them. None
+        is 0.
+    unseen : bool
+        Whether a categorical feature may change to a value that is not in its table. None is True.
+    backend : {"numba", "numpy", "cuda"} or None
+        None takes the GPU for very large work where there is one, else "numba".
+    n_jobs : int or None
+        Threads; None or -1 uses all cores.
+    rule : {"vote", "mean"}
+        How the label is found: "vote" is the label that most noisy copies get, as in the paper; "mean" is class 1 iff
+        the expected score is above the threshold.
+    proof : {"best", "paper"}
+        What may prove a radius of a vote: "best" takes the larger one of the paper's proof and the worst case of the
+        expected score; "paper" the paper's alone. The label is the same.
+    threat : Threat or None
+        What may change, instead of `l0` and `unseen`: any norm, other units.
+
+    Returns
+    -------
+    Certificates, or a list of them where `l0` is a sequence
+
+    Examples
+    --------
+    >>> from derand import AdditiveEnsemble, Gaussian, certify
+    >>> model = AdditiveEnsemble.from_stumps([0], [0.5], [0.1], [0.9], n_features=1)
+    >>> c = certify(model, [[0.0], [2.0]], Gaussian(0.25))
+    >>> c.label.tolist(), c.radius.round(6).tolist()
+    ([0, 1], [0.5, 1.5])
+
+    The model as deployed, without noise; 1 is how far the first row is from the edge:
+
+    >>> certify(model, [[-0.5], [2.0]], None, rule="mean").radius.round(6).tolist()
+    [1.0, 1.5]
+    """
+    threats = as_threats(l0, unseen, threat)
+    noise = as_noise_or_none(noise, threats[0].norm if threats else "auto")
+    check_request(rule, proof, noise, threats)
+    rows = read_rows(as_model(model), X, noise, must_look=False)
+    results = certify_checked(
+        model, rows, noise, threats, rule=rule, proof=proof, backend=backend, n_jobs=n_jobs, must_look=True
+    )
+    return results[0] if l0 is None or np.ndim(l0) == 0 else results
+
+
+def certify_checked(
+    model: Model,
+    rows: NDArray[Any],
+    noise: Noise | None,
+    threats: Sequence[Threat],
+    *,
+    rule: str = "vote",
+    proof: str = "best",
+    backend: str | None = None,
+    n_jobs: int | None = None,
+    must_look: bool = False,
+) -> list[Certificates]:
+    """`certify` for rows that were checked already: numbers of the model's width, missing only where it has a cell.
+
+    Parameters
+    ----------
+    model, noise, rule, proof, backend, n_jobs
+        As for `certify`.
+    rows : array of shape (n_rows, n_features)
+    threats : sequence of Threat
+        Alike but for `l0`.
+    must_look : bool
+        Whether nobody has looked for NaN and infinity yet: a device does so on its way, where it sees all columns.
+
+    Returns
+    -------
+    list of Certificates, one per threat
+    """
+    check_request(rule, proof, noise, threats)
+    if not threats:
+        return []
+    return certify_perturbed(
+        model,
+        rows,
+        noise,
+        resolve_rows(threats, model, noise, rows),
+        rule=rule,
+        proof=proof,
+        backend=backend,
+        n_jobs=n_jobs,
+        must_look=must_look,
+    )
+
+
+def certify_perturbed(
+    model: Model,
+    rows: NDArray[Any],
+    noise: Noise | None,
+    perturbation: Perturbation,
+    *,
+    rule: str,
+    proof: str = "best",
+    backend: str | None = None,
+    n_jobs: int | None = None,
+    must_look: bool = False,
+) -> list[Certificates]:
+    """`certify_checked` for a threat that was resolved already."""
+    found = find_rule(rule)
+    engine = make_engine(model, rows.shape[0], n_jobs, backend=backend, proof=proof)
+    if must_look and _looks_on_device(model, found, noise, perturbation, engine, rows):
+        engine = replace(engine, must_look=True)
+    elif must_look:
+        require_finite(rows, *model.number_columns, engine.n_threads)
+    try:
+        by_member = _bound_members(model, found, noise, perturbation, engine, rows)
+    except NotFiniteError:
+        require_finite(rows, *model.number_columns, engine.n_threads)
+        by_member = _bound_members(model, found, noise, perturbation, replace(engine, must_look=False), rows)
+    results = []
+    for k, bounds in enumerate(zip(*by_member, strict=True)):
+        whole = bounds[0] if model.weights is None else combine_members(bounds, model.weights)
+        named = _name_bounds(whole, perturbation.threats[k], rule, noise, model.n_classes, engine.n_threads)
+        asked = replace(perturbation, threats=perturbation.threats[k : k + 1], budgets=perturbation.budgets[k : k + 1])
+        results.append(named if asked.norm is not None else _add_witnesses(named, model, rows, asked))
+    return results
+
+
+def _looks_on_device(
+    model: Model, rule: Rule, noise: Noise | None, perturbation: Perturbation, engine: Engine, rows: NDArray[Any]
+) -> bool:
+    """Whether a device finds NaN and infinity, wherever they may not be, while it computes."""
+    if find_device(engine.kernels) is None or rows.dtype != np.float64:
+        return False
+    if len(perturbation.budgets) != 1 or perturbation.has_box:
+        return False
+    if model.weights is not None or model.is_linear or model.n_classes != 2:
+        return False
+    if model.categorical_features or model.missing_features:
+        return False
+    (problem,) = find_problems(model.members[0])
+    return rule.looks_on_device(problem, noise, perturbation, engine)
+
+
+def _bound_members(
+    model: Model, rule: Rule, noise: Noise | None, perturbation: Perturbation, engine: Engine, rows: NDArray[Any]
+) -> list[list[Bounds]]:
+    """What is proven for each member and each budget of categorical changes."""
+
+    def bound_member(member: AdditiveEnsemble) -> list[Bounds]:
+        if member.is_linear:
+            return bound_lines(member, rows, noise, rule, perturbation, engine.proof)
+        if member.n_classes > 2:
+            return bound_classes(member, rows, noise, rule, perturbation, engine)
+        (problem,) = find_problems(member)
+        return bound_apart(problem.terms, rows, lambda part: rule.bound(problem, part, noise, perturbation, engine))
+
+    return [bound_member(member) for member in model.members]
+
+
+def _add_witnesses(
+    certificates: Certificates, model: Model, rows: NDArray[Any], perturbation: Perturbation
+) -> Certificates:
+    """The same with what is known of rows that were not proven to hold within their limits."""
+    flips, witness = np.zeros(len(certificates), dtype=bool), np.array(rows, dtype=np.float64)
+    at = np.flatnonzero(certificates.radius == 0)
+    if at.size:
+        if model.is_linear:
+            (ensemble,) = model.members
+            flips[at], witness[at] = find_line_witnesses(ensemble, witness[at], certificates.label[at], perturbation)
+        else:
+            flips[at], witness[at] = find_witnesses(
+                model, witness[at], certificates.noise, certificates.rule, perturbation, certificates.label[at]
+            )
+    return replace(certificates, flips=flips, witness=witness)
+
+
+def check_request(rule: str, proof: str, noise: Noise | None, threats: Sequence[Threat]) -> None:
+    """Refuse a request that makes no sense before any work."""
+    found = find_rule(rule)
+    if proof not in ("best", "paper"):
+        raise ValueError(f"`proof` must be 'best' or 'paper', got {proof!r}.")
+    for one in threats:
+        found.check(noise, one.find_norm(noise), proof)
+
+
+def resolve_rows(
+    threats: Threat | Sequence[Threat], model: Model, noise: Noise | None, rows: NDArray[Any]
+) -> Perturbation:
+    """Threats resolved for a model and rows; refused where they do not fit them."""
+    found = resolve(threats, model, noise)
+    found.check_rows(rows)
+    if len(rows):
+        for one in found.threats:
+            warn_of_nothing(one)
+    return found
+
+
+def _name_bounds(
+    bounds: Bounds, threat: Threat, rule: str, noise: Noise | None, n_classes: int, n_threads: int
+) -> Certificates:
+    failure = np.empty(bounds.log_failure.shape)
+
+    def fill(part: slice) -> None:
+        failure[part] = exp_upward(bounds.log_failure[part])
+
+    share_out(fill, failure.size, 4 * failure.nbytes, n_threads)
+    return Certificates(
+        bounds.label,
+        failure,
+        bounds.log_failure,
+        bounds.radius,
+        threat,
+        rule=rule,
+        noise=noise,
+        worst=bounds.worst,
+        runner_up=1 - bounds.label if bounds.runner_up is None else bounds.runner_up,
+        classes=np.arange(n_classes),
+        _proof=bounds.proof,
+        _path=bounds.path,
+    )
+
+
+def distribution(
+    model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str | float, backend: str | None = None
+) -> Distribution:
+    """Exact law of each row's score under noise (paper, Algorithm 1 and Theorem 3.1).
+
+    Parameters
+    ----------
+    model : AdditiveEnsemble
+    X : array-like of shape (n_rows, n_features)
+    noise : Noise or str
+    backend : {"numba", "numpy", "cuda"} or None
+
+    Returns
+    -------
+    Distribution
+
+    Examples
+    --------
+    >>> from derand import AdditiveEnsemble, Uniform, distribution
+    >>> model = AdditiveEnsemble.from_stumps([0], [0.5], [0.1], [0.9], n_features=1)
+    >>> d = distribution(model, [[0.0]], Uniform(2.0))
+    >>> d.support[[0, -1]].tolist(), d.pmf[0, [0, -1]].round(3).tolist(), d.median.tolist()
+    ([10, 90], [0.625, 0.375], [10])
+    """
+    noise = as_noise(noise)
+    if as_model(model).weights is not None:
+        raise TypeError(
+            "`distribution` takes an AdditiveEnsemble: the members of a WeightedVote have laws, the vote has none."
+        )
+    if model.is_linear:
+        raise ValueError("`distribution` lists whole scores, of which a linear model has none.")
+    if model.n_classes > 2:
+        raise ValueError(
+            f"`distribution` lists the scores of one sum, got {model.n_classes} classes: ask for a `duel`."
+        )
+    (model,) = model.members
+    rows = np.asarray(read_rows(model, X, noise), dtype=np.float64)
+    packed = pack_terms(model.terms)
+    if packed.largest >= MAX_SUPPORT:
+        raise ValueError(
+            f"The scores of this model span {packed.largest + 1} levels, more than {MAX_SUPPORT}, of which no law can "
+            "be listed: use fewer levels or coarser leaves."
+        )
+    shift = packed.base + packed.fixed_scores(rows)
+    rows = fill_gaps(packed, rows, noise).rows
+    lowest = int(shift.min()) if shift.size else packed.base
+    spread = shift - lowest
+    step = math.gcd(packed.step if packed.largest else 0, int(np.gcd.reduce(spread))) or 1
+    stride = max(packed.step // step, 1)
+    n_levels = packed.largest * stride + 1 + int(spread.max(initial=0)) // step
+    if rows.shape[0] * n_levels > 2**28:
+        raise ValueError(f"The laws of {rows.shape[0]} rows take {n_levels} levels each: pass fewer rows at a time.")
+    kernels = make_engine(model, rows.shape[0], 1, backend=DEFAULT_BACKEND if backend is None else backend).kernels
+    laws = kernels.laws(kernels.prepare(packed.starts, packed.scores, invert=False), packed.table(rows, noise))
+    pmf = np.zeros((rows.shape[0], n_levels))
+    for row, start in enumerate(spread // step):
+        pmf[row, start : start + packed.largest * stride + 1 : stride] = laws[row]
+    return Distribution(lowest + step * np.arange(n_levels), pmf)
+
+
+def read_rows(
+    model: Model, X: ArrayLike, noise: Noise | None, n_jobs: int | None = 1, *, must_look: bool = True
+) -> NDArray[Any]:
+    """X as a numeric table that fits the model, finite wherever it must be. Keeps the dtype: blocks convert.
+
+    Whoever looks for NaN and infinity later says that this need not.
+    """
+    refuse_masked(X)
+    cells = np.asarray(X)
+    try:
+        if cells.dtype.kind not in "biufOUS":  # neither complex numbers nor times become numbers by a cast
+            raise TypeError(cells.dtype)
+        rows = cells if cells.dtype.kind in "biuf" else np.asarray(cells, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(
+            f"`X` must hold numbers, got dtype {cells.dtype}: encode text columns first (StumpClassifier does so)."
+        ) from None
+    if rows.ndim != 2 or rows.shape[1] != model.n_features:
+        raise ValueError(
+            f"`X` must have shape (n_rows, {model.n_features}), one column per feature of the model, got {rows.shape}."
+        )
+    require_numbered(None if noise is None else noise.units, "`units` of the noise")
+    if noise is not None and noise.units is not None and len(noise.units) != model.n_features:
+        raise ValueError(
+            f"`units` of the noise must have one entry per feature, {model.n_features} in all, got {len(noise.units)}."
+        )
+    if rows is not cells:
+        require_unchanged(cells, rows)
+    elif rows.dtype.itemsize > 4:  # smaller types are exact, and converted block by block
+        rows = cast_exactly(rows)
+    if must_look:
+        require_finite(rows, *model.number_columns, count_threads(n_jobs))
+    return rows

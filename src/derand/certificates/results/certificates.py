@@ -1,0 +1,276 @@
+"""What comes out of certification: read-only arrays with the facts that they are about. Must not know models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from derand._arrays import BoolArray, FloatArray, Frozen, IntArray, freeze
+from derand.certificates.rules.base import NO_PROOF, PAPER, PROOFS
+from derand.kernels import PATH_REASONS, PATHS
+from derand.markup import write_block, write_lines, write_table
+from derand.noise import Noise
+from derand.origin import Origin, Tabular
+from derand.text import format_count, format_percent, format_short_down
+from derand.threat import Threat
+
+HTML_ROWS = 5
+"""How many rows notebooks show."""
+_ARRAYS = ("label", "failure", "log_failure", "radius")
+_OPTIONAL = ("runner_up", "flips", "witness", "worst")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Certificates(Tabular, Frozen):
+    """What is proven about each row: no change within the threat and within the radius flips the label.
+
+    Attributes
+    ----------
+    label : array of shape (n_rows,)
+        Label by the rule, one of `classes`.
+    failure : array of shape (n_rows,)
+        Upper bound of the probability that a noisy copy of the row, after the worst categorical change, gets another
+        label; NaN for a weighted vote and under the rule "mean", which have none. Of several classes that of its
+        worst duel.
+    log_failure : array of shape (n_rows,)
+        Natural logarithm of `failure`.
+    radius : array of shape (n_rows,)
+        Lower bound of the radius; the ball is open. 0 where nothing is certified. For norm 0 the number of numerical
+        columns that may become anything.
+    threat : Threat
+        What may change.
+    classes : array of shape (n_classes,)
+    rule : str
+        How the label is found: "vote" or "mean".
+    proof : array of shape (n_rows,)
+        What proves each radius: "paper", the failure mass; "dual", a price per distance, which bounds the worst case of
+        the expected score; "exact", that worst case itself (under noise up to the resolution of tables, some 1e-4);
+        "none" where nothing is certified. For a vote of ensembles that of the member that decides.
+    noise : Noise or None
+        Under which it is found; None for the model as deployed.
+    norm : float
+        The norm of the ball, after division by the threat's units.
+    l0 : int
+        How many categorical features may change at the same time.
+    flips : array of booleans, shape (n_rows,), or None
+        Only where limits alone say what may change (`Threat(norm=None)`): whether a change within them was found that
+        flips the label.
+    witness : array of shape (n_rows, n_features) or None
+        There, too: such a change of each row that flips, as the model reads it; other rows as they were.
+    worst : array of shape (n_rows,) or None
+        There, too, by the rule "mean": the lowest expected score (of label 0 the highest) that a change within the
+        limits can reach, in grid units; a bound, exact without noise. None for a vote of ensembles.
+    verdict : array of shape (n_rows,) or None
+        There, too: "holds" (proven), "flips" (with a witness) or "undecided".
+    runner_up : array of shape (n_rows,) or None
+        The class that decides the radius: of all rivals the one that a change reaches first. Of two classes the other.
+    path : array of shape (n_rows,) or None
+        How each failure mass was computed: "law", "tilted" or "inverted" (kernels/README.md); None where there is no
+        one mass of a row, by the rule mean and for a vote of ensembles. `explain_paths` says why.
+    origin : Origin or None
+        The table that the rows came from, where an estimator certified them: `to_pandas` and `to_frame` keep its index.
+
+    All arrays are read-only.
+    """
+
+    label: NDArray[Any]
+    failure: FloatArray
+    log_failure: FloatArray
+    radius: FloatArray
+    threat: Threat
+    classes: NDArray[Any] = field(default_factory=lambda: np.array([0, 1]))
+    rule: str = "vote"
+    noise: Noise | None = None
+    flips: BoolArray | None = None
+    witness: FloatArray | None = None
+    worst: FloatArray | None = None
+    runner_up: NDArray[Any] | None = None
+    _proof: NDArray[np.uint8] | None = field(default=None, repr=False)
+    _path: NDArray[np.uint8] | None = field(default=None, repr=False)
+    origin: Origin | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.threat.norm == "auto":
+            raise ValueError("`threat` of Certificates must name its norm, got 'auto': use `Threat.resolve(noise)`.")
+        for name in (*_ARRAYS, "classes", *(name for name in _OPTIONAL if getattr(self, name) is not None)):
+            object.__setattr__(self, name, freeze(np.asarray(getattr(self, name)).view()))
+
+    @property
+    def verdict(self) -> NDArray[np.str_] | None:
+        """What is known of each row where limits alone say what may change."""
+        if self.flips is None:
+            return None
+        return np.where(self.radius > 0, "holds", np.where(self.flips, "flips", "undecided"))
+
+    @property
+    def norm(self) -> float | None:
+        """The norm of the ball; None where limits alone say what may change."""
+        return self.threat.ball_norm
+
+    @property
+    def l0(self) -> int:
+        """How many categorical features may change."""
+        return self.threat.l0
+
+    @property
+    def proof(self) -> NDArray[np.str_]:
+        """What proves each radius."""
+        codes = np.where(self.radius > 0, PAPER, NO_PROOF) if self._proof is None else self._proof
+        return np.array(PROOFS)[codes]
+
+    @property
+    def path(self) -> NDArray[np.str_] | None:
+        """How each failure mass was computed."""
+        return None if self._path is None else np.array(PATHS)[self._path]
+
+    def explain_paths(self) -> dict[str, tuple[int, str]]:
+        """How many rows went each way, and why it is taken.
+
+        Returns
+        -------
+        dict
+            For each way of `path` that some rows went: their number, and the reason. Empty where there is no path.
+        """
+        if self._path is None:
+            return {}
+        counts = np.bincount(self._path, minlength=len(PATHS)).tolist()
+        return {name: (count, why) for name, count, why in zip(PATHS, counts, PATH_REASONS, strict=True) if count}
+
+    def __len__(self) -> int:
+        return int(self.radius.size)
+
+    def __getitem__(self, rows: Any) -> Certificates:
+        at, origin = self.locate(rows)
+        arrays = {name: getattr(self, name)[at] for name in _ARRAYS}
+        for name in ("_proof", "_path", *_OPTIONAL):
+            arrays[name] = None if getattr(self, name) is None else getattr(self, name)[at]
+        return replace(self, **arrays, origin=origin)
+
+    def __repr__(self) -> str:
+        certified = int((self.radius > 0).sum())
+        where = "within limits" if self.norm is None else "any columns" if self.norm == 0 else f"l{self.norm} ball"
+        how = f"rule {self.rule}, {self.noise or 'no noise'}"
+        missing = f", missing = {self.threat.missing_budget}" if self.threat.missing_budget else ""
+        return f"<Certificates: {len(self)} rows, {certified} certified, {where}, l0 = {self.l0}{missing}, {how}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what is certified of all rows, and the first ones."""
+        radius, verdict = self.radius, self.verdict
+        facts = [("rows", format_count(len(self)))]
+        if verdict is not None:
+            facts += [(name, format_count(int((verdict == name).sum()))) for name in ("holds", "flips", "undecided")]
+        elif len(self):
+            facts.append(("certified", _count_share(radius > 0)))
+            facts += list_quantiles(radius)
+            facts.append(("rows that no change flips", _count_share(np.isinf(radius))))
+        shown = slice(0, HTML_ROWS)
+        last = [write_radius(one) for one in radius[shown]] if verdict is None else verdict[shown]
+        headers = ["row", "label", "radius" if verdict is None else "verdict", "proof"]
+        lines = zip(range(HTML_ROWS), self.label[shown], last, self.proof[shown], strict=False)
+        note = write_lines([repr(self)], muted=True)
+        return write_block("Certificates", write_table([], facts), write_table(headers, lines), note)
+
+    def with_classes(self, classes: NDArray[Any]) -> Certificates:
+        """The same with labels of these classes in the place of 0, 1, ..."""
+        runner_up = None if self.runner_up is None else classes[self.runner_up]
+        return replace(self, label=classes[self.label], runner_up=runner_up, classes=classes)
+
+    def list_columns(self) -> dict[str, NDArray[Any]]:
+        """What tables hold: label, failure, log_failure, radius and proof.
+
+        For more than two classes also runner_up, and verdict where there is one.
+        """
+        columns = {name: getattr(self, name) for name in _ARRAYS} | {"proof": self.proof}
+        if self.classes.size > 2:
+            columns["runner_up"] = self.runner_up
+        return columns if self.verdict is None else columns | {"verdict": self.verdict}
+
+
+def write_radius(radius: float) -> str:
+    """A radius for a table, cut."""
+    return format_short_down(float(radius))
+
+
+def list_quantiles(radius: FloatArray) -> list[tuple[str, str]]:
+    """Radii that nine in ten rows, half of them and one in ten reach."""
+    ordered = np.sort(radius)  # a row is taken, not a mean of two, which may be infinite
+    places = {"nine in ten rows": 0.1, "half of the rows": 0.5, "one in ten rows": 0.9}
+    return [
+        (f"radius that {who} reach", write_radius(ordered[int(share * (ordered.size - 1))]))
+        for who, share in places.items()
+    ]
+
+
+def _count_share(which: BoolArray) -> str:
+    return f"{format_count(int(which.sum()))} ({format_percent(float(which.mean()))})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distribution(Frozen):
+    """Exact law of the score of each row under noise.
+
+    Attributes
+    ----------
+    support : array of integers, shape (n_levels,)
+        Scores in grid units, increasing.
+    pmf : array of shape (n_rows, n_levels)
+
+    Both are read-only.
+    """
+
+    support: IntArray
+    pmf: FloatArray
+
+    def __post_init__(self) -> None:
+        for name in ("support", "pmf"):
+            object.__setattr__(self, name, freeze(np.asarray(getattr(self, name)).view()))
+
+    def cdf(self, score: ArrayLike) -> FloatArray:
+        """P(S <= score): shape (n_rows,) for a number, (n_rows, k) for k of them."""
+        levels = np.asarray(score, dtype=np.float64)
+        sums = np.concatenate([np.zeros((len(self.pmf), 1)), np.cumsum(self.pmf, axis=1)], axis=1)
+        return np.asarray(sums[:, np.searchsorted(self.support, levels, side="right")])
+
+    def quantile(self, z: ArrayLike) -> IntArray:
+        """Smallest score whose cdf is at least z: shape (n_rows,) for a number, (n_rows, k) for k of them."""
+        sums = np.cumsum(self.pmf, axis=1)
+        wanted = np.atleast_1d(np.asarray(z, dtype=np.float64))
+        if not ((wanted >= 0) & (wanted <= 1)).all():
+            raise ValueError(f"`z` must lie in [0, 1], got {z!r}.")
+        at = np.array([np.searchsorted(row, wanted * min(row[-1], 1.0)) for row in sums], dtype=np.int64)
+        scores = self.support[np.minimum(at.reshape(len(sums), wanted.size), self.support.size - 1)]
+        return np.asarray(scores if np.ndim(z) else scores[:, 0])
+
+    @property
+    def median(self) -> IntArray:
+        """Smallest score whose cdf is at least 1/2: the smoothed label is 1 iff it exceeds the threshold."""
+        return self.quantile(0.5)
+
+    def percentile(self, allowed: ArrayLike, *, row: int, label: int) -> IntArray:
+        """The score that all but an allowed share of a row's noisy copies reach on the label's side (docs/theory.md).
+
+        Parameters
+        ----------
+        allowed : array-like of any shape
+            Failure masses.
+        row : int
+        label : {0, 1}
+            1 lies above the threshold.
+
+        Returns
+        -------
+        array of the shape of `allowed`
+
+        Examples
+        --------
+        >>> law = Distribution(np.array([0, 1, 2]), np.array([[0.1, 0.2, 0.7]]))
+        >>> law.percentile([0.05, 0.15], row=0, label=1).tolist()
+        [0, 1]
+        """
+        order = slice(None) if label else slice(None, None, -1)
+        support, mass = self.support[order], self.pmf[row][order]
+        at = np.searchsorted(np.cumsum(mass), np.asarray(allowed), side="right")
+        return np.asarray(support[np.minimum(at, support.size - 1)])

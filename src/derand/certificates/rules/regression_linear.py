@@ -1,0 +1,71 @@
+"""Numbers by lines: the answer of a linear model is its score, under any rule and noise; ends are that less its fall.
+
+Owns the ends and distances of such answers. What the program rounds of a score counts as an error of its slopes, so
+that computed answers stay within the ends as well as those of the model that is meant. Must not know how falls are
+bounded.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from derand._arrays import EPSILON, FloatArray
+from derand.certificates.bounds.linear import Lines
+from derand.certificates.bounds.linear_duality import bound_distances, bound_falls
+from derand.certificates.rules.base import EXACT, NO_PROOF
+from derand.certificates.rules.regression import Distances, Ends, NumberRule
+from derand.model import AdditiveEnsemble
+from derand.perturbation import Perturbation
+
+
+class NumberByLines(NumberRule):
+    """The answer is the score."""
+
+    def __init__(self, model: AdditiveEnsemble, perturbation: Perturbation) -> None:
+        assert model.offset is not None  # see `require_number`
+        own = Lines.of(model, -model.offset)
+        self._rounding = (len(model.terms) + 8) * EPSILON
+        self._lines = replace(own, errors=own.errors + self._rounding * np.abs(own.slopes))
+        self._perturbation = perturbation
+
+    def find_scores(self, rows: FloatArray) -> FloatArray:
+        """The scores."""
+        return self._lines.model.score(rows)
+
+    def bound(self, rows: FloatArray, radius: float) -> Ends:
+        """The score less its fall, and its rise, within the threat."""
+        scores, slack = self.find_scores(rows), self._find_slack(rows)
+        low, high = (self._bound_fall(rows, radius, side) + slack for side in (1, 0))
+        return Ends(scores, scores - low * (1 + 4 * EPSILON), scores + high * (1 + 4 * EPSILON))
+
+    def measure(self, rows: FloatArray, tolerance: Fraction) -> Distances:
+        """How far rows may be moved while the score stays within so many grid units."""
+        room = float(tolerance) * (1 - 2 * EPSILON) - self._find_slack(rows)
+        prices = self._lines.find_prices(self._perturbation)
+        found = []
+        for side in (0, 1):
+            caps = self._lines.find_caps(self._perturbation, rows, side)
+            shift = self._lines.shift_categories(rows, self._perturbation, side)[:, 0]
+            left = (room - shift) - 2 * EPSILON * (np.abs(room) + shift)
+            found.append(bound_distances(left, prices, caps, self._perturbation.norm))
+        radius = np.minimum(*found)
+        return Distances(self.find_scores(rows), radius, np.where(radius > 0, EXACT, NO_PROOF).astype(np.uint8))
+
+    def _bound_fall(self, rows: FloatArray, radius: float, side: int) -> FloatArray:
+        prices = self._lines.find_prices(self._perturbation)
+        caps = self._lines.find_caps(self._perturbation, rows, side)
+        norm = self._perturbation.norm
+        shift = self._lines.shift_categories(rows, self._perturbation, side)[:, 0]
+        size = radius * (1 + EPSILON) if norm and math.isfinite(radius) else radius
+        return bound_falls(size, prices, caps, norm) + shift
+
+    def _find_slack(self, rows: FloatArray) -> FloatArray:
+        """More than all that is off in the row itself, and in what is made of a score: the offset, the levels."""
+        model = self._lines.model
+        far = sum(max(map(abs, one.score_range())) for one in self._lines.tables.fixed)
+        size = np.abs(self.find_scores(rows)) + abs(float(self._lines.threshold)) + far
+        return np.asarray((2 * model.bound_errors(rows) + 2 * self._rounding * size) * (1 + 8 * EPSILON))

@@ -1,0 +1,278 @@
+"""Explaining a row: the least change of each column that flips its answer alone, and the cheapest change of all.
+
+Owns what `explain` returns: certified lower bounds beside changes that were found. Must not know tables or names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from derand._arrays import EPSILON, FloatArray, freeze
+from derand.certificates.classification import certify_perturbed, check_request, read_rows
+from derand.certificates.labels import find_labels
+from derand.certificates.results.certificates import Certificates
+from derand.certificates.search.classification import attack_rows
+from derand.certificates.search.feasible_set import measure_changes
+from derand.certificates.search.witness import list_outside
+from derand.model import Model, as_model
+from derand.noise import Noise, as_noise_or_none
+from derand.perturbation import Perturbation, resolve
+from derand.threat import Threat
+
+_HALVINGS = 48
+_OFFSETS = np.linspace(-8.0, 8.0, 65)
+_MOST_STEPS = 2.0**50
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """What is known of the least change of some columns that flips a row.
+
+    Attributes
+    ----------
+    feature : int or None
+        The one column that changes; None for all together.
+    certified : float
+        In units of the threat: no smaller change flips. Infinite where none does. Not a number for a category, whose
+        changes have no size.
+    attacked : float
+        Size of the change that was found; infinite where none was.
+    row : array of shape (n_features,) or None
+        The changed row, read-only.
+    """
+
+    feature: int | None
+    certified: float
+    attacked: float
+    row: FloatArray | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explanation:
+    """What flips a row.
+
+    Attributes
+    ----------
+    label : object
+        Its answer.
+    columns : tuple of Change
+        For each column of the model that may change, alone: from the smallest change to the largest.
+    joint : Change
+        For all numbers together.
+    """
+
+    label: Any
+    columns: tuple[Change, ...]
+    joint: Change
+
+
+def explain(
+    model: Model,
+    row: ArrayLike,
+    noise: Noise | str | float | None,
+    *,
+    rule: str = "vote",
+    threat: Threat | None = None,
+) -> Explanation:
+    """The least change of each column that flips the answer of a row alone, and the cheapest one of all numbers.
+
+    Parameters
+    ----------
+    model : AdditiveEnsemble or WeightedVote
+    row : array-like of shape (n_features,)
+    noise : Noise, str or None
+    rule : {"vote", "mean"}
+    threat : Threat or None
+        Its norm and units measure changes, and within its limits they stay; frozen columns are left out. Categories
+        are tried whatever its budget is. Numbers that are missing stay so, and are left out, too. A number that has a
+        step changes by whole steps, those nearer than the one found are proven to flip nothing where that is possible.
+
+    Returns
+    -------
+    Explanation
+        Certified and attacked agree where the answer is exact: one column by the rule "mean" (under noise up to the
+        resolution of tables), all of them in linf or without noise; else the truth lies between.
+
+    Examples
+    --------
+    >>> from derand import AdditiveEnsemble
+    >>> model = AdditiveEnsemble.from_stumps([0, 1], [0.5, 1.0], [0.1, 0.3], [0.9, 0.4], n_features=2)
+    >>> found = explain(model, [2.0, 2.0], None, rule="mean")
+    >>> [(change.feature, round(change.certified, 3), round(change.attacked, 3)) for change in found.columns]
+    [(0, 1.5, 1.5), (1, inf, inf)]
+    """
+    given = threat or Threat()
+    smoothing = as_noise_or_none(noise, given.norm)
+    start = np.array(row, dtype=np.float64)
+    if start.shape != (as_model(model).n_features,):
+        raise ValueError(f"`row` must hold the {model.n_features} numbers of one row, got shape {start.shape}.")
+    check_request(rule, "best", smoothing, [given])
+    read_rows(model, start[None], smoothing)
+    asked = resolve(replace(given, l0=0, missing="fixed"), model, smoothing)
+    asked.check_rows(start[None])
+    numbers = [at for at in model.numerical_features if not np.isnan(start[at])]
+    ball = asked.freeze(at for at in numbers if not asked.free[at])  # without a ball, numbers without limits stay
+    ball = replace(ball, norm=np.inf if asked.norm is None else asked.norm)
+    (whole,) = certify_perturbed(model, start[None], smoothing, ball, rule=rule)
+    home = int(whole.label[0])
+    changes = [
+        _explain_number(model, start, smoothing, rule, ball, feature, home) for feature in numbers if ball.free[feature]
+    ]
+    changes += [
+        _explain_category(model, start, smoothing, rule, asked, feature, home)
+        for feature in model.categorical_features
+        if feature not in asked.frozen
+    ]
+    order = sorted(changes, key=lambda change: change.attacked)
+    return Explanation(home, tuple(order), _explain_joint(model, start, smoothing, whole, ball, changes))
+
+
+def _explain_number(
+    model: Model, start: FloatArray, noise: Noise | None, rule: str, ball: Perturbation, feature: int, home: int
+) -> Change:
+    """One number alone: certified with all others frozen, attacked at every place that matters."""
+    alone = ball.freeze(at for at in model.numerical_features if at != feature)
+    alone = replace(alone, norm=np.inf)
+    certified = float(certify_perturbed(model, start[None], noise, alone, rule=rule)[0].radius[0])
+    changed = _find_flip(model, start, noise, rule, alone, feature, home)
+    size = np.inf
+    if changed is not None:
+        size = float(measure_changes((changed - start)[None, [feature]], ball.units[[feature]], np.inf)[0])
+    if alone.steps[feature] and certified < size:
+        certified = max(certified, _prove_steps(model, start, noise, rule, alone, feature, changed))
+    return Change(feature, certified, size, None if changed is None else freeze(changed))
+
+
+def _find_flip(
+    model: Model, start: FloatArray, noise: Noise | None, rule: str, alone: Perturbation, feature: int, home: int
+) -> FloatArray | None:
+    """The row after the least change of one number that was found to flip it."""
+    if model.is_linear:
+        found = attack_rows(model, start[None], noise, rule, alone)
+        return found.rows[0].copy() if found.found[0] else None
+    own, step = float(start[feature]), float(alone.steps[feature])
+    low, high = (float(end[0, feature]) for end in alone.box(start[None]))
+    places = _list_places(model, noise, feature, own)
+    if step:
+        places = own + _count_steps(places, own, step) * step
+    places = places[(places >= low) & (places <= high)]
+    rows = np.tile(start, (places.size, 1))
+    rows[:, feature] = places
+    flips = places[find_labels(model, rows, noise, rule=rule) != home] if places.size else places
+    if not flips.size:
+        return None
+    changed = start.copy()
+    changed[feature] = flips[np.argmin(np.abs(flips - own))]
+    if not step or noise is not None:  # without noise no step between the edges is nearer
+        changed[feature] = _halve(model, start, noise, rule, feature, float(changed[feature]), home, step)
+    return changed
+
+
+def _count_steps(places: FloatArray, own: float, step: float) -> FloatArray:
+    """How many steps lead to either side of each place; they are rounded outward, never to nearest alone."""
+    counts = np.floor((places - own) / step)
+    counts = np.unique(np.concatenate([counts - 1, counts, counts + 1]))
+    return np.asarray(counts[(counts != 0) & (np.abs(counts) < _MOST_STEPS)])
+
+
+def _prove_steps(
+    model: Model,
+    start: FloatArray,
+    noise: Noise | None,
+    rule: str,
+    alone: Perturbation,
+    feature: int,
+    changed: FloatArray | None,
+) -> float:
+    """The size of a change by steps, where it is proven that no smaller one flips; 0 where it is not.
+
+    A ball under noise leaves steps out of account; what lies before the flip that was found is certified as limits
+    alone, which count them. Infinite where no flip was found and none is possible.
+    """
+    own, step = float(start[feature]), float(alone.steps[feature])
+    low, high = (float(end[0, feature]) for end in alone.box(start[None]))
+    bound = np.inf
+    if changed is not None:
+        count = np.rint(abs(changed[feature] - own) / step) - 1
+        low, high = max(low, own - count * step), min(high, own + count * step)
+        bound = abs(float(changed[feature]) - own) / float(alone.units[feature]) * (1 - 4 * EPSILON)
+    (held,) = certify_perturbed(model, start[None], noise, alone.within(feature, low, high), rule=rule)
+    return bound if held.radius[0] > 0 else 0.0
+
+
+def _list_places(model: Model, noise: Noise | None, feature: int, own: float) -> FloatArray:
+    """Places of a number at which its terms may be worst."""
+    edges = np.concatenate([axis.edges for term in model.member_terms for axis in term.axes if axis.feature == feature])
+    if noise is None:
+        return np.concatenate([edges, np.nextafter(edges, -np.inf)])
+    scale = float(noise.scales(np.array([feature]))[0])
+    return np.unique(np.concatenate([(edges[:, None] + scale * _OFFSETS).ravel(), own + scale * _OFFSETS]))
+
+
+def _halve(
+    model: Model,
+    start: FloatArray,
+    noise: Noise | None,
+    rule: str,
+    feature: int,
+    flipped: float,
+    home: int,
+    step: float,
+) -> float:
+    """The nearest value that flips between the row's own and one that does, by halving; whole steps stay whole."""
+    own = near = float(start[feature])
+    far = flipped
+    point = start[None].copy()
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (near + far)
+        if step:
+            middle = own + np.rint((middle - own) / step) * step
+        if middle in (near, far):
+            break
+        point[0, feature] = middle
+        if find_labels(model, point, noise, rule=rule)[0] != home:
+            far = middle
+        else:
+            near = middle
+    return far
+
+
+def _explain_category(
+    model: Model, start: FloatArray, noise: Noise | None, rule: str, asked: Perturbation, feature: int, home: int
+) -> Change:
+    """One category alone: the first value that flips; size 1 where there is one."""
+    codes = np.unique(np.concatenate([term.codes for term in model.member_terms if feature in term.features]))
+    options = np.concatenate([codes, list_outside(codes)]) if asked.unseen else codes
+    options = asked.codes.get(feature, options)
+    rows = np.tile(start, (options.size, 1))
+    rows[:, feature] = options
+    flips = np.flatnonzero(find_labels(model, rows, noise, rule=rule) != home) if options.size else np.empty(0, int)
+    if not flips.size:
+        return Change(feature, np.inf, np.inf, None)
+    return Change(feature, np.nan, 1.0, freeze(rows[flips[0]].copy()))
+
+
+def _explain_joint(
+    model: Model,
+    start: FloatArray,
+    noise: Noise | None,
+    whole: Certificates,
+    ball: Perturbation,
+    alone: Sequence[Change],
+) -> Change:
+    """All numbers together: the certificate, and the nearest flip that was found, maybe of one column alone."""
+    found = attack_rows(model, start[None], noise, whole.rule, ball)
+    found.require_outside(whole)
+    size, row = float(found.distance[0]), freeze(found.rows[0]) if found.found[0] else None
+    numbers = list(model.numerical_features)
+    for one in alone:
+        if one.row is not None and one.feature in numbers:
+            change = np.nan_to_num(one.row - start)[None, numbers]  # what is missing stays so
+            other = float(measure_changes(change, ball.units[numbers], ball.norm)[0])
+            size, row = (other, one.row) if other < size else (size, row)
+    return Change(None, float(whole.radius[0]), size, row)

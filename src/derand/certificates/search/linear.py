@@ -1,0 +1,186 @@
+"""Attacks on linear models: the worst change is explicit, and lies a hair beyond what is certified.
+
+Owns the least change of each row against each rival, made of moves in the ratio that the norm asks for; whether it
+flips is asked of the function that `predict` calls. Must not know any certificate.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from derand._arrays import BoolArray, FloatArray, IntArray
+from derand.certificates.bounds.linear import Lines, find_lines, label_lines
+from derand.certificates.bounds.linear_duality import find_least_moves, find_moves
+from derand.certificates.search.feasible_set import measure_changes
+from derand.certificates.search.witness import change_categories
+from derand.model import AdditiveEnsemble
+from derand.perturbation import Perturbation
+
+_SHARES = (0.0, 0.5, 1e300)
+"""Of a step that a column must move by to move at all: moves are rounded up, which costs most where they are small."""
+_HAIRS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-7, 1e-5, 1e-3, 0.1)
+"""By how much more than the margin sums are to fall, until one does: rounded numbers may miss the margin itself."""
+
+
+def attack_lines(
+    model: AdditiveEnsemble, rows: FloatArray, labels: IntArray, perturbation: Perturbation
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """The nearest change of each row that flips its label.
+
+    Parameters
+    ----------
+    model : AdditiveEnsemble
+        Linear.
+    rows : array of shape (n_rows, n_features)
+    labels : array of shape (n_rows,)
+    perturbation : Perturbation
+
+    Returns
+    -------
+    changed : array of shape (n_rows, n_features)
+    distance : array of shape (n_rows,)
+        Infinite where nothing was found.
+    flipped : array of shape (n_rows,)
+        The labels of the changed rows.
+    """
+    changed, distance, flipped = rows.copy(), np.full(len(rows), np.inf), labels.copy()
+    shares = _SHARES if perturbation.steps.any() and perturbation.norm else (0.0,)
+    for low, high in model.pairs:
+        lines = find_lines(model, low, high)
+        for share, (side, label) in product(shares, ((0, low), (1, high))):
+            at = np.flatnonzero(labels == label)
+            starts = change_worst(lines, rows[at], perturbation, side)
+            for hair in _HAIRS:
+                if not at.size:
+                    break
+                points = move_least(lines, rows[at], starts, perturbation, side, hair, share)
+                sizes = measure_numbers(model, points, rows[at], perturbation)
+                after = label_lines(model, points)
+                flips = after != label
+                nearer = flips & (sizes < distance[at])
+                changed[at[nearer]], distance[at[nearer]] = points[nearer], sizes[nearer]
+                flipped[at[nearer]] = after[nearer]
+                at, starts = at[~flips], starts[~flips]
+    _put_back(model, rows, changed, distance, labels, flipped)
+    return changed, distance, flipped
+
+
+def change_worst(lines: Lines, rows: FloatArray, perturbation: Perturbation, side: int) -> FloatArray:
+    """Rows with their worst categories, as many as may change."""
+    starts = rows.copy()
+    tables = [one for one in lines.tables.fixed if one.features[0] not in perturbation.frozen]
+    change_categories(starts, rows, tables, perturbation, np.full(len(rows), 1.0 if side else -1.0))
+    return starts
+
+
+def measure_numbers(
+    model: AdditiveEnsemble, points: FloatArray, rows: FloatArray, perturbation: Perturbation
+) -> FloatArray:
+    """Size of the changes of numbers, rounded up."""
+    columns = list(model.numerical_features)
+    own = rows[:, columns]
+    changes = np.where(np.isnan(own), 0.0, points[:, columns] - own)  # what is missing stays so
+    return measure_changes(changes, perturbation.units[columns], perturbation.norm)
+
+
+def move_least(
+    lines: Lines,
+    rows: FloatArray,
+    starts: FloatArray,
+    perturbation: Perturbation,
+    side: int,
+    hair: float,
+    share: float = 0.0,
+) -> FloatArray:
+    """Rows moved just so far that the sum is at its threshold, and a hair beyond.
+
+    Columns that change by steps, and would move by less than a share of one, stay, and the others make up for them.
+    """
+    with np.errstate(all="ignore"):
+        score = lines.model.score(starts)
+        margins = (score - lines.threshold) if side else (lines.threshold - score)
+        own = rows[:, lines.features]
+        products = np.abs(np.where(np.isnan(own), lines.missing, own * lines.slopes)).sum(axis=1)
+        margins = np.maximum(margins + hair * (products + np.abs(margins)), 0.0)
+    caps = _find_exact_caps(lines, perturbation, rows, side)
+    units = perturbation.units[lines.features] if perturbation.norm else np.ones(lines.features.size)
+    prices = np.abs(lines.slopes) * units
+    moves = find_least_moves(margins, prices, caps / units, perturbation.norm)
+    if share:
+        least = share * perturbation.steps[lines.features]
+        caps = np.where(moves * units < least, 0.0, caps)
+        moves = find_least_moves(margins, prices, caps / units, perturbation.norm)
+    return place_moves(lines, rows, starts, perturbation, side, moves * units)
+
+
+def move_most(
+    lines: Lines, rows: FloatArray, starts: FloatArray, perturbation: Perturbation, side: int, radius: float
+) -> FloatArray:
+    """Rows moved within a radius so that the sum falls most."""
+    units = perturbation.units[lines.features] if perturbation.norm else np.ones(lines.features.size)
+    caps = _find_exact_caps(lines, perturbation, rows, side) / units
+    moves = find_moves(radius, np.abs(lines.slopes) * units, caps, perturbation.norm)
+    return place_moves(lines, rows, starts, perturbation, side, moves * units)
+
+
+def _find_exact_caps(lines: Lines, perturbation: Perturbation, rows: FloatArray, side: int) -> FloatArray:
+    low, high = perturbation.box(rows)
+    own = rows[:, lines.features]
+    with np.errstate(all="ignore"):
+        falls = (lines.slopes > 0) == bool(side)
+        caps = np.where(falls, own - low[:, lines.features], high[:, lines.features] - own)
+        return np.where(np.isnan(own), 0.0, caps)
+
+
+def place_moves(
+    lines: Lines, rows: FloatArray, starts: FloatArray, perturbation: Perturbation, side: int, moves: FloatArray
+) -> FloatArray:
+    """The rows after moves of their numbers, within the box and by whole steps."""
+    low, high = perturbation.box(rows)
+    signs = np.where((lines.slopes > 0) == bool(side), -1.0, 1.0)
+    steps = perturbation.steps
+    points = starts.copy()
+    for k, column in enumerate(lines.features.tolist()):
+        own, least, most = rows[:, column], low[:, column], high[:, column]
+        wanted = np.where(np.isfinite(moves[:, k]), moves[:, k], 0.0) * signs[k]
+        points[:, column] = np.where(wanted == 0, own, np.clip(own + wanted, least, most))
+        if steps[column]:
+            count = np.sign(wanted) * np.ceil(np.abs(wanted) / steps[column])
+            points[:, column] = own
+            for fewer in (np.sign(wanted), 0.0):
+                stepped = own + (count - fewer) * steps[column]
+                inside = (stepped >= least) & (stepped <= most)
+                points[:, column] = np.where(inside, stepped, points[:, column])
+    return points
+
+
+def _put_back(
+    model: AdditiveEnsemble,
+    rows: FloatArray,
+    changed: FloatArray,
+    distance: FloatArray,
+    labels: IntArray,
+    flipped: IntArray,
+) -> None:
+    """Put categories back where the flip stays without their change."""
+    for column in model.categorical_features:
+        own, other = rows[:, column], changed[:, column]
+        differs = ~((own == other) | (np.isnan(own) & np.isnan(other)))
+        at = np.flatnonzero(np.isfinite(distance) & differs)
+        if at.size:
+            points = changed[at]
+            points[:, column] = rows[at, column]
+            after = label_lines(model, points)
+            stays = after != labels[at]
+            changed[at[stays], column], flipped[at[stays]] = rows[at[stays], column], after[stays]
+
+
+def find_line_witnesses(
+    model: AdditiveEnsemble, rows: FloatArray, labels: IntArray, perturbation: Perturbation
+) -> tuple[BoolArray, FloatArray]:
+    """Which rows have a change within the limits that flips their label, and the changed rows; a ball is not looked
+    at."""
+    changed, distance, _ = attack_lines(model, rows, labels, perturbation)
+    return np.isfinite(distance), changed

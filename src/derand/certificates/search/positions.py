@@ -1,0 +1,307 @@
+"""Places to which single numbers may be moved, and the worst point for a price per distance, column by column.
+
+Owns the choice of places and the way from small changes to large ones that the separable worst case knows
+(docs/theory.md, section 8), for any worth of cells. Must not know what makes a cell worth what it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from derand._arrays import FloatArray, IntArray
+from derand.certificates.bounds.packing import PackedTerms
+from derand.certificates.search.feasible_set import Ground
+from derand.certificates.search.grids import find_grid_values
+
+_NEAR = np.geomspace(1 / 1024, 2.0, 32)
+"""In noise scales from the row; from there on evenly to beyond the last edge."""
+_BEYOND = 4.0
+_FAR = (12, 64)
+"""How many places there are on either side, at least and at most."""
+_LOCAL = np.array([0.0, 0.4, 0.7, 0.85, 0.93, 0.97, 1.0, 1.03, 1.07, 1.15, 1.3, 1.6])
+"""Shares of a move that was found, at which a better one is looked for."""
+_HAIR = 1 / 64
+"""In noise scales: over so much slopes are measured."""
+_LEAST_PRICE = 1e-12
+_HALVINGS = 18
+_COMPLETIONS = 8
+_PUT_BACK = 6
+
+
+class Landscape:
+    """Some places of each number of a block of rows, the row's own first, and what a move there costs.
+
+    Attributes
+    ----------
+    places, costs : arrays of shape (n_rows, n_places, n_columns)
+        Of the columns `ground.features`; costs in units.
+    """
+
+    def __init__(self, ground: Ground, sums: Sequence[PackedTerms], places: FloatArray) -> None:
+        self._ground, self._columns = ground, ground.features
+        moving = ground.moving[:, self._columns]
+        starts = ground.starts[:, self._columns]
+        self.places = _keep_places(ground, places)
+        with np.errstate(over="ignore"):
+            self.costs = np.where(moving[:, None], np.abs(self.places - starts[:, None]), 0.0)
+            self.costs /= ground.units[self._columns]
+        self._parts = [self._share_out(terms) for terms in sums]
+        self._sums = sums
+
+    def _share_out(self, terms: PackedTerms) -> tuple[FloatArray, IntArray, IntArray, IntArray]:
+        """The share of noise that lies right of each edge, per place; edges, where terms begin, their columns."""
+        where = np.full(self._ground.starts.shape[1], -1)
+        where[self._columns] = np.arange(self._columns.size)
+        edges = np.flatnonzero(where[terms.edge_features] >= 0)
+        columns = where[terms.edge_features[edges]]
+        first = np.flatnonzero(np.diff(terms.edge_terms[edges], prepend=-1))
+        standing = np.where(self._ground.moving[:, None, self._columns], self.places, 0.0)
+        away = standing[:, :, columns] - terms.edges[edges]
+        noise = self._ground.noise
+        if noise is None:
+            shares = (away >= 0).astype(np.float64)
+        else:
+            with np.errstate(over="ignore"):
+                scaled = away / noise.scales(terms.edge_features[edges])
+            shares = noise.cdf(np.clip(scaled, -1e3, 1e3))  # to nearest is enough here
+        return shares, edges + terms.edge_terms[edges], first, columns[first]
+
+    def find_falls(self, worths: Sequence[FloatArray]) -> FloatArray:
+        """By how much a move to each place lowers the sum of what cells are worth, (n_rows, n_places, n_columns)."""
+        falls = np.zeros(self.places.shape)
+        for worth, (shares, left, first, columns) in zip(worths, self._parts, strict=True):
+            if left.size:
+                rises = (worth[:, left + 1] - worth[:, left])[:, None]
+                falls[:, :, columns] -= np.add.reduceat(shares * rises, first, axis=2)
+        for worth, terms in zip(worths, self._sums, strict=True):
+            self._lower_grids(falls, worth, terms)
+        falls -= falls[:, :1]
+        return np.where(self._ground.moving[:, None, self._columns], falls, 0.0)
+
+    def _lower_grids(self, falls: FloatArray, worth: FloatArray, terms: PackedTerms) -> None:
+        """The same for terms of several columns, one number being moved at a time."""
+        for at, grid in enumerate(terms.grids, terms.n_plain):
+            own = worth[:, terms.starts[at] : terms.starts[at + 1]]
+            for axis, feature in enumerate(grid.features):
+                for column in np.flatnonzero(self._columns == feature).tolist():
+                    values = np.where(self._ground.moving[:, [feature]], self.places[:, :, column], 0.0)
+                    falls[:, :, column] -= find_grid_values(
+                        grid, own, self._ground.starts, axis, values, self._ground.noise
+                    )
+
+    def put_points(self, columns: FloatArray) -> FloatArray:
+        """The rows with these values, (n_rows, n_columns), in the columns that move."""
+        points = self._ground.starts.copy()
+        points[:, self._columns] = columns
+        return np.where(self._ground.moving, points, self._ground.starts)
+
+    def walk(self, falls: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """The way from the rows, at 0, to where all columns are at their worst, at 1; a share for each row."""
+        norm = self._ground.norm
+        if norm is None:
+            worst = self.put_points(_pick(self.places, falls.argmax(axis=1)))
+            return lambda shares: np.where(shares[:, None] > 0, worst, self._ground.starts)
+        if norm == 0:
+            return self._walk_by_columns(falls)
+        return self._walk_by_windows(falls) if math.isinf(norm) else self._walk_by_prices(falls, norm)
+
+    def _walk_by_prices(self, falls: FloatArray, norm: float) -> Callable[[FloatArray], FloatArray]:
+        """For ever lower prices per distance to the power of the norm."""
+        _, choose = self._choose_by_prices(falls, norm)
+        return lambda shares: self.put_points(_pick(self.places, choose(shares)))
+
+    def _choose_by_prices(self, falls: FloatArray, norm: float) -> tuple[FloatArray, Callable[[FloatArray], IntArray]]:
+        """Distances to the power of the norm, and the best place of each column for a price."""
+        with np.errstate(all="ignore"):
+            costs = np.minimum(self.costs**norm, 1e200)
+            top = np.where((costs > 0) & (falls > 0), falls / costs, 0.0).max(axis=(1, 2), initial=0.0)
+        top = np.where(np.isfinite(top), top, 1e200)
+
+        def choose(shares: FloatArray) -> IntArray:
+            price = 1.01 * top * _LEAST_PRICE**shares
+            return np.asarray((falls - price[:, None, None] * costs).argmax(axis=1))
+
+        return costs, choose
+
+    def complete(
+        self, falls: FloatArray, needed: FloatArray, shares: FloatArray
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Pairs of points before a turn, the second with one more column moved, so that as much falls as needed.
+
+        That column, and its place, are the cheapest of all; where no column does, the points are the same. The first
+        points lie on the way, or at its turn with one of the farthest columns put back.
+
+        Parameters
+        ----------
+        falls : array of shape (n_rows, n_places, n_columns)
+        needed, shares : arrays of shape (n_rows,)
+            How much must fall, and where on the way the turn is.
+        """
+        costs, choose = self._choose_by_prices(falls, float(self._ground.norm or 1))
+        for part in np.linspace(0.0, 1.0, _COMPLETIONS):
+            yield self._complete_one(falls, costs, needed, choose(part * shares))
+        turn = choose(shares)
+        farthest = np.argsort(-_pick(costs, turn), axis=1, kind="stable")
+        for k in range(min(_PUT_BACK, farthest.shape[1])):
+            best = turn.copy()
+            np.put_along_axis(best, farthest[:, k, None], 0, axis=1)
+            yield self._complete_one(falls, costs, needed, best)
+
+    def _complete_one(
+        self, falls: FloatArray, costs: FloatArray, needed: FloatArray, best: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        fallen = _pick(falls, best)
+        missing = needed - fallen.sum(axis=1)
+        enough = falls - fallen[:, None] >= missing[:, None, None]
+        extra = np.where(enough, costs - _pick(costs, best)[:, None], np.inf).reshape(len(falls), -1)
+        place, column = np.divmod(extra.argmin(axis=1), falls.shape[2])
+        rows = np.flatnonzero(np.isfinite(extra.min(axis=1)))
+        near = _pick(self.places, best)
+        far = near.copy()
+        far[rows, column[rows]] = self.places[rows, place[rows], column[rows]]
+        return self.put_points(near), self.put_points(far)
+
+    def _walk_by_windows(self, falls: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """For ever larger distances of single columns; where the end of a window is best, to that end itself."""
+        most = self.costs.max(axis=(1, 2), initial=0.0)
+        starts, units = self._ground.starts[:, self._columns], self._ground.units[self._columns]
+        sides = np.sign(np.nan_to_num(self.places - starts[:, None]))
+
+        def point(shares: FloatArray) -> FloatArray:
+            window = (shares * most)[:, None, None]
+            inside = self.costs <= window
+            best = np.where(inside, falls, -np.inf).argmax(axis=1)
+            side, cost = _pick(sides, best), _pick(self.costs, best)
+            same_side = sides == side[:, None]
+            farther = (inside & same_side & (self.costs > cost[:, None])).any(axis=1)
+            beyond = (~inside & same_side).any(axis=1) & (self._ground.noise is not None)
+            ends = starts + side * window[:, 0] * units
+            return self.put_points(np.where(beyond & ~farther & (side != 0), ends, _pick(self.places, best)))
+
+        return point
+
+    def _walk_by_columns(self, falls: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """Columns at their worst, one after the other, those that do most first."""
+        deepest = falls.max(axis=1)
+        ranks = np.argsort(np.argsort(-deepest, axis=1, kind="stable"), axis=1, kind="stable")
+        useful = (deepest > 0).sum(axis=1)
+        worst, own = _pick(self.places, falls.argmax(axis=1)), self.places[:, 0]
+
+        def point(shares: FloatArray) -> FloatArray:
+            count = np.ceil(shares * useful)
+            return self.put_points(np.where(ranks < count[:, None], worst, own))
+
+        return point
+
+
+def _pick(values: FloatArray, at: IntArray) -> FloatArray:
+    """The entries of shape (n_rows, n_columns) of one place per column."""
+    return np.asarray(np.take_along_axis(values, at[:, None], axis=1)[:, 0])
+
+
+def _keep_places(ground: Ground, places: FloatArray) -> FloatArray:
+    """The nearest places that the threat allows."""
+    n_rows, n_places, _ = places.shape
+    points = np.repeat(ground.starts, n_places, axis=0)
+    points[:, ground.features] = places.reshape(n_rows * n_places, -1)
+    kept = ground.keep_within(points, np.repeat(np.arange(n_rows), n_places))
+    return kept[:, ground.features].reshape(places.shape)
+
+
+class Turn(NamedTuple):
+    """Where the answers of some rows flip on a way.
+
+    Attributes
+    ----------
+    at : array of integers, shape (n,)
+        The rows that flip at the end of the way.
+    shares : array of shape (n,)
+        How far on the way.
+    near, far : arrays of shape (n, n_features)
+        The last point before, and the first one that flips.
+    """
+
+    at: IntArray
+    shares: FloatArray
+    near: FloatArray
+    far: FloatArray
+
+
+def find_turn(ground: Ground, point: Callable[[FloatArray], FloatArray]) -> Turn:
+    """Where a way turns, by halving: it may flip and flip back, so that there may be earlier turns."""
+    everyone = np.arange(len(ground))
+    far = ground.keep_within(point(np.ones(len(ground))), everyone)
+    flips = ground.find_flips(far, everyone)
+    near, low, high = ground.starts.copy(), np.zeros(len(ground)), np.ones(len(ground))
+    if not flips.any():
+        return Turn(np.empty(0, dtype=np.int64), high[:0], near[:0], far[:0])
+    at = np.flatnonzero(flips)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        points = ground.keep_within(point(middle), everyone)[at]
+        moved = np.zeros(len(ground), dtype=bool)
+        moved[at] = ground.find_flips(points, at)
+        far[at] = np.where(moved[at, None], points, far[at])
+        near[at] = np.where(moved[at, None], near[at], points)
+        low, high = np.where(moved, low, middle), np.where(moved, middle, high)
+    return Turn(at, high[at], near[at], far[at])
+
+
+def list_wide(ground: Ground, sums: Sequence[PackedTerms]) -> FloatArray:
+    """Places from the row to beyond all edges: under noise near the row ever denser, without noise beside each edge."""
+    starts = np.nan_to_num(ground.starts[:, ground.features])
+    edges = [_list_edges(sums, feature) for feature in ground.features.tolist()]
+    if ground.noise is None:
+        return _list_beside_edges(ground, starts, edges)
+    scales = ground.noise.scales(ground.features)
+    least, most = (np.array([ends[at] for ends in edges]) for at in (0, -1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        widest = float(np.nan_to_num((most - least) / scales).max(initial=0.0))
+        count = int(np.clip(widest, *_FAR))
+        parts = [starts[:, None]]
+        for side, ends in ((1.0, most), (-1.0, least)):
+            far = np.maximum(side * (ends - starts), 0.0) + _BEYOND * scales
+            wide = np.linspace(0.0, 1.0, count + 1)[1:, None] * np.maximum(far, 2.5 * scales)[:, None]
+            parts += [starts[:, None] + side * scales * _NEAR[:, None], starts[:, None] + side * wide]
+        return np.nan_to_num(np.concatenate(parts, axis=1))
+
+
+def _list_edges(sums: Sequence[PackedTerms], feature: int) -> FloatArray:
+    """The edges of all sums in one column, increasing; 0 where there are none."""
+    found = np.unique(np.concatenate([terms.list_edges(feature) for terms in sums]))
+    return found if found.size else np.zeros(1)
+
+
+def _list_beside_edges(ground: Ground, starts: FloatArray, edges: list[FloatArray]) -> FloatArray:
+    """The nearest number beyond each edge, by whole steps where there are some."""
+    most = max((one.size for one in edges), default=0)
+    places = np.repeat(starts[:, None], most + 1, axis=1)
+    for column, (one, step) in enumerate(zip(edges, ground.steps[ground.features].tolist(), strict=True)):
+        own = starts[:, column, None]
+        above = one > own
+        beside = np.where(above, one, np.nextafter(one, -np.inf))
+        if step:
+            count = np.where(above, np.ceil((one - own) / step), np.floor((beside - own) / step))
+            falls_short = np.where(above, own + count * step < one, own + count * step >= one)
+            count += np.where(falls_short, np.where(above, 1.0, -1.0), 0.0)
+            beside = own + count * step
+        places[:, 1 : one.size + 1, column] = beside
+    return places
+
+
+def list_local(ground: Ground, points: FloatArray) -> FloatArray:
+    """Places around points that were found, on the way from the rows."""
+    starts, ends = ground.starts[:, ground.features], points[:, ground.features]
+    moves = np.nan_to_num(ends - starts)
+    return np.nan_to_num(starts)[:, None] + _LOCAL[:, None] * moves[:, None]
+
+
+def list_beside(ground: Ground, points: FloatArray) -> FloatArray:
+    """The row's own place, that of a point, and those a hair below and above it."""
+    starts, here = (np.nan_to_num(rows[:, ground.features]) for rows in (ground.starts, points))
+    hair = np.zeros(ground.features.size) if ground.noise is None else _HAIR * ground.noise.scales(ground.features)
+    return np.stack([starts, here, here - hair, here + hair], axis=1)

@@ -1,7 +1,7 @@
 """The worst case of a sum with terms of several columns: how far a row can be moved before it can fall to a threshold.
 
-The same questions as in `worst_case`, for sums in which a term may read several numbers (docs/theory.md, section 13). Owns
-the search for distances and prices. Must not know rules or labels.
+The same questions as in `worst_case`, for sums in which a term may read several numbers (docs/theory.md, section 13).
+Owns the search for distances and prices. Must not know rules or labels.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The mean, the sharper rule: class 1 iff the expected score is above the threshold; without noise, the score itself.
 
-Owns the expected score of a row and the margin that the worst case of the sum (`worst_case`) is asked about. Must not know
-how worst cases are found.
+Owns the expected score of a row and the margin that the worst case of the sum (`worst_case`) is asked about. Must not
+know how worst cases are found.
 """
 
 from __future__ import annotations

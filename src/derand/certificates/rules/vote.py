@@ -1,8 +1,8 @@
 """The vote, the paper's rule: the label that most noisy copies of a row get.
 
 Owns the thresholds that a row is asked about under the worst categorical change and the worst of missing numbers, what
-the radius of its failing mass (`failure_masses`) says about a threat, and the second proof, by the worst case of the expected
-score. Must not know how masses are summed or worst cases found.
+the radius of its failing mass (`failure_masses`) says about a threat, and the second proof, by the worst case of the
+expected score. Must not know how masses are summed or worst cases found.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from derand.monte_carlo import certify_by_sampling
 
 from derand import (
     AdditiveEnsemble,
@@ -24,6 +23,7 @@ from derand import (
 )
 from derand.certificates import explain, find_labels, rank_rows
 from derand.model import Argmax, GridTerm, LinearTerm, Model, Term
+from experiments.baselines.monte_carlo import certify_by_sampling
 
 ROWS = np.array([[0.3, 1.0, 0.0], [-2.0, 3.0, 1.0], [0.0, 0.5, 7.0]])
 TABLE = CategoryTable(2, [0.0, 1.0], [[1, 0], [0, 2]], (0, 0))

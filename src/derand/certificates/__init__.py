@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from derand.certificates.search.classification import attack
     from derand.certificates.search.explanation import Change, Explanation, explain
     from derand.certificates.search.regression import attack_interval
+    from derand.certificates.search.shrinking import Verifier, refine_change, round_flip
 
 # what a certificate does not need
 _HOMES = {
@@ -48,6 +49,7 @@ _HOMES = {
     "IntervalAttacks": "results.interval_attacks",
     "Intervals": "results.intervals",
     "ToleranceRadii": "results.intervals",
+    "Verifier": "search.shrinking",
     "UnsoundError": "results.attacks",
     "attack": "search.classification",
     "attack_interval": "search.regression",
@@ -57,6 +59,8 @@ _HOMES = {
     "certify_radius_checked": "regression",
     "explain": "search.explanation",
     "find_answers": "regression",
+    "refine_change": "search.shrinking",
+    "round_flip": "search.shrinking",
 }
 __getattr__ = import_later(__name__, _HOMES)
 
@@ -78,6 +82,7 @@ __all__ = [
     "Rule",
     "ToleranceRadii",
     "UnsoundError",
+    "Verifier",
     "attack",
     "attack_interval",
     "certify",
@@ -98,6 +103,8 @@ __all__ = [
     "pack_terms",
     "place_scores",
     "rank_rows",
+    "refine_change",
+    "round_flip",
     "vote_share",
     "weigh_votes",
 ]

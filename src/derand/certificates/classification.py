@@ -22,6 +22,7 @@ from derand.certificates.results.certificates import Certificates, Distribution
 from derand.certificates.rules.base import Bounds, Engine, Rule, make_engine
 from derand.certificates.rules.registry import find_rule
 from derand.certificates.search.linear import find_line_witnesses
+from derand.certificates.search.shrinking import Verifier, shrink_witnesses
 from derand.certificates.search.witness import find_witnesses
 from derand.finite import cast_exactly, refuse_masked, require_finite, require_unchanged
 from derand.kernels import DEFAULT_BACKEND, NotFiniteError, find_device
@@ -250,13 +251,16 @@ def _add_witnesses(
     flips, witness = np.zeros(len(certificates), dtype=bool), np.array(rows, dtype=np.float64)
     at = np.flatnonzero(certificates.radius == 0)
     if at.size:
+        own, labels = witness[at], certificates.label[at]
+        noise, rule = certificates.noise, certificates.rule
         if model.is_linear:
             (ensemble,) = model.members
-            flips[at], witness[at] = find_line_witnesses(ensemble, witness[at], certificates.label[at], perturbation)
+            flips[at], witness[at] = find_line_witnesses(ensemble, own, labels, perturbation)
         else:
-            flips[at], witness[at] = find_witnesses(
-                model, witness[at], certificates.noise, certificates.rule, perturbation, certificates.label[at]
-            )
+            flips[at], witness[at] = find_witnesses(model, own, noise, rule, perturbation, labels)
+        found = flips[at]
+        verifier = Verifier(model, noise, rule, perturbation, own[found], labels[found], with_error=True)
+        witness[at[found]] = shrink_witnesses(verifier, witness[at[found]])
     return replace(certificates, flips=flips, witness=witness)
 
 

@@ -10,7 +10,7 @@ from derand.explaining._names import Names, name_category
 from derand.explaining._number import Extreme, NumberExplanation, Reach, tell_number
 from derand.explaining._pushes import Pushes
 from derand.explaining._row import Explanations, RowExplanation, tell_row
-from derand.explaining._words import SCALING_UNITS, move_alone, multiply_down, round_flip, say_change
+from derand.explaining._words import SCALING_UNITS, move_alone, multiply_down, say_change
 
 __all__ = [
     "SCALING_UNITS",
@@ -26,7 +26,6 @@ __all__ = [
     "move_alone",
     "multiply_down",
     "name_category",
-    "round_flip",
     "say_change",
     "tell_number",
     "tell_row",

@@ -14,20 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import FloatArray
-from derand.certificates import Change, Explanation, find_labels
+from derand.certificates import Change, Explanation, Verifier, find_labels, round_flip
 from derand.explaining._names import Names
 from derand.explaining._pushes import Pushes, find_sum
 from derand.explaining._words import (
     Flips,
     list_held,
     list_safe,
-    round_flip,
     say_column,
     say_joint,
     say_radius,
     say_size,
     write_move,
 )
+from derand.frames import SECONDS
 from derand.markup import write_block, write_lines, write_table
 from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise
@@ -259,13 +259,11 @@ def tell_row(
     perturbation = Perturbation.of(threat, row.size, model.numerical_features)
     home, units = int(found.label), perturbation.units
 
+    verifier = Verifier(model, noise, rule, perturbation, row[None], np.array([home]))
+
     def flips(rows: FloatArray) -> NDArray[np.bool_]:
-        low, high = perturbation.box(row[None])
-        inside = ((rows >= low) & (rows <= high) | (rows == row) | np.isnan(row)).all(axis=1)
-        for at in np.flatnonzero(perturbation.steps):
-            moves = (rows[:, at] - row[at]) / perturbation.steps[at]
-            inside &= (moves == np.rint(moves)) | np.isnan(moves)
-        return np.asarray(inside & (find_labels(model, rows, noise, rule=rule) != home))
+        belongs = np.zeros(len(rows), dtype=np.int64)
+        return np.asarray(verifier.allows(rows, belongs) & verifier.flips(rows, belongs))
 
     def name_new(change: Change) -> str:
         if change.row is None:
@@ -315,7 +313,11 @@ def _choose_value(names: Names, row: FloatArray, change: Change, flips: Flips) -
     if at is None or change.row is None:
         return math.nan
     after = float(change.row[at])
-    return after if names.is_category(at) else round_flip(row, at, after, flips, is_date=at in names.dates)
+    return (
+        after
+        if names.is_category(at)
+        else round_flip(row, at, after, flips, fractions=(1, SECONDS) if at in names.dates else ())
+    )
 
 
 def _list_steps(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from derand._arrays import BoolArray, FloatArray
 from derand.certificates import Change
 from derand.explaining._names import NEW, Names
-from derand.frames import SECONDS, format_moment
+from derand.frames import format_moment
 from derand.text import format_distance, format_exactly, format_readable, format_short_down, join_words, plural
 
 Flips = Callable[[FloatArray], BoolArray]
@@ -28,7 +28,6 @@ SCALING_UNITS = {
     "robust": "interquartile range in the training data",
 }
 """What counts as a change of 1 of a column, by the scaling of an estimator."""
-_DIGITS_OF_A_MOVE = (2, 3, 5, 8)
 _DIGITS_OF_ENDS = (4, 5, 6, 8, 10, 12)
 _SEEN = 0.1
 _NEARLY = 0.98
@@ -93,44 +92,6 @@ def _write_exactly(value: float, move: float) -> str:
         return short
     exact = format_exactly(value)
     return exact if "e" in exact or "n" in exact else f"{Decimal(exact):,f}"
-
-
-def round_flip(start: FloatArray, feature: int, after: float, flips: Flips, *, is_date: bool = False) -> float:
-    """A value of few digits, at or beyond the one that flips, that flips as well; the value itself where none does.
-
-    Parameters
-    ----------
-    start : array of shape (n_features,)
-        The row as the model reads it.
-    feature : int
-        A number.
-    after : float
-        Its value that flips.
-    flips : callable
-    is_date : bool
-        Whether it is a date, in days, so that whole days and seconds are short.
-
-    Examples
-    --------
-    >>> round_flip(np.array([2400.0]), 0, 1870.91, lambda rows: rows[:, 0] < 1871)
-    1870.0
-    """
-    before = float(start[feature])
-    move = abs(after - before)
-    if not math.isfinite(move) or move == 0:
-        return after
-    if is_date:
-        cut = math.floor if after < before else math.ceil
-        tried = [float(cut(after)), cut(after * SECONDS) / SECONDS]
-    else:
-        first = math.floor(math.log10(move))
-        rounding = ROUND_FLOOR if after < before else ROUND_CEILING
-        steps = [Decimal(1).scaleb(first - digits) for digits in _DIGITS_OF_A_MOVE]
-        tried = [float((Decimal(after) / step).to_integral_value(rounding) * step) for step in steps]
-    rows = np.tile(start, (len(tried), 1))
-    rows[:, feature] = tried
-    good = np.flatnonzero(flips(rows))
-    return tried[int(good[0])] if good.size else after
 
 
 def say_column(names: Names, start: FloatArray, change: Change, after: float, unit: float, label: str) -> str:

@@ -11,7 +11,6 @@ import numpy as np
 from derand._arrays import FloatArray, IntArray
 from derand.certificates import Attacks, attack
 from derand.report._inputs import Inputs
-from derand.report._shrinking import shrink_change
 from derand.report._text import plural
 from derand.report._types import Attack, Change
 from derand.report._verdicts import choose_witness, holds_fractions, list_changes, name_answer
@@ -100,7 +99,7 @@ def _tell_witness(inputs: Inputs, row: int) -> Attack:
     plain = inputs.plain
     if plain.flips is None or plain.witness is None or not plain.flips[row]:
         return {"found": False, "searched": bool(plain.radius[row] == 0)}
-    changed = shrink_change(inputs, row, choose_witness(inputs, row))
+    changed = choose_witness(inputs, row)
     changes = _choose_changes(inputs, inputs.matrix[row], changed, 0.0)
     return {
         "found": True,

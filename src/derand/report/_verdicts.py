@@ -7,10 +7,9 @@ import math
 import numpy as np
 
 from derand._arrays import BoolArray, FloatArray
-from derand.certificates import certify, find_labels
+from derand.certificates import Verifier, certify, find_labels, refine_change
 from derand.explaining import Names, say_change
 from derand.report._inputs import Inputs
-from derand.report._shrinking import shrink_change
 from derand.report._text import join_words, plural, shorten
 from derand.report._types import VerdictCount, Verdicts, Witness, WitnessChange
 from derand.text import format_count, format_exactly, format_move, format_short
@@ -64,7 +63,7 @@ def _say_verdicts(count: VerdictCount) -> str:
 
 def describe_witness(inputs: Inputs, row: int) -> Witness:
     """The witness of a row that flips."""
-    changed = shrink_change(inputs, row, choose_witness(inputs, row))
+    changed = choose_witness(inputs, row)
     changes, other = list_changes(inputs, inputs.matrix[row], changed), name_answer(inputs, changed)
     return {
         "row": row + 1,
@@ -107,17 +106,27 @@ def holds_fractions(inputs: Inputs, rows: FloatArray) -> bool:
 
 
 def choose_witness(inputs: Inputs, row: int) -> FloatArray:
-    """The witness of a row that flips: one that leaves whole numbers whole, where there is such a one."""
+    """The witness of a row that flips, numbers near their own; whole numbers stay whole where that is known to flip."""
     plain, subject = inputs.plain, inputs.subject
     assert plain.witness is not None  # limits alone
-    own: FloatArray = plain.witness[row]
-    if not holds_fractions(inputs, own[None]):
-        return own
-    threat = plain.threat.with_whole(inputs.whole)
-    other = certify(subject.model, inputs.matrix[[row]], subject.noise, rule=plain.rule, threat=threat)
-    assert other.flips is not None
-    assert other.witness is not None
-    return np.asarray(other.witness[0]) if other.flips[0] else own
+    found: FloatArray = plain.witness[row]
+    if holds_fractions(inputs, found[None]):
+        threat = plain.threat.with_whole(inputs.whole)
+        other = certify(subject.model, inputs.matrix[[row]], subject.noise, rule=plain.rule, threat=threat)
+        assert other.flips is not None
+        assert other.witness is not None
+        found = np.asarray(other.witness[0]) if other.flips[0] else found
+    home = np.searchsorted(plain.classes, plain.label[[row]])
+    verifier = Verifier(
+        subject.model,
+        plain.noise,
+        plain.rule,
+        inputs.perturbation,
+        inputs.matrix[[row]],
+        np.asarray(home, dtype=np.int64),
+        with_error=True,
+    )
+    return refine_change(verifier, 0, found, whole=inputs.whole, dates=subject.dates)
 
 
 def list_changes(inputs: Inputs, before: FloatArray, after: FloatArray) -> list[WitnessChange]:

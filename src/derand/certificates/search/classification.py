@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import FloatArray, IntArray
+from derand._arrays import BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.pairwise import find_duel
 from derand.certificates.classification import check_request, read_rows, resolve_rows
 from derand.certificates.labels import find_labels
@@ -21,6 +21,7 @@ from derand.certificates.results.attacks import Attacks
 from derand.certificates.search.feasible_set import Ground
 from derand.certificates.search.linear import attack_lines
 from derand.certificates.search.nearest_flip import Search, confirm
+from derand.certificates.search.shrinking import Verifier, put_back, shrink_witnesses
 from derand.certificates.search.starts import are_same, lay_ground, list_starts
 from derand.certificates.search.witness import find_witnesses
 from derand.model import Model, as_model, coarsen
@@ -146,14 +147,47 @@ def attack_rows(
     labels = find_labels(model, rows, noise, rule=rule, n_jobs=n_jobs)
     if model.is_linear:
         (ensemble,) = model.members
-        found = attack_lines(ensemble, rows, labels, perturbation)
-        return _name_attacks(model, rows, labels, *found, perturbation.threat, rule, noise)
-    if model.n_classes > 2:
-        return _attack_duels(model, rows, labels, noise, rule, perturbation, seed, others, n_jobs)
-    if others is None:
-        ends, end_labels = rows, labels
+        changed, distance = attack_lines(ensemble, rows, labels, perturbation)
+    elif model.n_classes > 2:
+        changed, distance = _attack_pairs(model, rows, labels, noise, rule, perturbation, seed, others, n_jobs)
     else:
-        ends, end_labels = others, find_labels(model, others, noise, rule=rule, n_jobs=n_jobs)
+        changed, distance = _attack_two(model, rows, labels, noise, rule, perturbation, seed, others, n_jobs)
+    found, flipped = np.isfinite(distance), labels.copy()
+    verifier = Verifier(model, noise, rule, perturbation, rows[found], labels[found])
+    if perturbation.norm is None:
+        changed[found] = shrink_witnesses(verifier, changed[found])
+    else:
+        changed[found] = put_back(verifier, changed[found], *_list_sizeless(model, rows[found], changed[found]))
+    if found.any():
+        flipped[found] = find_labels(model, changed[found], noise, rule=rule, n_jobs=n_jobs)
+    return Attacks(
+        found,
+        distance,
+        changed,
+        labels,
+        flipped,
+        _count_changed(model, changed, rows),
+        perturbation.threat,
+        classes=np.arange(model.n_classes),
+        rule=rule,
+        noise=noise,
+    )
+
+
+def _attack_two(
+    model: Model,
+    rows: FloatArray,
+    labels: IntArray,
+    noise: Noise | None,
+    rule: str,
+    perturbation: Perturbation,
+    seed: int,
+    others: FloatArray | None,
+    n_jobs: int | None,
+) -> tuple[FloatArray, FloatArray]:
+    """The nearest flips of two classes, and their distances; infinite where none was found."""
+    ends = rows if others is None else others
+    end_labels = labels if others is None else find_labels(model, others, noise, rule=rule, n_jobs=n_jobs)
     few = np.unique(np.linspace(0, len(ends) - 1, max(_CANDIDATES // rows.shape[1], 8)).astype(np.int64))
     few = few[(few >= 0) & (few < len(ends))]
     twin = coarsen(model, _LEVELS) if rule == "vote" else model
@@ -166,29 +200,10 @@ def attack_rows(
 
     size = int(np.clip(_BLOCK_NUMBERS // (_PLACES * max(model.n_cells, 1)), 1, _BLOCK_ROWS))
     run_blocks(attack_block, len(rows), size, count_threads(n_jobs))
-    flipped = np.where(np.isfinite(distance), 1 - labels, labels)
-    return _name_attacks(model, rows, labels, changed, distance, flipped, perturbation.threat, rule, noise)
+    return changed, distance
 
 
-def _name_attacks(
-    model: Model,
-    rows: FloatArray,
-    labels: IntArray,
-    changed: FloatArray,
-    distance: FloatArray,
-    flipped: IntArray,
-    threat: Threat,
-    rule: str,
-    noise: Noise | None,
-) -> Attacks:
-    n_categories, classes = _count_changed(model, changed, rows), np.arange(model.n_classes)
-    found = np.isfinite(distance)
-    return Attacks(
-        found, distance, changed, labels, flipped, n_categories, threat, classes=classes, rule=rule, noise=noise
-    )
-
-
-def _attack_duels(
+def _attack_pairs(
     model: Model,
     rows: FloatArray,
     labels: IntArray,
@@ -198,24 +213,24 @@ def _attack_duels(
     seed: int,
     others: FloatArray | None,
     n_jobs: int | None,
-) -> Attacks:
-    """Of several classes: the nearest flip of a duel with any rival that flips the label as well."""
+) -> tuple[FloatArray, FloatArray]:
+    """Of several classes: the nearest flip of a pair that flips the label of the model as well."""
     (ensemble,) = model.members
-    changed, distance, flipped = rows.copy(), np.full(len(rows), np.inf), labels.copy()
+    changed, distance = rows.copy(), np.full(len(rows), np.inf)
+    ends = rows if others is None else others
     for low, high in ensemble.pairs:
         at = np.flatnonzero((labels == low) | (labels == high))
         if not at.size:
             continue
-        ends = rows if others is None else others
-        found = attack_rows(find_duel(ensemble, low, high), rows[at], noise, rule, perturbation, seed, ends, n_jobs)
-        nearer = np.flatnonzero(found.found & (found.distance < distance[at]))
+        pair, own = find_duel(ensemble, low, high), rows[at]
+        sides = find_labels(pair, own, noise, rule=rule, n_jobs=n_jobs)
+        points, sizes = _attack_two(pair, own, sides, noise, rule, perturbation, seed, ends, n_jobs)
+        nearer = np.flatnonzero(sizes < distance[at])
         if nearer.size:
-            after = find_labels(model, found.rows[nearer], noise, rule=rule, n_jobs=n_jobs)
-            flips = after != labels[at[nearer]]
-            nearer = nearer[flips]
-            changed[at[nearer]], distance[at[nearer]] = found.rows[nearer], found.distance[nearer]
-            flipped[at[nearer]] = after[flips]
-    return _name_attacks(model, rows, labels, changed, distance, flipped, perturbation.threat, rule, noise)
+            after = find_labels(model, points[nearer], noise, rule=rule, n_jobs=n_jobs)
+            nearer = nearer[after != labels[at[nearer]]]
+            changed[at[nearer]], distance[at[nearer]] = points[nearer], sizes[nearer]
+    return changed, distance
 
 
 def _count_changed(model: Model, changed: FloatArray, rows: FloatArray) -> IntArray:
@@ -242,7 +257,6 @@ def _attack_block(
         points, distances = _search(request, ground, others[at], numbers[at])
         nearer = distances < distance[at]
         changed[at[nearer]], distance[at[nearer]] = points[nearer], distances[nearer]
-    _put_back(request, rows, labels, changed, distance)
     return changed, distance
 
 
@@ -285,15 +299,8 @@ def _choose_others(request: _Request, rows: FloatArray, labels: IntArray) -> Flo
     return chosen
 
 
-def _put_back(request: _Request, rows: FloatArray, labels: IntArray, changed: FloatArray, distance: FloatArray) -> None:
-    """Put categories back, and numbers that went missing or appeared, where the flip stays without their change."""
-    model = request.model
-    for column in (*model.categorical_features, *model.missing_features):
-        is_gap = np.isnan(rows[:, column]) != np.isnan(changed[:, column])
-        is_code = column in model.categorical_features and ~are_same(rows[:, column], changed[:, column])
-        at = np.flatnonzero(np.isfinite(distance) & (is_gap | is_code))
-        if at.size:
-            points = changed[at]
-            points[:, column] = rows[at, column]
-            flips = find_labels(model, points, request.noise, rule=request.rule, n_jobs=1) != labels[at]
-            changed[at[flips], column] = rows[at[flips], column]
+def _list_sizeless(model: Model, rows: FloatArray, changed: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Changes without a size, in the order of columns: categories, and numbers that went missing or appeared."""
+    columns = np.isnan(rows) != np.isnan(changed)
+    columns[:, list(model.categorical_features)] = True
+    return np.zeros(rows.shape), columns

@@ -26,7 +26,7 @@ _HAIRS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-7, 1e-5, 1e-3,
 
 def attack_lines(
     model: AdditiveEnsemble, rows: FloatArray, labels: IntArray, perturbation: Perturbation
-) -> tuple[FloatArray, FloatArray, IntArray]:
+) -> tuple[FloatArray, FloatArray]:
     """The nearest change of each row that flips its label.
 
     Parameters
@@ -42,10 +42,8 @@ def attack_lines(
     changed : array of shape (n_rows, n_features)
     distance : array of shape (n_rows,)
         Infinite where nothing was found.
-    flipped : array of shape (n_rows,)
-        The labels of the changed rows.
     """
-    changed, distance, flipped = rows.copy(), np.full(len(rows), np.inf), labels.copy()
+    changed, distance = rows.copy(), np.full(len(rows), np.inf)
     shares = _SHARES if perturbation.steps.any() and perturbation.norm else (0.0,)
     for low, high in model.pairs:
         lines = find_lines(model, low, high)
@@ -57,14 +55,11 @@ def attack_lines(
                     break
                 points = move_least(lines, rows[at], starts, perturbation, side, hair, share)
                 sizes = measure_numbers(model, points, rows[at], perturbation)
-                after = label_lines(model, points)
-                flips = after != label
+                flips = label_lines(model, points) != label
                 nearer = flips & (sizes < distance[at])
                 changed[at[nearer]], distance[at[nearer]] = points[nearer], sizes[nearer]
-                flipped[at[nearer]] = after[nearer]
                 at, starts = at[~flips], starts[~flips]
-    _put_back(model, rows, changed, distance, labels, flipped)
-    return changed, distance, flipped
+    return changed, distance
 
 
 def change_worst(lines: Lines, rows: FloatArray, perturbation: Perturbation, side: int) -> FloatArray:
@@ -156,31 +151,10 @@ def place_moves(
     return points
 
 
-def _put_back(
-    model: AdditiveEnsemble,
-    rows: FloatArray,
-    changed: FloatArray,
-    distance: FloatArray,
-    labels: IntArray,
-    flipped: IntArray,
-) -> None:
-    """Put categories back where the flip stays without their change."""
-    for column in model.categorical_features:
-        own, other = rows[:, column], changed[:, column]
-        differs = ~((own == other) | (np.isnan(own) & np.isnan(other)))
-        at = np.flatnonzero(np.isfinite(distance) & differs)
-        if at.size:
-            points = changed[at]
-            points[:, column] = rows[at, column]
-            after = label_lines(model, points)
-            stays = after != labels[at]
-            changed[at[stays], column], flipped[at[stays]] = rows[at[stays], column], after[stays]
-
-
 def find_line_witnesses(
     model: AdditiveEnsemble, rows: FloatArray, labels: IntArray, perturbation: Perturbation
 ) -> tuple[BoolArray, FloatArray]:
     """Which rows have a change within the limits that flips their label, and the changed rows; a ball is not looked
     at."""
-    changed, distance, _ = attack_lines(model, rows, labels, perturbation)
+    changed, distance = attack_lines(model, rows, labels, perturbation)
     return np.isfinite(distance), changed

@@ -11,7 +11,7 @@ import numpy as np
 from derand._arrays import BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.pairwise import find_duel
 from derand.certificates.labels import find_labels
-from derand.certificates.search.grids import move_grid
+from derand.certificates.search.grids import expect_grid, move_grid
 from derand.model import AdditiveEnsemble, Axis, Model, Term
 from derand.noise import Noise
 from derand.perturbation import Perturbation
@@ -181,6 +181,20 @@ def _expect_scores(noise: Noise | None, axis: Axis, scores: IntArray, places: Fl
     scale = float(noise.scales(np.array([axis.feature]))[0])
     away = np.clip((places[..., None] - axis.edges) / scale, -1e3, 1e3)
     return np.asarray(scores[0] + noise.cdf(away) @ np.diff(scores))
+
+
+def expect_term(term: Term, rows: FloatArray, noise: Noise | None) -> FloatArray:
+    """Score of a term of one output in each row, or what is expected under noise, (n_rows,), to nearest."""
+    if not term.axes or term.slope is not None:
+        return np.asarray(term.score_rows(rows), dtype=np.float64).reshape(len(rows))
+    if len(term.axes) > 1:
+        return expect_grid(term, rows[:, list(term.features)], noise)
+    (axis,) = term.axes
+    column = rows[:, axis.feature]
+    is_gap = np.isnan(column)
+    scores = term.cell_scores[: axis.edges.size + 1]
+    there = _expect_scores(noise, axis, scores, np.where(is_gap, 0.0, column)) if scores.size else column * 0.0
+    return np.where(is_gap, float(term.missing_score or 0), there)
 
 
 def change_categories(

@@ -18,6 +18,7 @@ from derand.certificates.rules.base import Engine
 from derand.kernels import load_backend
 from derand.model import Argmax
 from derand.noise import Noise
+from derand.perturbation import resolve
 
 NOISES: list[Noise] = [Gaussian(0.4), Uniform(0.9), Laplace(0.5)]
 ENGINE = Engine(load_backend("numba"), 1)
@@ -108,10 +109,10 @@ def test_two_classes_are_as_they_always_were(rule: str, with_gaps: bool) -> None
             rows[rng.random(rows.shape) < 0.1] = np.nan
         plain = AdditiveEnsemble([term.subtract(1, 0) for term in model.terms], model.decision.cut(0, 1), 4)
         threats = [Threat(l0=k).resolve(noise) for k in (0, 1)]
-        for k, threat in enumerate(threats):
+        for threat in threats:
             expected = certify(plain, rows, noise, rule=rule, threat=threat)
             found = certify(model, rows, noise, rule=rule, threat=threat)
-            (bounds,) = bound_classes(model, rows, noise, find_rule(rule), threats[k : k + 1], ENGINE)
+            (bounds,) = bound_classes(model, rows, noise, find_rule(rule), resolve(threat, model, noise), ENGINE)
             for name in ("label", "radius", "log_failure"):
                 assert np.array_equal(getattr(expected, name), getattr(found, name), equal_nan=True), name
                 assert np.array_equal(getattr(expected, name), getattr(bounds, name), equal_nan=True), name

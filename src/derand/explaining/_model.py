@@ -188,7 +188,7 @@ def _find_density(feature: int, names: Names, picture: Picture) -> Density | Non
 def _find_reach(feature: int, radius: float, threat: Threat, n_features: int) -> Any:
     """How far values of a column may change when nothing else does: within the ball, limits and domain."""
 
-    perturbation = Perturbation.of(threat, n_features, [feature])
+    perturbation = Perturbation.of(threat.resolve(None), n_features, [feature])
 
     def reach(x: FloatArray) -> tuple[FloatArray, FloatArray]:
         rows = np.zeros((x.size, n_features))

@@ -182,22 +182,23 @@ class LabelClaims(RowClaims):
         if self._label < 0:
             return "label"
         holds = self.radius > 0 and self.holds(self.radius)  # which proves the label, too
-        if not holds and not self._answer.is_label(self._label):
-            return "label"
-        if not self._holds_failure():
-            return "failure"
-        if not holds and self.radius != 0:
-            by_another = self.radius > 0 and self._answer.holds(self._label, self.radius, "", self._runner_up)
-            return "proof" if by_another else "radius"
-        if not self._names_proof():
-            return "proof"
-        if not self._holds_worst():
-            return "worst"
-        return "" if self._holds_witness() else "witness"
+        checks = {
+            "label": lambda: holds or self._answer.is_label(self._label),
+            "failure": self._holds_failure,
+            "radius": lambda: holds or self.radius == 0 or self._holds_by_another(),
+            "proof": lambda: (holds or self.radius == 0) and self._names_proof(),
+            "worst": self._holds_worst,
+            "witness": self._holds_witness,
+        }
+        return next((name for name, is_proven in checks.items() if not is_proven()), "")
 
     def holds(self, radius: float) -> bool:
         """Whether the label is proven to hold within a radius, by the proof that the certificate names."""
         return self._answer.holds(self._label, radius, self._proof, self._runner_up)
+
+    def _holds_by_another(self) -> bool:
+        """Whether the radius is proven, though not by the proof that the certificate names."""
+        return self.radius > 0 and self._answer.holds(self._label, self.radius, "", self._runner_up)
 
     def _names_proof(self) -> bool:
         """Whether the named proof is one that the rule has; "none" is named where nothing is certified, and only there.

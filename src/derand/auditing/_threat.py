@@ -9,7 +9,7 @@ is allowed. Must not know noise, labels or proofs.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Self
@@ -187,12 +187,16 @@ def _require_columns(threat: Threat, model: Model) -> None:
     """Refuse columns that do not exist, or of the wrong sort: what is said of them would count for nothing."""
     every = set(range(model.n_features))
     numbers, codes = every - set(model.categorical_features), every - set(model.numerical_features)
-    named = (("frozen", threat.frozen, every), ("limits", threat.limits, numbers | {_EVERY}))
-    named += (("domain", threat.domain, numbers), ("steps", threat.steps, numbers))
-    for name, columns, known in (*named, ("may_become", threat.may_become, codes)):
+    named: dict[str, tuple[Collection[Any], set[int], str]] = {
+        "frozen": (threat.frozen, every, ""),
+        "limits": ([column for column in threat.limits if column != _EVERY], numbers, "numerical "),
+        "domain": (threat.domain, numbers, "numerical "),
+        "steps": (threat.steps, numbers, "numerical "),
+        "may_become": (threat.may_become, codes, "categorical "),
+    }
+    for name, (columns, known, sort) in named.items():
         for column in columns:
             if column not in known:
-                sort = "categorical " if name == "may_become" else "" if name == "frozen" else "numerical "
                 raise ValueError(
                     f"`{name}` of the certificates' threat must name {sort}columns of the model by number to be "
                     f"audited, got {column!r}."

@@ -371,7 +371,7 @@ def test_every_column_is_checked_or_named(
                 continue
             assert found["changed"] == []
             assert not found["passed"] or column in found["not_checked"], column
-            assert found["not_checked"][last] == "it is copied from the data"
+            assert found["not_checked"][last] == "copied from the data"
             if column in (first, last):
                 assert found["passed"]
                 assert column not in found["checked"]
@@ -383,7 +383,7 @@ def test_columns_that_nobody_wrote_are_named(model: Path, data: Path, certified:
     found = audit_all(model, data, certified)
     assert found["passed"]
     assert found["checked"] == ["label", "failure", "radius", "proof"]
-    assert found["not_checked"] == dict.fromkeys(["verdict", "note"], "it is no column of results")
+    assert found["not_checked"] == dict.fromkeys(["verdict", "note"], "no column of results")
 
 
 def test_flips_are_not_told_from_what_is_undecided(model: Path, data: Path, tmp_path: Path) -> None:

@@ -94,9 +94,9 @@ def list_unchecked(model: Model, claimed: Claimed) -> dict[str, str]:
         return {"proof": "any proof counts"} if claimed.proof.size else {}
     found = {}
     if claimed.runner_up is not None:
-        found["runner_up"] = "it only says against which class `proof` counts"
+        found["runner_up"] = "only says against which class `proof` counts"
     if claimed.path is not None:
-        found["path"] = "it says how the failure mass was computed"
+        found["path"] = "how the failure mass was computed"
     if model.is_linear or model.weights is not None:
         found["proof"] = "which of the proofs it was"
     elif claimed.rule == "mean":

@@ -103,7 +103,7 @@ def _print_summary(summary: AuditingSummary) -> None:
         "no more than a label or number claimed": f"{summary['labels_alone']:,} rows"
         if summary["labels_alone"]
         else "",
-        "not looked at": "; ".join(f"{name} ({why})" for name, why in summary["not_checked"].items()),
+        "not looked at": _describe_unchecked(summary["not_checked"]),
         "written": summary["output"] or "",
         "time": f"{summary['seconds']:.1f} s, {summary['seconds_per_row']:.3f} s a row, the slowest "
         f"{summary['slowest_row']:.2f} s",
@@ -119,6 +119,14 @@ def _describe_claim(summary: AuditingSummary) -> str:
     if summary["tolerance"] is not None:
         return f"radii within which values move by +-{format_exactly(summary['tolerance'])} at most"
     return "" if summary["radius"] is None else f"intervals at radius {format_exactly(summary['radius'])}"
+
+
+def _describe_unchecked(reasons: dict[str, str]) -> str:
+    """What was not looked at, and why."""
+    from derand.text import join_words
+
+    alike = {why: [name for name, other in reasons.items() if other == why] for why in reasons.values()}
+    return "; ".join(f"{join_words(names)} ({why})" for why, names in alike.items())
 
 
 def _conclude(summary: AuditingSummary) -> str:

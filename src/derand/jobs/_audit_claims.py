@@ -49,8 +49,8 @@ def list_columns(record: CertificateRecord) -> list[str]:
 
 def list_unread(written: Collection[str], copied: Collection[str], record: CertificateRecord) -> dict[str, str]:
     """The columns of a certified file that say nothing that an audit looks at, each with a reason."""
-    reasons = dict.fromkeys(written, "it is no column of results")
-    reasons |= dict.fromkeys(copied, "it is copied from the data")
+    reasons = dict.fromkeys(written, "no column of results")
+    reasons |= dict.fromkeys(copied, "copied from the data")
     return {name: reasons[name] for name in written if name not in ("row", *list_columns(record))}
 
 

@@ -93,8 +93,7 @@ class Audit(Frozen):
     def __repr__(self) -> str:
         held = int((self.verdict == PROVEN).sum())
         machine = "" if not find_failed(self.machine) else ", on a machine that failed its tests"
-        what = f" ({', '.join(self.checked)})" if self.checked else ""
-        return f"<Audit: {held} of {len(self)} rows proven{what}, out of a table of {self.n_rows}{machine}>"
+        return f"<Audit: {held} of {len(self)} rows proven, out of a table of {self.n_rows}{machine}>"
 
     def to_pandas(self) -> Any:
         """A pandas frame with the columns row, claimed, proven, verdict, claim and seconds."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import derand
-from derand import model
+from derand import Threat, model
 
 PACKAGE = Path(derand.__file__).parent
 
@@ -78,6 +79,19 @@ def test_audits_share_nothing_with_the_kernels() -> None:
         named = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
         names = {alias.name for node in named if node.module == "derand.certificates" for alias in node.names}
         assert names <= {"Certificates", "Intervals", "ToleranceRadii"}
+
+
+def test_audits_read_threats_by_themselves() -> None:
+    """A box that is computed wrongly must not pass both: no method or property of Threat is named, nor its helpers."""
+    fields = {field.name for field in dataclasses.fields(Threat)}
+    forbidden = {name for name in vars(Threat) if not name.startswith("__")} - fields
+    assert {"find_box", "units_of", "steps_of", "find_free", "ball_norm", "missing_budget", "resolve"} <= forbidden
+    for path in sorted((PACKAGE / "auditing").glob("*.py")):
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        assert not {node.attr for node in nodes if isinstance(node, ast.Attribute)} & forbidden, path.name
+        taken = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "derand.threat"]
+        names = {alias.name for node in taken for alias in node.names}
+        assert names == ({"Threat"} if path.name == "_threat.py" else set()), path.name
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_module)

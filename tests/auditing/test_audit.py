@@ -157,7 +157,8 @@ def test_other_forgeries_are_found() -> None:
     still = replace(flipping, witness=ROWS)
     assert (audit(MODEL, ROWS, still).claim[flipping.flips] == "witness").all()
     narrow = certify(MODEL, ROWS, "gaussian:0.5", threat=Threat(norm=None, limits={0: 0.01}))
-    beyond = replace(narrow, radius=np.zeros(4), flips=flipping.flips, witness=flipping.witness)
+    nothing = np.full(4, PROOFS.index("none"), dtype=np.uint8)
+    beyond = replace(narrow, radius=np.zeros(4), flips=flipping.flips, witness=flipping.witness, _proof=nothing)
     assert (audit(MODEL, ROWS, beyond).claim[flipping.flips] == "witness").all()
 
 
@@ -215,9 +216,9 @@ def test_a_machine_that_fails_its_tests_fails_the_audit(monkeypatch: pytest.Monk
 def _claim(threat: Threat, radius: float, rule: str = "mean", noise: Noise | None = None, **more: Any) -> Certificates:
     """A claim that class 1 holds, by hand."""
     nothing = np.array([np.nan])
-    return Certificates(
-        np.array([1]), nothing, nothing, np.array([radius]), threat.resolve(noise), rule=rule, noise=noise, **more
-    )
+    proof = np.array([PROOFS.index("dual" if radius else "none")], dtype=np.uint8)
+    about: dict[str, Any] = {"rule": rule, "noise": noise, "_proof": proof, **more}
+    return Certificates(np.array([1]), nothing, nothing, np.array([radius]), threat.resolve(noise), **about)
 
 
 @pytest.mark.parametrize("seed", [2, 3, 10])

@@ -164,7 +164,7 @@ def test_the_runner_up_is_no_claim_but_says_whose_proof_is_named() -> None:
     at = np.flatnonzero(best.radius > paper.radius * 1.01)
     assert at.size
     misnamed = replace(best, _proof=np.full(len(best), PROOFS.index("paper"), dtype=np.uint8))
-    assert set(audit(model, rows, misnamed).claim[at].tolist()) == {"radius"}
+    assert set(audit(model, rows, misnamed).claim[at].tolist()) == {"proof"}
     assert audit(model, rows, replace(misnamed, runner_up=None)).passed
     assert audit(model, rows, replace(best, runner_up=best.label)).passed
 

@@ -26,7 +26,7 @@ from derand import (
     attack_interval,
     certify_interval,
 )
-from derand.auditing._allowed import is_allowed
+from derand.auditing._threat import AllowedChanges
 from derand.certificates import find_answers
 from derand.model import Value
 from derand.perturbation import Perturbation
@@ -47,16 +47,16 @@ def is_inside(one: Numbered, threat: Threat, row: np.ndarray, changed: np.ndarra
     columns = [at for at in one.model.numerical_features if not np.isnan(row[at]) and not np.isnan(changed[at])]
     moves = np.abs(changed - row)[columns] / Perturbation.of(threat, row.size, ()).units[columns]
     limits = replace(threat, norm=None, units=None)
-    if threat.norm is not None:  # then columns without limits move, too: `is_allowed` must not look at these
+    if threat.norm is not None:  # then columns without limits move, too: `allows` must not look at these
         free = [at for at in columns if at not in threat.limits and at not in threat.steps]
         allowed = changed.copy()
         allowed[free] = row[free]
         if any(at in threat.frozen and changed[at] != row[at] for at in free):
             return False
         wide = {at: threat.limits.get(at, 1e9) for at in columns if at not in threat.frozen}
-        if not is_allowed(replace(limits, limits=wide), one.model, row, allowed):
+        if not AllowedChanges.read(replace(limits, limits=wide), one.model).allows(one.model, row, allowed):
             return False
-    elif not is_allowed(limits, one.model, row, changed):
+    elif not AllowedChanges.read(limits, one.model).allows(one.model, row, changed):
         return False
     if threat.norm is None or not moves.size:
         return True

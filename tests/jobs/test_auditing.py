@@ -22,7 +22,7 @@ from derand.jobs import (
     train_file,
 )
 from derand.model import Argmax
-from derand.storage import find_record, load_record
+from derand.storage import find_record, load_record, mark_file
 from tests.jobs.tables import make_frame
 
 
@@ -193,6 +193,13 @@ def test_several_classes(
         forged.to_csv(out, index=False) if suffix == "csv" else forged.to_parquet(out)
         found = audit_file(model, data, out, rows=25)
         assert {told["claim"] for told in found["not_proven"]} == {claim}
+    forgeries = {"failure": table.assign(failure=np.nan), "proof": table.assign(proof="exact")}
+    for claim, forged in forgeries.items():
+        forged.to_csv(out, index=False) if suffix == "csv" else forged.to_parquet(out)
+        found = audit_file(model, data, out, rows=25)
+        assert {told["claim"] for told in found["not_proven"]} == {claim}
+        assert list(found["not_checked"]) == ["runner_up"]
+    assert {*table.columns} == {"row", *found["checked"], *found["not_checked"]}
     table.assign(runner_up="nobody").to_csv(tmp_path / "out.csv", index=False)
     if suffix == "csv":
         with pytest.raises(ValueError, match=r"`runner_up` of .* must be a class of the model"):
@@ -257,3 +264,143 @@ def test_records_of_the_other_kind(model: Path, data: Path, regressor: Path, pri
     find_record(out).write_text(json.dumps({**parts, "numbers": {"radius": 0.1, "tolerance": None}}))
     with pytest.raises(ValueError, match="is about numbers, but the model tells classes apart"):
         audit_file(model, data, out)
+
+
+def forge(path: Path, change: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
+    """Edit a certified file, and its checksum in the record, too."""
+    edit(path, change)
+    record = json.loads(find_record(path).read_text())
+    record["certified"]["sha256"] = mark_file(path).sha256
+    find_record(path).write_text(json.dumps(record))
+
+
+def set_to(name: str, change: Callable[[str], str]) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    return lambda frame: frame.assign(**{name: [change(text) for text in frame[name]]})
+
+
+def add(more: float) -> Callable[[str], str]:
+    return lambda text: repr(float(text) + more)
+
+
+def swap(words: dict[str, str]) -> Callable[[str], str]:
+    return lambda text: words[text]
+
+
+def try_audit(model: Path, data: Path, certified: Path) -> tuple[str, AuditingSummary | None]:
+    """What an audit finds, or why it refuses the file."""
+    try:
+        return "", audit_file(model, data, certified, rows=20)
+    except ValueError as error:
+        return str(error), None
+
+
+LABELS = {"yes": "no", "no": "yes"}
+PROOF = {"none": "paper", "paper": "exact", "dual": "exact", "exact": "paper"}
+TAMPERED: dict[str, tuple[dict[str, Any], dict[str, list[Callable[[str], str]]]]] = {
+    "radii": (
+        {},
+        {
+            "row": [add(1)],
+            "label": [swap(LABELS), lambda text: ""],
+            "failure": [lambda text: repr(float(text) * 0.999), lambda text: "", lambda text: "-1"],
+            "radius": [add(0.5), lambda text: "", lambda text: "inf"],
+            "proof": [swap(PROOF), lambda text: "none", lambda text: "", lambda text: "belief"],
+        },
+    ),
+    "the rule mean": (
+        {"rule": "mean"},
+        {
+            "row": [add(1)],
+            "label": [swap(LABELS)],
+            "failure": [lambda text: "0.25"],
+            "radius": [add(0.5)],
+            "proof": [lambda text: "paper", swap({"none": "dual", "dual": "none", "exact": "none"})],
+        },
+    ),
+    "limits": (
+        {"changes": {"norm": None, "limits": {"x": 0.4}}, "l0": 0},
+        {
+            "row": [add(1)],
+            "label": [swap(LABELS)],
+            "failure": [lambda text: ""],
+            "verdict": [lambda text: "holds", lambda text: "maybe", lambda text: ""],
+            "proof": [swap(PROOF)],
+        },
+    ),
+    "intervals": (
+        {},
+        {
+            "row": [add(1)],
+            "value": [add(0.5), lambda text: ""],
+            "low": [lambda text: "1e9", lambda text: ""],
+            "high": [lambda text: "-1e9", lambda text: ""],
+        },
+    ),
+    "a tolerance": (
+        {"tolerance": 5.0},
+        {"row": [add(1)], "value": [add(0.5)], "radius": [add(5.0), lambda text: ""]},
+    ),
+}
+"""What is asked, and for each column that is written how a forger changes it."""
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_every_column_is_checked_or_named(
+    name: str, model: Path, data: Path, regressor: Path, prices: Path, tmp_path: Path
+) -> None:
+    """Whatever column a forger changes, with its checksum: the audit refuses it or says that it did not look at it."""
+    options, tampered = TAMPERED[name]
+    out, of_numbers = tmp_path / "out.csv", "value" in tampered
+    files = (regressor, prices) if of_numbers else (model, data)
+    # one column of the data stands first, another one last
+    first, last = ("job", "x") if of_numbers else ("name", "day")
+    certify = certify_numbers_file if of_numbers else certify_file
+    certify(*files, out, identity=first, keep=[last], **options)
+    honest, record = out.read_bytes(), find_record(out).read_bytes()
+    assert audit_file(*files, out, rows=20)["passed"]
+    written = list(pd.read_csv(out).columns)
+    assert set(written) == {*tampered, first, last}
+    for column in [*tampered, first, last]:
+        for change in tampered.get(column, [lambda text: "another"]):
+            out.write_bytes(honest)
+            find_record(out).write_bytes(record)
+            forge(out, set_to(column, change))
+            message, found = try_audit(*files, out)
+            if found is None:
+                assert f"`{column}` of" in message
+                continue
+            assert found["changed"] == []
+            assert not found["passed"] or column in found["not_checked"], column
+            assert found["not_checked"][last] == "copied from the data"
+            if column in (first, last):
+                assert found["passed"]
+                assert column not in found["checked"]
+
+
+def test_columns_that_nobody_wrote_are_named(model: Path, data: Path, certified: Path) -> None:
+    """A column that looks like a result, and one that a spreadsheet added; the others are said to be proven."""
+    forge(certified, lambda frame: frame.assign(verdict="holds", note="fine"))
+    found = audit_all(model, data, certified)
+    assert found["passed"]
+    assert found["checked"] == ["label", "failure", "radius", "proof"]
+    assert found["not_checked"] == dict.fromkeys(["verdict", "note"], "no column of results")
+
+
+def test_flips_are_not_told_from_what_is_undecided(model: Path, data: Path, tmp_path: Path) -> None:
+    """Their changes are in another file: where the verdict is more than that a label holds, the audit says so."""
+    out = tmp_path / "out.csv"
+    certify_file(model, data, out, changes={"norm": None, "limits": {"x": 0.4}})
+    forge(out, set_to("verdict", lambda text: "undecided" if text == "flips" else text))
+    found = audit_file(model, data, out, rows=None)
+    assert found["passed"]
+    assert "not told apart" in found["not_checked"]["verdict"]
+
+
+def test_only_proofs_that_were_allowed(model: Path, data: Path, tmp_path: Path) -> None:
+    """The record says that the paper's proof alone was asked for."""
+    out = tmp_path / "out.csv"
+    certify_file(model, data, out, proof="paper")
+    assert audit_file(model, data, out, rows=5)["passed"]
+    forge(out, set_to("proof", lambda text: "dual"))
+    with pytest.raises(ValueError, match=r"`proof` of .* must be one of none, paper, got 'dual'"):
+        audit_file(model, data, out, rows=5)

@@ -14,9 +14,9 @@ from typing import Any
 from derand._arrays import FloatArray
 from derand.auditing._claim import Claim
 from derand.auditing._proofs import RowProof, prove_vote, share_codes, weigh_labels
+from derand.auditing._threat import AllowedChanges
 from derand.model import AdditiveEnsemble, Contrast, Model
 from derand.noise import Noise
-from derand.threat import Threat
 
 
 class Answer(ABC):
@@ -29,8 +29,8 @@ class Answer(ABC):
     def holds(self, label: int, radius: float, proof: str, runner_up: int | None) -> bool:
         """Whether the label is proven to hold within the radius.
 
-        `proof` is what the certificate names: for a vote of noisy copies that of the runner-up, against whom it must be
-        the one that proves it; of other rivals, and where no runner-up is named, any will do.
+        `proof` is what the certificate names, "" for any: for a vote of noisy copies that of the runner-up, against
+        whom it must be the one that proves it; of other rivals, and where no runner-up is named, any will do.
         """
 
     @abstractmethod
@@ -38,8 +38,12 @@ class Answer(ABC):
         """Whether the row's own label is this, or too near a tie for the program to tell."""
 
     @abstractmethod
-    def proves_failure(self, label: int, failure: float) -> bool:
-        """Whether the failing mass is proven to be at most this."""
+    def proves_failure(self, label: int, failure: float, log_failure: float) -> bool:
+        """Whether the failing mass is proven to be at most this, and at most what has this logarithm."""
+
+    @abstractmethod
+    def stays_beyond(self, label: int, score: float) -> bool:
+        """Whether the expected score is proven not to pass this one on its way to the other label, within limits."""
 
     def is_other(self, label: int) -> bool:
         """Whether the row's own label is another one, or too near a tie for the program to tell."""
@@ -54,11 +58,10 @@ class Sums:
     model : Model
     noise : Noise or None
     rule : str
-    threat : Threat
-        Resolved.
+    threat : AllowedChanges
     """
 
-    def __init__(self, model: Model, noise: Noise | None, rule: str, threat: Threat) -> None:
+    def __init__(self, model: Model, noise: Noise | None, rule: str, threat: AllowedChanges) -> None:
         self._model, self._asked = model, (noise, rule, share_codes(threat, model))
         self._contrasts = {member: member.contrasts() for member in model.members}
         self._shared: dict[AdditiveEnsemble, list[dict[Any, Any]]] = {
@@ -97,11 +100,17 @@ class _VoteAnswer(Answer):
     def is_label(self, label: int) -> bool:
         return weigh_labels(self._model, lambda member, own: self._proofs[member].is_label(own), label)
 
-    def proves_failure(self, label: int, failure: float) -> bool:
+    def proves_failure(self, label: int, failure: float, log_failure: float) -> bool:
         if self._model.weights is not None:
             return False  # there is none to be proven
         (proof,) = self._proofs.values()
-        return proof.proves_failure(label, failure)
+        return proof.proves_failure(label, failure, log_failure)
+
+    def stays_beyond(self, label: int, score: float) -> bool:
+        if self._model.weights is not None:
+            return False  # there is no one score
+        (proof,) = self._proofs.values()
+        return proof.stays_beyond(label, score)
 
 
 class _ClassAnswer(Answer):
@@ -156,6 +165,9 @@ class _ClassAnswer(Answer):
             shares.append(duel.find_share() if side else 1 - duel.find_share())
         return min(shares)
 
-    def proves_failure(self, label: int, failure: float) -> bool:
+    def proves_failure(self, label: int, failure: float, log_failure: float) -> bool:
         found = (self._find_duel(label, rival) for rival in self._list_rivals(label))
-        return all(duel.proves_failure(side, failure) for duel, side in found)
+        return all(duel.proves_failure(side, failure, log_failure) for duel, side in found)
+
+    def stays_beyond(self, label: int, score: float) -> bool:
+        return False  # there is no one score

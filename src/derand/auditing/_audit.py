@@ -1,4 +1,4 @@
-"""The audit: every claim of some certificates proven again from the model alone, row by row.
+"""The audit: what certificates claim, proven again from the model alone, row by row.
 
 Owns `audit`: which rows are looked at, what a certificate claims, and the verdicts. Must not know how a claim is
 proven, nor files.
@@ -7,8 +7,8 @@ proven, nor files.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from derand._arrays import FloatArray, Frozen, IntArray, freeze
 from derand.auditing._balls import require_flint
 from derand.auditing._machine import MachineCheck, check_machine, find_failed
-from derand.auditing._row_claims import Claimed, RowClaims, read_claims
+from derand.auditing._row_claims import Claimed, RowClaims, list_checked, list_unchecked, read_claims
 from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.model import Model, as_model
 from derand.origin import refuse_other_rows
@@ -53,14 +53,18 @@ class Audit(Frozen):
     verdict : array of str, shape (n,)
         "proven", or "not proven" where any claim about the row is not.
     claim : array of str, shape (n,)
-        Which claim is not proven: "label", "failure", "radius" or "witness"; of numbers "value", "low", "high" or
-        "radius"; empty where all are.
+        Which claim is not proven: "label", "failure", "radius", "proof", "worst" or "witness"; of numbers "value",
+        "low", "high" or "radius"; empty where all are.
     seconds : array of shape (n,)
         What the proofs of each row took.
     machine : tuple of MachineCheck
         Tests of the arithmetic of this machine.
     n_rows : int
         Of the table.
+    checked : tuple of str
+        The attributes of the certificates that were proven, or refused.
+    not_checked : dict of str to str
+        Attributes, or what they say beside what is proven, that were not looked at, each with a reason.
     """
 
     row: IntArray
@@ -71,6 +75,8 @@ class Audit(Frozen):
     seconds: FloatArray
     machine: tuple[MachineCheck, ...]
     n_rows: int
+    checked: tuple[str, ...] = ()
+    not_checked: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("row", "claimed", "proven", "verdict", "claim", "seconds"):
@@ -78,7 +84,7 @@ class Audit(Frozen):
 
     @property
     def passed(self) -> bool:
-        """Whether every claim was proven, on a machine that passed its tests."""
+        """Whether all that was checked was proven, on a machine that passed its tests."""
         return bool((self.verdict == PROVEN).all()) and not find_failed(self.machine)
 
     def __len__(self) -> int:
@@ -110,6 +116,9 @@ def audit(
     It shares no code with the kernels: masses are summed in whole numbers, worst cases are found by subdivision, and
     every comparison holds for all numbers that a ball stands for. It takes milliseconds a row for small models, and up
     to seconds for large ones. Needs python-flint (`derand[audit]`).
+
+    The threat is read again from its fields, by code that certifying does not use. `Audit.checked` says which
+    attributes are proven, `Audit.not_checked` which are not looked at.
 
     Of several classes a label is proven against every rival, each by whatever proves it. `runner_up` is no claim: it
     says whose duel the certificate's `proof` is about, and against this rival that proof must do.
@@ -173,10 +182,10 @@ def audit_rows(
     require_flint()
     machine = tuple(check_machine())
     found: list[_Found] = []
-    read = read_claims(model, certificates)
+    read = read_claims(model, rows, certificates)
     with counting("auditing", len(certificates)):
         for at in range(len(certificates)):
-            found.append(_audit_row(read, rows[at], at))
+            found.append(_audit_row(read, at))
             advance(1)
             count(at + 1, len(certificates))
     return Audit(
@@ -188,6 +197,8 @@ def audit_rows(
         seconds=np.array([one.seconds for one in found], dtype=np.float64),
         machine=machine,
         n_rows=len(certificates),
+        checked=list_checked(certificates),
+        not_checked=list_unchecked(model, certificates),
     )
 
 
@@ -209,7 +220,6 @@ def _as_table(model: Model, X: ArrayLike, certificates: Claimed) -> FloatArray:
         )
     if np.isinf(table).any():
         raise ValueError("`X` must hold finite numbers, or NaN for missing ones, got infinity.")
-    certificates.threat.check_rows(table)
     return table
 
 
@@ -222,9 +232,9 @@ def choose_rows(n_rows: int, wanted: int | None, random_state: int) -> IntArray:
     return np.sort(np.random.default_rng(random_state).choice(n_rows, size=int(wanted), replace=False))
 
 
-def _audit_row(read: Callable[[FloatArray, int], RowClaims], row: FloatArray, at: int) -> _Found:
+def _audit_row(read: Callable[[int], RowClaims], at: int) -> _Found:
     start = time.perf_counter()
-    claims = read(row, at)
+    claims = read(at)
     failed = claims.find_failed()
     radius = claims.find_radius() if failed in _OF_CHANGES else claims.radius
     return _Found(failed, claims.radius, radius, time.perf_counter() - start)

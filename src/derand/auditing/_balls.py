@@ -60,6 +60,14 @@ def as_ball(value: Fraction | float) -> Ball:
     return arb(value)
 
 
+def to_double(number: Fraction) -> float:
+    """The nearest double, infinite ones included."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
 def ceil_scaled(ball: Ball, bits: int) -> int:
     """The least whole number that the upper end of a ball, times 2**bits, does not exceed."""
     mantissa, exponent = (int(part) for part in ball.upper().man_exp())

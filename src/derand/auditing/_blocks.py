@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from derand.threat import Threat
+from derand.auditing._threat import AllowedChanges
 
 
 class Axis(NamedTuple):
@@ -62,7 +62,7 @@ class Block:
         return self.scores[at]
 
 
-def read_block(told: dict[str, Any], row: Sequence[float], sign: int, threat: Threat) -> Block:
+def read_block(told: dict[str, Any], row: Sequence[float], sign: int, threat: AllowedChanges) -> Block:
     """A term of several columns at a row, its label's side turned up."""
     gaps = told.get("missing", [0] * len(told["features"]))
     shape = [len(edges) + 1 + gap for edges, gap in zip(told["edges"], gaps, strict=True)]
@@ -70,7 +70,7 @@ def read_block(told: dict[str, Any], row: Sequence[float], sign: int, threat: Th
     kept, columns = [], []
     for feature, edges, gap, size in zip(told["features"], told["edges"], gaps, shape, strict=True):
         x = float(row[feature])
-        if gap and threat.missing_budget and feature not in threat.frozen:
+        if gap and threat.missing and feature not in threat.frozen:
             raise ValueError(
                 f"Column {feature} is in a term of several columns and may go missing: such claims cannot be audited."
             )

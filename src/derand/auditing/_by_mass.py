@@ -36,9 +36,13 @@ class MassProof:
         self._claim = claim
         self._known: dict[tuple[int, bool, int], Ball] = {}
 
-    def proves_failure(self, label: int, failure: float) -> bool:
-        """Whether the failing mass is proven to be at most this."""
-        return self._try_bits(lambda bits: self._bound(label, True, bits), lambda mass: bool(mass <= as_ball(failure)))
+    def proves_failure(self, label: int, failure: float, log_failure: float) -> bool:
+        """Whether the failing mass is proven to be at most this, and at most what has this logarithm."""
+
+        def is_at_most(mass: Ball) -> bool:
+            return bool(mass <= as_ball(failure)) and bool(mass <= as_ball(log_failure).exp())
+
+        return self._try_bits(lambda bits: self._bound(label, True, bits), is_at_most)
 
     def find_failure(self, label: int) -> float:
         """An upper bound of the failing mass, some 1e-16 above it."""
@@ -146,7 +150,7 @@ class MassProof:
 
     def _vary(self, side: Side) -> list[Side]:
         """The side after every change of numbers that may go missing or appear, or one that is worse than all."""
-        budget = min(self._claim.threat.missing_budget, len(side.gaps))
+        budget = min(self._claim.threat.missing, len(side.gaps))
         n_sets = sum(math.comb(len(side.gaps), size) for size in range(1, budget + 1))
         if n_sets > _MOST_SETS:
             falls = sorted((_find_largest_fall(one) for one in side.gaps), reverse=True)
@@ -168,7 +172,7 @@ class MassProof:
         free = [(one, move) for one, move in zip(functions, moves, strict=True) if not move.low == one.x == move.high]
         if not free:
             return as_ball(0.0)
-        norm = threat.ball_norm
+        norm = threat.norm
         if norm is None:
             return self._find_corner(free)
         if norm == 0 or math.isinf(radius):

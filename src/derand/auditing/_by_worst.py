@@ -17,8 +17,8 @@ from derand.auditing._block_curves import BlockCase
 from derand.auditing._claim import Claim
 from derand.auditing._sides import Side
 from derand.auditing._steps import holds, list_block_drops, list_drops
+from derand.auditing._threat import AllowedChanges
 from derand.auditing._worst import WorstCase
-from derand.threat import Threat
 
 _CONSTANT, _RESERVE = Fraction(73, 100), Fraction(3, 1000)
 _DOMINATES, _MOST_CAPS = 0.8, 3
@@ -33,7 +33,7 @@ def holds_by_mean(claim: Claim, label: int, radius: float) -> bool:
     needed = side.bar + _find_missing_fall(claim, side, case)
     if not side.functions and not side.blocks:
         return side.cut + needed - side.bar < 0
-    return case.stays_above(needed + claim.mean_error, claim.threat.ball_norm, radius)
+    return case.stays_above(needed + claim.mean_error, claim.threat.norm, radius)
 
 
 def clears_by_mean(claim: Claim, label: int, radius: float, extra: Fraction) -> bool:
@@ -48,7 +48,7 @@ def clears_by_mean(claim: Claim, label: int, radius: float, extra: Fraction) -> 
         return True
     if needed > side.least + sum(side.ranges):
         return False
-    return case.stays_above(needed, claim.threat.ball_norm, radius)
+    return case.stays_above(needed, claim.threat.norm, radius)
 
 
 def holds_by_vote(claim: Claim, label: int, radius: float) -> bool:
@@ -73,14 +73,14 @@ def holds_side_by_vote(claim: Claim, side: Side, radius: float) -> bool:
         case = _find_case(claim, side, radius, cap)
         counted = [Fraction(one if cap is None else min(one, cap)) + wider for one in ranges]
         needed = level + deduct(counted, claim.band) + _find_missing_fall(claim, side, case)
-        if case.stays_above(needed, claim.threat.ball_norm, radius):
+        if case.stays_above(needed, claim.threat.norm, radius):
             return True
     return False
 
 
 def is_mean_label(claim: Claim, label: int) -> bool:
     """Whether the row's own label by the rule "mean" is this, or too near a tie for the program to tell."""
-    still = replace(claim, threat=Threat(norm=None).resolve(claim.noise))
+    still = replace(claim, threat=AllowedChanges())
     side = still.read_side(label, changes=False)
     if claim.noise is None or not (side.functions or side.blocks):
         return side.total > side.cut
@@ -121,7 +121,7 @@ def _find_missing_fall(claim: Claim, side: Side, case: WorstCase) -> Fraction:
     exact = claim.threat.norm is None and claim.rule == "mean"  # each number at its worst place, or missing
     values = case.find_least_values() if exact else case.find_values()
     known = {one.feature: Fraction(value) for one, value in zip(side.functions, values, strict=True)}
-    return _add_largest_falls(side, known, claim.threat.missing_budget)
+    return _add_largest_falls(side, known, claim.threat.missing)
 
 
 def _add_largest_falls(side: Side, values: Mapping[int, Fraction], budget: int) -> Fraction:
@@ -145,6 +145,6 @@ def _holds_deployed(claim: Claim, side: Side, radius: float) -> bool:
             one.feature: Fraction(one.own - (max((drop.fall for drop in found), default=0) if exact else 0))
             for one, found in zip(side.functions, drops, strict=True)
         }
-        margin -= int(_add_largest_falls(side, lowest, claim.threat.missing_budget))
+        margin -= int(_add_largest_falls(side, lowest, claim.threat.missing))
     drops += [list_block_drops(one, claim.list_moves(one.axes)) for one in side.blocks]
-    return holds(drops, margin, claim.threat.ball_norm, radius)
+    return holds(drops, margin, claim.threat.norm, radius)

@@ -1,6 +1,6 @@
 """What is asked about one row by one sum: the sum, the row, noise and threat, and what each number may become.
 
-Owns the way from a threat to how far a number may move. Must not know proofs.
+Owns how far a number may move within a radius, and where to by steps. Must not know proofs.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from functools import cached_property
 from typing import Any
 
 from derand._arrays import FloatArray
-from derand.auditing._balls import BallNoise, as_ball_noise
+from derand.auditing._balls import BallNoise, as_ball_noise, to_double
 from derand.auditing._blocks import Axis
-from derand.auditing._sides import Function, Side, coarsen, find_mean_error, find_tie_band, read_side, to_double
+from derand.auditing._sides import Function, Side, coarsen, find_mean_error, find_tie_band, read_side
+from derand.auditing._threat import AllowedChanges
 from derand.model import Contrast
 from derand.noise import Noise
-from derand.threat import Threat
 
 _MOST_PLACES = 20_000
 
@@ -54,8 +54,7 @@ class Claim:
     row : array of shape (n_features,)
     noise : Noise or None
     rule : str
-    threat : Threat
-        Resolved.
+    threat : AllowedChanges
     shared : dict
         What proofs of other rows of the same sum left for this one.
     """
@@ -64,7 +63,7 @@ class Claim:
     row: FloatArray
     noise: Noise | None
     rule: str
-    threat: Threat
+    threat: AllowedChanges
     shared: dict[Any, Any] = field(default_factory=dict)
 
     @cached_property
@@ -104,24 +103,20 @@ class Claim:
 
     def list_moves(self, functions: Sequence[Function | Axis], radius: float = math.inf) -> list[Move]:
         """How the numbers of some functions, or columns of blocks, may move, each by the radius at most."""
-        columns = [one.feature for one in functions]
-        low, high = self.threat.find_box(self.row[None], columns)
-        steps, units = self.threat.steps_of(self.row.size), self.threat.units_of(self.row.size)
         moves = []
         for one in functions:
-            at, places = one.feature, None
-            ends = self._cut_to_ball(one.x, float(units[at]), float(low[0, at]), float(high[0, at]), radius)
-            if steps[at]:
-                edges = one.edges if self.noise is None else None
-                places = _list_places(one.x, float(steps[at]), *ends, edges)
-            moves.append(Move(*ends, Fraction(float(units[at])), places))
+            unit, step, places = self.threat.unit(one.feature), self.threat.step(one.feature), None
+            ends = self._cut_to_ball(one.x, unit, *self.threat.interval(one.feature, one.x), radius)
+            if step:
+                places = _list_places(one.x, step, *ends, one.edges if self.noise is None else None)
+            moves.append(Move(*ends, unit, places))
         return moves
 
-    def _cut_to_ball(self, x: float, unit: float, low: float, high: float, radius: float) -> tuple[float, float]:
+    def _cut_to_ball(self, x: float, unit: Fraction, low: float, high: float, radius: float) -> tuple[float, float]:
         """Ends between which a number may move, those of a ball rounded outward; norm 0 has none."""
-        if not self.threat.ball_norm or math.isinf(radius):
+        if not self.threat.norm or math.isinf(radius):
             return low, high
-        away = Fraction(radius) * Fraction(unit)
+        away = Fraction(radius) * unit
         least, most = to_double(Fraction(x) - away), to_double(Fraction(x) + away)
         return max(low, math.nextafter(least, -math.inf)), min(high, math.nextafter(most, math.inf))
 

@@ -17,9 +17,9 @@ from derand._arrays import FloatArray
 from derand.auditing._answers import Answer
 from derand.auditing._balls import Ball, as_ball, as_ball_noise, use_bits
 from derand.auditing._sides import find_worst_fall, read_table
+from derand.auditing._threat import AllowedChanges
 from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise
-from derand.threat import Threat
 
 _BITS = 256
 _FAR = 80
@@ -114,13 +114,15 @@ def _square_least(margin: Fraction, movers: Sequence[Mover]) -> Fraction:
 class _Pair:
     """One sum of a linear model: two classes, or a number, in the row's own numbers; class 1 is above 0."""
 
-    def __init__(self, model: AdditiveEnsemble, plus: int, minus: int | None, row: FloatArray, threat: Threat) -> None:
-        if threat.missing_budget:
+    def __init__(
+        self, model: AdditiveEnsemble, plus: int, minus: int | None, row: FloatArray, threat: AllowedChanges
+    ) -> None:
+        if threat.missing:
             raise ValueError(
                 f"`missing` of Threat must be 'fixed' for a linear model to be audited, got {threat.missing}: what a "
                 "number that appears adds to a line has no bound."
             )
-        self.row, self.threat, self._n_features = row, threat, row.size
+        self.row, self.threat = row, threat
         self.error = Fraction(model.score_error) * (1 if minus is None else 2)
         self.slopes: list[tuple[int, Fraction, Fraction]] = []
         self.n_terms, self.total, self.size = len(model.terms), Fraction(0), Fraction(0)
@@ -161,15 +163,12 @@ class _Pair:
 
     def list_movers(self, side: int, rounding: Fraction) -> list[Mover]:
         """The columns, as they can be moved to the worse side of a class."""
-        columns = [at for at, _, _ in self.slopes]
-        low, high = self.threat.find_box(self.row[None], columns)
-        units = self.threat.units_of(self._n_features)
         movers = []
         for at, slope, inexact in self.slopes:
-            unit = Fraction(1) if self.threat.norm in (0, None) else Fraction(float(units[at]))
-            error = inexact + rounding * abs(slope)
-            x = Fraction(float(self.row[at]))
-            ends = [None if math.isinf(end) else abs(Fraction(float(end)) - x) for end in (low[0, at], high[0, at])]
+            unit = Fraction(1) if self.threat.norm in (0, None) else self.threat.unit(at)
+            error, x = inexact + rounding * abs(slope), float(self.row[at])
+            reached = self.threat.interval(at, x)
+            ends = [None if math.isinf(end) else abs(Fraction(end) - Fraction(x)) for end in reached]
             if abs(slope) > error:
                 ends = [ends[0] if (slope > 0) == bool(side) else ends[1]]
             far = None if None in ends else max(end for end in ends if end is not None)
@@ -181,7 +180,7 @@ class _Pair:
         away = self.total - level if side else level - self.total
         margin = away - self.find_deviation(rounding) - rounding * self.size - self.find_category_fall(side)
         movers = self.list_movers(side, rounding) if radius > 0 else []
-        return clears(margin, movers, self.threat.ball_norm, radius, strictly=strictly)
+        return clears(margin, movers, self.threat.norm, radius, strictly=strictly)
 
 
 def _subtract_numbers(
@@ -217,11 +216,10 @@ class LineSums:
     model : Model
     noise : Noise or None
     rule : str
-    threat : Threat
-        Resolved.
+    threat : AllowedChanges
     """
 
-    def __init__(self, model: Model, noise: Noise | None, rule: str, threat: Threat) -> None:
+    def __init__(self, model: Model, noise: Noise | None, rule: str, threat: AllowedChanges) -> None:
         (self._model,) = model.members
         self._noise, self._threat = noise if rule == "vote" else None, threat
 
@@ -233,7 +231,7 @@ class LineSums:
 class _LineAnswer(Answer):
     """The label of one row of a linear model."""
 
-    def __init__(self, model: AdditiveEnsemble, noise: Noise | None, threat: Threat, row: FloatArray) -> None:
+    def __init__(self, model: AdditiveEnsemble, noise: Noise | None, threat: AllowedChanges, row: FloatArray) -> None:
         super().__init__(model.n_classes)
         self._model, self._noise = model, noise
         several = bool(model.offsets)
@@ -258,15 +256,23 @@ class _LineAnswer(Answer):
     def is_label(self, label: int) -> bool:
         return all(pair.total > cut if side else pair.total <= cut for pair, cut, side in self._meet(label))
 
-    def proves_failure(self, label: int, failure: float) -> bool:
-        return all(self._bounds_mass(pair, cut, side, failure) for pair, cut, side in self._meet(label))
+    def proves_failure(self, label: int, failure: float, log_failure: float) -> bool:
+        with use_bits(_BITS):
+            claimed = as_ball(failure).min(as_ball(log_failure).exp())
+        return all(self._bounds_mass(pair, cut, side, claimed) for pair, cut, side in self._meet(label))
 
-    def _bounds_mass(self, pair: _Pair, cut: Fraction, side: int, failure: float) -> bool:
+    def stays_beyond(self, label: int, score: float) -> bool:
+        if self.n_classes > 2 or not math.isfinite(score):
+            return False
+        ((pair, _, side),) = self._meet(label)
+        return pair.holds(side, math.inf, Fraction(score), Fraction(0), strictly=False)
+
+    def _bounds_mass(self, pair: _Pair, cut: Fraction, side: int, failure: Ball) -> bool:
         assert self._noise is not None  # only votes claim such a mass
         away = pair.total - cut if side else cut - pair.total
         margin = away - pair.find_deviation(Fraction(0)) - pair.find_category_fall(side)
         if margin <= 0:
-            return failure >= 1
+            return bool(failure >= 1)
         ball = as_ball_noise(self._noise)
         square = sum((slope**2 * ball.scale_of(at) ** 2 for at, slope, _ in pair.slopes), Fraction(0))
         reach = sum((abs(slope) * ball.scale_of(at) for at, slope, _ in pair.slopes), Fraction(0))
@@ -283,7 +289,7 @@ class _LineAnswer(Answer):
             # copies in which some number is farther out, so that errors of slopes are multiplied by more than that
             beyond = 2 * len(pair.slopes) * ball.share_below(-as_ball(far)) if spare else as_ball(0.0)
             if not left > 0:
-                return failure >= 1
+                return bool(failure >= 1)
             if name == "uniform" and left >= as_ball(reach):
                 return True
             if not square:  # errors alone move the sum
@@ -301,7 +307,7 @@ def _bound_tail(distance: Ball, name: str) -> Ball:
 class LineNumbers:
     """The sum that is the answer of a linear model; parameters are those of LineSums."""
 
-    def __init__(self, model: Model, noise: Noise | None, rule: str, threat: Threat) -> None:
+    def __init__(self, model: Model, noise: Noise | None, rule: str, threat: AllowedChanges) -> None:
         (self._model,), self._threat = model.members, threat
 
     def read(self, row: FloatArray) -> LineNumberAnswer:

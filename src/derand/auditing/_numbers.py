@@ -17,9 +17,9 @@ from derand._arrays import FloatArray
 from derand.auditing._by_worst import clears_by_mean
 from derand.auditing._claim import Claim
 from derand.auditing._proofs import RowProof, share_codes
+from derand.auditing._threat import AllowedChanges
 from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise
-from derand.threat import Threat
 
 _ROUNDINGS = 4 * 2.0**-52
 """Of the few operations between an expected sum and an answer, relative to the largest number on the way."""
@@ -37,11 +37,10 @@ class Numbers:
         With the decision `Value`.
     noise : Noise or None
     rule : str
-    threat : Threat
-        Resolved.
+    threat : AllowedChanges
     """
 
-    def __init__(self, model: Model, noise: Noise | None, rule: str, threat: Threat) -> None:
+    def __init__(self, model: Model, noise: Noise | None, rule: str, threat: AllowedChanges) -> None:
         (self._model, *others) = model.members
         if others or model.weights is not None or self._model.offset is None:
             raise ValueError("`model` must have a number as its answer, got one that tells classes apart.")
@@ -90,7 +89,7 @@ class NumberAnswer:
             first, last = self._find_first(value), self._find_last(value)
             return first <= last and self._prove(first - 1).is_label(1) and self._prove(last).is_label(0)
         off = 2 * self._claim.mean_error + self._slack
-        own = replace(self._claim, threat=Threat(norm=None).resolve(self._claim.noise))
+        own = replace(self._claim, threat=AllowedChanges())
         own = replace(own, contrast=replace(own.contrast, score_error=0.0))
         level = Fraction(value) * self._levels
         return all(clears_by_mean(own, label, math.inf, (level if label else -level) - off) for label in (1, 0))

@@ -5,6 +5,7 @@ Owns which proof a rule has. Must not know how any of them works, nor tables or 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -12,10 +13,10 @@ from fractions import Fraction
 import numpy as np
 
 from derand.auditing._by_mass import MassProof
-from derand.auditing._by_worst import holds_by_mean, holds_by_vote, holds_side_by_vote, is_mean_label
+from derand.auditing._by_worst import clears_by_mean, holds_by_mean, holds_by_vote, holds_side_by_vote, is_mean_label
 from derand.auditing._claim import Claim
+from derand.auditing._threat import AllowedChanges
 from derand.model import AdditiveEnsemble, Model
-from derand.threat import Threat
 
 
 class RowProof:
@@ -45,7 +46,7 @@ class RowProof:
         """
         if self.holds(label, radius):
             return True
-        if self._claim.rule == "mean" or not self._claim.threat.missing_budget:
+        if self._claim.rule == "mean" or not self._claim.threat.missing:
             return False
         return self._mass.holds_each(label, radius, lambda side: holds_side_by_vote(self._claim, side, radius))
 
@@ -53,9 +54,23 @@ class RowProof:
         """Whether the row's own label is this, or too near a tie for the program to tell."""
         return is_mean_label(self._claim, label) if self._claim.rule == "mean" else self._mass.is_label(label)
 
-    def proves_failure(self, label: int, failure: float) -> bool:
-        """Whether the failing mass of a vote is proven to be at most this."""
-        return self._mass.proves_failure(label, failure)
+    def proves_failure(self, label: int, failure: float, log_failure: float) -> bool:
+        """Whether the failing mass of a vote is proven to be at most this, and at most what has this logarithm."""
+        return self._mass.proves_failure(label, failure, log_failure)
+
+    def stays_beyond(self, label: int, score: float) -> bool:
+        """Whether the expected score is proven not to pass this one on its way to the other label, within limits.
+
+        It is that of the model as it stands, without what it may differ from the one that is meant.
+        """
+        if self._claim.rule != "mean" or not math.isfinite(score):
+            return False
+        contrast = replace(self._claim.contrast, score_error=0.0)
+        if self._claim.noise is None:
+            level = math.ceil(score) - 1 if label else math.floor(score)
+            return holds_by_mean(replace(self._claim, contrast=replace(contrast, threshold=level)), label, math.inf)
+        above = Fraction(score) - contrast.threshold
+        return clears_by_mean(replace(self._claim, contrast=contrast), label, math.inf, above if label else -above)
 
     @property
     def band(self) -> float:
@@ -67,7 +82,7 @@ class RowProof:
 
         What the model may differ from the one that is meant counts against the winner.
         """
-        still = MassProof(replace(self._claim, threat=Threat(norm=2).resolve(self._claim.noise)))
+        still = MassProof(replace(self._claim, threat=AllowedChanges()))
         if self.is_label(1):
             return 1 - min(still.find_failure(1), 0.5)
         return min(still.find_failure(0), 0.5)
@@ -100,7 +115,7 @@ def weigh_labels(model: Model, is_label: Callable[[AdditiveEnsemble, int], bool]
     return held > (sum(sizes) + margin) / 2 if label else held >= (sum(sizes) - margin) / 2
 
 
-def share_codes(threat: Threat, model: Model) -> Threat:
+def share_codes(threat: AllowedChanges, model: Model) -> AllowedChanges:
     """The same for members of a vote by themselves: a category that one table knows may reach another that does not."""
     if threat.unseen or model.weights is None:
         return threat

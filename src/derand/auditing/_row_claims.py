@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import FloatArray
-from derand.auditing._allowed import is_allowed
 from derand.auditing._answers import Sums
 from derand.auditing._lines import LineNumberAnswer, LineNumbers, LineSums
 from derand.auditing._numbers import NumberAnswer, Numbers
+from derand.auditing._threat import AllowedChanges
 from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.model import Model
 
@@ -60,24 +60,60 @@ class RowClaims(ABC):
         return low
 
 
-def read_claims(model: Model, claimed: Claimed) -> Callable[[FloatArray, int], RowClaims]:
-    """What is claimed about a row, given the row and its place in the table."""
+def read_claims(model: Model, rows: FloatArray, claimed: Claimed) -> Callable[[int], RowClaims]:
+    """What is claimed about a row, given its index in the table."""
+    threat = AllowedChanges.read(claimed.threat, model)
+    threat.require_inside(rows)
     if isinstance(claimed, Certificates):
         kind = LineSums if model.is_linear else Sums
-        sums = kind(model, claimed.noise, claimed.rule, claimed.threat)
-        return lambda row, at: LabelClaims(model, sums, row, claimed, at)
+        sums = kind(model, claimed.noise, claimed.rule, threat)
+        return lambda at: LabelClaims(model, sums, rows[at], claimed, threat, at)
     of_number = LineNumbers if model.is_linear else Numbers
-    numbers = of_number(model, claimed.noise, claimed.rule, claimed.threat)
+    numbers = of_number(model, claimed.noise, claimed.rule, threat)
     if isinstance(claimed, Intervals):
-        return lambda row, at: IntervalClaims(numbers.read(row), claimed, at)
-    return lambda row, at: ToleranceClaims(numbers.read(row), claimed, at)
+        return lambda at: IntervalClaims(numbers.read(rows[at]), claimed, threat, at)
+    return lambda at: ToleranceClaims(numbers.read(rows[at]), claimed, threat, at)
+
+
+def list_checked(claimed: Claimed) -> tuple[str, ...]:
+    """The attributes of some certificates that an audit proves, or refuses."""
+    if isinstance(claimed, Intervals):
+        return ("value", "low", "high")
+    if isinstance(claimed, ToleranceRadii):
+        return ("value", "radius")
+    optional = {"worst": claimed.worst, "witness": claimed.flips}
+    found = (name for name, values in optional.items() if values is not None)
+    return ("label", "failure", "log_failure", "radius", "proof", *found)
+
+
+def list_unchecked(model: Model, claimed: Claimed) -> dict[str, str]:
+    """The attributes, or what they say beside what is proven, that an audit does not look at, each with a reason."""
+    if isinstance(claimed, Intervals):
+        return {}
+    if isinstance(claimed, ToleranceRadii):
+        return {"proof": "any proof counts"} if claimed.proof.size else {}
+    found = {}
+    if claimed.runner_up is not None:
+        found["runner_up"] = "only says against which class `proof` counts"
+    if claimed.path is not None:
+        found["path"] = "how the failure mass was computed"
+    if model.is_linear or model.weights is not None:
+        found["proof"] = "which of the proofs it was"
+    elif claimed.rule == "mean":
+        found["proof"] = "whether a worst case is exact"
+    if claimed.worst is not None:
+        found["worst"] = "whether the bound is reached"
+    return found
 
 
 class IntervalClaims(RowClaims):
     """An answer, and the ends that it does not leave."""
 
-    def __init__(self, answer: NumberAnswer | LineNumberAnswer, intervals: Intervals, at: int) -> None:
-        super().__init__(math.inf if intervals.radius is None else intervals.radius, intervals.threat.ball_norm)
+    def __init__(
+        self, answer: NumberAnswer | LineNumberAnswer, intervals: Intervals, threat: AllowedChanges, at: int
+    ) -> None:
+        is_open = intervals.radius is None or threat.norm is None  # limits alone: no radius makes them narrower
+        super().__init__(math.inf if is_open else float(intervals.radius or 0), threat.norm)
         self._answer, self._value = answer, float(intervals.value[at])
         self._ends = float(intervals.high[at]), float(intervals.low[at])
 
@@ -99,8 +135,10 @@ class IntervalClaims(RowClaims):
 class ToleranceClaims(RowClaims):
     """An answer, and the radius within which it moves by the tolerance at most."""
 
-    def __init__(self, answer: NumberAnswer | LineNumberAnswer, radii: ToleranceRadii, at: int) -> None:
-        super().__init__(float(radii.radius[at]), radii.threat.ball_norm)
+    def __init__(
+        self, answer: NumberAnswer | LineNumberAnswer, radii: ToleranceRadii, threat: AllowedChanges, at: int
+    ) -> None:
+        super().__init__(float(radii.radius[at]), threat.norm)
         self._answer, self._value, self._tolerance = answer, float(radii.value[at]), radii.tolerance
 
     def find_failed(self) -> str:
@@ -115,14 +153,21 @@ class ToleranceClaims(RowClaims):
 
 
 class LabelClaims(RowClaims):
-    """A label, its failing mass, its radius and a witness."""
+    """A label, its failing mass, its radius with the proof that is named, the worst score and a witness."""
 
     def __init__(
-        self, model: Model, sums: Sums | LineSums, row: FloatArray, certificates: Certificates, at: int
+        self,
+        model: Model,
+        sums: Sums | LineSums,
+        row: FloatArray,
+        certificates: Certificates,
+        threat: AllowedChanges,
+        at: int,
     ) -> None:
-        super().__init__(float(certificates.radius[at]), certificates.norm)
+        super().__init__(float(certificates.radius[at]), threat.norm)
         self._model, self._sums, self._certificates, self._at = model, sums, certificates, at
-        self._row = row
+        self._row, self._threat = row, threat
+        self._proof = str(certificates.proof[at])
         self._label = self._find_code(certificates.label)
         self._runner_up = None if certificates.runner_up is None else self._find_code(certificates.runner_up)
         self._answer = sums.read(row)
@@ -137,27 +182,52 @@ class LabelClaims(RowClaims):
         if self._label < 0:
             return "label"
         holds = self.radius > 0 and self.holds(self.radius)  # which proves the label, too
-        if not holds and not self._answer.is_label(self._label):
-            return "label"
-        if not self._holds_failure():
-            return "failure"
-        if not holds and self.radius != 0:
-            return "radius"
-        return "" if self._holds_witness() else "witness"
+        checks = {
+            "label": lambda: holds or self._answer.is_label(self._label),
+            "failure": self._holds_failure,
+            "radius": lambda: holds or self.radius == 0 or self._holds_by_another(),
+            "proof": lambda: (holds or self.radius == 0) and self._names_proof(),
+            "worst": self._holds_worst,
+            "witness": self._holds_witness,
+        }
+        return next((name for name, is_proven in checks.items() if not is_proven()), "")
 
     def holds(self, radius: float) -> bool:
         """Whether the label is proven to hold within a radius, by the proof that the certificate names."""
-        proof = str(self._certificates.proof[self._at])
-        return self._answer.holds(self._label, radius, proof, self._runner_up)
+        return self._answer.holds(self._label, radius, self._proof, self._runner_up)
+
+    def _holds_by_another(self) -> bool:
+        """Whether the radius is proven, though not by the proof that the certificate names."""
+        return self.radius > 0 and self._answer.holds(self._label, self.radius, "", self._runner_up)
+
+    def _names_proof(self) -> bool:
+        """Whether the named proof is one that the rule has; "none" is named where nothing is certified, and only there.
+
+        Whether it proves the radius is asked by `holds`.
+        """
+        if self.radius == 0 or self._proof == "none":
+            return self.radius == 0 and self._proof == "none"
+        if self._certificates.rule == "mean":
+            return self._proof in ("dual", "exact")
+        return self._proof in ("paper", "exact" if self._model.is_linear else "dual")
 
     def _holds_failure(self) -> bool:
-        """Whether the failing mass is no larger than claimed; votes of ensembles and the rule "mean" claim none."""
-        failure = float(self._certificates.failure[self._at])
-        if math.isnan(failure) or failure >= 1:
+        """Whether the failing mass is no larger than claimed; votes of ensembles and the rule "mean" have none."""
+        failure, log_failure = (
+            float(claimed[self._at]) for claimed in (self._certificates.failure, self._certificates.log_failure)
+        )
+        if self._certificates.rule == "mean" or self._model.weights is not None:
+            return math.isnan(failure) and math.isnan(log_failure)
+        if failure >= 1 and log_failure >= 0:
             return True
-        if self._certificates.rule == "mean":
-            return False  # there is none to be proven
-        return self._answer.proves_failure(self._label, failure)
+        return self._answer.proves_failure(self._label, failure, log_failure)
+
+    def _holds_worst(self) -> bool:
+        """Whether no change within limits takes the expected score beyond the worst one that is claimed, if any."""
+        if self._certificates.worst is None:
+            return True
+        worst = float(self._certificates.worst[self._at])
+        return self._threat.norm is None and self._answer.stays_beyond(self._label, worst)
 
     def _holds_witness(self) -> bool:
         """Whether a change that is said to flip the label does so, within the limits."""
@@ -167,6 +237,6 @@ class LabelClaims(RowClaims):
         if one.witness is None:
             return False
         changed = np.asarray(one.witness[self._at], dtype=np.float64)
-        if not is_allowed(one.threat, self._model, self._row, changed):
+        if not self._threat.allows(self._model, self._row, changed):
             return False
         return self._sums.read(changed).is_other(self._label)

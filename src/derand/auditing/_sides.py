@@ -12,12 +12,11 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 from derand.auditing._blocks import Block, read_block
+from derand.auditing._threat import AllowedChanges
 from derand.model import Contrast
-from derand.threat import Threat
 
 _EPSILON = 2.0**-52
 _TAIL_ERROR = 96 * _EPSILON
@@ -141,7 +140,9 @@ class Side:
         return replace(self, functions=tuple(one for one in self.functions if one.feature not in names), cut=moved)
 
 
-def read_side(contrast: Contrast, row: Sequence[float], label: int, threat: Threat, *, changes: bool = True) -> Side:
+def read_side(
+    contrast: Contrast, row: Sequence[float], label: int, threat: AllowedChanges, *, changes: bool = True
+) -> Side:
     """What it takes for a row's label to hold.
 
     Parameters
@@ -149,7 +150,7 @@ def read_side(contrast: Contrast, row: Sequence[float], label: int, threat: Thre
     contrast : Contrast
     row : sequence of float
     label : {0, 1}
-    threat : Threat
+    threat : AllowedChanges
     changes : bool
         Whether categories are at their worst and the model may differ from the one that is meant; else the side is
         that of the row's own label.
@@ -186,7 +187,7 @@ def read_side(contrast: Contrast, row: Sequence[float], label: int, threat: Thre
             functions.append(one)
     if changes:
         cut += find_worst_fall(options, threat.l0) + math.ceil(contrast.score_error)
-    return Side(tuple(functions), tuple(gaps) if threat.missing_budget else (), cut, bool(label), tuple(blocks))
+    return Side(tuple(functions), tuple(gaps) if threat.missing else (), cut, bool(label), tuple(blocks))
 
 
 def _flatten(scores: Sequence[Any]) -> list[int]:
@@ -201,7 +202,7 @@ def _read_function(told: dict[str, Any], value: float, sign: int) -> Function:
     )
 
 
-def read_table(told: dict[str, Any], value: float, threat: Threat) -> tuple[int, list[int]]:
+def read_table(told: dict[str, Any], value: float, threat: AllowedChanges) -> tuple[int, list[int]]:
     """The score of a category, and all that it may change to."""
     known = dict(zip(told["categories"], _flatten(told["scores"]), strict=True))
     missing = told.get("missing", told["other"])
@@ -213,14 +214,6 @@ def read_table(told: dict[str, Any], value: float, threat: Threat) -> tuple[int,
         return score(value), [score(float(code)) for code in threat.may_become[told["feature"]]]
     outside = [told["other"], missing] if threat.unseen or not known else []
     return score(value), [*known.values(), *outside]
-
-
-def to_double(number: Fraction) -> float:
-    """The nearest double, infinite ones included."""
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
 
 
 def find_worst_fall(options: Sequence[Sequence[int]], budget: int) -> int:

@@ -103,6 +103,7 @@ def _print_summary(summary: AuditingSummary) -> None:
         "no more than a label or number claimed": f"{summary['labels_alone']:,} rows"
         if summary["labels_alone"]
         else "",
+        "not looked at": _describe_unchecked(summary["not_checked"]),
         "written": summary["output"] or "",
         "time": f"{summary['seconds']:.1f} s, {summary['seconds_per_row']:.3f} s a row, the slowest "
         f"{summary['slowest_row']:.2f} s",
@@ -120,12 +121,22 @@ def _describe_claim(summary: AuditingSummary) -> str:
     return "" if summary["radius"] is None else f"intervals at radius {format_exactly(summary['radius'])}"
 
 
+def _describe_unchecked(reasons: dict[str, str]) -> str:
+    """What was not looked at, and why."""
+    from derand.text import join_words
+
+    alike = {why: [name for name, other in reasons.items() if other == why] for why in reasons.values()}
+    return "; ".join(f"{join_words(names)} ({why})" for why, names in alike.items())
+
+
 def _conclude(summary: AuditingSummary) -> str:
+    from derand.text import join_words
+
     audited, total = summary["audited"], summary["rows"]
     if summary["proven"] < audited:
         return f"NOT PROVEN: {audited - summary['proven']:,} of {audited:,} rows, see above"
     of_rows = f"all {total:,} rows" if audited == total else f"these {audited:,} rows"
-    proven = f"every claim about {of_rows} was proven again"
+    proven = f"what {join_words(summary['checked'])} say about {of_rows} was proven again"
     if summary["changed"]:
         return f"{proven}, BUT not all files are those that were certified, see above"
     return proven if summary["passed"] else f"{proven}, BUT this machine failed its tests"

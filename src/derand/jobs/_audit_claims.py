@@ -7,6 +7,7 @@ rows are asked for.
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from derand.storage import CertificateRecord, NumbersRequest
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_VERDICTS = ("holds", "flips", "undecided")
+
 
 def read_claims(
     certified: PathLike, estimator: Classifier | CertifiedRegressor, record: CertificateRecord, chosen: IntArray
@@ -37,10 +40,24 @@ def read_claims(
     return _read_certificates(certified, estimator.classes_.tolist(), record, chosen)
 
 
+def list_columns(record: CertificateRecord) -> list[str]:
+    """The columns of a certified file that say what is claimed."""
+    if record.numbers is None:
+        return ["label", "failure", "verdict" if record.threat.norm is None else "radius", "proof"]
+    return ["value", *(("low", "high") if record.numbers.tolerance is None else ("radius",))]
+
+
+def list_unread(written: Collection[str], copied: Collection[str], record: CertificateRecord) -> dict[str, str]:
+    """The columns of a certified file that say nothing that an audit looks at, each with a reason."""
+    reasons = dict.fromkeys(written, "no column of results")
+    reasons |= dict.fromkeys(copied, "copied from the data")
+    return {name: reasons[name] for name in written if name not in ("row", *list_columns(record))}
+
+
 def _read_numbers(
     certified: PathLike, record: CertificateRecord, asked: NumbersRequest, chosen: IntArray
 ) -> Intervals | ToleranceRadii:
-    names = ["value", *(("low", "high") if asked.tolerance is None else ("radius",))]
+    names = list_columns(record)
     written = _read_rows(certified, names, [], record.n_rows, chosen)
     found = {name: _as_numbers(written.column(name), certified, name) for name in names}
     if asked.tolerance is None:
@@ -66,20 +83,21 @@ def _read_rows(certified: PathLike, names: list[str], as_text: list[str], n_rows
 def _read_certificates(
     certified: PathLike, classes: list[Any], record: CertificateRecord, chosen: IntArray
 ) -> Certificates:
-    held = "verdict" if record.threat.norm is None else "radius"
-    names = ["label", "failure", held, "proof"]
-    claims = _read_rows(certified, names, ["label", "runner_up"], record.n_rows, chosen)
+    claims = _read_rows(certified, list_columns(record), ["label", "runner_up"], record.n_rows, chosen)
     label = _read_labels(claims.column("label").to_pylist(), classes, certified, "label")
     runner_up = None
     if "runner_up" in claims.column_names:  # of more than two classes
         runner_up = _read_labels(claims.column("runner_up").to_pylist(), classes, certified, "runner_up")
     failure = _as_numbers(claims.column("failure"), certified, "failure")
-    if held == "radius":
-        radius = _as_numbers(claims.column("radius"), certified, "radius")
+    if record.threat.norm is None:
+        verdicts = _read_words(claims.column("verdict"), _VERDICTS, certified, "verdict")
+        radius = np.where(np.array(verdicts) == "holds", np.inf, 0.0)
     else:
-        radius = np.where(np.array(claims.column("verdict").to_pylist()) == "holds", np.inf, 0.0)
+        radius = _as_numbers(claims.column("radius"), certified, "radius")
+    allowed = PROOFS if record.proof == "best" else ("none", record.proof)
+    proofs = [PROOFS.index(word) for word in _read_words(claims.column("proof"), allowed, certified, "proof")]
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_failure = np.log(failure)
+        log_failure = np.nextafter(np.log(failure), np.inf)  # the file claims the mass itself
     return Certificates(
         label,
         failure,
@@ -90,15 +108,17 @@ def _read_certificates(
         rule=record.rule,
         noise=record.noise,
         runner_up=runner_up,
-        _proof=_read_proofs(claims.column("proof").to_pylist(), certified),
+        _proof=np.array(proofs, dtype=np.uint8),
     )
 
 
-def _read_proofs(written: list[Any], path: PathLike) -> NDArray[np.uint8]:
-    for value in written:
-        if value not in PROOFS:
-            raise ValueError(f"`proof` of {os.fspath(path)} must be one of {', '.join(PROOFS)}, got {value!r}.")
-    return np.array([PROOFS.index(value) for value in written], dtype=np.uint8)
+def _read_words(column: pa.ChunkedArray, known: Sequence[str], path: PathLike, name: str) -> list[Any]:
+    """The words of a column, each one of those that may stand there."""
+    written: list[Any] = column.to_pylist()
+    for word in written:
+        if word not in known:
+            raise ValueError(f"`{name}` of {os.fspath(path)} must be one of {', '.join(known)}, got {word!r}.")
+    return written
 
 
 def _as_numbers(column: pa.ChunkedArray, path: PathLike, name: str) -> FloatArray:

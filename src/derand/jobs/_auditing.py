@@ -21,7 +21,7 @@ from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.estimators import CertifiedRegressor
 from derand.files import PathLike, require_writable
 from derand.frames import MatchedFile, inspect_file, match_file, write_batches
-from derand.jobs._audit_claims import read_claims
+from derand.jobs._audit_claims import list_columns, list_unread, read_claims
 from derand.jobs._classifiers import Classifier, load_estimator
 from derand.jobs._copying import NUMBER_COLUMNS, RESULT_COLUMNS, find_copies
 from derand.jobs._request import ThreatSummary, summarize_threat
@@ -44,7 +44,7 @@ class NotProven(TypedDict):
 
     row: int
     claim: str
-    """Which: label, failure, radius (without a norm: that the label holds) or witness; of numbers value, low, high or
+    """Which: label, failure, radius (without a norm: that the label holds) or proof; of numbers value, low, high or
     radius."""
     label: str
     """The label or number, as claimed."""
@@ -58,7 +58,11 @@ class AuditingSummary(TypedDict):
     """What `audit_file` looked at and found."""
 
     passed: bool
-    """Whether all claims were proven, the files are those of the record and the machine passed its tests."""
+    """Whether all that was checked was proven, the files are those of the record and the machine passed its tests."""
+    checked: list[str]
+    """The columns of the certified file that were proven."""
+    not_checked: dict[str, str]
+    """Its columns, or what they say beside what is proven, that were not looked at, each with a reason."""
     rows: int
     audited: int
     proven: int
@@ -133,7 +137,8 @@ def audit_file(
     record = load_record(find_record(certified))
     changed = _find_changed(record, model, data, certified)
     taken = RESULT_COLUMNS if classes is not None else NUMBER_COLUMNS
-    copied = find_copies(inspect_file(certified).names, inspect_file(data).names, taken)
+    written = inspect_file(certified).names
+    copied = find_copies(written, inspect_file(data).names, taken)
     source = match_file(data, estimator.encoding_, target=target, classes=classes, copied=copied)
     chosen = choose_rows(record.n_rows, rows, random_state)
     table = _read_rows(source, estimator, chosen, record.n_rows)
@@ -144,6 +149,12 @@ def audit_file(
     failed = np.flatnonzero(found.verdict != "proven")
     return {
         "passed": found.passed and not changed,
+        "checked": list_columns(record),
+        "not_checked": {
+            **list_unread(written, copied, record),
+            **{name: reason for name, reason in found.not_checked.items() if name in written},
+            **_name_verdicts(claims),
+        },
         "rows": record.n_rows,
         "audited": len(found),
         "proven": len(found) - int(failed.size),
@@ -205,6 +216,13 @@ def _count_bare(claims: Certificates | Intervals | ToleranceRadii) -> int:
     if isinstance(claims, Intervals):
         return int((np.isinf(claims.low) & np.isinf(claims.high)).sum())
     return int((claims.radius == 0).sum())
+
+
+def _name_verdicts(claims: Certificates | Intervals | ToleranceRadii) -> dict[str, str]:
+    """Which verdicts are not looked at: that a change flips is said without the change."""
+    if not isinstance(claims, Certificates) or claims.threat.norm is not None or (claims.radius > 0).all():
+        return {}
+    return {"verdict": '"flips" and "undecided" are not told apart: the changes are in another file'}
 
 
 def _describe_row(

@@ -1,0 +1,203 @@
+"""The audit's own reading of a threat: what each number of a row may become, written from the fields of `Threat` alone.
+
+A box that is computed wrongly must not pass both the certificate and its audit, so that nothing here calls a method of
+`Threat`. Ends are those that docs/threats.md defines, to the last bit: sums and products of doubles, each rounded to
+nearest; they are computed as exact fractions here and rounded afterwards. Owns this reading, and whether a changed row
+is allowed. Must not know noise, labels or proofs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+
+from derand._arrays import FloatArray
+from derand.auditing._balls import to_double
+from derand.model import Model
+from derand.threat import Threat
+
+_EVERY = "*"
+_MOST_STEPS = 2**50
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedChanges:
+    """What may change of a row of a model, columns by number and categories by code.
+
+    Attributes
+    ----------
+    norm : float or None
+        Of the ball; None where there is none.
+    units : tuple of float or None
+        What counts as a distance of 1 in each column; None is 1 in all of them.
+    l0, missing : int
+        How many categories may change, and how many numbers may go missing or appear.
+    unseen : bool
+    frozen : frozenset of int
+    limits : dict of int, or "*", to limit
+    domain, steps, may_become : dict of int to ends, step or codes
+    """
+
+    norm: float | None = None
+    units: tuple[float, ...] | None = None
+    l0: int = 0
+    missing: int = 0
+    unseen: bool = True
+    frozen: frozenset[int] = frozenset()
+    limits: Mapping[Any, Any] = field(default_factory=dict)
+    domain: Mapping[Any, tuple[float, float]] = field(default_factory=dict)
+    steps: Mapping[Any, float] = field(default_factory=dict)
+    may_become: Mapping[Any, tuple[Any, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, threat: Threat, model: Model) -> Self:
+        """What a threat says; one that names no norm, or columns that the model does not have, is refused."""
+        _require_numbers(threat, model.n_features)
+        _require_columns(threat, model)
+        return cls(
+            None if threat.norm is None else float(threat.norm),
+            threat.units,
+            threat.l0,
+            0 if threat.missing == "fixed" else threat.missing,
+            bool(threat.unseen),
+            frozenset(int(column) for column in threat.frozen),
+            threat.limits,
+            threat.domain,
+            threat.steps,
+            threat.may_become,
+        )
+
+    def require_inside(self, rows: FloatArray) -> None:
+        """Refuse rows that are outside of the domain themselves; a missing number has none."""
+        for column, (least, most) in self.domain.items():
+            own = rows[:, column]
+            outside = np.flatnonzero((own < least) | (own > most))
+            if outside.size:
+                raise ValueError(
+                    f"`domain` of the certificates' threat must hold the rows' own values, got [{least}, {most}] for "
+                    f"column {column} and {own[outside[0]]} in row {outside[0]}."
+                )
+
+    def interval(self, column: int, own: float) -> tuple[float, float]:
+        """The least and the largest double that a number may become, both included; its own where it is fixed.
+
+        An end is the row's value with the limit taken off or added, rounded to nearest, and no farther than the domain;
+        of a column that changes by steps, the last step that is not beyond it. A percentage is rounded after the
+        division by 100 and after the product with the value.
+        """
+        limit = self.limits.get(column, self.limits.get(_EVERY))
+        is_named = limit is not None or column in self.domain
+        if column in self.frozen or (self.norm is None and not is_named):
+            return own, own
+        down, up = (math.inf, math.inf) if limit is None else _measure_limit(limit, own)
+        least, most = self.domain.get(column, (-math.inf, math.inf))
+        low, high = max(_add(own, -down), least), min(_add(own, up), most)
+        if column in self.steps:
+            step = self.steps[column]
+            low, high = _find_last_step(own, low, -step), _find_last_step(own, high, step)
+        return low, high
+
+    def step(self, column: int) -> float:
+        """By multiples of which a number changes; 0 where by anything."""
+        return self.steps.get(column, 0.0)
+
+    def unit(self, column: int) -> Fraction:
+        """What counts as a distance of 1."""
+        return Fraction(1) if self.units is None else Fraction(self.units[column])
+
+    def allows(self, model: Model, row: FloatArray, changed: FloatArray) -> bool:
+        """Whether limits, steps, budgets and frozen columns allow a change; columns that no term reads do not count."""
+        pairs = list(zip(row.tolist(), changed.tolist(), strict=True))
+        moved = {at for at, (x, z) in enumerate(pairs) if not (x == z or (math.isnan(x) and math.isnan(z)))}
+        if moved & self.frozen:
+            return False
+        codes = moved.intersection(model.categorical_features)
+        numbers = moved.intersection(model.numerical_features)
+        gaps = {at for at in numbers if any(map(math.isnan, pairs[at]))}
+        if len(codes) > self.l0 or len(gaps) > self.missing:
+            return False
+        return all(self._allows_number(at, *pairs[at]) for at in numbers - gaps) and all(
+            self._allows_code(model, at, pairs[at][1]) for at in codes
+        )
+
+    def _allows_number(self, column: int, x: float, z: float) -> bool:
+        low, high = self.interval(column, x)
+        if not low <= z <= high:
+            return False
+        step = self.step(column)
+        near = round((z - x) / step) if step else 0
+        return not step or any(x + (near + more) * step == z for more in range(-2, 3))
+
+    def _allows_code(self, model: Model, column: int, code: float) -> bool:
+        if column in self.may_become:
+            listed = [float(one) for one in self.may_become[column]]
+            return code in listed or (math.isnan(code) and any(map(math.isnan, listed)))
+        told = [term.describe() for one in model.members for term in one.terms if term.kind == "category_table"]
+        known = {float(one) for table in told if table["feature"] == column for one in table["categories"]}
+        return self.unseen or not known or code in known
+
+
+def _measure_limit(limit: str | float | tuple[float, float], own: float) -> tuple[float, float]:
+    """How far down and up a limit lets a number go."""
+    if isinstance(limit, str):
+        share = to_double(Fraction(float(limit.partition("%")[0])) / 100)
+        size = to_double(Fraction(share) * abs(Fraction(own)))
+        return size, size
+    return limit if isinstance(limit, tuple) else (limit, limit)
+
+
+def _add(own: float, change: float) -> float:
+    """The double nearest to a sum."""
+    return change if math.isinf(change) else to_double(Fraction(own) + Fraction(change))
+
+
+def _find_last_step(own: float, end: float, step: float) -> float:
+    """The farthest own + count * step, computed in doubles, that is not beyond an end; a negative step goes down.
+
+    Sums of a count above the exact quotient lie beyond the end, or are rounded to it; the first of them says which. An
+    end that is too many steps away stays as it is: then there are steps beside every double.
+    """
+    if math.isinf(end):
+        return end
+    count = math.floor((Fraction(end) - Fraction(own)) / Fraction(step))
+    if count >= _MOST_STEPS:
+        return end
+    places = (own + max(count + more, 0) * step for more in (1, 0, -1))
+    return next((z for z in places if (z <= end if step > 0 else z >= end)), own)
+
+
+def _require_numbers(threat: Threat, n_features: int) -> None:
+    """Refuse a threat that is not spelt out: a norm that the noise decides, units by name, `whole` numbers."""
+    if threat.norm == "auto" or threat.whole:
+        what = "its `norm`" if threat.norm == "auto" else "`whole` as `steps`"
+        raise ValueError(f"The certificates' threat must name {what} to be audited, as `certify` does.")
+    if threat.units is not None and (type(threat.units) is not tuple or len(threat.units) != n_features):
+        raise ValueError(
+            f"`units` of the certificates' threat must be one number for each of the {n_features} columns, got "
+            f"{threat.units!r}."
+        )
+
+
+def _require_columns(threat: Threat, model: Model) -> None:
+    """Refuse columns that do not exist, or of the wrong sort: what is said of them would count for nothing."""
+    every = set(range(model.n_features))
+    numbers, codes = every - set(model.categorical_features), every - set(model.numerical_features)
+    named: dict[str, tuple[Collection[Any], set[int], str]] = {
+        "frozen": (threat.frozen, every, ""),
+        "limits": ([column for column in threat.limits if column != _EVERY], numbers, "numerical "),
+        "domain": (threat.domain, numbers, "numerical "),
+        "steps": (threat.steps, numbers, "numerical "),
+        "may_become": (threat.may_become, codes, "categorical "),
+    }
+    for name, (columns, known, sort) in named.items():
+        for column in columns:
+            if column not in known:
+                raise ValueError(
+                    f"`{name}` of the certificates' threat must name {sort}columns of the model by number to be "
+                    f"audited, got {column!r}."
+                )

@@ -191,7 +191,7 @@ def format_short_up(value: float, digits: int = _SHORT) -> str:
     return _write(value, digits, ROUND_CEILING)
 
 
-def format_distance(value: float, digits: int = _SHORT) -> str:
+def format_distance(value: float) -> str:
     """The size of a change that was found, rounded up like `format_short_up`, but for a hair of 2e-11 of it.
 
     Searches step beyond an edge by a hair, and sizes are measured upwards: such a change of 1 is 1, and not 1.01.
@@ -200,7 +200,6 @@ def format_distance(value: float, digits: int = _SHORT) -> str:
     ----------
     value : float
         At least 0.
-    digits : int
 
     Examples
     --------
@@ -209,8 +208,8 @@ def format_distance(value: float, digits: int = _SHORT) -> str:
     """
     near = f"{value:.10g}"
     if math.isfinite(value) and abs(float(near) - value) <= _HAIR * value:
-        return _write_decimal(Decimal(near), digits, ROUND_CEILING)
-    return format_short_up(value, digits)
+        return _write_decimal(Decimal(near), _SHORT, ROUND_CEILING)
+    return format_short_up(value)
 
 
 def format_short(value: float, digits: int = 4) -> str:
@@ -251,20 +250,19 @@ def format_readable(value: float, digits: int = 4) -> str:
     return text if "e" in text else f"{Decimal(text):,f}"
 
 
-def format_move(before: float, after: float, digits: int = 3) -> str:
+def format_move(before: float, after: float) -> str:
     """By how much a number changes, with its sign.
 
     Parameters
     ----------
     before, after : float
-    digits : int
 
     Examples
     --------
     >>> format_move(2400.0, 1020.5), format_move(0.0, 0.25)
     ('-1,380', '+0.25')
     """
-    return f"{'-' if after < before else '+'}{format_readable(abs(after - before), digits)}"
+    return f"{'-' if after < before else '+'}{format_readable(abs(after - before), 3)}"
 
 
 def format_count(number: int) -> str:

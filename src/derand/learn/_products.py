@@ -88,8 +88,7 @@ class ProductDesign:
     Attributes
     ----------
     rest : Design
-        Of the columns that are in no group, values left in place; its codes are those of `rest_places`.
-    rest_places : array of int
+        Of the columns that are in no group, values left in place.
     groups : tuple of Group
     blocks : Blocks
         The functions of groups, then of all other columns.
@@ -98,7 +97,6 @@ class ProductDesign:
     """
 
     rest: Design
-    rest_places: IntArray
     groups: tuple[Group, ...]
     blocks: Blocks
     radius: float
@@ -216,7 +214,7 @@ def design_products(
     units, norm = threat.units_of(n_features), float(threat.ball_norm or 2)
     scales = np.where(np.isin(np.arange(n_features), list(threat.frozen)), 0.0, units)
     blocks = _line_up(found, rest, rest_places, noise, scales)
-    return ProductDesign(rest, rest_places, found, blocks, radius, DUAL_POWERS[norm])
+    return ProductDesign(rest, found, blocks, radius, DUAL_POWERS[norm])
 
 
 def _cut_group(parts: list[NumberBins], places: tuple[int, ...], noise: Noise, n_cuts: int) -> Group:

@@ -245,7 +245,6 @@ def train_stump_regressor(
     regularization: float | None = None,
     rule: str = "vote",
     least_rows: int | None = None,
-    seed: int = 0,
     n_threads: int = 1,
 ) -> RegressionTraining:
     """Train a sum of stumps: in each round, every column gets the stump of least squares under the noise.
@@ -258,7 +257,7 @@ def train_stump_regressor(
     noise : Noise
     n_rounds : int
         Stumps of each column, at most.
-    regularization, rule, least_rows, seed, n_threads
+    regularization, rule, least_rows, n_threads
         As for `train_additive_regressor`.
 
     Returns
@@ -273,7 +272,7 @@ def train_stump_regressor(
     >>> model.terms[0].edges.tolist()
     [2.5]
     """
-    binned = bin_table(table.rows, seed=seed, n_threads=n_threads)
+    binned = bin_table(table.rows, n_threads=n_threads)
     target = table.standardise()
     cuts: list[list[float]] = [[] for _ in binned.numbers]
     binned = _shrink_numbers(_design_plain(binned, noise, _FEW_CUTS), binned, target, least_rows)

@@ -102,7 +102,6 @@ def find_splits(
     grid: SplitGrid,
     *,
     class_weight: FloatArray,
-    sample_weight: FloatArray | None = None,
     search: Search | None = None,
     n_threads: int = 1,
 ) -> Splits:
@@ -120,7 +119,6 @@ def find_splits(
         Its distribution function, magnitude and units are used.
     grid : SplitGrid
     class_weight : array of shape (n_classes,)
-    sample_weight : array of shape (n_rows,) or None
     search : `search_grid` (None) or `search_minimum`
     n_threads : int
         The result does not depend on it.
@@ -133,7 +131,7 @@ def find_splits(
     """
 
     def count(block: IntArray, units: FloatArray, resolution: float) -> list[Histogram]:
-        return tabulate(X, block, target, sample_weight, units, resolution, n_classes=class_weight.size)
+        return tabulate(X, block, target, None, units, resolution, n_classes=class_weight.size)
 
     source = RowCounts(X.shape[0], X.shape[1], count)
     return split_columns(source, columns, noise, grid, class_weight=class_weight, search=search, n_threads=n_threads)

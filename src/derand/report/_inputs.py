@@ -323,12 +323,11 @@ def read_inputs(
     subject: Subject,
     X: Any,
     y: ArrayLike | None,
-    l0: int | None = None,
     request: Request | None = None,
     row_names: Sequence[Any] | None = None,
 ) -> Inputs:
     """Encode the rows once, certify them and check the labels."""
-    asked = Request(l0) if request is None else request
+    asked = request or Request()
     threats, has_threat = _list_threats(subject, asked)
     own = "vote" if subject.estimator is None else subject.estimator.rule
     check_request(asked.rule or own, asked.proof, subject.noise, threats)

@@ -103,7 +103,11 @@ def require_trainer(name: str, task: Task, column: str, n_classes: int, spell: S
         How many different values there are.
     """
     known = list_trainers(task.name)
-    several = {one: kind for one, kind in known.items() if task.name == NUMBER or kind.takes_several_classes}
+    several = {
+        one: kind
+        for one, kind in known.items()
+        if task.name == NUMBER or kind().__sklearn_tags__().classifier_tags.multi_class
+    }
     if name in several or (name in known and n_classes == 2):
         return
     what = "a number to be predicted" if task.name == NUMBER else f"{n_classes} classes"

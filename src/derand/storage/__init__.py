@@ -145,8 +145,9 @@ def _describe(model: Any) -> dict[str, Any]:
     """Kind and content of a model."""
     if is_model(model):
         return describe_model(model)
-    if hasattr(model, "for_storage"):
-        model = model.for_storage()
+    from derand.estimators import as_stored
+
+    model = as_stored(model)
     if type(model) in list_estimators().values():
         return {"kind": "classifier", "model": describe_classifier(model)}
     if type(model) in list_regressors().values():

@@ -212,10 +212,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
     def check_parameters(self, n_classes: int = 2) -> None:
         """Refuse parameters that `fit` would refuse, without data.
 
-        Parameters
-        ----------
-        n_classes : int
-            How many classes the target holds; numbers have none.
+        `n_classes`: how many classes the target holds; numbers have none.
         """
         self._check_parameters()
 

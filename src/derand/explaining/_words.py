@@ -98,17 +98,8 @@ def _write_exactly(value: float, move: float) -> str:
 def round_flip(start: FloatArray, feature: int, after: float, flips: Flips, *, is_date: bool = False) -> float:
     """A value of few digits, at or beyond the one that flips, that flips as well; the value itself where none does.
 
-    Parameters
-    ----------
-    start : array of shape (n_features,)
-        The row as the model reads it.
-    feature : int
-        A number.
-    after : float
-        Its value that flips.
-    flips : callable
-    is_date : bool
-        Whether it is a date, in days, so that whole days and seconds are short.
+    `start` (n_features,): the row as the model reads it; `feature`: a number; `after`: its value that flips; `is_date`:
+    whether it is a date, in days, so that whole days and seconds are short.
 
     Examples
     --------
@@ -235,15 +226,7 @@ def list_held(
 ) -> list[str]:
     """Why columns that a model reads are not told: they are frozen, or missing in this row.
 
-    Parameters
-    ----------
-    names : Names
-    row : array of shape (n_features,)
-    read : sequence of int
-        Columns that the model reads.
-    told : sequence of int
-        Those that sentences are about.
-    frozen : collection of int
+    `read`: columns that the model reads; `told`: those that sentences are about; `row` has shape (n_features,).
     """
     left = [at for at in read if at not in told]
     kept = [names.quote(at) for at in left if at in frozen]

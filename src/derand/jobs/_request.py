@@ -57,14 +57,8 @@ def read_request(
 ) -> Threat:
     """The threat that is asked for, or that of the classifier, with what is asked to be different.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of the columns, as in the file.
-    l0, threat
-        As for `certify_file`.
-    changes : mapping of str to value
-        Fields of Threat; not beside `threat`.
+    `names`: of the columns, as in the file; `l0`, `threat`: as for `certify_file`; `changes`: fields of Threat; not
+    beside `threat`.
     """
     if threat is not None:
         if changes:
@@ -154,15 +148,8 @@ class Request:
 def summarize_threat(given: Threat, named: Threat, resolved: Threat, source: MatchedFile) -> ThreatSummary:
     """What may change, with columns by name.
 
-    Parameters
-    ----------
-    given : Threat
-        As it was asked for; columns by name or number.
-    named : Threat
-        The same by number.
-    resolved : Threat
-        The same with its norm and units.
-    source : MatchedFile
+    `given`: as it was asked for; columns by name or number; `named`: the same by number; `resolved`: the same with its
+    norm and units.
     """
     names, numerical = source.names, source.encoding.numerical
 

@@ -175,24 +175,9 @@ def design_products(
 ) -> ProductDesign:
     """The functions of a model with many groups.
 
-    Parameters
-    ----------
-    binned : BinnedTable
-        Of single columns.
-    groups : sequence of sequences of feature numbers
-        Disjoint. Constant columns are left out.
-    noise : Noise
-    threat : Threat
-        Resolved, of norm 1, 2 or inf.
-    radius : float
-    n_cuts : int or None
-        Of each column of a group, at most; None for as many as groups of its size have.
-    n_single_cuts : int
-        Of each column in no group.
-    with_ramp : bool
-        Whether those have a linear part.
-    n_features : int
-        Columns of the rows.
+    `binned`: of single columns. `groups`: disjoint. Constant columns are left out. `threat`: resolved, of norm 1, 2 or
+    inf. `n_cuts`: of each column of a group, at most; None for as many as groups of its size have. `n_single_cuts`: of
+    each column in no group. `with_ramp`: whether those have a linear part. `n_features`: columns of the rows.
     """
     known = {one.feature: at for at, one in enumerate(binned.numbers)}
     sizes = [len(group) for group in groups]

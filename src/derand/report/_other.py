@@ -45,16 +45,8 @@ class OtherModel:
 def read_other(other: Any, X: Any, inputs: Inputs, asked: Request, name: str | None) -> OtherModel:
     """Certify the rows of a report by another classifier, against the report's own threats.
 
-    Parameters
-    ----------
-    other : fitted classifier of derand
-    X : the rows, as the model of the report was given them
-    inputs : Inputs
-        Of the report.
-    asked : Request
-        A rule that was asked for holds for both, and so does a report on the model as deployed, without its noise.
-    name : str or None
-        What it is called.
+    `inputs`: of the report; `asked`: a rule that was asked for holds for both, and so does a report on the model as
+    deployed, without its noise; `name`: what it is called.
     """
     from derand.estimators import CertifiedClassifier, certify_encoded, encode_rows
 

@@ -83,13 +83,7 @@ def save(model: Any, path: PathLike) -> None:
 
 
 def hash_model(model: Any) -> str:
-    """The SHA-256, in hexadecimal digits, of the file that `save` would write; it is that of `mark_file` as well.
-
-    Parameters
-    ----------
-    model
-        As for `save`.
-    """
+    """The SHA-256, in hexadecimal digits, of the file that `save` would write; it is that of `mark_file` as well."""
     return hashlib.sha256(write_bytes(model)).hexdigest()
 
 
@@ -133,10 +127,7 @@ def load(path: PathLike) -> Any:
 def read_kind(path: PathLike) -> str:
     """What a model file holds, by its first fields: "classifier", "regressor", or a kind of bare model.
 
-    Raises
-    ------
-    ValueError
-        Where the file is none, as for `load`; the model itself is not looked at.
+    Raises ValueError where the file is none, as for `load`; the model itself is not looked at.
     """
     return _check_file(path, lambda fields: fields["kind"].choice(list(_list_builders())))
 

@@ -131,10 +131,7 @@ def _list_marks(record: CertificateRecord) -> dict[str, FileMark]:
 def load_record(path: PathLike) -> CertificateRecord:
     """Read a record that `save_record` wrote.
 
-    Raises
-    ------
-    ValueError
-        Where the file is not a record; the message names the field.
+    Raises ValueError where the file is not a record; the message names the field.
     """
     try:
         missing = (

@@ -364,10 +364,6 @@ def _find_free(model: Model, threat: Threat, row: FloatArray) -> list[int]:
 _LABELS = "labels are learnt by a classifier, such as AdditiveClassifier"
 
 
-def _name_type(values: NDArray[Any]) -> str:
-    return "text" if values.dtype.kind in "US" else f"the type {values.dtype}"
-
-
 def read_targets(X: Any, y: ArrayLike) -> FloatArray:
     """The number of each row, all of them finite and of a size that can be computed with."""
     if np.asarray(y).dtype.kind == "c":
@@ -376,7 +372,8 @@ def read_targets(X: Any, y: ArrayLike) -> FloatArray:
     check_consistent_length(X, given)
     refuse_gaps(given, "a number")
     if given.dtype.kind not in "biufO":
-        raise ValueError(f"`y` must hold numbers, got {_name_type(given)}: {_LABELS}.")
+        found = "text" if given.dtype.kind in "US" else f"the type {given.dtype}"
+        raise ValueError(f"`y` must hold numbers, got {found}: {_LABELS}.")
     try:
         target = given.astype(np.float64)
     except (TypeError, ValueError):

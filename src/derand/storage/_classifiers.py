@@ -353,12 +353,8 @@ def build_threat(field: Field) -> Threat:
     return construct(partial(Threat, **{name: _build_value(one) for name, one in fields.items()}), field)
 
 
-def _build_float(field: Field) -> float:
-    return _STRANGE_FLOATS[field.choice(list(_STRANGE_FLOATS))]
-
-
 _BUILDERS: Mapping[str, Callable[[Field], Any]] = {
-    "float": _build_float,
+    "float": lambda field: _STRANGE_FLOATS[field.choice(list(_STRANGE_FLOATS))],
     "tuple": lambda field: tuple(_build_value(item) for item in field.items()),
     "dict": _build_dict,
     "array": _build_array,

@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -103,11 +103,12 @@ def mark_file(path: PathLike) -> FileMark:
 
 def save_record(record: CertificateRecord, path: PathLike) -> None:
     """Write a record, whole or not at all."""
-    marks = {name: {"file": mark.file, "sha256": mark.sha256} for name, mark in _list_marks(record).items()}
     content = {
         "schema": RECORD_SCHEMA,
         "derand": record.version,
-        **marks,
+        "model": asdict(record.model),
+        "data": asdict(record.data),
+        "certified": asdict(record.certified),
         "rows": record.n_rows,
         "rule": record.rule,
         "proof": record.proof,
@@ -122,10 +123,6 @@ def save_record(record: CertificateRecord, path: PathLike) -> None:
 def _describe_numbers(asked: NumbersRequest) -> dict[str, float | str | None]:
     """JSON has no infinity: a radius without end is a word."""
     return {"radius": "inf" if asked.radius == math.inf else asked.radius, "tolerance": asked.tolerance}
-
-
-def _list_marks(record: CertificateRecord) -> dict[str, FileMark]:
-    return {"model": record.model, "data": record.data, "certified": record.certified}
 
 
 def load_record(path: PathLike) -> CertificateRecord:

@@ -28,7 +28,7 @@ from sklearn.linear_model import LogisticRegression
 
 from derand import AdditiveEnsemble, Audit, Gaussian, Noise, StepFunction, Threat, WeightedVote, audit, certify
 from derand.certificates import Certificates
-from derand.estimators import TRAINERS
+from derand.estimators import TRAINERS, encode_rows
 from derand.model import Argmax, Model
 from tests.certificates import test_golden as golden
 from tests.shared import shared_folder
@@ -90,7 +90,7 @@ def list_trained(count: int) -> Iterator[Case]:
     X, y = load_breast_cancer(return_X_y=True)
     for name, trainer in TRAINERS.items():
         classifier = trainer(scaling="standard").fit(X[:400], y[:400])
-        rows = classifier.encode_rows(X[400 : 400 + count])
+        rows = encode_rows(classifier, X[400 : 400 + count])
         for norm in (1, 2, math.inf):
             threat = Threat(norm=norm, units=classifier.units)
             yield Case(f"{name}, l{norm}", classifier.ensemble_, rows, classifier.noise_, threat)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from derand import from_model
+from derand.estimators import encode_rows
 from derand.importers import compare_scores, probe_rows, read_model
 from experiments.importing.models import EXAMPLES
 
@@ -90,7 +91,7 @@ def measure_parity(name: str, model: Any, X: Any, *, probes: int, rows: int, dra
     table = X[:rows]
     noise = f"gaussian:{NOISE_SIZE}"
     votes = imported.certify(table, noise=noise, rule="vote")
-    encoded = imported.encode_rows(table)
+    encoded = encode_rows(imported, table)
     labels = np.searchsorted(imported.classes_, votes.label)
     deviation = _measure_deviation(reading, encoded, labels, votes.failure, draws)
     flips, proven = 0, True

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand.certificates import Certificates
-from derand.estimators import RobTreeBoostClassifier, StumpClassifier
+from derand.estimators import RobTreeBoostClassifier, StumpClassifier, encode_rows
 from derand.threat import Threat
 from experiments.bench import time_best
 from experiments.datasets import load
@@ -91,7 +91,7 @@ def list_witnesses(classifier: Any, found: Certificates, rows: NDArray[Any]) -> 
     assert found.witness is not None
     texts = []
     for row in np.flatnonzero(found.flips)[:SHOWN].tolist():
-        pair = np.stack([classifier.encode_rows(rows[[row]])[0], found.witness[row]])
+        pair = np.stack([encode_rows(classifier, rows[[row]])[0], found.witness[row]])
         both = np.asarray(classifier.decode_rows(pair))
         changes = ", ".join(
             f"column {at}: {before} -> {after}" for at, (before, after) in enumerate(both.T) if before != after

@@ -10,11 +10,7 @@ from typing import Any
 def import_later(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """What a package calls `__getattr__`: imports the module in which a name is at home.
 
-    Parameters
-    ----------
-    package : str
-    homes : mapping from str to str
-        The module of each name, within the package.
+    `homes`: the module of each name, within the package.
 
     Examples
     --------

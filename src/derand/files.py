@@ -35,10 +35,7 @@ def replace_when_done(path: PathLike) -> Iterator[Path]:
     and its owner where the system allows that. An error of the system that names no file, such as a full disk, is taken
     for one of writing this file, and gets its name.
 
-    Parameters
-    ----------
-    path : path-like
-        A folder that is missing is an error, not created; a pipe or a device is refused.
+    `path`: a folder that is missing is an error, not created; a pipe or a device is refused.
 
     Examples
     --------
@@ -72,12 +69,8 @@ def fill_when_done(folder: PathLike, last: str) -> Iterator[Path]:
     Otherwise they are removed, and what stood there before stays as it was. Files of the same names are replaced, each
     one whole; others stay.
 
-    Parameters
-    ----------
-    folder : path-like
-        Made where it is missing; the folder that it lies in must exist.
-    last : str
-        Name of the file that says that all are there: what stands in its place goes first, and it comes last.
+    `folder`: made where it is missing; the folder that it lies in must exist; `last`: name of the file that says that
+    all are there: what stands in its place goes first, and it comes last.
 
     Examples
     --------

@@ -59,18 +59,7 @@ class MissingNumbersError(ValueError):
 def require_finite(rows: NDArray[Any], columns: Iterable[int], may_miss: Iterable[int] = (), jobs: int = 1) -> None:
     """Refuse NaN and infinity in some columns of a table of numbers.
 
-    Parameters
-    ----------
-    rows : array of shape (n_rows, n_columns)
-    columns : iterable of int
-    may_miss : iterable of int
-        Those of them that may hold NaN, a missing value; infinity is refused there, too.
-    jobs : int
-        Threads.
-
-    Raises
-    ------
-    MissingNumbersError
+    `may_miss`: those of them that may hold NaN, a missing value; infinity is refused there, too; `jobs`: threads.
 
     Examples
     --------
@@ -119,16 +108,8 @@ def refuse_masked(X: object) -> None:
 def cast_exactly(values: NDArray[Any], name: Callable[[int], str | int] = _name_by_number) -> FloatArray:
     """Numbers as doubles; a number that no double equals is an error.
 
-    Parameters
-    ----------
-    values : array of shape (n_rows,) or (n_rows, n_columns)
-        Of booleans, integers or floats of any size.
-    name : callable
-        Name of a column, by its number; 0 for a flat array.
-
-    Returns
-    -------
-    array of the same shape
+    `values` (n_rows,): of booleans, integers or floats of any size; `name`: name of a column, by its number; 0 for a
+    flat array.
 
     Examples
     --------

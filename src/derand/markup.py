@@ -15,11 +15,6 @@ _LONGEST = 60
 def write_text(value: object, length: int = _LONGEST) -> str:
     """Text for a page: escaped, cut where it is long.
 
-    Parameters
-    ----------
-    value : object
-    length : int
-
     Examples
     --------
     >>> write_text("<b>")
@@ -31,11 +26,7 @@ def write_text(value: object, length: int = _LONGEST) -> str:
 def write_table(headers: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
     """A table; without headers where there are none.
 
-    Parameters
-    ----------
-    headers : sequence
-    rows : iterable of sequences
-        Their cells are escaped.
+    `rows`: their cells are escaped.
 
     Examples
     --------
@@ -52,11 +43,6 @@ def write_table(headers: Sequence[object], rows: Iterable[Sequence[object]]) -> 
 def write_block(title: str, *parts: str) -> str:
     """A titled block of parts that are HTML already.
 
-    Parameters
-    ----------
-    title : str
-    *parts : str
-
     Examples
     --------
     >>> write_block("Certificates", "<p>3 rows</p>").startswith('<div class="derand"')
@@ -67,11 +53,6 @@ def write_block(title: str, *parts: str) -> str:
 
 def write_lines(lines: Iterable[str], *, muted: bool = False) -> str:
     """Sentences, each a paragraph, escaped.
-
-    Parameters
-    ----------
-    lines : iterable of str
-    muted : bool
 
     Examples
     --------

@@ -580,13 +580,8 @@ def _read_number(text: str) -> float | None:
 def as_noise(noise: Noise | str | float, norm: Any = "auto", like: Noise | None = None) -> Noise:
     """A noise given as an object, as text, or as its magnitude alone.
 
-    Parameters
-    ----------
-    noise : Noise, str or float
-    norm : float, "auto" or None
-        For a number: Laplace noise in norm 1, as its ball is, and Gaussian noise in all others.
-    like : Noise or None
-        For a number: the noise that is there already, whose kind it keeps where that certifies the norm.
+    `norm`: for a number: Laplace noise in norm 1, as its ball is, and Gaussian noise in all others; `like`: for a
+    number: the noise that is there already, whose kind it keeps where that certifies the norm.
 
     Examples
     --------

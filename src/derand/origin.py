@@ -98,12 +98,7 @@ class Tabular:
         return at, None if self.origin is None else self.origin.take(at)
 
     def with_origin(self, X: Any) -> Self:
-        """The same, as results about the rows of this table: its index and its library are kept.
-
-        Parameters
-        ----------
-        X : array, or pandas, polars or pyarrow frame, of as many rows
-        """
+        """The same, as results about the rows of this table: its index and its library are kept."""
         return replace(self, origin=Origin.find(X))  # type: ignore[type-var]
 
     def to_pandas(self) -> Any:
@@ -135,12 +130,7 @@ def refuse_other_rows(given: Any, results: object, name: str) -> None:
     Nothing is said where either has no index or names rows twice, nor where one has the numbers that pandas gives
     by itself and the other has not: such names were lost on the way, not changed.
 
-    Parameters
-    ----------
-    given : array, or pandas frame or series, of as many rows
-    results : Certificates, Intervals or the like
-    name : str
-        What it is called.
+    `name`: what it is called.
     """
     own = results.index if isinstance(results, Tabular) else None
     index = getattr(given, "index", None) if hasattr(given, "iloc") else None

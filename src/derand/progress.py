@@ -23,10 +23,9 @@ Listener = Callable[[str], None]
 
 @dataclass(slots=True)
 class _Count:
-    """What is counted, how many there are in all, and when it was told last."""
+    """What is done, to how many rows in all, and when it was told last."""
 
     what: str
-    unit: str
     total: int
     told: float = field(default_factory=time.monotonic)
 
@@ -74,8 +73,8 @@ def announce(text: str) -> None:
 
 
 @contextmanager
-def counting(what: str, total: int, unit: str = "rows") -> Iterator[None]:
-    """Tell that something is done to so many, and let `count` say how far it is.
+def counting(what: str, total: int) -> Iterator[None]:
+    """Tell that something is done to so many rows, and let `count` say how far it is.
 
     Examples
     --------
@@ -83,8 +82,8 @@ def counting(what: str, total: int, unit: str = "rows") -> Iterator[None]:
     ...     count(10, 1000)  # a moment later there would be nothing new
     certifying 1,000 rows
     """
-    tell(f"{what} {total:,} {unit}")
-    before = _count.set(_Count(what, unit, total))
+    tell(f"{what} {total:,} rows")
+    before = _count.set(_Count(what, total))
     try:
         yield
     finally:
@@ -99,7 +98,7 @@ def count(done: int, total: int) -> None:
     now = time.monotonic()
     if now - current.told >= PATIENCE:
         current.told = now
-        tell(f"{current.what} {done:,} of {total:,} {current.unit}")
+        tell(f"{current.what} {done:,} of {total:,} rows")
 
 
 def count_rounds(n_rounds: int, what: str) -> Iterator[int]:

@@ -29,11 +29,6 @@ _HAIR = 2e-11
 def format_down(value: float, decimals: int) -> str:
     """A number of at least 0, cut after some decimals.
 
-    Parameters
-    ----------
-    value : float
-    decimals : int
-
     Examples
     --------
     >>> format_down(0.99999, 3), format_down(float("inf"), 3)
@@ -48,11 +43,7 @@ def format_down(value: float, decimals: int) -> str:
 def format_up(value: float, digits: int) -> str:
     """A number of at least 0, its last digit rounded up; in scientific notation where it is below 0.001.
 
-    Parameters
-    ----------
-    value : float
-    digits : int
-        How many significant digits are shown.
+    `digits`: how many significant digits are shown.
 
     Examples
     --------
@@ -68,13 +59,8 @@ def format_up(value: float, digits: int) -> str:
 def format_percent(share: float, *, space: str = " ", way: Literal["down", "up", "nearest"] = "down") -> str:
     """A share as per cent with one decimal, so that no figure flatters.
 
-    Parameters
-    ----------
-    share : float
-    space : str
-        What stands before the sign.
-    way : {"down", "up", "nearest"}
-        What speaks for a model is cut, what speaks against it is rounded up, what does neither goes to nearest.
+    `space`: what stands before the sign; `way`: what speaks for a model is cut, what speaks against it is rounded up,
+    what does neither goes to nearest.
 
     Examples
     --------
@@ -88,11 +74,7 @@ def format_percent(share: float, *, space: str = " ", way: Literal["down", "up",
 def format_percent_interval(value: float, low: float, high: float, *, space: str = " ") -> str:
     """A share and the ends of its interval as per cent: cut, but for the upper end, which is rounded up.
 
-    Parameters
-    ----------
-    value, low, high : float
-    space : str
-        What stands before the sign.
+    `space`: what stands before the sign.
 
     Examples
     --------
@@ -107,13 +89,7 @@ def format_percent_interval(value: float, low: float, high: float, *, space: str
 def format_interval(value: float, low: float, high: float, decimals: int = 3, *, up: bool = False) -> str:
     """A figure and the ends of its interval, the upper one rounded up, the lower one cut.
 
-    Parameters
-    ----------
-    value, low, high : float
-        Of at least 0.
-    decimals : int
-    up : bool
-        Round the figure up, where less is better, instead of cutting it.
+    `value`, `low`, `high`: of at least 0; `up`: round the figure up, where less is better, instead of cutting it.
 
     Examples
     --------
@@ -127,10 +103,6 @@ def format_interval(value: float, low: float, high: float, decimals: int = 3, *,
 
 def format_threshold(probability: float) -> str:
     """A probability from which on an answer is given, as per cent with three digits.
-
-    Parameters
-    ----------
-    probability : float
 
     Examples
     --------
@@ -147,10 +119,6 @@ def format_threshold(probability: float) -> str:
 def format_exactly(value: float) -> str:
     """The shortest text that reads as the same number: for what a user gave and is given back.
 
-    Parameters
-    ----------
-    value : float
-
     Examples
     --------
     >>> format_exactly(0.25), format_exactly(1.0), format_exactly(0.1234567), format_exactly(float("inf"))
@@ -161,11 +129,6 @@ def format_exactly(value: float) -> str:
 
 def format_short_down(value: float, digits: int = _SHORT) -> str:
     """A number with some significant digits, never above it: of at least 0 they are cut.
-
-    Parameters
-    ----------
-    value : float
-    digits : int
 
     Examples
     --------
@@ -178,11 +141,6 @@ def format_short_down(value: float, digits: int = _SHORT) -> str:
 def format_short_up(value: float, digits: int = _SHORT) -> str:
     """A number with some significant digits, never below it.
 
-    Parameters
-    ----------
-    value : float
-    digits : int
-
     Examples
     --------
     >>> format_short_up(0.12301), format_short_up(2.0**-100), format_short_up(0.0)
@@ -191,16 +149,12 @@ def format_short_up(value: float, digits: int = _SHORT) -> str:
     return _write(value, digits, ROUND_CEILING)
 
 
-def format_distance(value: float, digits: int = _SHORT) -> str:
+def format_distance(value: float) -> str:
     """The size of a change that was found, rounded up like `format_short_up`, but for a hair of 2e-11 of it.
 
     Searches step beyond an edge by a hair, and sizes are measured upwards: such a change of 1 is 1, and not 1.01.
 
-    Parameters
-    ----------
-    value : float
-        At least 0.
-    digits : int
+    `value`: at least 0.
 
     Examples
     --------
@@ -209,17 +163,12 @@ def format_distance(value: float, digits: int = _SHORT) -> str:
     """
     near = f"{value:.10g}"
     if math.isfinite(value) and abs(float(near) - value) <= _HAIR * value:
-        return _write_decimal(Decimal(near), digits, ROUND_CEILING)
-    return format_short_up(value, digits)
+        return _write_decimal(Decimal(near), _SHORT, ROUND_CEILING)
+    return format_short_up(value)
 
 
 def format_short(value: float, digits: int = 4) -> str:
     """A number to nearest, for what is no guarantee: data values and contributions.
-
-    Parameters
-    ----------
-    value : float
-    digits : int
 
     Examples
     --------
@@ -232,11 +181,7 @@ def format_short(value: float, digits: int = 4) -> str:
 def format_readable(value: float, digits: int = 4) -> str:
     """A number of a table as people write it, to nearest: whole ones in full, thousands apart.
 
-    Parameters
-    ----------
-    value : float
-    digits : int
-        Significant digits of a number that is not whole.
+    `digits`: significant digits of a number that is not whole.
 
     Examples
     --------
@@ -251,28 +196,19 @@ def format_readable(value: float, digits: int = 4) -> str:
     return text if "e" in text else f"{Decimal(text):,f}"
 
 
-def format_move(before: float, after: float, digits: int = 3) -> str:
+def format_move(before: float, after: float) -> str:
     """By how much a number changes, with its sign.
-
-    Parameters
-    ----------
-    before, after : float
-    digits : int
 
     Examples
     --------
     >>> format_move(2400.0, 1020.5), format_move(0.0, 0.25)
     ('-1,380', '+0.25')
     """
-    return f"{'-' if after < before else '+'}{format_readable(abs(after - before), digits)}"
+    return f"{'-' if after < before else '+'}{format_readable(abs(after - before), 3)}"
 
 
 def format_count(number: int) -> str:
     """A count, thousands apart.
-
-    Parameters
-    ----------
-    number : int
 
     Examples
     --------
@@ -318,10 +254,6 @@ def join_words(parts: list[str]) -> str:
 def quote_short(value: object) -> str:
     """What stood in a table, quoted, and cut where it is long: a message is one line.
 
-    Parameters
-    ----------
-    value : object
-
     Examples
     --------
     >>> quote_short("cook"), quote_short("a" * 1000)[-6:]
@@ -332,10 +264,6 @@ def quote_short(value: object) -> str:
 
 def as_plain_json(value: object) -> JsonPlain:
     """The same in what JSON can hold: infinity is the text "inf" or "-inf", and NaN is None.
-
-    Parameters
-    ----------
-    value : dicts, lists and tuples of text, numbers (numpy's, too), truth values and None
 
     Examples
     --------

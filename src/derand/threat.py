@@ -247,13 +247,7 @@ def _find_column(column: Column, known: Mapping[str, int], name: str) -> Column:
 def find_column(column: Any, names: Sequence[str] | None, n_features: int, what: str) -> int:
     """The number of a column that is given by name or number, for a table with these names.
 
-    Parameters
-    ----------
-    column : int or str
-    names : sequence of str or None
-    n_features : int
-    what : str
-        Names the parameter in errors, such as "`monotone`".
+    `what`: names the parameter in errors, such as "`monotone`".
 
     Examples
     --------

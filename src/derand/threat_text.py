@@ -64,29 +64,10 @@ def parse_changes(
 ) -> dict[str, Any]:
     """Fields of Threat from texts; what is not given is left out.
 
-    Parameters
-    ----------
-    norm : str or None
-        One of NORMS.
-    l0 : int or None
-    limits : iterable of str
-        COLUMN=VALUE each, where VALUE is "5%", "500" or "down:up".
-    domain : iterable of str
-        COLUMN=LOW:HIGH.
-    steps : iterable of str
-        COLUMN=NUMBER.
-    frozen : iterable of str
-        Names of columns.
-    missing : int or None
-        How many numbers may go missing or appear; None is "fixed".
-    units : iterable of str
-        COLUMN=NUMBER: what counts as a change of 1.
-    whole : bool
-        Whether columns that are known to hold whole numbers stay whole; False says nothing.
-
-    Returns
-    -------
-    dict
+    `norm`: one of NORMS; `limits`: COLUMN=VALUE each, where VALUE is "5%", "500" or "down:up"; `domain`:
+    COLUMN=LOW:HIGH; `steps`: COLUMN=NUMBER; `frozen`: names of columns; `missing`: how many numbers may go missing or
+    appear; None is "fixed"; `units`: COLUMN=NUMBER: what counts as a change of 1; `whole`: whether columns that are
+    known to hold whole numbers stay whole; False says nothing.
 
     Examples
     --------
@@ -122,18 +103,8 @@ def change_threat(threat: Threat, changes: Mapping[str, Any]) -> Threat:
 def read_threat(path: PathLike, names: Sequence[str] | None = None, units: Sequence[float] | None = None) -> Threat:
     """A threat from a TOML file whose keys are the fields of Threat.
 
-    Parameters
-    ----------
-    path : path-like
-        Of the file; a `ThreatSection` where the threat is only a part of it.
-    names : sequence of str or None
-        Names of the columns, for a file that gives units by name.
-    units : sequence of float or None
-        The units of columns that such a file does not name; None is 1 for all.
-
-    Returns
-    -------
-    Threat
+    `path`: of the file; a `ThreatSection` where the threat is only a part of it; `names`: names of the columns, for a
+    file that gives units by name; `units`: the units of columns that such a file does not name; None is 1 for all.
 
     Examples
     --------
@@ -202,13 +173,7 @@ def _parse_norm(norm: object) -> float | str | None:
 def parse_pairs(texts: Iterable[str], what: str, form: str, read: Callable[[str, str], Value]) -> dict[str, Value]:
     """Texts such as COLUMN=VALUE as a dict.
 
-    Parameters
-    ----------
-    texts : iterable of str
-    what, form : str
-        What each one is, and how it is written: for errors.
-    read : callable
-        Reads a value; also told its column.
+    `what`, `form`: what each one is, and how it is written: for errors; `read`: reads a value; also told its column.
 
     Examples
     --------

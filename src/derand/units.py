@@ -63,14 +63,8 @@ class NamedUnits(tuple[float, ...]):
     def resolve(self, names: Sequence[str] | None, others: Sequence[float] | None, what: str) -> tuple[float, ...]:
         """One unit per column.
 
-        Parameters
-        ----------
-        names : sequence of str or None
-            Of the columns of the table; None where they have none, which is refused.
-        others : sequence of float or None
-            The units of columns that are not named; None is 1 for all.
-        what : str
-            Names the units in errors, such as "`units` of Threat".
+        `names`: of the columns of the table; None where they have none, which is refused; `others`: the units of
+        columns that are not named; None is 1 for all; `what`: names the units in errors, such as "`units` of Threat".
         """
         if names is None:
             raise ValueError(f"{what} by column name need a table with names: give one positive number per column.")

@@ -14,6 +14,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 from derand import AdditiveClassifier, Gaussian, Threat, load, save
+from derand.estimators import encode_rows
 
 
 def make_rows(n_rows: int = 160, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -75,7 +76,7 @@ def test_radius_0_is_a_plain_model() -> None:
     plain = fit(radius=0)
     assert plain.noise_ is None
     assert plain.units is not None
-    positive = plain.ensemble_.score(plain.encode_rows(frame)) > (plain.ensemble_.threshold or 0)
+    positive = plain.ensemble_.score(encode_rows(plain, frame)) > (plain.ensemble_.threshold or 0)
     assert (plain.predict(frame) == plain.classes_[positive.astype(int)]).all()
     assert plain.score(frame, target) > 0.9
     own, asked = plain.certify(frame), plain.certify(frame, noise="none", rule="mean")

@@ -14,7 +14,7 @@ import pytest
 
 import derand
 from derand import RobTreeBoostClassifier, StumpClassifier, load, save
-from derand.estimators import TRAINERS, CertifiedClassifier
+from derand.estimators import TRAINERS, CertifiedClassifier, assemble
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 X = np.array([[0.0, 1.0], [1.0, 0.0], [4.0, 1.0], [5.0, 0.0], [5.5, 1.0], [0.2, 0.0]])
@@ -71,9 +71,8 @@ def test_parts_restore_all_that_fit_found(kind: type[CertifiedClassifier], tmp_p
     stated = {"ensemble_", "noise_", "classes_", "encoding_", "n_features_in_"}
     training = {name: value for name, value in vars(clf).items() if name.endswith("_") and name not in stated}
     assert training
-    again = kind.from_parts(
-        clf.ensemble_, clf.noise_, clf.classes_, clf.encoding_, training=training, **clf.get_params()
-    )
+    parts = (clf.ensemble_, clf.noise_, clf.encoding_, training, clf.get_params())
+    again = assemble(kind, *parts, classes=clf.classes_)
     save(clf, tmp_path / "model.json")
     for other in (again, load(tmp_path / "model.json")):
         assert vars(other).keys() == vars(clf).keys() - {"_seen"}
@@ -84,10 +83,10 @@ def test_parts_restore_all_that_fit_found(kind: type[CertifiedClassifier], tmp_p
 
 
 def test_parts_with_parameters_that_make_no_sense_are_refused() -> None:
-    """`from_parts` checks parameters as `fit` does."""
+    """`assemble` checks parameters as `fit` does."""
     clf = StumpClassifier().fit(X, Y)
     with pytest.raises(ValueError, match="`levels` must be a whole number"):
-        StumpClassifier.from_parts(clf.ensemble_, clf.noise_, clf.classes_, clf.encoding_, levels=0)
+        assemble(StumpClassifier, clf.ensemble_, clf.noise_, clf.encoding_, {}, {"levels": 0}, classes=clf.classes_)
 
 
 def test_what_fit_found_cannot_be_changed() -> None:

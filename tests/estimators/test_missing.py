@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from derand import StumpClassifier, Threat, load, save
-from derand.estimators import TRAINERS
+from derand.estimators import TRAINERS, certify_encoded, encode_rows
 from tests.shared import shared_folder
 
 NAMES = ("stumps", "tree-boost", "ada-boost")
@@ -125,7 +125,7 @@ def test_a_seventh_of_a_data_set_deleted() -> None:
     X = table.astype(float).mask(rng.random(table.shape) < 0.15)
     for rule in ("vote", "mean"):
         clf = StumpClassifier(noise="gaussian:0.25", scaling="standard", rule=rule).fit(X[:500], y[:500])
-        rows = clf.encode_rows(X[500:])
+        rows = encode_rows(clf, X[500:])
         certificates = clf.certify(X[500:])
         assert (certificates.label == y[500:]).mean() > 0.93
         assert (certificates.radius > 0.3).mean() > 0.8
@@ -136,7 +136,7 @@ def test_a_seventh_of_a_data_set_deleted() -> None:
 def _try_deletions(clf: StumpClassifier, rows: np.ndarray, rng: np.random.Generator) -> None:
     """Delete or fill in one or two numbers of every row, and move the others within what is certified."""
     threat = Threat(missing=2)
-    certificates = clf.certify_encoded(rows, [threat])[0]
+    certificates = certify_encoded(clf, rows, [threat])[0]
     held = np.flatnonzero((certificates.radius > 0) & np.isfinite(certificates.radius))
     assert held.size > 30
     units = np.asarray(clf.noise_.units)
@@ -149,6 +149,6 @@ def _try_deletions(clf: StumpClassifier, rows: np.ndarray, rng: np.random.Genera
             moved[swapped] = 0.0
             changed[at] += units * moved / max(float(np.linalg.norm(moved)), 1e-300) * size
             changed[at, swapped] = np.where(np.isnan(one[swapped]), rng.integers(-5, 20, 2), np.nan)
-        labels = clf.certify_encoded(changed, [Threat()])[0].label
+        labels = certify_encoded(clf, changed, [Threat()])[0].label
         assert (labels == certificates.label[held]).all()
     assert math.isfinite(float(certificates.radius[held].max()))

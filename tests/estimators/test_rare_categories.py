@@ -19,6 +19,7 @@ from derand import (
     load,
     save,
 )
+from derand.estimators import encode_rows
 from derand.learn import TrainingTable
 from derand.learn._shrinking import shrink_categories
 from derand.learn.bins import bin_table
@@ -76,7 +77,7 @@ def test_several_classes_shrink_alike() -> None:
 
 def weigh_tables(model: Any, X: pd.DataFrame) -> dict[int, float]:
     """Mean size of what each table of a paper's model adds, on the table's own grid."""
-    rows = model.encode_rows(X)
+    rows = encode_rows(model, X)
     sizes: dict[int, float] = {}
     for member in model.ensemble_.members:
         for term in member.category_tables:

@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from derand import CategoryTable, Certificates, Gaussian, Laplace, StepFunction, StumpClassifier, Uniform, certify
+from derand.estimators import assemble
 from derand.estimators._classifier import INFINITE_RADIUS
 from derand.frames import ColumnWarning
 
@@ -284,11 +285,10 @@ def test_the_minimum_is_no_worse_than_the_grid() -> None:
     assert (exact < grid).all()
 
 
-def test_from_parts_is_a_fitted_classifier(mixed: tuple[pd.DataFrame, np.ndarray], fitted: StumpClassifier) -> None:
+def test_parts_make_a_fitted_classifier(mixed: tuple[pd.DataFrame, np.ndarray], fitted: StumpClassifier) -> None:
     """A classifier put together from its parts predicts as the original and knows its column names."""
-    again = StumpClassifier.from_parts(
-        fitted.ensemble_, fitted.noise_, fitted.classes_, fitted.encoding_, scaling="standard"
-    )
+    parts = (fitted.ensemble_, fitted.noise_, fitted.encoding_, {}, {"scaling": "standard"})
+    again = assemble(StumpClassifier, *parts, classes=fitted.classes_)
     np.testing.assert_array_equal(again.decision_function(mixed[0]), fitted.decision_function(mixed[0]))
     with pytest.raises(ValueError, match="feature names should match"):
         again.predict(mixed[0].rename(columns={"age": "years"}))

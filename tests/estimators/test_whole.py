@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from derand import AdditiveRegressor, StumpClassifier, Threat, certify, from_model, load, save
+from derand.estimators import encode_rows
 
 LOANS = pd.DataFrame(
     {
@@ -72,7 +73,7 @@ def test_explained_flips_are_whole_numbers(clf: StumpClassifier) -> None:
 def test_a_row_with_a_fraction_is_explained_by_any_numbers(clf: StumpClassifier) -> None:
     """Its own number is none of those that training had; steps of a threat count from it."""
     row = LOANS.iloc[[0]].assign(months=6.5)
-    assert clf.encoding_.find_whole(clf.encode_rows(row)) == {1: (0, 1)}
+    assert clf.encoding_.find_whole(encode_rows(clf, row)) == {1: (0, 1)}
     found = clf.certify(row, threat=Threat(norm=None, limits={"months": 20}, whole=True))
     assert found.witness is not None
     assert (found.witness[0, 0] - 6.5).is_integer()
@@ -100,7 +101,7 @@ def test_a_threat_of_whole_numbers_flips_fewer_rows(clf: StumpClassifier) -> Non
 def test_what_a_threat_of_whole_numbers_cannot_mean_is_told(clf: StumpClassifier) -> None:
     """A bare model knows no columns; a row beyond 0 and 1; an estimator that knows none."""
     with pytest.raises(ValueError, match="`whole` of Threat must be False for a bare model"):
-        certify(clf.ensemble_, clf.encode_rows(LOANS), clf.noise_, threat=Threat(whole=True))
+        certify(clf.ensemble_, encode_rows(clf, LOANS), clf.noise_, threat=Threat(whole=True))
     with pytest.raises(ValueError, match=r"got \[0.0, 1.0\] for column 1 and 2.0 in row 0: by `whole`"):
         clf.certify(LOANS.iloc[[0]].assign(phone=2), threat=Threat(whole=True))
     wide = Threat(whole=True, domain={"phone": (0, 5)})

@@ -20,6 +20,7 @@ from derand import (
     from_model,
 )
 from derand.certificates import Change, round_flip
+from derand.estimators import encode_rows
 from derand.explaining import Names, move_alone
 from derand.explaining._words import (
     list_held,
@@ -115,7 +116,7 @@ def test_pushes_add_up_to_the_distance_from_the_threshold(clf: StumpClassifier) 
     """Their sum has the sign of the answer, and is the expected score less the threshold."""
     for at in range(5):
         found = clf.explain(LOANS.iloc[at])
-        row = clf.encode_rows(LOANS.iloc[[at]])[0]
+        row = encode_rows(clf, LOANS.iloc[[at]])[0]
         sides = [
             clf.noise_.cell_probabilities(row[[0]], term.axes[0].edges, 0) for term in clf.ensemble_.terms if term.axes
         ]

@@ -25,6 +25,7 @@ from derand import (
     certify,
     export_onnx,
 )
+from derand.estimators import encode_rows
 from derand.exporters import _onnx
 from derand.model import TERMS, Argmax, LinearTerm, Shape
 from tests.storage.models import make_ensemble, make_frame, make_vote, make_with_gaps
@@ -198,7 +199,7 @@ def test_categories_are_given_by_name(kind: Any, tmp_path: Path) -> None:
         found = run(tmp_path / "model.onnx", as_feed(new))
     else:
         found = run(tmp_path / "model.onnx", {"X": new.to_numpy(dtype=np.float64)})
-    rows = clf.encode_rows(new)
+    rows = encode_rows(clf, new)
     if clf.ensemble_.weights is None:
         expected = (clf.ensemble_.score(rows) - clf.ensemble_.threshold) / clf.ensemble_.levels
         assert np.array_equal(found["score"], expected)
@@ -241,7 +242,7 @@ def test_the_empty_text_may_be_a_category(tmp_path: Path) -> None:
     assert "" in clf.encoding_.categories[0]
     export_onnx(clf, tmp_path / "model.onnx")
     found = run(tmp_path / "model.onnx", as_feed(frame))["score"] * clf.ensemble_.levels
-    expected = clf.ensemble_.score(clf.encode_rows(frame)) - clf.ensemble_.threshold
+    expected = clf.ensemble_.score(encode_rows(clf, frame)) - clf.ensemble_.threshold
     assert np.array_equal(np.rint(found), expected)
     assert expected[0] > expected[1] == expected[2]
 

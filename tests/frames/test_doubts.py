@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from derand import AdditiveClassifier, AdditiveRegressor, StumpClassifier
+from derand.estimators import fit_checked
 from derand.frames import ColumnUse, ColumnWarning, check_columns, describe_doubts
 from derand.frames._doubts import MOST_ROWS, Leaks, reads_as_written_number
 
@@ -225,5 +226,5 @@ def test_columns_that_were_checked_are_not_doubted_again() -> None:
         usual = StumpClassifier().fit(frame, LABELS)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ColumnWarning)
-        checked = StumpClassifier().fit_checked(frame, LABELS)
+        checked = fit_checked(StumpClassifier(), frame, LABELS)
     np.testing.assert_array_equal(checked.entropy_, usual.entropy_)

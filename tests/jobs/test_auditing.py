@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from derand import AdditiveEnsemble, StepFunction, load
+from derand.estimators import assemble
 from derand.jobs import (
     AuditingSummary,
     _auditing,
@@ -173,7 +174,8 @@ def test_several_classes(
     (at,) = two.ensemble_.numerical_features
     terms = [StepFunction(at, [-0.6, 0.5], [[0, 9, 4], [2, 2, 7], [8, 0, 4]])]
     three = AdditiveEnsemble(terms, Argmax([0, 0, 0]), two.ensemble_.n_features)
-    classifier = type(two).from_parts(three, two.noise_, np.array(labels), two.encoding_, **two.get_params())
+    parts = (three, two.noise_, two.encoding_, {}, two.get_params())
+    classifier = assemble(type(two), *parts, classes=np.array(labels))
     monkeypatch.setattr(_certifying, "load_classifier", lambda path: classifier)
     monkeypatch.setattr(_auditing, "load_estimator", lambda path: classifier)
     out = tmp_path / f"out.{suffix}"

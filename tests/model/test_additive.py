@@ -200,8 +200,8 @@ def test_what_is_not_a_model_is_refused_by_name() -> None:
     """The error names the parameter and the two kinds of models."""
     assert is_model(make_mixed())
     assert not is_model("model")
-    with pytest.raises(TypeError, match="`clf` must be an AdditiveEnsemble or a WeightedVote, got str"):
-        as_model("model", "clf")
+    with pytest.raises(TypeError, match="`model` must be an AdditiveEnsemble or a WeightedVote, got str"):
+        as_model("model")
 
 
 def test_several_outputs_subtract_to_one() -> None:

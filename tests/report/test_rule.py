@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from derand import StumpClassifier, Threat, certified_accuracy, certify, distribution
+from derand.estimators import encode_rows
 from derand.report import CertificateReport
 from derand.report._text import plural
 from tests.report.pages import check_page, join_words
@@ -71,7 +72,7 @@ def test_expected_scores_stand_where_failure_masses_would(mixed: Any) -> None:
     rows = report.to_dict()["rows"]
     assert rows["law_axis"]["failure_at"] == []
     for row in rows["table"][:10]:
-        law = distribution(clf.ensemble_, clf.encode_rows(X.iloc[[row["row"] - 1]]), clf.noise_)
+        law = distribution(clf.ensemble_, encode_rows(clf, X.iloc[[row["row"] - 1]]), clf.noise_)
         mean = float(law.pmf[0] @ law.support)
         assert row["score"] == pytest.approx(mean, abs=0.01)
         assert row["margin"] == pytest.approx(mean - clf.ensemble_.threshold, abs=0.01)

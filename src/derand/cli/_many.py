@@ -41,15 +41,8 @@ class ManyFiles(NamedTuple):
     ) -> FilesSummary:
         """Certify the files into a folder.
 
-        Parameters
-        ----------
-        model, data, output : path
-        asked : dict
-            What is asked of any model.
-        alone : mapping of option to value
-            Options that are for one file alone; None where they were not given.
-        numbers : mapping
-            What is asked of models of numbers.
+        `asked`: what is asked of any model; `alone`: options that are for one file alone; None where they were not
+        given; `numbers`: what is asked of models of numbers.
         """
         from derand.distributed import certify_files
         from derand.storage import read_kind

@@ -18,15 +18,8 @@ def make_applications(n_rows: int = 4000, seed: int = 0) -> dict[str, NDArray[An
     `recovered` is written down after a loan has failed, so that nobody knows it when a decision is due. About one
     loan in seven fails.
 
-    Parameters
-    ----------
-    n_rows : int
-    seed : int
-
-    Returns
-    -------
-    dict of str to array of shape (n_rows,)
-        Columns in their order; a missing number is NaN, a missing text None. `outcome` is "repaid" or "default".
+    Returns shape (n_rows,): columns in their order; a missing number is NaN, a missing text None. `outcome` is "repaid"
+    or "default".
 
     Examples
     --------

@@ -76,17 +76,9 @@ class Dataset:
     def divide(self, split: Split | None = None, scaling: Literal["standard", "range"] | None = None) -> Division:
         """Rows and classes of the two parts of a split.
 
-        Parameters
-        ----------
-        split : Split or None
-            None is the dataset's own.
-        scaling : {"standard", "range"} or None
-            Scale the numerical columns by hand, with constants of the training part: mean and population deviation,
-            or minimum and range. Constant columns are only shifted. An estimator's own `scaling` does without this.
-
-        Returns
-        -------
-        Division
+        `split`: None is the dataset's own. `scaling`: scale the numerical columns by hand, with constants of the
+        training part: mean and population deviation, or minimum and range. Constant columns are only shifted. An
+        estimator's own `scaling` does without this.
 
         Examples
         --------

@@ -10,17 +10,8 @@ from derand.datasets._dataset import Dataset, draw_folds, split_at_random
 def make_clusters(n_rows: int = 1000, n_features: int = 10, distance: float = 3.0, seed: int = 0) -> Dataset:
     """Two normal clusters of deviation 1, equally large.
 
-    Parameters
-    ----------
-    n_rows, n_features : int
-    distance : float
-        Of the two centres. The best possible rule, a linear one, has the distance to the plane between the centres as
-        its l2 radius.
-    seed : int
-
-    Returns
-    -------
-    Dataset
+    `distance`: of the two centres. The best possible rule, a linear one, has the distance to the plane between the
+    centres as its l2 radius.
 
     Examples
     --------
@@ -45,15 +36,6 @@ def make_clusters(n_rows: int = 1000, n_features: int = 10, distance: float = 3.
 
 def make_loans(n_rows: int = 2000, seed: int = 0) -> Dataset:
     """Loans, three numbers and three categories, of which one says nothing; repaid or not, with some chance.
-
-    Parameters
-    ----------
-    n_rows : int
-    seed : int
-
-    Returns
-    -------
-    Dataset
 
     Examples
     --------

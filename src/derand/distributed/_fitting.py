@@ -19,7 +19,7 @@ from derand.distributed._parts import Parts, drop_empty
 from derand.distributed._sampling import SAMPLE_ROWS, Sample, draw_part, join_samples
 from derand.distributed._shards import DaskShards
 from derand.distributed._survey import Survey, join_surveys, split_target, survey_part
-from derand.estimators import AdditiveClassifier, StumpClassifier, resolve_class_weight
+from derand.estimators import AdditiveClassifier, StumpClassifier, fit_table, resolve_class_weight
 from derand.frames import ColumnWarning, TableEncoding
 from derand.learn import (
     BinnedTable,
@@ -133,7 +133,7 @@ def _fit(estimator: Any, parts: Parts, target: str) -> tuple[tuple[str, ...], st
         rows = lambda noise: _count(estimator, parts, reading, survey, class_weight, noise)  # noqa: E731
     else:
         rows = lambda noise: _share(parts, reading, table, totals, sample)  # noqa: E731
-    told = tuple(estimator.fit_table(table, reading.encoding, reading.classes, totals, rows))
+    told = tuple(fit_table(estimator, table, reading.encoding, reading.classes, totals, rows))
     labels = reading.classes[sample.target]
     return told, estimator._doubt_columns(reading.encoding.decode(sample.rows), labels)
 

@@ -12,10 +12,20 @@ from derand.estimators._additive_regressor import AdditiveRegressor
 from derand.estimators._base import DEFAULT_NOISE, CertifiedEstimator
 from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._imported import ImportedClassifier, ImportedRegressor, from_model, from_reading
+from derand.estimators._inside import (
+    assemble,
+    certify_encoded,
+    choose_radius,
+    encode_rows,
+    find_odds,
+    fit_checked,
+    fit_table,
+    grade_rows,
+)
 from derand.estimators._reading import MOST_CLASSES, resolve_class_weight
 from derand.estimators._regressor import CertifiedRegressor
 from derand.estimators._scoring import make_certified_scorer
-from derand.estimators._smoothed import SmoothedClassifier, SmoothedRegressor
+from derand.estimators._smoothed import SmoothedClassifier, SmoothedRegressor, as_stored
 from derand.estimators._stump_regressor import StumpRegressor
 from derand.estimators._stumps import StumpClassifier
 from derand.estimators._tree_boost import RobTreeBoostClassifier
@@ -38,8 +48,17 @@ __all__ = [
     "SmoothedRegressor",
     "StumpClassifier",
     "StumpRegressor",
+    "as_stored",
+    "assemble",
+    "certify_encoded",
+    "choose_radius",
+    "encode_rows",
+    "find_odds",
+    "fit_checked",
+    "fit_table",
     "from_model",
     "from_reading",
+    "grade_rows",
     "make_certified_scorer",
     "resolve_class_weight",
 ]

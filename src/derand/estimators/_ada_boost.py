@@ -140,7 +140,7 @@ class RobAdaBoostClassifier(CertifiedClassifier):
         -------
         array of shape (n_rows, 2)
         """
-        rows = self.encode_rows(X)
+        rows = self._encode_rows(X)
         votes = np.stack(
             [
                 find_labels(member, rows, self.noise_, rule=self.rule, n_jobs=self.n_jobs)

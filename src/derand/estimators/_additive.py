@@ -125,7 +125,7 @@ class AdditiveClassifier(CertifiedClassifier):
 
     ensemble_: AdditiveEnsemble
     score_is_log_odds = True
-    takes_several_classes = True
+    _takes_several_classes = True
 
     def __init__(
         self,
@@ -294,11 +294,11 @@ class AdditiveClassifier(CertifiedClassifier):
         check_is_fitted(self)
         if self.rule != "mean" or self.classes_.size > 2:
             return super().decision_function(X)
-        rows = self.encode_rows(X)
+        rows = self._encode_rows(X)
         return measure_margins(self.ensemble_, rows, self.noise_)
 
     @property
-    def gives_probabilities(self) -> bool:
+    def _gives_probabilities(self) -> bool:
         """Whether `predict_proba` says how likely each class is: by the rule "mean"."""
         return self.rule == "mean"
 

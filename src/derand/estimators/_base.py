@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Protocol, Self
@@ -77,10 +77,6 @@ class CertifiedEstimator(BaseEstimator, ABC):
         """What counts as a change of 1 of each feature; None for 1 everywhere."""
         return tuple(self.units_.tolist()) if self.noise_ is None else self.noise_.units
 
-    def for_storage(self) -> Any:
-        """The fitted estimator that a file holds and `load` gives: itself, for most."""
-        return self
-
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on a table.
 
@@ -100,21 +96,6 @@ class CertifiedEstimator(BaseEstimator, ABC):
         self
         """
         return self._fit_or_leave(X, y, sample_weight, doubts=True)
-
-    def fit_checked(self, X: Any, y: ArrayLike) -> Self:
-        """`fit` for a table whose columns `derand.frames.check_columns` has looked at: what is doubtful about them is
-        not looked for again.
-
-        Parameters
-        ----------
-        X, y
-            As for `fit`.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit_or_leave(X, y, None, doubts=False)
 
     def _fit_or_leave(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, doubts: bool) -> Self:
         """Train and warn; an interrupted fit, too, leaves the estimator as it was."""
@@ -172,26 +153,6 @@ class CertifiedEstimator(BaseEstimator, ABC):
             self.units_ = np.ones(table.n_features) if units is None else np.array(units)
         return noise
 
-    @classmethod
-    def _assemble(
-        cls,
-        ensemble: Model,
-        noise: Noise | None,
-        encoding: TableEncoding,
-        training: Mapping[str, Any] | None,
-        parameters: Mapping[str, Any],
-    ) -> Self:
-        """A fitted estimator from its parts; parameters that make no sense are refused, as by `fit`."""
-        estimator = cls(**parameters)
-        estimator._check_parameters()
-        estimator.ensemble_, estimator.noise_, estimator.encoding_ = ensemble, noise, encoding
-        estimator.n_features_in_ = encoding.n_features
-        if encoding.names is not None:
-            estimator.feature_names_in_ = np.array(encoding.names, dtype=object)
-        for name, value in (training or {}).items():
-            setattr(estimator, name, value)
-        return estimator
-
     def _name_columns(self, threat: Threat) -> Threat:
         """The threat by numbers of columns and codes of categories, counting in the estimator's units."""
         encoding = self.encoding_
@@ -241,7 +202,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
             return None if other is None else other.name_units(self.encoding_.names, self.units)
         return other.with_units(self.units)
 
-    def encode_rows(self, X: Any) -> FloatArray:
+    def _encode_rows(self, X: Any) -> FloatArray:
         """Rows to predict or certify as the model reads them."""
         check_is_fitted(self)
         refuses = set(self.ensemble_.refuses_missing)
@@ -251,10 +212,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
     def check_parameters(self, n_classes: int = 2) -> None:
         """Refuse parameters that `fit` would refuse, without data.
 
-        Parameters
-        ----------
-        n_classes : int
-            How many classes the target holds; numbers have none.
+        `n_classes`: how many classes the target holds; numbers have none.
         """
         self._check_parameters()
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,12 +29,12 @@ from derand.certificates import (
     explain,
     find_labels,
     place_scores,
-    rank_rows,
     weigh_votes,
 )
 from derand.estimators._attacking import attack_encoded, name_rows
 from derand.estimators._base import Training
 from derand.estimators._cutting import read_costs
+from derand.estimators._inside import certify_encoded, fit_table
 from derand.estimators._movable import MovableClassifier
 from derand.estimators._one_label import warn_of_no_gain, warn_of_one_label, warn_of_unseen_classes
 from derand.estimators._reading import (
@@ -42,14 +42,11 @@ from derand.estimators._reading import (
     keep_present,
     read_labels,
     resolve_class_weight,
-    warn_of_lone_labels,
 )
 from derand.estimators._showing import as_table, name_all, name_unit
 from derand.explaining import Explanations, RowExplanation, tell_row
-from derand.frames import TableEncoding
 from derand.learn import TrainingTable
-from derand.metrics import Costs, RowGrades, judge_labels
-from derand.model import Model
+from derand.metrics import Costs, judge_labels
 from derand.noise import Noise
 from derand.origin import refuse_other_rows
 from derand.progress import counting
@@ -58,13 +55,6 @@ from derand.threat import Threat
 INFINITE_RADIUS = 1e9
 """What `decision_function` gives, in magnitudes of the noise, where no change at all can flip the label: more than
 any finite radius (a term adds at most 750), yet finite, as scikit-learn's metrics demand."""
-
-_NO_CHANCES = {
-    "vote": "`predict_proba` of a vote is a share of votes (of noisy copies, or of members), not how likely a label is",
-    "mean": "`predict_proba` of this model is the place of its score between its extremes, not a probability",
-}
-_OTHER_RULE = "probabilities are those of the model's own rule and noise, and others were asked for"
-"""Why there is no log-loss."""
 
 
 class CertifiedClassifier(ClassifierMixin, MovableClassifier):
@@ -78,7 +68,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
 
     score_is_log_odds = False
     """Whether the score of `ensemble_`, divided by its `levels`, is a logarithm of odds."""
-    takes_several_classes = False
+    _takes_several_classes = False
     """Whether it can be trained on more than two classes."""
 
     @abstractmethod
@@ -91,7 +81,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             raise ValueError(f"requires y to be passed, but the target y is None: give {type(self).__name__} labels.")
         self._check_parameters()
         X = self._check_table(X, reset=True)
-        classes, target = read_labels(X, y, several=self.takes_several_classes)
+        classes, target = read_labels(X, y, several=self._takes_several_classes)
         X, target, weights = self._keep_weighted(X, target, sample_weight)
         classes, target = keep_present(classes, target)
         self._refuse_threshold_of(classes.size)
@@ -100,36 +90,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         class_weight = resolve_class_weight(self.class_weight, classes, totals)
         n_categories = {column: len(values) for column, values in encoding.categories.items()}
         table = TrainingTable(matrix, target, class_weight, weights, n_categories, encoding.names)
-        return self.fit_table(table, encoding, classes, totals)
-
-    def fit_table(
-        self,
-        table: TrainingTable,
-        encoding: TableEncoding,
-        classes: NDArray[Any],
-        totals: FloatArray,
-        find_rows: Callable[[Noise | None], Any] | None = None,
-    ) -> tuple[str, ...]:
-        """Train on rows that were read and checked; what there is to warn of.
-
-        Parameters
-        ----------
-        table : TrainingTable
-        encoding : TableEncoding
-            By which it was read.
-        classes : array of shape (n_classes,)
-        totals : array of shape (n_classes,)
-            The weight of the rows of each class.
-        find_rows : callable or None
-            What is trained on instead of `table`, which is a sample of it then: told the noise, in its units.
-        """
-        self.classes_ = classes
-        noise = self._keep_table(table, encoding)
-        training = self._train(table if find_rows is None else find_rows(noise), noise)
-        self.ensemble_ = training.model
-        self._move_as_asked()
-        told = self._warn_of_one_label(table, totals, training)
-        return (*warn_of_lone_labels(classes, table.target), *told, *training.warnings)
+        return fit_table(self, table, encoding, classes, totals)
 
     def _warn_of_one_label(self, table: TrainingTable, totals: FloatArray, training: Training) -> tuple[str, ...]:
         """What to say where rows get one label, or none some class, or no more right ones than by a constant answer.
@@ -138,35 +99,6 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         """
         told = warn_of_one_label(self, table, totals) or warn_of_unseen_classes(self, table)
         return told or warn_of_no_gain(self, table, totals)
-
-    @classmethod
-    def from_parts(
-        cls,
-        ensemble: Model,
-        noise: Noise | None,
-        classes: NDArray[Any],
-        encoding: TableEncoding,
-        /,
-        training: Mapping[str, Any] | None = None,
-        **parameters: Any,
-    ) -> Self:
-        """A fitted classifier from its parts, as a file holds them.
-
-        Parameters
-        ----------
-        ensemble : AdditiveEnsemble or WeightedVote
-        noise : Noise or None
-            With units, where it has them.
-        classes : array of shape (n_classes,)
-        encoding : TableEncoding
-        training : mapping of attribute to value, or None
-            What else `fit` found, such as `entropy_`.
-        **parameters
-            Of the constructor (`noise` as it was given there, too); those that make no sense are refused, as by `fit`.
-        """
-        classifier = cls._assemble(ensemble, noise, encoding, training, parameters)
-        classifier.classes_ = classes
-        return classifier
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Label of the smoothed classifier, by its `rule`: the one that most noisy copies of a row get, or "mean".
@@ -181,7 +113,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         -------
         array of shape (n_rows,), of `classes_`
         """
-        rows = self.encode_rows(X)
+        rows = self._encode_rows(X)
         return self.classes_[find_labels(self.ensemble_, rows, self.noise_, rule=self.rule, n_jobs=self.n_jobs)]
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -202,7 +134,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             threshold being 1/2: not calibrated. Of several classes the share of noisy copies on which each wins its
             worst duel, or by the rule "mean" its expected score, as a share of all.
         """
-        rows = self.encode_rows(X)
+        rows = self._encode_rows(X)
         if self.classes_.size > 2:
             weights = self._share_classes(rows)
             return np.asarray(weights / weights.sum(axis=1, keepdims=True))
@@ -226,7 +158,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
     def _certify_by_law(self, rows: FloatArray) -> list[Certificates]:
         """Certificates that follow from probabilities alone: these rank rows as probabilities do."""
         assert self.noise_ is not None  # a vote has one
-        return self.certify_encoded(rows, [Threat(norm=self.noise_.norm)], proof="paper")
+        return certify_encoded(self, rows, [Threat(norm=self.noise_.norm)], proof="paper")
 
     def decision_function(self, X: Any) -> FloatArray:
         """Radius by the paper's proof, positive for `classes_[1]` and negative for `classes_[0]`.
@@ -246,7 +178,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         -------
         array of shape (n_rows,), of several classes (n_rows, n_classes)
         """
-        rows = self.encode_rows(X)
+        rows = self._encode_rows(X)
         if self.classes_.size > 2:
             return self._weigh_classes(rows)
         if self.rule == "mean":
@@ -351,10 +283,10 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         threats = self._ask_threats(l0, unseen, threat)
         asked = [self._name_columns(one) for one in threats]
         check_request(rule or self.rule, proof, self._choose_noise(noise, *asked[:1]), asked)
-        rows = self.encode_rows(X)
+        rows = self._encode_rows(X)
         with self._listen(), counting("certifying", len(rows)):
-            found = self.certify_encoded(
-                rows, threats, rule=rule, proof=proof, noise=noise, backend=backend, n_jobs=n_jobs
+            found = certify_encoded(
+                self, rows, threats, rule=rule, proof=proof, noise=noise, backend=backend, n_jobs=n_jobs
             )
         found = [one.with_origin(X) for one in found]
         remark = judge_labels(found[0].label) if found else None
@@ -362,70 +294,10 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             warnings.warn(remark.text, stacklevel=2)
         return found[0] if l0 is None or np.ndim(l0) == 0 else found
 
-    def certify_encoded(
-        self,
-        rows: FloatArray,
-        threats: Sequence[Threat],
-        *,
-        rule: str | None = None,
-        proof: str = "best",
-        noise: Noise | str | float | None = None,
-        backend: str | None = None,
-        n_jobs: int | None = None,
-    ) -> list[Certificates]:
-        """`certify` for rows that `encode_rows` returned, for each of several threats that differ in `l0` alone."""
-        asked = [self._name_columns(one) for one in threats]
-        found = certify_checked(
-            self.ensemble_,
-            rows,
-            self._choose_noise(noise, *asked[:1]),
-            asked,
-            rule=rule or self.rule,
-            proof=proof,
-            backend=backend,
-            n_jobs=self.n_jobs if n_jobs is None else n_jobs,
-        )
-        return [one.with_classes(self.classes_) for one in found]
-
     @property
-    def gives_probabilities(self) -> bool:
+    def _gives_probabilities(self) -> bool:
         """Whether `predict_proba` says how likely each class is, and not a share of noisy copies or a score's place."""
         return False
-
-    def grade_rows(self, X: Any, certificates: Certificates, *, encoded: FloatArray | None = None) -> RowGrades:
-        """What the model says of certified rows besides their labels, for `measure_answers`.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_rows, n_features)
-            The rows that were certified.
-        certificates : Certificates
-        encoded : array of shape (n_rows, n_features), or None
-            The same as `encode_rows` returned them, lest they are encoded again.
-
-        Returns
-        -------
-        RowGrades
-            A score to rank rows by, and probabilities, or the reason why there are none.
-        """
-        is_own = certificates.rule == self.rule and certificates.noise == self.noise_
-        if self.gives_probabilities and is_own:
-            return RowGrades(None, self.predict_proba(X), costs=self._costs)
-        rows = self.encode_rows(X) if encoded is None else encoded
-        score = rank_rows(self.ensemble_, rows, certificates, n_jobs=self.n_jobs)
-        why = _NO_CHANCES[certificates.rule] if is_own or not self.gives_probabilities else _OTHER_RULE
-        return RowGrades(score, None, f"Log-loss and calibration need probabilities: {why}.", self._costs)
-
-    @property
-    def odds_of_lead(self) -> tuple[float, float] | None:
-        """Slope and shift that make calibrated log-odds of `classes_[1]` of how far a score is ahead of the threshold.
-
-        None where scores are no logarithms of odds, or `predict_proba` gives no probabilities.
-        """
-        if self.classes_.size > 2 or not (self.score_is_log_odds and self.gives_probabilities):
-            return None
-        cut = self._find_cut()
-        return cut.slope, cut.shift
 
     @property
     def _costs(self) -> Costs | None:
@@ -476,7 +348,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         """
         check_is_fitted(self)
         table, _ = as_table(X, self.encoding_)
-        rows = self.encode_rows(table)
+        rows = self._encode_rows(table)
         asked = self._name_columns(threat or self.default_threat)
         chosen = self._choose_noise(noise, asked)
         found = []
@@ -544,7 +416,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             index of `X` where the table that the classifier was trained on has names. A category that training did not
             see stands for all such.
         """
-        rows = self.encode_rows(X)
+        rows = self._encode_rows(X)
         asked = self._name_columns(threat or self.default_threat)
         chosen = self._choose_noise(noise, asked)
         with self._listen(), counting("attacking", len(rows)):
@@ -568,9 +440,9 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         """
         refuse_other_rows(X, certificates, "X")
         with self._listen():
-            return audit(self.ensemble_, self.encode_rows(X), certificates, rows=rows, random_state=random_state)
+            return audit(self.ensemble_, self._encode_rows(X), certificates, rows=rows, random_state=random_state)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self.takes_several_classes
+        tags.classifier_tags.multi_class = self._takes_several_classes
         return tags

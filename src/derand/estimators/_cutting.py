@@ -67,12 +67,8 @@ def invert_logit(probability: float) -> float:
 def find_threshold(decision_threshold: Any, cost: Any) -> float | None:
     """The probability of `classes_[1]` to cut at, None where nothing is asked for.
 
-    Parameters
-    ----------
-    decision_threshold : float or None
-        Between 0 and 1.
-    cost : mapping or None
-        What a false positive and a false negative cost: the probability at which both are expected to cost the same.
+    `decision_threshold`: between 0 and 1; `cost`: what a false positive and a false negative cost: the probability at
+    which both are expected to cost the same.
 
     Examples
     --------
@@ -129,13 +125,8 @@ def _is_number(value: Any) -> bool:
 def settle_lead(lead: float, levels: int, is_below: Callable[[FloatArray], BoolArray]) -> float:
     """A lead between the whole scores that are told apart, so that those exactly at a threshold get their side.
 
-    Parameters
-    ----------
-    lead : float
-        As computed, off by its last digits.
-    levels : int
-    is_below : function of margins, (n,)
-        Whether a row with such a margin gets `classes_[0]`; the larger ones do not.
+    `lead`: as computed, off by its last digits; `is_below`: whether a row with such a margin gets `classes_[0]`; the
+    larger ones do not.
 
     Examples
     --------

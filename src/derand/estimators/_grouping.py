@@ -17,12 +17,7 @@ _WORDS = "None, 'auto' or a list of lists of columns such as [['age', 'income'],
 def find_groups(groups: Any, table: TrainingTable, monotone: Collection[int]) -> tuple[tuple[int, ...], ...] | None:
     """The groups by column numbers; None to look for them. Groups of one column are no groups.
 
-    Parameters
-    ----------
-    groups : None, "auto" or list of lists of columns
-    table : TrainingTable
-    monotone : collection of int
-        Columns that must not be in a group.
+    `monotone`: columns that must not be in a group.
     """
     if groups is None:
         return ()

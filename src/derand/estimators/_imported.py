@@ -21,6 +21,7 @@ from derand.certificates import expect_margins, measure_margins
 from derand.estimators._base import CertifiedEstimator, Columns, Training
 from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._cutting import Cut, find_threshold, keep_sides
+from derand.estimators._inside import assemble
 from derand.estimators._regressor import CertifiedRegressor
 from derand.frames import CategoryKindError, TableEncoding, as_rows, find_short_floats, take_rows
 from derand.importers import (
@@ -82,10 +83,10 @@ class ImportedEstimator(CertifiedEstimator):
     def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
         self._refuse_training()
 
-    def encode_rows(self, X: Any) -> FloatArray:
+    def _encode_rows(self, X: Any) -> FloatArray:
         """Rows to predict or certify as the model reads them; what the library refuses is refused."""
         try:
-            rows = super().encode_rows(X)
+            rows = super()._encode_rows(X)
         except CategoryKindError as error:
             if not getattr(self, "source_", "").startswith("interpret."):
                 raise
@@ -176,7 +177,7 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
     """
 
     class_weight = None
-    takes_several_classes = True
+    _takes_several_classes = True
     link_: str
     source_: str
 
@@ -214,7 +215,7 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
         return bool(self.link_ == "logit")
 
     @property
-    def gives_probabilities(self) -> bool:
+    def _gives_probabilities(self) -> bool:
         """Whether `predict_proba` is what the library means by probabilities: by the rule "mean", with a known link."""
         return self.rule == "mean" and self.link_ != "none"
 
@@ -234,7 +235,7 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
         """
         if self.rule != "mean":
             return super().decision_function(X)
-        rows = self.encode_rows(X)
+        rows = self._encode_rows(X)
         measure = measure_margins if self.classes_.size == 2 else expect_margins
         return measure(self.ensemble_, rows, self.noise_)
 
@@ -396,17 +397,16 @@ def from_reading(
         reading = adopt_table(reading, X)
     ensemble, encoding = reading.build(), reading.encoding
     kind: Any = ImportedRegressor if reading.classes is None else ImportedClassifier
-    parts = () if reading.classes is None else (reading.classes,)
     training = {"link_": reading.link, "source_": reading.source, **_list_refusals(reading)}
     if reading.calibration != (1.0, 0.0):
         training["calibration_"] = np.array(reading.calibration)
     parameters: dict[str, Any] = {"noise": noise, "rule": rule, "n_jobs": n_jobs}
     if reading.classes is not None:
         parameters |= {"decision_threshold": decision_threshold, "cost": cost}
-    estimator: ImportedClassifier | ImportedRegressor = kind.from_parts(
-        ensemble, None, *parts, encoding, training, **parameters
+    estimator: ImportedClassifier | ImportedRegressor = assemble(
+        kind, ensemble, None, encoding, training, parameters, classes=reading.classes
     )
-    rows = None if X is None else estimator.encode_rows(X)
+    rows = None if X is None else estimator._encode_rows(X)
     if rows is not None:
         estimator.encoding_ = encoding.learn_whole(rows)
     units = _choose_units(estimator, rows, scaling)

@@ -37,10 +37,7 @@ class MovableClassifier(CertifiedEstimator):
     def check_parameters(self, n_classes: int = 2) -> None:
         """Refuse parameters that `fit` would refuse, without data.
 
-        Parameters
-        ----------
-        n_classes : int
-            How many classes the target holds.
+        `n_classes`: how many classes the target holds.
         """
         super().check_parameters()
         self._refuse_threshold_of(n_classes)

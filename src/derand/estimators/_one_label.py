@@ -54,13 +54,7 @@ class OneLabel:
 def warn_of_one_label(classifier: Fitted, table: TrainingTable, totals: FloatArray) -> tuple[str, ...]:
     """What to say where all training rows get the same label, though several classes occur; nothing where they do not.
 
-    Parameters
-    ----------
-    classifier : a fitted CertifiedClassifier
-    table : TrainingTable
-        What it was trained on.
-    totals : array of shape (n_classes,)
-        How many rows each class has, or their weight.
+    `table`: what it was trained on; `totals` (n_classes,): how many rows each class has, or their weight.
     """
     found = find_one_label(classifier, table)
     if found is None:
@@ -104,13 +98,7 @@ def warn_of_no_gain(classifier: Fitted, table: TrainingTable, totals: FloatArray
     the mean of the shares within each class counts. Of many rows some are looked at, and nothing is said while it may
     be chance.
 
-    Parameters
-    ----------
-    classifier : a fitted CertifiedClassifier
-    table : TrainingTable
-        What it was trained on.
-    totals : array of shape (n_classes,)
-        How many rows each class has, or their weight.
+    `table`: what it was trained on; `totals` (n_classes,): how many rows each class has, or their weight.
     """
     is_moved = any(getattr(classifier, name, None) is not None for name in _MOVING)
     is_weighted = is_moved or table.sample_weight is not None
@@ -152,11 +140,7 @@ def _rate_labels(classifier: Fitted, table: TrainingTable, shares: FloatArray) -
 def warn_of_unseen_classes(classifier: Fitted, table: TrainingTable) -> tuple[str, ...]:
     """What to say where training rows have one of several classes, and none of them gets it; else nothing.
 
-    Parameters
-    ----------
-    classifier : a fitted CertifiedClassifier
-    table : TrainingTable
-        What it was trained on.
+    `table`: what it was trained on.
     """
     names = classifier.classes_.tolist()
     if len(names) == 2:

@@ -7,9 +7,8 @@ know how tables are read (`_base`) or how anything is trained.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,10 +30,10 @@ from derand.certificates import (
 )
 from derand.estimators._attacking import name_changed
 from derand.estimators._base import CertifiedEstimator
+from derand.estimators._inside import choose_radius
 from derand.estimators._reading import refuse_gaps
 from derand.estimators._showing import as_table, name_all, name_unit
 from derand.explaining import Explanations, Extreme, NumberExplanation, Reach, tell_number
-from derand.frames import TableEncoding
 from derand.learn import RegressionTable, RegressionTraining
 from derand.model import Model
 from derand.noise import Noise
@@ -90,31 +89,6 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         self.feature_importances_ = training.importances
         return training.warnings
 
-    @classmethod
-    def from_parts(
-        cls,
-        ensemble: Model,
-        noise: Noise | None,
-        encoding: TableEncoding,
-        /,
-        training: Mapping[str, Any] | None = None,
-        **parameters: Any,
-    ) -> Self:
-        """A fitted regressor from its parts, as a file holds them.
-
-        Parameters
-        ----------
-        ensemble : AdditiveEnsemble
-        noise : Noise or None
-            With units, where it has them.
-        encoding : TableEncoding
-        training : mapping of attribute to value, or None
-            What else `fit` found, such as `path_`.
-        **parameters
-            Of the constructor (`noise` as it was given there, too); those that make no sense are refused, as by `fit`.
-        """
-        return cls._assemble(ensemble, noise, encoding, training, parameters)
-
     def predict(self, X: Any) -> FloatArray:
         """The number that answers each row, by the `rule`: the median of noisy copies, or the expected score.
 
@@ -126,7 +100,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         -------
         array of shape (n_rows,)
         """
-        rows = self.encode_rows(X)
+        rows = self._encode_rows(X)
         return find_answers(self.ensemble_, rows, self.noise_, rule=self.rule, n_jobs=self.n_jobs)
 
     def certify_interval(
@@ -168,7 +142,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         Intervals
         """
         rows, chosen, asked = self._ask(X, l0, unseen, threat, rule, proof, noise)
-        size, how = self.choose_radius(asked, radius), self._choose_way(rule, proof, n_jobs)
+        size, how = choose_radius(self, asked, radius), self._choose_way(rule, proof, n_jobs)
         with self._listen(), counting("certifying", len(rows)):
             found = certify_interval_checked(self.ensemble_, rows, chosen, asked, radius=size, **how)
         return found.with_origin(X)
@@ -210,32 +184,6 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         """How is certified; what is not said is the estimator's own."""
         return {"rule": rule or self.rule, "proof": proof, "n_jobs": self.n_jobs if n_jobs is None else n_jobs}
 
-    def choose_radius(self, threat: Threat, radius: float | None) -> float | None:
-        """The radius of intervals: as asked, or what the regressor was trained for; None where there is no ball.
-
-        Parameters
-        ----------
-        threat : Threat
-        radius : float or None
-
-        Raises
-        ------
-        ValueError
-            Where none is given and it was not trained for one, or the norm is 0.
-        """
-        if radius is not None or threat.norm is None:
-            return radius
-        if threat.norm == 0:
-            raise ValueError(
-                "`radius` must be given in norm 0: how many numerical columns may become anything, such as 1."
-            )
-        trained = self.get_params(deep=False).get("radius")
-        if not trained:
-            raise ValueError(
-                f"`radius` must be given, such as 0.25: this {type(self).__name__} was not trained for one."
-            )
-        return float(trained)
-
     def attack_interval(
         self,
         X: Any,
@@ -267,7 +215,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
             self.ensemble_,
             rows,
             chosen,
-            self.choose_radius(asked, radius),
+            choose_radius(self, asked, radius),
             rule=rule or self.rule,
             threat=asked,
             random_state=random_state,
@@ -308,7 +256,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         check_is_fitted(self)
         table, _ = as_table(X, self.encoding_)
         rows, chosen, asked = self._ask(table, None, None, threat, rule, "best", noise)
-        size = self.choose_radius(asked, radius)
+        size = choose_radius(self, asked, radius)
         found = [self._explain_row(row, chosen, asked, size, rule or self.rule) for row in rows]
         return found[0] if len(found) == 1 else Explanations(found)
 
@@ -364,7 +312,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         """
         refuse_other_rows(X, certificates, "X")
         with self._listen():
-            return audit(self.ensemble_, self.encode_rows(X), certificates, rows=rows, random_state=random_state)
+            return audit(self.ensemble_, self._encode_rows(X), certificates, rows=rows, random_state=random_state)
 
     @property
     def _points(self) -> float:
@@ -393,7 +341,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         named = self._name_columns(asked)
         chosen = self._choose_noise(noise, named)
         check_request(rule or self.rule, proof, chosen, [named])
-        return self.encode_rows(X), chosen, named
+        return self._encode_rows(X), chosen, named
 
 
 def _leave_alone(model: Model, threat: Threat, column: int) -> Threat:
@@ -416,10 +364,6 @@ def _find_free(model: Model, threat: Threat, row: FloatArray) -> list[int]:
 _LABELS = "labels are learnt by a classifier, such as AdditiveClassifier"
 
 
-def _name_type(values: NDArray[Any]) -> str:
-    return "text" if values.dtype.kind in "US" else f"the type {values.dtype}"
-
-
 def read_targets(X: Any, y: ArrayLike) -> FloatArray:
     """The number of each row, all of them finite and of a size that can be computed with."""
     if np.asarray(y).dtype.kind == "c":
@@ -428,7 +372,8 @@ def read_targets(X: Any, y: ArrayLike) -> FloatArray:
     check_consistent_length(X, given)
     refuse_gaps(given, "a number")
     if given.dtype.kind not in "biufO":
-        raise ValueError(f"`y` must hold numbers, got {_name_type(given)}: {_LABELS}.")
+        found = "text" if given.dtype.kind in "US" else f"the type {given.dtype}"
+        raise ValueError(f"`y` must hold numbers, got {found}: {_LABELS}.")
     try:
         target = given.astype(np.float64)
     except (TypeError, ValueError):

@@ -47,7 +47,7 @@ class Shown(Protocol):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of the constructor."""
 
-    def encode_rows(self, X: Any) -> FloatArray:
+    def _encode_rows(self, X: Any) -> FloatArray:
         """Rows as the model reads them."""
 
 
@@ -152,7 +152,7 @@ def draw_estimator(
     asked = _find_columns(estimator.encoding_, columns)
     picture = Picture(
         columns=asked,
-        rows=None if X is None else estimator.encode_rows(X),
+        rows=None if X is None else estimator._encode_rows(X),
         kept=getattr(estimator, "_seen", None),
         importances=_find_importances(estimator),
         radius=_choose_radius(estimator, radius, threat),

@@ -21,6 +21,7 @@ from sklearn.utils import check_random_state, get_tags
 from derand._arrays import FloatArray, IntArray
 from derand.estimators._base import CertifiedEstimator, Columns
 from derand.estimators._imported import ImportedClassifier, ImportedEstimator, ImportedRegressor, from_reading
+from derand.estimators._inside import assemble
 from derand.estimators._reading import keep_present, read_labels
 from derand.estimators._regressor import read_targets
 from derand.frames import stack_copies, take_rows
@@ -38,7 +39,7 @@ _MOST_COPIES = 1_000
 class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
     """What both share: noisy copies, training, reading what was trained."""
 
-    measure = ""
+    _measure = ""
     """What `score` is, in words."""
 
     def __init__(
@@ -63,20 +64,6 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def for_storage(self) -> Any:
-        """The model that was trained, as an ImportedClassifier or ImportedRegressor with its noise and rule."""
-        if not hasattr(self, "ensemble_"):
-            raise ValueError(f"`model` must be fitted, got a {type(self).__name__} that is not: call `fit` first.")
-        kind: Any = ImportedClassifier if hasattr(self, "classes_") else ImportedRegressor
-        parts = (self.classes_,) if hasattr(self, "classes_") else ()
-        found = {"link_": self.link_, "source_": self.source_, "units_": self.units_}
-        parameters: dict[str, Any] = {"noise": self.noise_, "rule": self.rule, "n_jobs": self.n_jobs}
-        if isinstance(self, ImportedClassifier):
-            parameters |= {"decision_threshold": self.decision_threshold, "cost": self.cost}
-        if hasattr(self, "calibration_"):
-            found["calibration_"] = self.calibration_
-        return kind.from_parts(self.ensemble_, self.noise_, *parts, self.encoding_, found, **parameters)
 
     def _check_noise(self) -> None:
         CertifiedEstimator._check_noise(self)
@@ -151,7 +138,7 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         cure = "raise `augment`" if self.augment else "set `augment`, to 10 for instance"
         return (
             *told,
-            f"Smoothing costs {100 * (plain - smoothed):.1f} points of {self.measure} on training rows: "
+            f"Smoothing costs {100 * (plain - smoothed):.1f} points of {self._measure} on training rows: "
             f"{100 * smoothed:.1f} % under {self._make_noise()!r}, {100 * plain:.1f} % by a model that was trained "
             f"without noise. This one was trained on {copies}: {cure}, or take less noise.",
         )
@@ -260,7 +247,7 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
     (True, True)
     """
 
-    measure = "accuracy"
+    _measure = "accuracy"
 
     def __init__(
         self,
@@ -344,7 +331,7 @@ class SmoothedRegressor(SmoothedEstimator, ImportedRegressor):
     0.02 on training rows.
     """
 
-    measure = "R^2"
+    _measure = "R^2"
 
     def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
         if y is None:
@@ -357,3 +344,20 @@ class SmoothedRegressor(SmoothedEstimator, ImportedRegressor):
     def _rate(self, answers: NDArray[Any], target: NDArray[Any]) -> float:
         spread = float(((target - target.mean()) ** 2).sum())
         return 1 - float(((answers - target) ** 2).sum()) / spread if spread else math.nan
+
+
+def as_stored(model: Any) -> Any:
+    """What a file holds of a model: of a smoothed one what was trained, as an imported one with its noise and rule."""
+    if not isinstance(model, SmoothedEstimator):
+        return model
+    if not hasattr(model, "ensemble_"):
+        raise ValueError(f"`model` must be fitted, got a {type(model).__name__} that is not: call `fit` first.")
+    kind: Any = ImportedClassifier if hasattr(model, "classes_") else ImportedRegressor
+    found = {"link_": model.link_, "source_": model.source_, "units_": model.units_}
+    parameters: dict[str, Any] = {"noise": model.noise_, "rule": model.rule, "n_jobs": model.n_jobs}
+    if isinstance(model, ImportedClassifier):
+        parameters |= {"decision_threshold": model.decision_threshold, "cost": model.cost}
+    if hasattr(model, "calibration_"):
+        found["calibration_"] = model.calibration_
+    classes = getattr(model, "classes_", None)
+    return assemble(kind, model.ensemble_, model.noise_, model.encoding_, found, parameters, classes=classes)

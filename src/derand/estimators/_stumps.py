@@ -95,7 +95,7 @@ class StumpClassifier(CertifiedClassifier):
     """
 
     ensemble_: AdditiveEnsemble
-    takes_several_classes = True
+    _takes_several_classes = True
 
     def __init__(
         self,

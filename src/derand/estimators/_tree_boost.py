@@ -193,7 +193,7 @@ class RobTreeBoostClassifier(CertifiedClassifier):
         Certificates
             `n_estimators_ + 1` of them; the last ones are those that `certify` gives.
         """
-        self.encode_rows(X)  # complains now, not when the first stage is asked for
+        self._encode_rows(X)  # complains now, not when the first stage is asked for
         return (
             stage.certify(X, l0, unseen, backend=backend, n_jobs=n_jobs)
             for stage in (self._at_stage(n_added) for n_added in range(self.n_estimators_ + 1))

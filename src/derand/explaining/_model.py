@@ -70,25 +70,9 @@ def draw_model(
 ) -> NDArray[Any]:
     """Shapes of a model's columns, the most important first.
 
-    Parameters
-    ----------
-    model : AdditiveEnsemble
-        A vote of several has no shapes of its own, and is refused.
-    noise : Noise or None
-    threat : Threat
-        What may change, by numbers of columns: limits and frozen columns hold for the band, too.
-    names : Names
-    picture : Picture
-    points : float
-        How many whole scores are one unit of the height.
-    height : str
-        What that unit is.
-    classes : sequence
-        Names of the classes, where there are more than two.
-
-    Returns
-    -------
-    array of matplotlib Axes
+    `model`: a vote of several has no shapes of its own, and is refused; `threat`: what may change, by numbers of
+    columns: limits and frozen columns hold for the band, too; `points`: how many whole scores are one unit of the
+    height; `height`: what that unit is; `classes`: names of the classes, where there are more than two.
     """
     ensemble = find_sum(model)
     if ensemble is None:

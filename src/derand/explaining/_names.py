@@ -18,13 +18,8 @@ _DIGITS = 6
 def name_category(code: float, categories: Sequence[Any], *, has_new: bool) -> str:
     """A category as the user wrote it.
 
-    Parameters
-    ----------
-    code : float
-    categories : sequence
-        By code; a code beyond them stands for itself.
-    has_new : bool
-        Whether a negative code is one that training did not see.
+    `categories`: by code; a code beyond them stands for itself; `has_new`: whether a negative code is one that training
+    did not see.
 
     Examples
     --------

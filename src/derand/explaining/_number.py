@@ -187,24 +187,9 @@ def tell_number(
 ) -> NumberExplanation:
     """An explanation of a number with what there is to say about it.
 
-    Parameters
-    ----------
-    value : float
-    model : AdditiveEnsemble
-        Whose answer is a number.
-    row : array of shape (n_features,)
-    noise : Noise or None
-    threat : Threat
-        What was asked, by numbers of columns, with its norm and units.
-    radius : float or None
-    joint : Reach
-    columns : list of Reach
-    extremes : tuple of two Extreme
-    names : Names
-    points : float
-        How many whole scores are 1 of the target.
-    unit : str
-        By what changes of a column are divided; empty where by nothing.
+    `model`: whose answer is a number; `threat`: what was asked, by numbers of columns, with its norm and units;
+    `points`: how many whole scores are 1 of the target; `unit`: by what changes of a column are divided; empty where by
+    nothing; `row` has shape (n_features,).
     """
     units = Perturbation.of(threat, row.size, ()).units
     pushes, base = _add_up(model, row, noise, names, points)

@@ -235,26 +235,10 @@ def tell_row(
 ) -> RowExplanation:
     """An explanation with what there is to say about it.
 
-    Parameters
-    ----------
-    found : Explanation
-        Its label by number.
-    model : AdditiveEnsemble or WeightedVote
-    row : array of shape (n_features,)
-    noise : Noise or None
-    rule : str
-    threat : Threat
-        What was asked, by numbers of columns, with its norm and units.
-    classes : array of shape (n_classes,)
-    rival : int
-        The class that is nearest to the answer.
-    names : Names
-    points : float
-        How many whole scores are one unit of a push.
-    unit : str
-        By what changes of a column are divided; empty where by nothing.
-    in_steps : bool
-        Whether the radius is larger than that of any change, because whole numbers stay whole.
+    `found`: its label by number; `threat`: what was asked, by numbers of columns, with its norm and units; `rival`: the
+    class that is nearest to the answer; `points`: how many whole scores are one unit of a push; `unit`: by what changes
+    of a column are divided; empty where by nothing; `in_steps`: whether the radius is larger than that of any change,
+    because whole numbers stay whole; `row` has shape (n_features,), `classes` (n_classes,).
     """
     perturbation = Perturbation.of(threat, row.size, model.numerical_features)
     home, units = int(found.label), perturbation.units

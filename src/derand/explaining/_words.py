@@ -196,15 +196,7 @@ def list_held(
 ) -> list[str]:
     """Why columns that a model reads are not told: they are frozen, or missing in this row.
 
-    Parameters
-    ----------
-    names : Names
-    row : array of shape (n_features,)
-    read : sequence of int
-        Columns that the model reads.
-    told : sequence of int
-        Those that sentences are about.
-    frozen : collection of int
+    `read`: columns that the model reads; `told`: those that sentences are about; `row` has shape (n_features,).
     """
     left = [at for at in read if at not in told]
     kept = [names.quote(at) for at in left if at in frozen]

@@ -49,11 +49,7 @@ class Column:
 def list_columns(encoding: TableEncoding, taken: Collection[str]) -> list[Column]:
     """Inputs of a table with categories, one per column, with names that no output bears.
 
-    Parameters
-    ----------
-    encoding : TableEncoding
-    taken : collection of str
-        Names of outputs.
+    `taken`: names of outputs.
     """
     columns: list[Column] = []
     used = set(taken)

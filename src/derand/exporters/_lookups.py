@@ -63,16 +63,8 @@ class Lookup:
 def tabulate(term: Term, n_codes: int | None = None) -> Lookup:
     """A term as a table.
 
-    Parameters
-    ----------
-    term : Term
-    n_codes : int or None
-        Of a category, that its codes are 0 to n_codes - 1; None: those that the term tells apart.
-
-    Returns
-    -------
-    Lookup
-        Of a line one cell of score 0, and one more where it takes missing values: what it adds is no whole number.
+    `n_codes`: of a category, that its codes are 0 to n_codes - 1; None: those that the term tells apart. The result: of
+    a line one cell of score 0, and one more where it takes missing values: what it adds is no whole number.
     """
     if term.kind not in _KNOWN:
         raise ValueError(

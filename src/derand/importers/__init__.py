@@ -128,14 +128,7 @@ def truncates_categories(source: str) -> bool:
 def read_model(model: Any) -> Reading:
     """A fitted model of another library as a sum of functions; what cannot be read exactly is refused.
 
-    Parameters
-    ----------
-    model : object
-        An instance of one of `IMPORTERS`.
-
-    Returns
-    -------
-    Reading
+    `model`: an instance of one of `IMPORTERS`.
     """
     name = find_importer(model)
     if name is None:

@@ -63,13 +63,7 @@ def measure_total(trees: Sequence[Node], base: float) -> float:
 def bound_additions(trees: Sequence[Sequence[Node]], base: FloatArray, unit: float) -> float:
     """How far any output may lie from the exact sum, where each is a base and trees added up one by one.
 
-    Parameters
-    ----------
-    trees : sequence of shape (n_outputs,) of sequences of trees
-        Of each output its own.
-    base : array of shape (n_outputs,)
-    unit : float
-        `SINGLE` or `DOUBLE`.
+    `trees` has one sequence per output, `base` one number; `unit` is `SINGLE` or `DOUBLE`.
     """
     return max(
         bound_sum_error(len(own) + 4, measure_total(own, float(start)), unit)
@@ -89,12 +83,7 @@ def place_leaf(value: float, output: int, n_outputs: int) -> float | FloatArray:
 def order_categories(values: Sequence[Any], column: str | int) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     """Values of a category in increasing order, and the library's code of each.
 
-    Parameters
-    ----------
-    values : sequence
-        Value k has the library's code k.
-    column : str or int
-        Its name, for the error.
+    `values`: value k has the library's code k; `column`: its name, for the error.
     """
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     if len({_name_kind(value) for value in plain}) > 1:

@@ -36,14 +36,6 @@ def choose_values(texts: Sequence[str]) -> list[Any]:
 
     Numbers, where every text is how a number is written; `adopt_table` knows better once there is a table.
 
-    Parameters
-    ----------
-    texts : sequence of str
-
-    Returns
-    -------
-    list of int, float or str
-
     Examples
     --------
     >>> choose_values(["2", "10"]), choose_values(["0.5", "1"]), choose_values(["01", "2"]), choose_values(["nan"])
@@ -68,15 +60,7 @@ def _parse_number(text: str) -> int | float | None:
 def adopt_table(reading: Reading, X: Any) -> Reading:
     """The same model with the names and the kinds of categories of a table that it was trained on, or of one like it.
 
-    Parameters
-    ----------
-    reading : Reading
-    X : array or frame of shape (n_rows, n_features)
-
-    Returns
-    -------
-    Reading
-        Categories that were read as numbers are text or booleans where they are in X.
+    The result: categories that were read as numbers are text or booleans where they are in X.
     """
     encoding = reading.encoding
     if getattr(X, "shape", (0, 0))[1:] != (encoding.n_features,):
@@ -155,11 +139,7 @@ def refuse_odd_outputs(model: Any) -> None:
 def clean_categories(values: Iterable[Any], name: str | int) -> tuple[Any, ...]:
     """The categories of a column as plain Python values; NaN, which scikit-learn puts last, is left out.
 
-    Parameters
-    ----------
-    values : iterable
-    name : str or int
-        Of the column, for errors.
+    `name`: of the column, for errors.
     """
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     if None in plain:
@@ -173,15 +153,7 @@ def clean_categories(values: Iterable[Any], name: str | int) -> tuple[Any, ...]:
 def decode_rows(encoding: TableEncoding, rows: FloatArray) -> Any:
     """Encoded rows as the table that a model of this encoding is asked with.
 
-    Parameters
-    ----------
-    encoding : TableEncoding
-    rows : array of shape (n_rows, n_features)
-
-    Returns
-    -------
-    pandas DataFrame, or an array where the model knows no names
-        NaN for what is missing, a value of its own for a category that training did not see.
+    The result: NaN for what is missing, a value of its own for a category that training did not see.
     """
     columns = [
         _decode_column(rows[:, column], encoding.categories.get(column)) for column in range(encoding.n_features)

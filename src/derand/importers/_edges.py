@@ -18,16 +18,8 @@ _LARGEST = np.finfo(np.float64).max
 def find_edges(goes_right: Callable[[FloatArray], BoolArray], count: int) -> FloatArray:
     """For each of several comparisons the smallest double that goes right.
 
-    Parameters
-    ----------
-    goes_right : function of an array of shape (count,)
-        Entry k is judged by comparison k, which holds from some double on.
-    count : int
-
-    Returns
-    -------
-    array of shape (count,)
-        -inf where every finite number goes right, inf where none does.
+    `goes_right`: entry k is judged by comparison k, which holds from some double on. Returns shape (count,): -inf where
+    every finite number goes right, inf where none does.
 
     Examples
     --------

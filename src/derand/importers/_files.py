@@ -20,14 +20,7 @@ FILES = {
 def read_file(path: Path) -> Reading:
     """A model in a file of its own library: XGBoost's .json and .ubj, LightGBM's .txt, CatBoost's .cbm.
 
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    Reading
-        Of two classes labels are 0 and 1, of more 0, 1, 2, ..., where the file keeps no others.
+    The result: of two classes labels are 0 and 1, of more 0, 1, 2, ..., where the file keeps no others.
     """
     path = Path(path)
     if path.suffix not in FILES:

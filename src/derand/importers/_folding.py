@@ -66,15 +66,8 @@ def read_categories(
 ) -> dict[int, tuple[Any, ...]]:
     """The categories of the user's columns: those that encoders know, or the last step.
 
-    Parameters
-    ----------
-    reading : Reading
-        Of the last step.
-    columns : sequence of Column
-        What it is given.
-    seen : mapping of column numbers to sets
-        What encoders know of columns of which the last step may be given nothing.
-    name : function of a column's number
+    `reading`: of the last step; `columns`: what it is given; `seen`: what encoders know of columns of which the last
+    step may be given nothing.
     """
     found: dict[int, set[Any]] = {source: set(values) for source, values in seen.items() if values}
     numbers: set[int] = set()
@@ -112,15 +105,8 @@ def fold(
 ) -> Folded:
     """The functions of a last step as functions of the user's columns.
 
-    Parameters
-    ----------
-    reading : Reading
-    columns : sequence of Column
-        Its columns.
-    encoding : TableEncoding
-        Of the user's table.
-    dropped : sequence of Column
-        What steps made, and the last one is not given: what they refuse is refused.
+    `columns`: its columns; `encoding`: of the user's table; `dropped`: what steps made, and the last one is not given:
+    what they refuse is refused.
     """
     n_outputs = int(np.size(reading.intercept))
     folded = Folded(CellFunctions(), np.array(reading.intercept, dtype=np.float64).reshape(-1))

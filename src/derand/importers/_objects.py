@@ -18,12 +18,7 @@ SKOPS = ".skops"
 
 
 def load_pickle(path: PathLike) -> Any:
-    """The object of a pickle, of pickle or joblib: whatever code it holds is run. Only for files that one trusts.
-
-    Parameters
-    ----------
-    path : path-like
-    """
+    """The object of a pickle, of pickle or joblib: whatever code it holds is run. Only for files that one trusts."""
     import joblib
 
     _require_file(path)
@@ -44,11 +39,7 @@ def load_pickle(path: PathLike) -> Any:
 def load_skops(path: PathLike, trusted: Collection[str] = ()) -> Any:
     """The object of a skops file, if all its types are known to be harmless or trusted by name.
 
-    Parameters
-    ----------
-    path : path-like
-    trusted : collection of str
-        Full names of types.
+    `trusted`: full names of types.
     """
     try:
         from skops import io

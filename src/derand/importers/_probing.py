@@ -17,18 +17,8 @@ from derand.model import AdditiveEnsemble
 def probe_rows(reading: Reading, model: AdditiveEnsemble, n_rows: int, seed: int = 0) -> FloatArray:
     """Random rows of values on edges, one step beside them, and between; missing and unseen ones where these are taken.
 
-    Parameters
-    ----------
-    reading : Reading
-    model : AdditiveEnsemble
-        What was built from it.
-    n_rows : int
-    seed : int
-
-    Returns
-    -------
-    array of shape (n_rows, n_features)
-        Encoded rows. Where `n_rows` is large enough, every edge is met, with the steps beside it.
+    `model`: what was built from it. Returns shape (n_rows, n_features): encoded rows. Where `n_rows` is large enough,
+    every edge is met, with the steps beside it.
     """
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(n_rows, model.n_features))
@@ -63,17 +53,7 @@ def _probe_axis(edges: FloatArray, n_rows: int, rng: np.random.Generator) -> Flo
 def compare_scores(reading: Reading, model: AdditiveEnsemble, rows: FloatArray) -> float:
     """The largest difference between the raw scores of the library and those of the model that stands for it.
 
-    Parameters
-    ----------
-    reading : Reading
-        With `raw_scores`.
-    model : AdditiveEnsemble
-    rows : array of shape (n_rows, n_features)
-        Encoded.
-
-    Returns
-    -------
-    float
+    `reading`: with `raw_scores`; `rows` (n_rows, n_features): encoded.
     """
     return float(_measure_differences(reading, model, rows).max(initial=0.0))
 

@@ -53,18 +53,9 @@ def add_up(
 ) -> Reading:
     """A boosted model whose raw score is a start and the sum of trees, in doubles.
 
-    Parameters
-    ----------
-    model : fitted model
-        Its decision function, or what it predicts where it has no classes, is the raw score.
-    encoding : TableEncoding
-    trees : sequence of Split, or of leaves
-    base : array of shape (n_outputs,)
-        The scores that it starts from.
-    link, cure : str
-        As of Reading and of `sum_trees`.
-    n_additions : int
-        How many times the library rounds.
+    `model`: its decision function, or what it predicts where it has no classes, is the raw score; `base` (n_outputs,):
+    the scores that it starts from; `link`, `cure`: as of Reading and of `sum_trees`; `n_additions`: how many times the
+    library rounds.
     """
     classes = getattr(model, "classes_", None)
     total = sum_trees(trees, encoding, n_outputs=base.size, cure=cure)

@@ -57,16 +57,8 @@ def read(model: Any) -> Reading:
 def bound_dot_error(n_summands: int, unit: float) -> float:
     """How far, relative to the sum of magnitudes, a computed sum of products may lie from the exact one.
 
-    Parameters
-    ----------
-    n_summands : int
-    unit : float
-        Relative error of one operation: 2**-53 of doubles, 2**-24 of single precision.
-
-    Returns
-    -------
-    float
-        At least `n u / (1 - n u)`, whatever the order of the additions, fused with products or not.
+    `unit`: relative error of one operation: 2**-53 of doubles, 2**-24 of single precision. The result: at least `n u /
+    (1 - n u)`, whatever the order of the additions, fused with products or not.
     """
     share = (n_summands + 2) * unit
     return share / (1 - share) * (1 + 4 * EPSILON)

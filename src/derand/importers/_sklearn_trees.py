@@ -32,12 +32,7 @@ def read(model: Any) -> Reading:
 def grow(tree: Any, make_leaf: Callable[[FloatArray], float | FloatArray], takes_missing: bool = False) -> Node:
     """A tree of scikit-learn, with leaves made of the numbers that it keeps for each.
 
-    Parameters
-    ----------
-    tree : sklearn.tree._tree.Tree
-    make_leaf : function of an array of shape (n_classes,), of a regressor (1,)
-    takes_missing : bool
-        Whether missing values go the way that each node has learnt; the model refuses them otherwise.
+    `takes_missing`: whether missing values go the way that each node has learnt; the model refuses them otherwise.
     """
     edges = after_single(tree.threshold)
     left_child, right_child, feature = tree.children_left, tree.children_right, tree.feature

@@ -89,14 +89,7 @@ def connect(parts: Iterable[tuple[Iterable[int], Part]]) -> Iterator[tuple[tuple
 def require_small(parts: str, sizes: Mapping[int, int], encoding: TableEncoding, cure: str) -> None:
     """Refuse a function of too many columns or cells, or of categories and anything else.
 
-    Parameters
-    ----------
-    parts : str
-        What joins the columns, such as "Trees", for the error.
-    sizes : mapping of column to number of cells
-    encoding : TableEncoding
-    cure : str
-        What the user can change, for the error.
+    `parts`: what joins the columns, such as "Trees", for the error; `cure`: what the user can change, for the error.
     """
     if len(sizes) == 1:
         return

@@ -42,19 +42,8 @@ class Seen:
 def trace(step: Any, name: str, columns: Columns, seen: Seen) -> list[Column]:
     """The columns behind a fitted step.
 
-    Parameters
-    ----------
-    step : transformer, "passthrough" or None
-    name : str
-        Of the step, as errors are to name it.
-    columns : sequence of Column
-        Those before it.
-    seen : Seen
-        Takes note of the columns that the step reads, of their categories where it encodes them, and of what it drops.
-
-    Returns
-    -------
-    list of Column
+    `name`: of the step, as errors are to name it; `columns`: those before it; `seen`: takes note of the columns that
+    the step reads, of their categories where it encodes them, and of what it drops.
     """
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return list(columns)

@@ -64,19 +64,9 @@ class TreeSum:
 def sum_trees(trees: Sequence[Node], encoding: TableEncoding, *, n_outputs: int = 1, cure: str) -> TreeSum:
     """The sum of trees as one function per set of columns that share a tree.
 
-    Parameters
-    ----------
-    trees : sequence of Split, or of leaves
-        Leaves of one output are numbers, of several arrays of shape (n_outputs,).
-    encoding : TableEncoding
-    n_outputs : int
-    cure : str
-        What the user can change where too many columns are joined, such as "train with max_depth=1", for the error.
-
-    Returns
-    -------
-    TreeSum
-        With values of shape (n_cells,), of several outputs (n_cells, n_outputs).
+    `trees`: leaves of one output are numbers, of several arrays of shape (n_outputs,); `cure`: what the user can change
+    where too many columns are joined, such as "train with max_depth=1", for the error. The result: with values of shape
+    (n_cells,), of several outputs (n_cells, n_outputs).
     """
     functions = CellFunctions()
     constant = Total((), n_outputs)
@@ -105,13 +95,8 @@ def sum_trees(trees: Sequence[Node], encoding: TableEncoding, *, n_outputs: int 
 def bound_sum_error(n_summands: int, total: float, unit: float) -> float:
     """How far a sum that is rounded after every addition may lie from the exact one, at most.
 
-    Parameters
-    ----------
-    n_summands : int
-    total : float
-        The sum of the largest magnitudes of the summands.
-    unit : float
-        Relative error of one addition: 2**-53 of doubles, 2**-24 of single precision.
+    `total`: the sum of the largest magnitudes of the summands; `unit`: relative error of one addition: 2**-53 of
+    doubles, 2**-24 of single precision.
     """
     return n_summands * unit * total * (1 + 2 * n_summands * unit) * (1 + 4 * EPSILON)
 

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from derand._arrays import FloatArray, IntArray
 from derand.certificates import PROOFS, Certificates, Intervals, ToleranceRadii
-from derand.estimators import CertifiedRegressor
+from derand.estimators import CertifiedClassifier, CertifiedRegressor
 from derand.files import PathLike
 from derand.frames import inspect_file
-from derand.jobs._classifiers import Classifier
 from derand.storage import CertificateRecord, NumbersRequest
 
 if TYPE_CHECKING:
@@ -28,7 +27,10 @@ _VERDICTS = ("holds", "flips", "undecided")
 
 
 def read_claims(
-    certified: PathLike, estimator: Classifier | CertifiedRegressor, record: CertificateRecord, chosen: IntArray
+    certified: PathLike,
+    estimator: CertifiedClassifier | CertifiedRegressor,
+    record: CertificateRecord,
+    chosen: IntArray,
 ) -> Certificates | Intervals | ToleranceRadii:
     """What the file claims about the chosen rows."""
     if isinstance(estimator, CertifiedRegressor):

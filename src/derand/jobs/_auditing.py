@@ -18,11 +18,11 @@ import numpy as np
 from derand._arrays import FloatArray, IntArray
 from derand.auditing import Audit, audit_rows, choose_rows
 from derand.certificates import Certificates, Intervals, ToleranceRadii
-from derand.estimators import CertifiedRegressor
+from derand.estimators import CertifiedClassifier, CertifiedRegressor, encode_rows
 from derand.files import PathLike, require_writable
 from derand.frames import MatchedFile, inspect_file, match_file, write_batches
 from derand.jobs._audit_claims import list_columns, list_unread, read_claims
-from derand.jobs._classifiers import Classifier, load_estimator
+from derand.jobs._classifiers import load_estimator
 from derand.jobs._copying import NUMBER_COLUMNS, RESULT_COLUMNS, find_copies
 from derand.jobs._request import ThreatSummary, summarize_threat
 from derand.storage import CertificateRecord, find_record, load_record
@@ -185,7 +185,7 @@ def _find_changed(record: CertificateRecord, model: PathLike, data: PathLike, ce
 
 
 def _read_rows(
-    source: MatchedFile, estimator: Classifier | CertifiedRegressor, chosen: IntArray, n_rows: int
+    source: MatchedFile, estimator: CertifiedClassifier | CertifiedRegressor, chosen: IntArray, n_rows: int
 ) -> FloatArray:
     """The chosen rows as the model reads them."""
     parts, first = [], 0
@@ -194,7 +194,7 @@ def _read_rows(
         if at.size:
             rows, _ = source.split(batch.take(at), first_row=first + 1)
             with source.name_gaps(batch, first_row=first + 1):
-                parts.append(estimator.encode_rows(rows))
+                parts.append(encode_rows(estimator, rows))
         first += batch.num_rows
     if first != n_rows:
         raise ValueError(f"{source.file.path} has {first} rows, but {n_rows} were certified: audit the same table.")
@@ -230,7 +230,7 @@ def _describe_row(
     claims: Certificates | Intervals | ToleranceRadii,
     at: int,
     row: int,
-    estimator: Classifier | CertifiedRegressor,
+    estimator: CertifiedClassifier | CertifiedRegressor,
 ) -> NotProven:
     if isinstance(claims, Certificates):
         assert not isinstance(estimator, CertifiedRegressor)  # see `read_claims`

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from derand._arrays import IntArray
 from derand.certificates import Certificates, find_labels
+from derand.estimators import CertifiedClassifier, grade_rows
 from derand.files import PathLike
 from derand.frames import MatchedFile, match_file, write_batches
-from derand.jobs._classifiers import Classifier, load_classifier
+from derand.jobs._classifiers import load_classifier
 from derand.jobs._copying import RESULT_COLUMNS, Copies
 from derand.jobs._pipeline import run_pipeline
 from derand.jobs._recording import require_places, write_record
@@ -161,7 +162,7 @@ def certify_file(
                 at = _find_flips(certificates)
                 if at.size or not tally.n_rows:  # a file without witnesses has a header line
                     flips = _join_flips(classifier, source, copies, batch, certificates, at, first_row)
-            grades = None if labels is None else classifier.grade_rows(rows, certificates)
+            grades = None if labels is None else grade_rows(classifier, rows, certificates)
             tally.add(certificates, labels, grades, source.count_unseen(batch), source.find_empty(batch))
             return _Parts(copies.join(batch, _list_results(certificates, first_row)), flips, batch.num_rows)
 
@@ -239,7 +240,7 @@ def _find_flips(certificates: Certificates) -> IntArray:
 
 
 def _join_flips(
-    classifier: Classifier,
+    classifier: CertifiedClassifier,
     source: MatchedFile,
     copies: Copies,
     batch: pa.Table,

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from derand._arrays import FloatArray
 from derand.certificates import Intervals, ToleranceRadii
+from derand.estimators import choose_radius
 from derand.files import PathLike
 from derand.frames import MatchedFile, match_file, write_batches
 from derand.jobs._classifiers import load_regressor
@@ -125,7 +126,7 @@ def certify_numbers_file(
     regressor = load_regressor(model)
     source = match_file(data, regressor.encoding_, target=target, classes=None, copied=copies.names)
     given, named = read_named(regressor, source, l0, threat, changes or {})
-    size = None if tolerance is not None else regressor.choose_radius(named, radius)
+    size = None if tolerance is not None else choose_radius(regressor, named, radius)
     tally, threads = _Tally(), count_threads(regressor.n_jobs if n_jobs is None else n_jobs)
     asked: dict[str, Any] = {"threat": named, "rule": rule, "proof": proof, "noise": noise, "n_jobs": n_jobs}
     found: Intervals | ToleranceRadii

@@ -1,63 +1,19 @@
 """Classifiers as the jobs see them, and trainers by name.
 
-Owns what is asked of a fitted classifier, the loading of a saved one, and how an estimator is made. Must not know files
+Owns the loading of a saved one, and how an estimator is made. Must not know files
 of data, nor which job asks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 
-from derand._arrays import FloatArray
-from derand.certificates import Certificates
-from derand.estimators import TRAINERS, CertifiedRegressor
+from derand.estimators import TRAINERS, CertifiedClassifier, CertifiedRegressor
 from derand.files import PathLike
-from derand.frames import Labels, TableEncoding
 from derand.jobs._tasks import CLASSES, Spell, list_trainers, quote_parameter, require_parameters
-from derand.metrics import RowGrades
-from derand.model import Model
-from derand.noise import Noise
+from derand.model import is_model
 from derand.storage import load
-from derand.threat import Threat
-
-
-class Classifier(Protocol):
-    """What is asked of a fitted classifier."""
-
-    ensemble_: Model
-    encoding_: TableEncoding
-    noise_: Noise | None
-    classes_: Labels
-    n_features_in_: int
-    rule: str
-    n_jobs: int | None
-
-    @property
-    def units(self) -> tuple[float, ...] | None: ...
-
-    @property
-    def default_threat(self) -> Threat: ...
-
-    def certify(
-        self, X: object, *, threat: Threat, rule: str | None, proof: str, noise: Noise | str | float | None
-    ) -> Certificates: ...
-
-    def encode_rows(self, X: object) -> FloatArray: ...
-
-    def grade_rows(self, X: object, certificates: Certificates) -> RowGrades: ...
-
-    def certify_encoded(
-        self,
-        rows: FloatArray,
-        threats: Sequence[Threat],
-        *,
-        rule: str | None,
-        proof: str,
-        noise: Noise | str | float | None,
-        n_jobs: int | None = None,
-    ) -> list[Certificates]: ...
-
 
 OWN = "auto"
 """The scaling that a trainer has by itself: "standard" for those that count in raw numbers unless told otherwise."""
@@ -96,19 +52,19 @@ def make_estimator(
     return estimator
 
 
-def load_estimator(path: PathLike) -> Classifier | CertifiedRegressor:
+def load_estimator(path: PathLike) -> CertifiedClassifier | CertifiedRegressor:
     """A saved classifier or regressor."""
     model: Any = load(path)
-    if not hasattr(model, "encode_rows"):
+    if is_model(model):
         raise ValueError(
             f"{path} holds a bare model ({type(model).__name__}), which knows no noise and no columns: "
             "certify it with `derand.certify`, or use a model that `derand train` saved."
         )
-    estimator: Classifier | CertifiedRegressor = model
+    estimator: CertifiedClassifier | CertifiedRegressor = model
     return estimator
 
 
-def load_classifier(path: PathLike, numbers: str = "use `certify_numbers_file`") -> Classifier:
+def load_classifier(path: PathLike, numbers: str = "use `certify_numbers_file`") -> CertifiedClassifier:
     """A saved classifier; a regressor is refused with what to do about its numbers."""
     model = load_estimator(path)
     if isinstance(model, CertifiedRegressor):

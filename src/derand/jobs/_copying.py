@@ -36,12 +36,7 @@ class Copies(NamedTuple):
     def choose(cls, identity: str | None, keep: Collection[str], taken: Collection[str]) -> Self:
         """The columns that are asked for, each once; one that is called like a column of results is refused.
 
-        Parameters
-        ----------
-        identity : str or None
-        keep : collection of str
-        taken : collection of str
-            Names of the columns of results.
+        `taken`: names of the columns of results.
         """
         found = cls(identity, tuple(name for name in dict.fromkeys(keep) if name != identity))
         for name in found.names:

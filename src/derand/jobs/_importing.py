@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import numpy as np
 
-from derand.estimators import MOST_CLASSES, ImportedClassifier, ImportedRegressor, from_reading
+from derand.estimators import MOST_CLASSES, ImportedClassifier, ImportedRegressor, encode_rows, from_reading
 from derand.files import PathLike, require_writable
 from derand.frames import ColumnKind, Labels, MatchedFile, TableEncoding, inspect_file, match_file
 from derand.importers import (
@@ -298,7 +298,7 @@ def _compare(reading: Reading, estimator: Any, found: MatchedFile | None, table:
     ensemble = reading.build()  # as read, wherever the threshold was moved to
     probes = [probe_rows(reading, ensemble, _PROBES)]
     if found is not None and table is not None:
-        probes.append(estimator.encode_rows(table.select(list(found.names)).slice(0, _PROBES)))
+        probes.append(encode_rows(estimator, table.select(list(found.names)).slice(0, _PROBES)))
     return max(compare_scores(reading, ensemble, rows) for rows in probes)
 
 

@@ -30,20 +30,9 @@ def run_pipeline(
 ) -> None:
     """Work on items one after the other while the next is read and the last result is written.
 
-    Parameters
-    ----------
-    items : generator
-        What reads; closed in the end.
-    work : callable
-        From an item to what is written of it.
-    write : callable
-    done : callable
-        Called with each result that is written.
-    data, output : path-like
-        What is read and written: a stream is waited for and written to by nobody but the caller's thread, so that rows
-        go out as they come.
-    n_threads : int
-        With one thread all is done in turn.
+    `items`: what reads; closed in the end; `work`: from an item to what is written of it; `done`: called with each
+    result that is written; `data`, `output`: what is read and written: a stream is waited for and written to by nobody
+    but the caller's thread, so that rows go out as they come; `n_threads`: with one thread all is done in turn.
     """
     ahead, behind = (n_threads > 1 and not names_stream(path) for path in (data, output))
     with read_ahead(items, by_thread=ahead) as coming, write_behind(write, done, by_thread=behind) as hand_over:
@@ -55,12 +44,7 @@ def run_pipeline(
 def read_ahead(items: Generator[Item, None, None], *, by_thread: bool) -> Iterator[Iterator[Item]]:
     """The same items, each made by a thread while the one before it is worked on.
 
-    Parameters
-    ----------
-    items : generator
-        Closed in the end.
-    by_thread : bool
-        If not, items are made when they are asked for.
+    `items`: closed in the end; `by_thread`: if not, items are made when they are asked for.
     """
     try:
         if not by_thread:
@@ -86,14 +70,8 @@ def write_behind(
 ) -> Iterator[Callable[[Item], None]]:
     """What takes items and lets a thread write each while the next one is worked on, one at a time.
 
-    Parameters
-    ----------
-    write : callable
-        Called by that thread, in order.
-    done : callable
-        Called by whoever hands over items, with each that is written.
-    by_thread : bool
-        If not, each is written when it is handed over.
+    `write`: called by that thread, in order; `done`: called by whoever hands over items, with each that is written;
+    `by_thread`: if not, each is written when it is handed over.
     """
     if not by_thread:
 

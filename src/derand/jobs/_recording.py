@@ -37,12 +37,8 @@ def write_record(
 ) -> Path | None:
     """Write what the certificates in a file are about beside it; the record's path, None where it is no file.
 
-    Parameters
-    ----------
-    model, data, output : path-like
-        What was certified, and where the certificates are.
-    n_rows, rule, proof, noise, threat, numbers
-        As for `CertificateRecord`.
+    `model`, `data`, `output`: what was certified, and where the certificates are; `n_rows`, `rule`, `proof`, `noise`,
+    `threat`, `numbers`: as for `CertificateRecord`.
     """
     if names_stream(data) or names_stream(output):
         return None

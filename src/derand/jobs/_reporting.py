@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict
 
+from derand.estimators import choose_radius
 from derand.files import PathLike, require_writable
 from derand.frames import match_file
 from derand.jobs._classifiers import load_classifier, load_regressor
@@ -214,7 +215,7 @@ def report_numbers_file(
     regressor = load_regressor(model)
     source = match_file(data, regressor.encoding_, target=target, classes=None)
     _, named = read_named(regressor, source, l0, threat, {"whole": True} if whole else {})
-    size = regressor.choose_radius(named, radius)
+    size = choose_radius(regressor, named, radius)
     table = source.read_all([] if identity is None else [identity])
     rows, numbers = source.split(table, first_row=1)
     require_domains(source, named, table, 1)

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from derand.certificates import Certificates
-from derand.estimators import CertifiedRegressor
+from derand.estimators import CertifiedClassifier, CertifiedRegressor, certify_encoded, encode_rows
 from derand.files import PathLike
 from derand.frames import MatchedFile
-from derand.jobs._classifiers import Classifier
 from derand.noise import Noise
 from derand.text import quote_short
 from derand.threat import Column, Limit, Threat, as_threats
@@ -50,7 +49,7 @@ class ThreatSummary(TypedDict):
 
 
 def read_request(
-    classifier: Classifier | CertifiedRegressor,
+    classifier: CertifiedClassifier | CertifiedRegressor,
     names: Sequence[str],
     l0: int | None,
     threat: Threat | PathLike | None,
@@ -58,14 +57,8 @@ def read_request(
 ) -> Threat:
     """The threat that is asked for, or that of the classifier, with what is asked to be different.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of the columns, as in the file.
-    l0, threat
-        As for `certify_file`.
-    changes : mapping of str to value
-        Fields of Threat; not beside `threat`.
+    `names`: of the columns, as in the file; `l0`, `threat`: as for `certify_file`; `changes`: fields of Threat; not
+    beside `threat`.
     """
     if threat is not None:
         if changes:
@@ -78,7 +71,7 @@ def read_request(
 
 
 def read_named(
-    estimator: Classifier | CertifiedRegressor,
+    estimator: CertifiedClassifier | CertifiedRegressor,
     source: MatchedFile,
     l0: int | None,
     threat: Threat | PathLike | None,
@@ -92,7 +85,9 @@ def read_named(
     return given, named
 
 
-def note_other_answers(estimator: Classifier | CertifiedRegressor, rule: str, noise: Noise | None) -> list[str]:
+def note_other_answers(
+    estimator: CertifiedClassifier | CertifiedRegressor, rule: str, noise: Noise | None
+) -> list[str]:
     """What to say where certificates are by another rule or noise than `predict`; nothing where they are not."""
     if rule == estimator.rule and noise == estimator.noise_:
         return []
@@ -117,7 +112,7 @@ class Request:
 
     def __init__(
         self,
-        classifier: Classifier,
+        classifier: CertifiedClassifier,
         source: MatchedFile,
         l0: int | None,
         threat: Threat | PathLike | None,
@@ -137,12 +132,13 @@ class Request:
     def _ask_nothing(self, threat: Threat) -> Certificates:
         """The certificates of no rows: they know what was asked for, and are refused as those of rows would be."""
         nothing = np.empty((0, self._classifier.encoding_.n_features))
-        return self._classifier.certify_encoded(nothing, [threat], **self._asked)[0]
+        return certify_encoded(self._classifier, nothing, [threat], **self._asked)[0]
 
     def certify(self, rows: object, batch: pa.Table, first_row: int) -> Certificates:
         """The certificates of a batch."""
         require_domains(self._source, self.named, batch, first_row)
-        return self._classifier.certify_encoded(self._classifier.encode_rows(rows), [self.named], **self._asked)[0]
+        encoded = encode_rows(self._classifier, rows)
+        return certify_encoded(self._classifier, encoded, [self.named], **self._asked)[0]
 
     def summarize(self) -> ThreatSummary:
         """What may change, with columns by name."""
@@ -152,15 +148,8 @@ class Request:
 def summarize_threat(given: Threat, named: Threat, resolved: Threat, source: MatchedFile) -> ThreatSummary:
     """What may change, with columns by name.
 
-    Parameters
-    ----------
-    given : Threat
-        As it was asked for; columns by name or number.
-    named : Threat
-        The same by number.
-    resolved : Threat
-        The same with its norm and units.
-    source : MatchedFile
+    `given`: as it was asked for; columns by name or number; `named`: the same by number; `resolved`: the same with its
+    norm and units.
     """
     names, numerical = source.names, source.encoding.numerical
 

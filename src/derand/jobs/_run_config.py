@@ -105,13 +105,7 @@ class RunConfig:
 
 
 def read_config(path: PathLike) -> RunConfig:
-    """Read a configuration; keys that it does not have, and values that cannot be, are refused by name.
-
-    Parameters
-    ----------
-    path : path-like
-        A TOML file.
-    """
+    """Read a configuration; keys that it does not have, and values that cannot be, are refused by name."""
     place = Path(path)
     try:
         content, mark = read_toml(place), mark_file(place)

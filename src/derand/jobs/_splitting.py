@@ -21,20 +21,9 @@ if TYPE_CHECKING:
 def choose_held_out(labels: Labels, task: str, share: float, seed: int) -> IntArray:
     """The rows to hold out, in order; of every class the same share, as far as that can be.
 
-    Parameters
-    ----------
-    labels : array of shape (n_rows,)
-    task : str
-        CLASSES or NUMBER.
-    share : float
-        Of the rows, above 0 and below 1.
-    seed : int
-        The same seed chooses the same rows.
-
-    Returns
-    -------
-    array of int
-        Numbers of rows, from 0; at least one is held out, and one of every class is not.
+    `task`: CLASSES or NUMBER; `share`: of the rows, above 0 and below 1; `seed`: the same seed chooses the same rows;
+    `labels` has shape (n_rows,). The result: numbers of rows, from 0; at least one is held out, and one of every class
+    is not.
 
     Examples
     --------

@@ -47,10 +47,7 @@ class Task:
 def guess_task(numbers: Sequence[Any] | None) -> Task:
     """What a target asks for.
 
-    Parameters
-    ----------
-    numbers : sequence of finite numbers, or None
-        Its values; None where they are no numbers.
+    `numbers`: its values; None where they are no numbers.
 
     Examples
     --------
@@ -92,18 +89,14 @@ def require_task(task: str | None, spell: Spell = quote_parameter) -> None:
 def require_trainer(name: str, task: Task, column: str, n_classes: int, spell: Spell = quote_parameter) -> None:
     """Refuse a trainer that cannot do what a target asks for.
 
-    Parameters
-    ----------
-    name : str
-        Of a trainer.
-    task : Task
-    column : str
-        Name of the target.
-    n_classes : int
-        How many different values there are.
+    `name`: of a trainer; `column`: name of the target; `n_classes`: how many different values there are.
     """
     known = list_trainers(task.name)
-    several = {one: kind for one, kind in known.items() if task.name == NUMBER or kind.takes_several_classes}
+    several = {
+        one: kind
+        for one, kind in known.items()
+        if task.name == NUMBER or kind().__sklearn_tags__().classifier_tags.multi_class
+    }
     if name in several or (name in known and n_classes == 2):
         return
     what = "a number to be predicted" if task.name == NUMBER else f"{n_classes} classes"
@@ -124,14 +117,8 @@ def require_trainer(name: str, task: Task, column: str, n_classes: int, spell: S
 def require_parameters(name: str, given: Mapping[str, str], task: str | None = CLASSES) -> None:
     """Refuse options that a trainer does not have.
 
-    Parameters
-    ----------
-    name : str
-        Of a trainer.
-    given : mapping of str to str
-        The options that were given, as the user writes them, with the parameter that each one sets.
-    task : str or None
-        Where it is None, options are refused that the trainers of both tasks lack.
+    `name`: of a trainer; `given`: the options that were given, as the user writes them, with the parameter that each
+    one sets; `task`: where it is None, options are refused that the trainers of both tasks lack.
     """
     own = [list_trainers(one)[name] for one in TASKS if task in (None, one) and name in list_trainers(one)]
     known = {parameter for kind in own for parameter in kind().get_params(deep=False)}

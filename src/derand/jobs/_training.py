@@ -14,7 +14,14 @@ from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
-from derand.estimators import CertifiedClassifier, CertifiedEstimator, CertifiedRegressor
+from derand.estimators import (
+    CertifiedClassifier,
+    CertifiedEstimator,
+    CertifiedRegressor,
+    certify_encoded,
+    encode_rows,
+    fit_checked,
+)
 from derand.files import PathLike, require_writable
 from derand.frames import ColumnCheck, ColumnUse, ColumnWarning, TableEncoding, format_days, tell_doubts
 from derand.jobs._classifiers import OWN, choose_model, find_trainer, make_estimator
@@ -193,7 +200,7 @@ def train_file(
         estimator.set_params(threat=_read_threat(path, read.rows.column_names))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimator.fit_checked(read.rows, read.labels)
+        fit_checked(estimator, read.rows, read.labels)
         estimator.encoding_ = estimator.encoding_.with_dates(dates)
         measure = _measure_labels if read.task.name == CLASSES else _measure_numbers
         measured = measure(estimator, read)
@@ -237,8 +244,8 @@ def _find_radius(estimator: Any) -> float | None:
 
 def _measure_labels(classifier: CertifiedClassifier, read: TrainingData) -> _Measured:
     """How a classifier does on its own rows."""
-    rows, radius = classifier.encode_rows(read.rows), _find_radius(classifier)
-    (certificates,) = classifier.certify_encoded(rows, [classifier.default_threat])  # without what `certify` warns of
+    rows, radius = encode_rows(classifier, read.rows), _find_radius(classifier)
+    (certificates,) = certify_encoded(classifier, rows, [classifier.default_threat])  # without what `certify` warns of
     held = None if radius is None else float(certified_accuracy(read.labels, certificates, [radius])[0])
     return {
         "classes": {str(name): int((read.labels == name).sum()) for name in classifier.classes_.tolist()},

@@ -47,19 +47,9 @@ def fit_by_batches(
 ) -> FloatArray:
     """Weights of about least penalised loss.
 
-    Parameters
-    ----------
-    loss : BatchLoss
-        Of all rows.
-    penalties : array of shape (n_weights,)
-    change : Change or None
-        Of variables; None for the weights themselves.
-    start : array of shape (n_weights,)
-    order : array of shape (n_rows,)
-        An order of the rows that does not depend on how they were given.
-    generator : Generator
-        Draws the batches.
-    schedule : Schedule
+    `loss`: of all rows; `change`: of variables; None for the weights themselves; `order` (n_rows,): an order of the
+    rows that does not depend on how they were given; `generator`: draws the batches; `penalties` has shape
+    (n_weights,), `start` (n_weights,).
     """
     n_batch, n_steps = schedule.batch, schedule.steps
     point = start if change is None else change.to_point(start)

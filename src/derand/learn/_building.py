@@ -19,12 +19,7 @@ Functions = tuple[list[Shape], list[CategoryShape], list[GridShape]]
 def build_model(design: Design, weights: FloatArray, n_features: int) -> AdditiveEnsemble:
     """The model of two classes on a grid on which its law can be afforded.
 
-    Parameters
-    ----------
-    design : Design
-    weights : array of shape (n_weights,)
-    n_features : int
-        Columns of the rows.
+    `n_features`: columns of the rows; `weights` has shape (n_weights,).
     """
     return build_lead_model(read_lead(design, weights), float(weights[0]), n_features)
 

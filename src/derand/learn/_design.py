@@ -245,25 +245,10 @@ def design_model(
 ) -> Design:
     """The columns of a model for binned rows.
 
-    Parameters
-    ----------
-    binned : BinnedTable
-    noise : Noise or None
-        Under which the functions are looked at; None for the functions themselves.
-    threat : Threat
-        Resolved: columns by number, norm 1, 2, inf or None.
-    radius : float
-        Of the ball, 0 for none.
-    n_cuts : int
-        Of each column, at most.
-    with_ramp : bool
-    monotone : mapping of feature to -1 or 1
-    n_features : int
-        Columns of the rows.
-    deduction : float
-        As in Design.
-    join : function from NumberBins to NumberColumn or None
-        Makes the joint column of bins that stand for a group of columns; None for those of a single one.
+    `noise`: under which the functions are looked at; None for the functions themselves; `threat`: resolved: columns by
+    number, norm 1, 2, inf or None; `radius`: of the ball, 0 for none; `n_cuts`: of each column, at most; `n_features`:
+    columns of the rows; `deduction`: as in Design; `join`: makes the joint column of bins that stand for a group of
+    columns; None for those of a single one.
     """
     norm = threat.ball_norm
     joined = [join(one) for one in binned.numbers]

@@ -117,13 +117,8 @@ def _multiply_jumps(
 def group_columns(binned: BinnedTable, groups: Sequence[Sequence[int]], n_cuts: int | None) -> BinnedTable:
     """The same rows with a joint code for each group, after the columns that are in none.
 
-    Parameters
-    ----------
-    binned : BinnedTable
-    groups : sequence of sequences of feature numbers
-        Disjoint. Columns that are constant are left out; a group of which one column is left is no group.
-    n_cuts : int or None
-        Of each column, at most; None for as many as groups of its size have.
+    `groups`: disjoint. Columns that are constant are left out; a group of which one column is left is no group.
+    `n_cuts`: of each column, at most; None for as many as groups of its size have.
     """
     known = {one.feature: at for at, one in enumerate(binned.numbers)}
     kept = [[known[at] for at in group if at in known] for group in groups]

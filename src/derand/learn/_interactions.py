@@ -27,17 +27,9 @@ _SHRINK = 4.0
 def find_pairs(rows: BinnedTable, residuals: FloatArray, curvature: FloatArray) -> tuple[tuple[int, int], ...]:
     """The strongest pairs of numerical columns, no column in two of them, whose gain on rows left out is real.
 
-    Parameters
-    ----------
-    rows : BinnedTable
-        Of single columns.
-    residuals, curvature : arrays of shape (n_rows, n_classes)
-        Label less probability by an additive model, and the probability's own variance; of two classes one column. Of
-        numbers one column, too: what the model misses, and ones.
-
-    Returns
-    -------
-    tuple of pairs of feature numbers, each increasing, the strongest first
+    `rows`: of single columns. `residuals`, `curvature` (n_rows, n_classes): label less probability by an additive
+    model, and the probability's own variance; of two classes one column. Of numbers one column, too: what the model
+    misses, and ones.
     """
     codes = _choose_columns(rows)
     half = _split_rows(rows)

@@ -62,15 +62,8 @@ class ScoreLaws:
     def certifiable_scores(self, target: NDArray[np.uint8]) -> IntArray:
         """The score that noise passes, on the side of the wrong label, with no more than the failure mass.
 
-        Parameters
-        ----------
-        target : array of shape (n_rows,), 0 or 1
-
-        Returns
-        -------
-        array of shape (n_rows,)
-            For label 1 the smallest score whose cdf exceeds the failure mass; for label 0 the smallest whose cdf
-            exceeds one minus that.
+        `target` has shape (n_rows,). Returns shape (n_rows,): for label 1 the smallest score whose cdf exceeds the
+        failure mass; for label 0 the smallest whose cdf exceeds one minus that.
         """
 
         def work(number: int) -> IntArray:

@@ -89,8 +89,7 @@ class ProductDesign:
     Attributes
     ----------
     rest : Design
-        Of the columns that are in no group, values left in place; its codes are those of `rest_places`.
-    rest_places : array of int
+        Of the columns that are in no group, values left in place.
     groups : tuple of Group
     blocks : Blocks
         The functions of groups, then of all other columns.
@@ -99,7 +98,6 @@ class ProductDesign:
     """
 
     rest: Design
-    rest_places: IntArray
     groups: tuple[Group, ...]
     blocks: Blocks
     radius: float
@@ -178,24 +176,9 @@ def design_products(
 ) -> ProductDesign:
     """The functions of a model with many groups.
 
-    Parameters
-    ----------
-    binned : BinnedTable
-        Of single columns.
-    groups : sequence of sequences of feature numbers
-        Disjoint. Constant columns are left out.
-    noise : Noise
-    threat : Threat
-        Resolved, of norm 1, 2 or inf.
-    radius : float
-    n_cuts : int or None
-        Of each column of a group, at most; None for as many as groups of its size have.
-    n_single_cuts : int
-        Of each column in no group.
-    with_ramp : bool
-        Whether those have a linear part.
-    n_features : int
-        Columns of the rows.
+    `binned`: of single columns. `groups`: disjoint. Constant columns are left out. `threat`: resolved, of norm 1, 2 or
+    inf. `n_cuts`: of each column of a group, at most; None for as many as groups of its size have. `n_single_cuts`: of
+    each column in no group. `with_ramp`: whether those have a linear part. `n_features`: columns of the rows.
     """
     known = {one.feature: at for at, one in enumerate(binned.numbers)}
     sizes = [len(group) for group in groups]
@@ -217,7 +200,7 @@ def design_products(
     perturbation = Perturbation.of(threat, n_features, ())
     scales = np.where(np.isin(np.arange(n_features), list(perturbation.frozen)), 0.0, perturbation.units)
     blocks = _line_up(found, rest, rest_places, noise, scales)
-    return ProductDesign(rest, rest_places, found, blocks, radius, DUAL_POWERS[float(perturbation.norm or 2)])
+    return ProductDesign(rest, found, blocks, radius, DUAL_POWERS[float(perturbation.norm or 2)])
 
 
 def _cut_group(parts: list[NumberBins], places: tuple[int, ...], noise: Noise, n_cuts: int) -> Group:

@@ -16,12 +16,7 @@ def measure_quartile_range(values: FloatArray, weights: FloatArray | None) -> fl
     A quartile is the value at which a quarter of the weight is reached, the middle of two where that is between them:
     a value of weight 2 counts as the same value twice.
 
-    Parameters
-    ----------
-    values : array of shape (n_values,)
-        Finite.
-    weights : array of shape (n_values,) or None
-        Positive; only their proportions count.
+    `values` (n_values,): finite; `weights` (n_values,): positive; only their proportions count.
 
     Examples
     --------

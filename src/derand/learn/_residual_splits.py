@@ -119,16 +119,7 @@ class ResidualSearch:
     ) -> Candidate | None:
         """The candidate with the least error; on a tie the first one of the first column.
 
-        Parameters
-        ----------
-        pseudo_labels : array of shape (n_rows,), in [0, 1]
-        splits : mapping of columns to numbers of candidates
-            The splits that the model has.
-        excluded : collection of columns that get no more splits
-
-        Returns
-        -------
-        Candidate, or None where no candidate would leave weight in each cell
+        `splits`: the splits that the model has; `pseudo_labels` has shape (n_rows,).
         """
         weighted = self._weights * pseudo_labels
         total = float(weighted.sum())

@@ -38,16 +38,8 @@ Leave = Callable[[IntArray], FloatArray]
 def choose_columns(rows: BinnedTable, leave: Leave) -> IntArray:
     """Places of the numerical columns to fit, increasing.
 
-    Parameters
-    ----------
-    rows : BinnedTable
-        Those that may be looked at.
-    leave : callable
-        What a model of the columns at some places leaves unexplained of each row; of none of them at first.
-
-    Returns
-    -------
-    array of shape (n_chosen,)
+    `rows`: those that may be looked at; `leave`: what a model of the columns at some places leaves unexplained of each
+    row; of none of them at first. Returns shape (n_chosen,).
     """
     chosen = np.zeros(len(rows.numbers), dtype=bool)
     for _ in range(_ROUNDS):
@@ -78,16 +70,8 @@ def find_outstanding(strengths: FloatArray) -> BoolArray:
 def measure_strengths(rows: BinnedTable, left: FloatArray) -> FloatArray:
     """How far each numerical column goes with what is left of the rows, in deviations of what chance does.
 
-    Parameters
-    ----------
-    rows : BinnedTable
-    left : array of shape (n_rows,)
-        What is unexplained of each row.
-
-    Returns
-    -------
-    array of shape (n_columns,)
-        The largest of the tests by polynomials of ranks, and of the rows in which the column is missing.
+    `left` (n_rows,): what is unexplained of each row. Returns shape (n_columns,): the largest of the tests by
+    polynomials of ranks, and of the rows in which the column is missing.
     """
     n_columns = len(rows.numbers)
     centered = left - left.mean()
@@ -105,12 +89,7 @@ def measure_strengths(rows: BinnedTable, left: FloatArray) -> FloatArray:
 def say_nothing(rows: BinnedTable, left: FloatArray, places: IntArray) -> bool:
     """Whether some columns together go no farther with what is left of the rows than if that were dealt out by chance.
 
-    Parameters
-    ----------
-    rows : BinnedTable
-    left : array of shape (n_rows,)
-    places : array of shape (n_columns,)
-        Of numerical columns.
+    `places` (n_columns,): of numerical columns; `left` has shape (n_rows,).
     """
     if not places.size:
         return True

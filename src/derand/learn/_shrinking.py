@@ -28,13 +28,7 @@ _DIGITS = 6  # of penalties: the last ones depend on the order of rows
 def shrink_categories(binned: BinnedTable, table: TrainingTable, least_rows: int | None = None) -> BinnedTable:
     """The rows with a penalty for each category, for models of classes.
 
-    Parameters
-    ----------
-    binned : BinnedTable
-        Of the table.
-    table : TrainingTable
-    least_rows : int or None
-        Categories of fewer rows get the value of one that training did not see.
+    `binned`: of the table; `least_rows`: categories of fewer rows get the value of one that training did not see.
 
     Examples
     --------
@@ -61,15 +55,8 @@ def shrink_by(
 ) -> BinnedTable:
     """The rows with a penalty for each category, by what is left to explain.
 
-    Parameters
-    ----------
-    binned : BinnedTable
-    weights : array of shape (n_rows,)
-    left : array of shape (n_rows, n_outputs)
-        Less its mean; in units of the weights of categories, whose means they would be.
-    variance : float
-        What the penalty of a spread of 1 is.
-    least_rows : int or None
+    `left` (n_rows, n_outputs): less its mean; in units of the weights of categories, whose means they would be;
+    `variance`: what the penalty of a spread of 1 is; `weights` has shape (n_rows,).
     """
     n_rows, n_distinct = binned.keys.size, binned.count_distinct()
     counted = n_distinct if n_rows <= _REPEATED * n_distinct else n_rows

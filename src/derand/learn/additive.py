@@ -137,18 +137,8 @@ def train_additive(
 ) -> AdditiveTraining:
     """Train an additive model on the margin that a threat leaves.
 
-    Parameters
-    ----------
-    table : TrainingTable
-    noise : Noise or None
-        Under which the model is certified by its mean; None for the model as it is.
-    threat : Threat
-        Resolved, with columns by number, of norm 1, 2, inf or None.
-    options : AdditiveOptions
-
-    Returns
-    -------
-    AdditiveTraining
+    `noise`: under which the model is certified by its mean; None for the model as it is; `threat`: resolved, with
+    columns by number, of norm 1, 2, inf or None.
 
     Examples
     --------

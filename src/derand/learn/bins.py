@@ -127,18 +127,7 @@ class BinnedTable:
 def bin_table(table: TrainingTable, *, n_bins: int = MAX_BINS, seed: int = 0, n_threads: int = 1) -> BinnedTable:
     """Cut the numerical columns of a table into bins.
 
-    Parameters
-    ----------
-    table : TrainingTable
-    n_bins : int
-        Of a column, at most.
-    seed : int
-        Of the order of `keys`.
-    n_threads : int
-
-    Returns
-    -------
-    BinnedTable
+    `n_bins`: of a column, at most; `seed`: of the order of `keys`.
 
     Examples
     --------

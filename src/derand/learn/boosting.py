@@ -87,32 +87,13 @@ def boost_stumps(
 ) -> TreeBoosting:
     """Add stumps to the independent ensemble, each along what the certifiable prediction still lacks.
 
-    Parameters
-    ----------
-    table : TrainingTable
-    noise : Noise
-    failure : float
-        The mass that may fail where the certifiable prediction is read.
-    aside : TrainingTable or None
-        Rows that are scored and not trained on.
-    n_estimators, max_stumps_per_feature, learning_rate, levels, split_step, max_entropy, categorical_leaf
-        As for `derand.RobTreeBoostClassifier`.
-    least_rows : int or None
-        As for `train_stumps`.
-    n_iter_no_change : int or None
-        Stop where the score, on the rows set aside if there are any, has not risen for this many added stumps, and go
-        back to the best stage.
-    choose_leaf_edge : callable
-        Which of a feature's splits, given in order of addition, parts the rows to which the leaves of its newest stump
-        are fitted.
-    progress : callable
-        Gives the rounds; `range`, or a range that shows how far it is.
-    n_threads : int
-        The result does not depend on it.
-
-    Returns
-    -------
-    TreeBoosting
+    `failure`: the mass that may fail where the certifiable prediction is read; `aside`: rows that are scored and not
+    trained on; `n_estimators`, `max_stumps_per_feature`, `learning_rate`, `levels`, `split_step`, `max_entropy`,
+    `categorical_leaf`: as for `derand.RobTreeBoostClassifier`; `least_rows`: as for `train_stumps`; `n_iter_no_change`:
+    stop where the score, on the rows set aside if there are any, has not risen for this many added stumps, and go back
+    to the best stage; `choose_leaf_edge`: which of a feature's splits, given in order of addition, parts the rows to
+    which the leaves of its newest stump are fitted; `progress`: gives the rounds; `range`, or a range that shows how
+    far it is; `n_threads`: the result does not depend on it.
 
     Examples
     --------
@@ -290,24 +271,9 @@ def boost_vote(
 ) -> VoteBoosting:
     """Train independent ensembles one after the other, each with more weight on rows that the last did not certify.
 
-    Parameters
-    ----------
-    table : TrainingTable
-    noise : Noise
-    radius : float
-        Target radius.
-    n_estimators, levels, split_step, max_entropy, categorical_leaf
-        As for `derand.RobAdaBoostClassifier`.
-    least_rows : int or None
-        As for `train_stumps`.
-    progress : callable
-        Gives the rounds; `range`, or a range that shows how far it is.
-    n_threads : int
-        The result does not depend on it.
-
-    Returns
-    -------
-    VoteBoosting
+    `radius`: target radius; `n_estimators`, `levels`, `split_step`, `max_entropy`, `categorical_leaf`: as for
+    `derand.RobAdaBoostClassifier`; `least_rows`: as for `train_stumps`; `progress`: gives the rounds; `range`, or a
+    range that shows how far it is; `n_threads`: the result does not depend on it.
 
     Examples
     --------

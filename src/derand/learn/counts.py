@@ -93,15 +93,7 @@ class CountingPlan:
 def count_part(table: TrainingTable, plan: CountingPlan) -> PartCounts:
     """What is to be counted in a part of a table.
 
-    Parameters
-    ----------
-    table : TrainingTable
-        The part; without weights of rows.
-    plan : CountingPlan
-
-    Returns
-    -------
-    PartCounts
+    `table`: the part; without weights of rows.
     """
 
     def count_block(places: IntArray) -> tuple[Histogram, ...]:

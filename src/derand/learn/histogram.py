@@ -103,26 +103,10 @@ def tabulate(
     a `resolution` (in units; more where MAX_BINS bins do not cover the column so finely), onto a regular grid that
     starts at the smallest value.
 
-    Parameters
-    ----------
-    X : array of shape (n_rows, n_features)
-        Finite in the columns named, or NaN, a missing value, which counts nowhere.
-    columns : array of shape (n_columns,)
-    target : array of shape (n_rows,)
-        Classes from 0 on.
-    sample_weight : array of shape (n_rows,) or None
-        Positive.
-    units : array of shape (n_columns,)
-    resolution : float
-    limits : pair of arrays of shape (n_columns,), or None
-        Smallest and largest value of each column in the table of which X is a part, so that bins of all parts are the
-        same; None: those of X.
-    n_classes : int
-
-    Returns
-    -------
-    list of Histogram
-        Each column is in one of them.
+    `X` (n_rows, n_features): finite in the columns named, or NaN, a missing value, which counts nowhere; `target`
+    (n_rows,): classes from 0 on; `sample_weight` (n_rows,): positive; `limits`: smallest and largest value of each
+    column in the table of which X is a part, so that bins of all parts are the same; None: those of X; `columns` has
+    shape (n_columns,), `units` (n_columns,). The result: each column is in one of them.
 
     Examples
     --------
@@ -148,19 +132,10 @@ def merge_histograms(parts: Sequence[Sequence[Histogram]], resolution: float) ->
     weights, multiples of a power of two); otherwise they differ from those of the whole by the rounding of the order
     of addition, by at most n_rows * 2**-53 of their size.
 
-    Parameters
-    ----------
-    parts : sequence of lists of Histogram
-        What `tabulate` made of the same columns, in the same order and units, for each part of the rows. Where one
-        part has more than MAX_LEVELS distinct values in a column, all parts must have been given the `limits` of the
-        whole table: bins of different grids cannot be joined, and are refused. Where the parts have more than
-        that only together, their values are known and are put into bins here.
-    resolution : float
-        As for `tabulate`.
-
-    Returns
-    -------
-    list of Histogram
+    `parts`: what `tabulate` made of the same columns, in the same order and units, for each part of the rows. Where one
+    part has more than MAX_LEVELS distinct values in a column, all parts must have been given the `limits` of the whole
+    table: bins of different grids cannot be joined, and are refused. Where the parts have more than that only together,
+    their values are known and are put into bins here. `resolution`: as for `tabulate`.
 
     Examples
     --------

@@ -144,30 +144,12 @@ def train_additive_regressor(
 ) -> RegressionTraining:
     """Train an additive model of numbers, for narrow intervals where the radius is positive.
 
-    Parameters
-    ----------
-    table : RegressionTable
-    noise : Noise or None
-        Under which the functions are looked at.
-    threat : Threat
-        Resolved, with columns by number, of norm 1, 2, inf or None.
-    radius : float
-        Of changes to train against: what is minimised is then the square of both ends of each row's interval.
-    n_cuts : int or None
-        Where the function of a column may change, at most.
-    regularization : float or None
-        How strongly changes of the functions are penalised; None takes what loses least on rows left out.
-    rule : {"mean", "vote"}
-        By which the model answers: a median needs a coarser grid.
-    groups : tuple of tuples of int, or None
-        Columns that interact, by number; None to find them.
-    least_rows : int or None
-        Categories of fewer rows get the value of one that training did not see.
-    seed, n_threads : int
-
-    Returns
-    -------
-    RegressionTraining
+    `noise`: under which the functions are looked at; `threat`: resolved, with columns by number, of norm 1, 2, inf or
+    None; `radius`: of changes to train against: what is minimised is then the square of both ends of each row's
+    interval; `n_cuts`: where the function of a column may change, at most; `regularization`: how strongly changes of
+    the functions are penalised; None takes what loses least on rows left out; `rule`: by which the model answers: a
+    median needs a coarser grid; `groups`: columns that interact, by number; None to find them; `least_rows`: categories
+    of fewer rows get the value of one that training did not see.
 
     Examples
     --------
@@ -245,25 +227,14 @@ def train_stump_regressor(
     regularization: float | None = None,
     rule: str = "vote",
     least_rows: int | None = None,
-    seed: int = 0,
     n_threads: int = 1,
 ) -> RegressionTraining:
     """Train a sum of stumps: in each round, every column gets the stump of least squares under the noise.
 
     Stumps of a round see what the sum of those before leaves; then the sizes of all are fitted together.
 
-    Parameters
-    ----------
-    table : RegressionTable
-    noise : Noise
-    n_rounds : int
-        Stumps of each column, at most.
-    regularization, rule, least_rows, seed, n_threads
-        As for `train_additive_regressor`.
-
-    Returns
-    -------
-    RegressionTraining
+    `n_rounds`: stumps of each column, at most; `regularization`, `rule`, `least_rows`, `n_threads`: as for
+    `train_additive_regressor`.
 
     Examples
     --------
@@ -273,7 +244,7 @@ def train_stump_regressor(
     >>> model.terms[0].edges.tolist()
     [2.5]
     """
-    binned = bin_table(table.rows, seed=seed, n_threads=n_threads)
+    binned = bin_table(table.rows, n_threads=n_threads)
     target = table.standardise()
     cuts: list[list[float]] = [[] for _ in binned.numbers]
     binned = _shrink_numbers(_design_plain(binned, noise, _FEW_CUTS), binned, target, least_rows)

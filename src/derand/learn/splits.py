@@ -102,38 +102,21 @@ def find_splits(
     grid: SplitGrid,
     *,
     class_weight: FloatArray,
-    sample_weight: FloatArray | None = None,
     search: Search | None = None,
     n_threads: int = 1,
 ) -> Splits:
     """The best split of each of the given columns.
 
-    Parameters
-    ----------
-    X : array of shape (n_rows, n_features)
-        Rows in which a column is missing, NaN, are left out of its search.
-    columns : array of shape (n_columns,)
-        Each with some number.
-    target : array of shape (n_rows,)
-        Classes from 0 on.
-    noise : Noise
-        Its distribution function, magnitude and units are used.
-    grid : SplitGrid
-    class_weight : array of shape (n_classes,)
-    sample_weight : array of shape (n_rows,) or None
-    search : `search_grid` (None) or `search_minimum`
-    n_threads : int
-        The result does not depend on it.
-
-    Returns
-    -------
-    Splits
-        In the order of `columns`. Exact but for rounding, with one exception: a column with more than
-        `MAX_LEVELS` distinct values is searched on bins, BINS_PER_STEP of them per step and per scale of the noise.
+    `X` (n_rows, n_features): rows in which a column is missing, NaN, are left out of its search; `columns`
+    (n_columns,): each with some number; `target` (n_rows,): classes from 0 on; `noise`: its distribution function,
+    magnitude and units are used; `search`: `search_grid` (None) or `search_minimum`; `n_threads`: the result does not
+    depend on it; `class_weight` has shape (n_classes,). The result: in the order of `columns`. Exact but for rounding,
+    with one exception: a column with more than `MAX_LEVELS` distinct values is searched on bins, BINS_PER_STEP of them
+    per step and per scale of the noise.
     """
 
     def count(block: IntArray, units: FloatArray, resolution: float) -> list[Histogram]:
-        return tabulate(X, block, target, sample_weight, units, resolution, n_classes=class_weight.size)
+        return tabulate(X, block, target, None, units, resolution, n_classes=class_weight.size)
 
     source = RowCounts(X.shape[0], X.shape[1], count)
     return split_columns(source, columns, noise, grid, class_weight=class_weight, search=search, n_threads=n_threads)
@@ -183,16 +166,8 @@ def split_classes(
 ) -> list[Splits]:
     """For each of several classes the best split of each column into it and the rest.
 
-    Parameters
-    ----------
-    source, columns, noise, grid, class_weight, search, n_threads
-        As for `split_columns`.
-    rest_weight : array of shape (n_classes, 2)
-        What the rest and the class count in the class's own splits.
-
-    Returns
-    -------
-    list of Splits, one per class
+    `source`, `columns`, `noise`, `grid`, `class_weight`, `search`, `n_threads`: as for `split_columns`; `rest_weight`
+    (n_classes, 2): what the rest and the class count in the class's own splits.
     """
 
     def oppose(code: int) -> _Question:
@@ -401,10 +376,7 @@ def _try_candidates(
 def measure_entropy(left: FloatArray, totals: FloatArray) -> FloatArray:
     """Entropy impurity in nats, (n, n_candidates), for the rows of each class left of the candidates and in all.
 
-    Parameters
-    ----------
-    left : array of shape (n, n_classes, n_candidates)
-    totals : array of shape (n, n_classes)
+    `left` has shape (n, n_classes, n_candidates), `totals` (n, n_classes).
     """
     right = np.maximum(totals[:, :, None] - left, 0.0)
     result = np.zeros((left.shape[0], left.shape[2]))
@@ -426,8 +398,6 @@ def _add_classes(rows: FloatArray) -> FloatArray:
 def measure_left(histogram: Histogram, candidates: FloatArray, noise: Noise) -> FloatArray:
     """Rows of each class expected left of increasing candidates, not yet weighted by class.
 
-    Returns
-    -------
-    array of shape (n_columns, n_classes, n_candidates)
+    Returns shape (n_columns, n_classes, n_candidates).
     """
     return noise.expected_left(histogram.levels, histogram.counts, candidates)

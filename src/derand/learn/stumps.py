@@ -128,17 +128,8 @@ class Stumps:
 def join_tables(stumps: Stumps, tables: Sequence[CategoryTable]) -> AdditiveEnsemble:
     """The mean of stumps and of tables that have their scores already: these are not rounded again.
 
-    Parameters
-    ----------
-    stumps : Stumps
-        Without tables of their own.
-    tables : sequence of CategoryTable
-        Scores on the grid of `stumps.levels`.
-
-    Returns
-    -------
-    AdditiveEnsemble
-        Class 1 iff the mean is above 1/2; class 0 where there is nothing to take the mean of.
+    `stumps`: without tables of their own; `tables`: scores on the grid of `stumps.levels`. The result: class 1 iff the
+    mean is above 1/2; class 0 where there is nothing to take the mean of.
 
     Examples
     --------
@@ -199,22 +190,10 @@ def train_stumps(
 ) -> StumpTraining:
     """Train the independent ensemble.
 
-    Parameters
-    ----------
-    table : TrainingTable
-    noise : Noise
-    levels, split_step, max_entropy, categorical_leaf
-        As for `derand.StumpClassifier`. Of more than two classes every one gets a stump of its own against the rest,
-        `max_entropy` is that of such a stump, and `categorical_leaf` is what the most frequent class of a category gets
-        beyond an equal share, taken evenly from the others.
-    least_rows : int or None
-        Categories of fewer rows get what one that training did not see gets.
-    n_threads : int
-        The result does not depend on it.
-
-    Returns
-    -------
-    StumpTraining
+    `levels`, `split_step`, `max_entropy`, `categorical_leaf`: as for `derand.StumpClassifier`. Of more than two classes
+    every one gets a stump of its own against the rest, `max_entropy` is that of such a stump, and `categorical_leaf` is
+    what the most frequent class of a category gets beyond an equal share, taken evenly from the others. `least_rows`:
+    categories of fewer rows get what one that training did not see gets. `n_threads`: the result does not depend on it.
 
     Examples
     --------
@@ -332,12 +311,8 @@ def _search_columns(
 def _join_classes(by_class: Sequence[Splits], kept: BoolArray, even: FloatArray) -> _Found:
     """The stumps of all classes, with leaves of each class.
 
-    Parameters
-    ----------
-    by_class : sequence of Splits
-    kept : array of shape (n_classes, n_columns)
-    even : array of shape (n_classes,)
-        The leaf of a class without any split: what it gets where a column tells others, but not this one.
+    `even` (n_classes,): the leaf of a class without any split: what it gets where a column tells others, but not this
+    one; `kept` has shape (n_classes, n_columns).
     """
     n_classes = len(by_class)
     classes, places = np.nonzero(kept)

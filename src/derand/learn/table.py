@@ -148,14 +148,7 @@ def measure_units(table: TrainingTable, scaling: str) -> FloatArray:
     The population deviation ("standard"), the range ("range"), or the interquartile range and, where that is 0, the
     deviation ("robust"). Deviations and quartiles count the rows' weights.
 
-    Parameters
-    ----------
-    table : TrainingTable
-    scaling : one of SCALINGS
-
-    Returns
-    -------
-    array of shape (n_features,)
+    Returns shape (n_features,).
 
     Examples
     --------

@@ -69,16 +69,8 @@ class LossSums:
 def draw_calibration(probability: FloatArray, is_one: BoolArray) -> tuple[CalibrationBin, ...]:
     """Rows in ten bins of about the same size, by their probability; in fewer where a bin would have less than 20 rows.
 
-    Parameters
-    ----------
-    probability : array of shape (n_rows,)
-        Of class 1.
-    is_one : array of booleans, shape (n_rows,)
-
-    Returns
-    -------
-    tuple of CalibrationBin
-        From the lowest to the highest; rows of one probability are never torn apart.
+    `probability` (n_rows,): of class 1; `is_one` has shape (n_rows,). The result: from the lowest to the highest; rows
+    of one probability are never torn apart.
     """
     n_bins = max(1, min(_BINS, probability.size // _ROWS_PER_BIN))
     edges = np.unique(np.quantile(probability, np.arange(1, n_bins) / n_bins, method="lower"))

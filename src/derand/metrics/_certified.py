@@ -58,18 +58,9 @@ def certified_accuracy(
 def certified_share(counted: ArrayLike, radius: ArrayLike, radii: ArrayLike) -> FloatArray:
     """Share of the rows that count and are certified, at each radius; for what has a radius but no certificate, too.
 
-    Parameters
-    ----------
-    counted : array-like of booleans, shape (n_rows,)
-        Which rows count, such as those with the right label; of one row at least.
-    radius : array-like of shape (n_rows,)
-        Certified radius of each row; infinite where nothing can change the answer.
-    radii : array-like of shape (n_radii,)
-        A row counts at radius r where its certified radius is r or larger; at r = 0, where it is positive.
-
-    Returns
-    -------
-    array of shape (n_radii,)
+    `counted` (n_rows,): which rows count, such as those with the right label; of one row at least; `radius` (n_rows,):
+    certified radius of each row; infinite where nothing can change the answer; `radii` (n_radii,): a row counts at
+    radius r where its certified radius is r or larger; at r = 0, where it is positive. Returns shape (n_radii,).
 
     Examples
     --------

@@ -13,12 +13,8 @@ def find_chance(count: int, total: int, other_count: int, other_total: int) -> f
 
     Fisher's exact test, two-sided: it holds for groups of any size.
 
-    Parameters
-    ----------
-    count, total : int
-        How many rows of the one group count, and of how many.
-    other_count, other_total : int
-        The same of the other group.
+    `count`, `total`: how many rows of the one group count, and of how many; `other_count`, `other_total`: the same of
+    the other group.
 
     Examples
     --------
@@ -37,10 +33,7 @@ def find_paired_chance(first: int, second: int) -> float:
     McNemar's test in its exact form: of the rows on which they differ, each is as likely to speak for one as for the
     other.
 
-    Parameters
-    ----------
-    first, second : int
-        On how many rows only the first is right, and only the second.
+    `first`, `second`: on how many rows only the first is right, and only the second.
 
     Examples
     --------
@@ -57,10 +50,6 @@ def raise_chances(chances: Sequence[float]) -> list[float]:
 
     However many there are, and however they depend on each other: where nothing differs, the probability that any of
     them is below 5 % is at most 5 %.
-
-    Parameters
-    ----------
-    chances : sequence of float
 
     Examples
     --------

@@ -101,11 +101,7 @@ def summarize_radii(y: ArrayLike | None, certificates: Certificates) -> RadiusSu
 def summarize_finite_radii(finite: FloatArray, n_rows: int) -> RadiusSummary:
     """The same from the finite radii alone, 0 for wrong rows, and the number of all rows.
 
-    Parameters
-    ----------
-    finite : array of shape (n_finite,)
-    n_rows : int
-        Positive.
+    `n_rows`: positive; `finite` has shape (n_finite,).
     """
     if not finite.size:
         return RadiusSummary(n_rows, n_rows, None, None)

@@ -22,15 +22,7 @@ def rank_classes(score: FloatArray, is_one: BoolArray) -> Estimate:
     The interval is that of a bootstrap. Where every replicate gives the same, as where the classes do not overlap, it
     would be empty; it is then Wilson's for as many rows as the smaller class has, which no law of scores exceeds.
 
-    Parameters
-    ----------
-    score : array of shape (n_rows,)
-    is_one : array of booleans, shape (n_rows,)
-        Some true, some not.
-
-    Returns
-    -------
-    Estimate
+    `is_one` (n_rows,): some true, some not; `score` has shape (n_rows,).
 
     Examples
     --------

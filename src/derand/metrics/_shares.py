@@ -35,16 +35,7 @@ class Estimate(NamedTuple):
 def find_wilson_interval(count: float, total: float) -> Estimate:
     """A share and its 95 % interval by Wilson's method, which is never empty, not even where all or none count.
 
-    Parameters
-    ----------
-    count : float
-        How many rows count, of `total`.
-    total : float
-        Positive.
-
-    Returns
-    -------
-    Estimate
+    `count`: how many rows count, of `total`; `total`: positive.
 
     Examples
     --------
@@ -67,15 +58,7 @@ def weigh_shares(shares: Sequence[Estimate], weights: Sequence[float]) -> Estima
     Distances from each share to the ends of its own interval are weighted, squared and added up (Newcombe's method):
     with a normal law that is exact, and near 0 and 1 the interval stays as lopsided as those it is made of.
 
-    Parameters
-    ----------
-    shares : sequence of Estimate
-    weights : sequence of float
-        They add up to 1.
-
-    Returns
-    -------
-    Estimate
+    `weights`: they add up to 1.
 
     Examples
     --------
@@ -94,14 +77,7 @@ def subtract_shares(first: Estimate, second: Estimate) -> Estimate:
 
     Newcombe's method: each end lies as far away as the ends of both intervals together, added up as squares.
 
-    Parameters
-    ----------
-    first, second : Estimate
-
-    Returns
-    -------
-    Estimate
-        Between -1 and 1.
+    The result: between -1 and 1.
 
     Examples
     --------

@@ -36,14 +36,6 @@ def judge_answers(found: AnswerMetrics) -> Remark | None:
     Where mistakes have costs, these decide: answers must be cheaper than the cheapest constant one. Rows of one true
     class are left alone: they cannot show whether classes are told apart.
 
-    Parameters
-    ----------
-    found : AnswerMetrics
-
-    Returns
-    -------
-    Remark or None
-
     Examples
     --------
     >>> from derand.metrics import measure_answers
@@ -129,14 +121,7 @@ def _judge_gain(found: AnswerMetrics) -> Remark | None:
 def judge_labels(label: NDArray[Any]) -> Remark | None:
     """What to say where many rows, whose true labels are not known, all get one answer; else None.
 
-    Parameters
-    ----------
-    label : array of shape (n_rows,)
-        Answers.
-
-    Returns
-    -------
-    Remark or None
+    `label` (n_rows,): answers.
     """
     if label.size < FEW_UNLABELLED or bool(np.any(label != label[0])):
         return None

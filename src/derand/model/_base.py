@@ -145,8 +145,8 @@ def is_model(value: Any) -> TypeGuard[Model]:
     return isinstance(value, Model)
 
 
-def as_model(value: Any, name: str = "model") -> Model:
+def as_model(model: Any) -> Model:
     """The same, or a TypeError that names the parameter."""
-    if not isinstance(value, Model):
-        raise TypeError(f"`{name}` must be an AdditiveEnsemble or a WeightedVote, got {type(value).__name__}.")
-    return value
+    if not isinstance(model, Model):
+        raise TypeError(f"`model` must be an AdditiveEnsemble or a WeightedVote, got {type(model).__name__}.")
+    return model

@@ -20,15 +20,6 @@ from derand.model._vote import WeightedVote
 def coarsen(model: Model, levels: int) -> Model:
     """The model with scores on a grid of about so many levels from its lowest to its highest sum; itself if it is.
 
-    Parameters
-    ----------
-    model : AdditiveEnsemble or WeightedVote
-    levels : int
-
-    Returns
-    -------
-    AdditiveEnsemble or WeightedVote
-
     Examples
     --------
     >>> from derand import AdditiveEnsemble, StepFunction
@@ -46,11 +37,7 @@ def coarsen(model: Model, levels: int) -> Model:
 def find_coarse_step(member: AdditiveEnsemble, levels: int) -> int:
     """How many grid units of a sum are one of its twin on a grid of so many levels; 0 or 1 where it is its own twin.
 
-    Parameters
-    ----------
-    member : AdditiveEnsemble
-        Of one output.
-    levels : int
+    `member`: of one output.
     """
     span = sum(int(np.ptp(term.cell_scores)) for term in member.terms if term.axes)
     return -(-span // levels)
@@ -68,11 +55,7 @@ def _coarsen_sum(member: AdditiveEnsemble, levels: int) -> AdditiveEnsemble:
 def map_scores(term: Term, change: Callable[[IntArray], IntArray]) -> Term:
     """The same term with other scores, those of unseen and missing values included.
 
-    Parameters
-    ----------
-    term : Term
-        With cells.
-    change : function of an array of whole scores
+    `term`: with cells.
     """
     described = term.describe()
     for name in ("scores", "other", "missing") if len(term.axes) < 2 else ("scores",):  # of several it names axes

@@ -25,21 +25,11 @@ _FINE = 2**26
 def move_threshold(model: AdditiveEnsemble, lead: float, *, refine: bool = False) -> AdditiveEnsemble:
     """The same sum, class 1 iff it is ahead of the model's threshold by more than `lead`.
 
-    Parameters
-    ----------
-    model : AdditiveEnsemble
-        Of two classes.
-    lead : float
-        In units of the score divided by `levels`, such as logarithms of odds; negative for a lower threshold.
-    refine : bool
-        Whether scores are put on a finer grid first, so that the level also lies close to the place that is asked for
-        where it is compared with expected scores, which are no whole numbers. The functions stay the same.
-
-    Returns
-    -------
-    AdditiveEnsemble
-        A model that is defined on its grid is so again: of whole scores exactly those are above the level that are
-        ahead by more. One that stands for another model (`score_error`) covers what the level is rounded by.
+    `model`: of two classes. `lead`: in units of the score divided by `levels`, such as logarithms of odds; negative for
+    a lower threshold. `refine`: whether scores are put on a finer grid first, so that the level also lies close to the
+    place that is asked for where it is compared with expected scores, which are no whole numbers. The functions stay
+    the same. The result: a model that is defined on its grid is so again: of whole scores exactly those are above the
+    level that are ahead by more. One that stands for another model (`score_error`) covers what the level is rounded by.
 
     Examples
     --------

@@ -242,15 +242,7 @@ class Shapes(NamedTuple):
 def read_shapes(terms: Sequence[Term], levels: int) -> Shapes:
     """Terms as the functions of real values that they stand for: scores divided by `levels`, each rounded once.
 
-    Parameters
-    ----------
-    terms : sequence of Term
-    levels : int
-
-    Returns
-    -------
-    Shapes
-        Of several outputs values have one number per output.
+    The result: of several outputs values have one number per output.
     """
     shapes: list[Shape] = []
     grids: list[GridShape] = []

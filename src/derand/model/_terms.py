@@ -136,11 +136,7 @@ class Term(Frozen, ABC):
     def expect(self, rows: FloatArray, sides: Sequence[FloatArray]) -> FloatArray:
         """Expected scores of rows, (n_rows, n_outputs), to nearest.
 
-        Parameters
-        ----------
-        rows : array of shape (n_rows, n_features)
-        sides : sequence of arrays of shape (n_rows, n_cells)
-            Probabilities of the cells of each axis, that of missing values left out.
+        `sides` (n_rows, n_cells): probabilities of the cells of each axis, that of missing values left out.
         """
 
     @abstractmethod

@@ -53,14 +53,7 @@ def measure_band(term: Term, x: FloatArray, noise: Noise | None, reach: Reach) -
 
     Without noise they are those of all cells that the change can enter; under noise those at places close together.
 
-    Parameters
-    ----------
-    term : Term
-        Of one numerical column.
-    x : array of shape (n,)
-        Increasing.
-    noise : Noise or None
-    reach : callable
+    `term`: of one numerical column; `x` (n,): increasing.
 
     Examples
     --------

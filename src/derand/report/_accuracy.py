@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,9 +16,12 @@ from derand._arrays import BoolArray, FloatArray
 from derand.certificates import Certificates, certify
 from derand.metrics import certified_accuracy, certified_share
 from derand.metrics import summarize_radii as measure_radii
-from derand.report._inputs import Classifier, Inputs, LabelArray, Training
+from derand.report._inputs import Inputs, LabelArray, Training
 from derand.report._text import percent
 from derand.report._types import Accuracy, AccuracyTable, Histogram, Radii, Scale, Series
+
+if TYPE_CHECKING:
+    from derand.estimators import CertifiedClassifier
 
 _STEPS_PER_MAJOR = 20
 _HISTOGRAM_BINS = 40
@@ -228,7 +232,7 @@ def _train_without_noise(inputs: Inputs, labels: LabelArray, training: Training)
     )
 
 
-def _make_twin(estimator: Classifier) -> tuple[Classifier, str, str]:
+def _make_twin(estimator: CertifiedClassifier) -> tuple[CertifiedClassifier, str, str]:
     """A twin that does not learn to be robust, what it is called, and what it is trained with."""
     parameters, own = estimator.get_params(deep=False), estimator.noise_
     if own is not None and parameters.get("scaling") is not None:

@@ -15,15 +15,9 @@ Marks = Mapping[str, FileMark]
 def list_checksums(marks: Marks, rows_sha256: str, model: Any, other: Any = None) -> list[Checksum]:
     """Checksums of the models, of files, and of the rows.
 
-    Parameters
-    ----------
-    marks : mapping of what to its mark
-        Of files.
-    rows_sha256 : str
-        Of the rows as the model reads them, and of what is known to be true of them.
-    model, other
-        What was reported on, and what it was compared with, if anything: hashed as they would be saved where they came
-        from no file. One that cannot be saved has no checksum.
+    `marks`: of files. `rows_sha256`: of the rows as the model reads them, and of what is known to be true of them.
+    `model`, `other`: what was reported on, and what it was compared with, if anything: hashed as they would be saved
+    where they came from no file. One that cannot be saved has no checksum.
     """
     found = [
         _mark_model("model", marks, model),

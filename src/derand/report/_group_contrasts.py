@@ -51,13 +51,7 @@ def contrast_groups(
 ) -> tuple[list[list[list[Contrast]]], GroupComparison | None]:
     """For each column and each of its groups the contrasts with all other rows, and how they were compared.
 
-    Parameters
-    ----------
-    inputs : Inputs
-    columns : sequence of sequences of masks
-        Which rows belong to which group, by column.
-    radius : float
-        That of the text.
+    `columns`: which rows belong to which group, by column; `radius`: that of the text.
     """
     measures = _list_measures(inputs, radius)
     counted = [[[_count(one, mask) for one in measures] for mask in groups] for groups in columns]

@@ -56,13 +56,7 @@ def summarize_groups(
 def find_groups(names: Sequence[str], groups: Groups | None, n_rows: int) -> list[tuple[str, int | LabelArray]]:
     """The title of each grouping with the number of its column, or with one group per row; others are refused.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of the columns of the model.
-    groups
-        As for CertificateReport.
-    n_rows : int
+    `names`: of the columns of the model; `groups`: as for CertificateReport.
     """
     if groups is None:
         return []

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,9 @@ from derand.perturbation import Perturbation
 from derand.text import format_short
 from derand.threat import Threat, as_budget, as_threats
 
+if TYPE_CHECKING:
+    from derand.estimators import CertifiedClassifier
+
 LabelArray = NDArray[Any]
 """Labels, groups or classes: numbers or text, as the user has them."""
 
@@ -36,68 +39,6 @@ MISSING = "(missing)"
 
 DEFAULT_L0 = 3
 """How many categorical changes are looked at where nothing is asked for."""
-
-
-class Encoding(Protocol):
-    """What a report reads of a classifier's encoding of tables."""
-
-    names: tuple[str, ...] | None
-    categories: Mapping[int, tuple[Any, ...]]
-    whole: Mapping[int, tuple[int, int]]
-    dates: tuple[int, ...]
-    """Columns whose numbers are days since 1970-01-01."""
-
-    def find_whole(self, rows: FloatArray) -> dict[int, tuple[int, int]]:
-        """Columns of whole numbers, with their ends, in which these rows hold such numbers."""
-
-
-class Classifier(Protocol):
-    """What a report asks of a fitted classifier."""
-
-    ensemble_: Model
-    noise_: Noise | None
-    classes_: LabelArray
-    encoding_: Encoding
-    rule: str
-    n_jobs: int | None
-    score_is_log_odds: bool
-
-    def __init__(self, **parameters: Any) -> None: ...
-
-    @property
-    def odds_of_lead(self) -> tuple[float, float] | None:
-        """Slope and shift that make log-odds of a score's lead; None where there are no probabilities."""
-
-    @property
-    def units(self) -> tuple[float, ...] | None:
-        """What counts as a change of 1 of each feature."""
-
-    @property
-    def default_threat(self) -> Threat:
-        """What it was trained against, and is certified against where nothing is asked for."""
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters of the constructor."""
-
-    def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Train."""
-
-    def encode_rows(self, X: Any) -> FloatArray:
-        """Rows as the model reads them, checked."""
-
-    def certify_encoded(
-        self,
-        rows: FloatArray,
-        threats: Sequence[Threat],
-        *,
-        rule: str | None = None,
-        proof: str = "best",
-        noise: Noise | str | float | None = None,
-    ) -> list[Certificates]:
-        """Certificates of such rows, one list entry per threat."""
-
-    def grade_rows(self, X: Any, certificates: Certificates, *, encoded: FloatArray | None = None) -> RowGrades:
-        """What it says of certified rows besides their labels."""
 
 
 class Request(NamedTuple):
@@ -126,7 +67,7 @@ class Subject:
     classes: LabelArray
     names: tuple[str, ...]
     categories: Mapping[int, tuple[Any, ...]]
-    estimator: Classifier | None
+    estimator: CertifiedClassifier | None
     """The fitted classifier; None where a bare model was given."""
     whole: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     """Columns that held whole numbers alone in training, with the least and the largest of them."""
@@ -291,7 +232,7 @@ def read_subject(clf: Any, noise: Noise | str | float | None, feature_names: Seq
     return Subject(model, own, np.asarray(fitted.classes_), names, categories, fitted, encoding.whole)
 
 
-def _check_classifier(clf: Any, noise: Noise | str | float | None) -> Classifier:
+def _check_classifier(clf: Any, noise: Noise | str | float | None) -> CertifiedClassifier:
     if not hasattr(clf, "certify") or not hasattr(clf, "get_params"):
         raise TypeError(
             "`clf` must be a fitted classifier of derand, an AdditiveEnsemble or a WeightedVote, "
@@ -299,7 +240,7 @@ def _check_classifier(clf: Any, noise: Noise | str | float | None) -> Classifier
         )
     if not hasattr(clf, "ensemble_"):
         raise ValueError(f"`clf` must be fitted, got a {type(clf).__name__} that is not: call `fit` first.")
-    fitted: Classifier = clf
+    fitted: CertifiedClassifier = clf
     if noise is not None and not (isinstance(noise, str) and noise == "none"):
         raise ValueError(
             f"`noise` must be left out for a classifier, which is certified under its own noise, "
@@ -332,12 +273,11 @@ def read_inputs(
     subject: Subject,
     X: Any,
     y: ArrayLike | None,
-    l0: int | None = None,
     request: Request | None = None,
     row_names: Sequence[Any] | None = None,
 ) -> Inputs:
     """Encode the rows once, certify them and check the labels."""
-    asked = Request(l0) if request is None else request
+    asked = request or Request()
     threats, has_threat = _list_threats(subject, asked)
     own = "vote" if subject.estimator is None else subject.estimator.rule
     check_request(asked.rule or own, asked.proof, subject.noise, threats)
@@ -346,10 +286,12 @@ def read_inputs(
         certificates = _certify_bare(subject, X, threats, asked)
         matrix = np.asarray(X, dtype=np.float64)
     else:
-        matrix = subject.estimator.encode_rows(X)
+        from derand.estimators import certify_encoded, encode_rows
+
+        matrix = encode_rows(subject.estimator, X)
         noise = "none" if subject.noise is None else None
-        certificates = subject.estimator.certify_encoded(
-            matrix, threats, rule=asked.rule, proof=asked.proof, noise=noise
+        certificates = certify_encoded(
+            subject.estimator, matrix, threats, rule=asked.rule, proof=asked.proof, noise=noise
         )
     seconds = time.perf_counter() - start
     if not len(matrix):
@@ -376,7 +318,9 @@ def name_rows(X: Any, given: Sequence[Any] | None, n_rows: int) -> tuple[str | N
 def _grade(subject: Subject, X: Any, matrix: FloatArray, certificates: Certificates) -> RowGrades:
     """What the model says of each row besides its label."""
     if subject.estimator is not None:
-        return subject.estimator.grade_rows(X, certificates, encoded=matrix)
+        from derand.estimators import grade_rows
+
+        return grade_rows(subject.estimator, X, certificates, encoded=matrix)
     score = rank_rows(subject.model, matrix, certificates)
     return RowGrades(score, None, "Log-loss and calibration need probabilities, and a bare model gives none.")
 

@@ -120,7 +120,9 @@ class IntervalReport(WrittenReport):
         subject = Subject(
             reg.ensemble_, found.noise, np.empty(0), names, reg.encoding_.categories, reg, reg.encoding_.whole
         )
-        matrix = reg.encode_rows(X)
+        from derand.estimators import encode_rows
+
+        matrix = encode_rows(reg, X)
         self._inputs = NumberInputs(
             subject,
             matrix,

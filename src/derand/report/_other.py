@@ -10,15 +10,18 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from derand.certificates import Certificates
 from derand.perturbation import Perturbation
-from derand.report._inputs import Classifier, Inputs, Request, Subject, name_estimator, name_features
+from derand.report._inputs import Inputs, Request, Subject, name_estimator, name_features
 from derand.text import join_words, quote_short
 from derand.threat import EVERY, Threat
+
+if TYPE_CHECKING:
+    from derand.estimators import CertifiedClassifier
 
 _NAMED = 5
 
@@ -28,7 +31,7 @@ class OtherModel:
     """A second classifier, certified as that of the report."""
 
     name: str
-    classifier: Classifier
+    classifier: CertifiedClassifier
     certificates: tuple[Certificates, ...]
     """One per certificate of the report, in the same order."""
     places: tuple[int, ...]
@@ -40,23 +43,16 @@ class OtherModel:
         return name_estimator(self.classifier)
 
 
-def read_other(clf: Any, X: Any, inputs: Inputs, asked: Request, name: str | None) -> OtherModel:
+def read_other(other: Any, X: Any, inputs: Inputs, asked: Request, name: str | None) -> OtherModel:
     """Certify the rows of a report by another classifier, against the report's own threats.
 
-    Parameters
-    ----------
-    clf : fitted classifier of derand
-    X : the rows, as the model of the report was given them
-    inputs : Inputs
-        Of the report.
-    asked : Request
-        A rule that was asked for holds for both, and so does a report on the model as deployed, without its noise.
-    name : str or None
-        What it is called.
+    `inputs`: of the report; `asked`: a rule that was asked for holds for both, and so does a report on the model as
+    deployed, without its noise; `name`: what it is called.
     """
-    if not hasattr(clf, "certify_encoded") or not hasattr(clf, "ensemble_"):
-        raise TypeError(f"`compare` must be a fitted classifier of derand, got {type(clf).__name__}.")
-    other: Classifier = clf
+    from derand.estimators import CertifiedClassifier, certify_encoded, encode_rows
+
+    if not isinstance(other, CertifiedClassifier) or not hasattr(other, "ensemble_"):
+        raise TypeError(f"`compare` must be a fitted classifier of derand, got {type(other).__name__}.")
     subject = inputs.subject
     _require_classes(subject, other)
     places = _match_columns(subject, other)
@@ -66,14 +62,14 @@ def read_other(clf: Any, X: Any, inputs: Inputs, asked: Request, name: str | Non
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the model of the report has said what is to be said
-            rows = other.encode_rows(_take_columns(X, places, other.encoding_.names is not None))
-            found = other.certify_encoded(rows, threats, rule=rule, proof=asked.proof, noise=noise)
+            rows = encode_rows(other, _take_columns(X, places, other.encoding_.names is not None))
+            found = certify_encoded(other, rows, threats, rule=rule, proof=asked.proof, noise=noise)
     except ValueError as error:
         raise ValueError(f"`compare`: the other model cannot be certified as that of the report: {error}") from None
     return OtherModel(name or "the other model", other, tuple(found), places)
 
 
-def _require_classes(subject: Subject, other: Classifier) -> None:
+def _require_classes(subject: Subject, other: CertifiedClassifier) -> None:
     own, theirs = (list(map(repr, np.asarray(one).tolist())) for one in (subject.classes, other.classes_))
     if sorted(own) != sorted(theirs):
         raise ValueError(
@@ -82,7 +78,7 @@ def _require_classes(subject: Subject, other: Classifier) -> None:
         )
 
 
-def _match_columns(subject: Subject, other: Classifier) -> tuple[int, ...]:
+def _match_columns(subject: Subject, other: CertifiedClassifier) -> tuple[int, ...]:
     """Which column of the report's table each column of the other model is, by name, or by number without names."""
     names, own = other.encoding_.names, subject.names
     n_features = other.ensemble_.n_features
@@ -123,7 +119,7 @@ def _take_columns(X: Any, places: tuple[int, ...], has_names: bool) -> Any:
     return taken if has_names or not hasattr(taken, "to_numpy") else taken.to_numpy()
 
 
-def _translate(threat: Threat, subject: Subject, other: Classifier, places: Sequence[int]) -> Threat:
+def _translate(threat: Threat, subject: Subject, other: CertifiedClassifier, places: Sequence[int]) -> Threat:
     """The same changes in the columns, and the codes of categories, of the other model."""
     at = {place: number for number, place in enumerate(places)}
     units = Perturbation.of(threat, subject.model.n_features, ()).units
@@ -150,7 +146,7 @@ def _translate(threat: Threat, subject: Subject, other: Classifier, places: Sequ
     )
 
 
-def _find_value(subject: Subject, other: Classifier, own: int, theirs: int, code: float) -> Any:
+def _find_value(subject: Subject, other: CertifiedClassifier, own: int, theirs: int, code: float) -> Any:
     """A category as the other model's threat takes it: its value, None for a missing one; a code without values."""
     known = subject.categories.get(own, ())
     if math.isnan(code):

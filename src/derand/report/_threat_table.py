@@ -19,13 +19,8 @@ _LISTED = 6
 def tabulate_threat(inputs: ThreatInputs, radius: float | None, budgets: int = 0) -> ThreatTable:
     """What may become of each column at a radius.
 
-    Parameters
-    ----------
-    inputs : ThreatInputs
-    radius : float or None
-        That of the text; None where limits alone say what may change.
-    budgets : int
-        Up to how many categories may change in other certificates of the same report.
+    `radius`: that of the text; None where limits alone say what may change; `budgets`: up to how many categories may
+    change in other certificates of the same report.
     """
     model = inputs.subject.model
     read = {feature for term in model.member_terms for feature in term.features}

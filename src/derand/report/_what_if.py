@@ -120,8 +120,10 @@ def _find_odds(inputs: Inputs) -> list[float] | None:
     estimator, plain = inputs.subject.estimator, inputs.plain
     if estimator is None or inputs.subject.additive is None:
         return None
+    from derand.estimators import find_odds
+
     is_own = plain.rule == estimator.rule and plain.noise == estimator.noise_
-    found = estimator.odds_of_lead if is_own else None
+    found = find_odds(estimator) if is_own else None
     return None if found is None else list(found)
 
 

@@ -83,13 +83,7 @@ def save(model: Any, path: PathLike) -> None:
 
 
 def hash_model(model: Any) -> str:
-    """The SHA-256, in hexadecimal digits, of the file that `save` would write; it is that of `mark_file` as well.
-
-    Parameters
-    ----------
-    model
-        As for `save`.
-    """
+    """The SHA-256, in hexadecimal digits, of the file that `save` would write; it is that of `mark_file` as well."""
     return hashlib.sha256(write_bytes(model)).hexdigest()
 
 
@@ -133,10 +127,7 @@ def load(path: PathLike) -> Any:
 def read_kind(path: PathLike) -> str:
     """What a model file holds, by its first fields: "classifier", "regressor", or a kind of bare model.
 
-    Raises
-    ------
-    ValueError
-        Where the file is none, as for `load`; the model itself is not looked at.
+    Raises ValueError where the file is none, as for `load`; the model itself is not looked at.
     """
     return _check_file(path, lambda fields: fields["kind"].choice(list(_list_builders())))
 
@@ -145,8 +136,9 @@ def _describe(model: Any) -> dict[str, Any]:
     """Kind and content of a model."""
     if is_model(model):
         return describe_model(model)
-    if hasattr(model, "for_storage"):
-        model = model.for_storage()
+    from derand.estimators import as_stored
+
+    model = as_stored(model)
     if type(model) in list_estimators().values():
         return {"kind": "classifier", "model": describe_classifier(model)}
     if type(model) in list_regressors().values():

@@ -82,19 +82,22 @@ def describe_estimator(model: CertifiedEstimator) -> dict[str, Any]:
 
 def build_classifier(field: Field) -> CertifiedClassifier:
     """A fitted classifier from its JSON."""
+    from derand.estimators import assemble
+
     fields = field.members("estimator", "parameters", "classes", *ESTIMATOR_FIELDS)
     estimators = list_estimators()
     kind = estimators[fields["estimator"].choice(list(estimators))]
     ensemble = _build_ensemble(fields["ensemble"])
     classes = _build_classes(fields["classes"], ensemble.n_classes)
     build = partial(
-        kind.from_parts,
+        assemble,
+        kind,
         ensemble,
         build_own_noise(fields["noise"], ensemble),
-        classes,
         build_encoding(fields, ensemble),
         build_training(fields["training"], kind),
-        **build_parameters(fields["parameters"], kind),
+        build_parameters(fields["parameters"], kind),
+        classes=classes,
     )
     return construct(build, fields["parameters"])  # all else is checked: what it may refuse are parameters
 
@@ -350,12 +353,8 @@ def build_threat(field: Field) -> Threat:
     return construct(partial(Threat, **{name: _build_value(one) for name, one in fields.items()}), field)
 
 
-def _build_float(field: Field) -> float:
-    return _STRANGE_FLOATS[field.choice(list(_STRANGE_FLOATS))]
-
-
 _BUILDERS: Mapping[str, Callable[[Field], Any]] = {
-    "float": _build_float,
+    "float": lambda field: _STRANGE_FLOATS[field.choice(list(_STRANGE_FLOATS))],
     "tuple": lambda field: tuple(_build_value(item) for item in field.items()),
     "dict": _build_dict,
     "array": _build_array,

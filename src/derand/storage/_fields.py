@@ -85,12 +85,6 @@ class Field:
             return [float(value) for value in self.value]
         return [item.number() for item in self.items()]
 
-    def wholes(self) -> list[int]:
-        """A list of whole numbers."""
-        if isinstance(self.value, list) and all(map(_is_whole, self.value)):
-            return self.value
-        return [item.whole() for item in self.items()]
-
     def plain_numbers(self, *, uneven: bool = False) -> Any:
         """A finite number, a list of them, or a list of such lists of equal length; whole numbers stay whole.
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -103,11 +103,12 @@ def mark_file(path: PathLike) -> FileMark:
 
 def save_record(record: CertificateRecord, path: PathLike) -> None:
     """Write a record, whole or not at all."""
-    marks = {name: {"file": mark.file, "sha256": mark.sha256} for name, mark in _list_marks(record).items()}
     content = {
         "schema": RECORD_SCHEMA,
         "derand": record.version,
-        **marks,
+        "model": asdict(record.model),
+        "data": asdict(record.data),
+        "certified": asdict(record.certified),
         "rows": record.n_rows,
         "rule": record.rule,
         "proof": record.proof,
@@ -124,17 +125,10 @@ def _describe_numbers(asked: NumbersRequest) -> dict[str, float | str | None]:
     return {"radius": "inf" if asked.radius == math.inf else asked.radius, "tolerance": asked.tolerance}
 
 
-def _list_marks(record: CertificateRecord) -> dict[str, FileMark]:
-    return {"model": record.model, "data": record.data, "certified": record.certified}
-
-
 def load_record(path: PathLike) -> CertificateRecord:
     """Read a record that `save_record` wrote.
 
-    Raises
-    ------
-    ValueError
-        Where the file is not a record; the message names the field.
+    Raises ValueError where the file is not a record; the message names the field.
     """
     try:
         missing = (

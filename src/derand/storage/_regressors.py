@@ -33,17 +33,20 @@ def list_regressors() -> dict[str, type[CertifiedRegressor]]:
 
 def build_regressor(field: Field) -> CertifiedRegressor:
     """A fitted regressor from its JSON."""
+    from derand.estimators import assemble
+
     fields = field.members("estimator", "parameters", *ESTIMATOR_FIELDS)
     regressors = list_regressors()
     kind = regressors[fields["estimator"].choice(list(regressors))]
     ensemble = _build_ensemble(fields["ensemble"])
     build = partial(
-        kind.from_parts,
+        assemble,
+        kind,
         ensemble,
         build_own_noise(fields["noise"], ensemble),
         build_encoding(fields, ensemble),
         build_training(fields["training"], kind),
-        **build_parameters(fields["parameters"], kind),
+        build_parameters(fields["parameters"], kind),
     )
     return construct(build, fields["parameters"])  # all else is checked: what it may refuse are parameters
 

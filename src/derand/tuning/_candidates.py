@@ -75,14 +75,8 @@ def find_candidates(
 ) -> Candidates:
     """What is tried and where it is measured; what makes no sense is refused.
 
-    Parameters
-    ----------
-    estimator, parameter, values, radii
-        As for `tune`.
-    norm : float or "auto"
-        Of the ball.
-    count_numbers : callable
-        Says how many numerical columns there are, where that matters.
+    `estimator`, `parameter`, `values`, `radii`: as for `tune`; `norm`: of the ball; `count_numbers`: says how many
+    numerical columns there are, where that matters.
     """
     known = estimator.get_params(deep=False)
     if parameter == "auto":

@@ -75,19 +75,8 @@ def cross_validate(
 ) -> Scores:
     """Train every classifier on every fold, and certify the rows that were left out.
 
-    Parameters
-    ----------
-    classifiers : sequence of CertifiedClassifier
-        Cloned, never changed.
-    X : array or frame of shape (n_rows, n_features)
-    labels : array of shape (n_rows,)
-    folds : sequence of Fold
-    threat : Threat
-    radii : array of shape (n_radii,)
-    n_jobs : int or None
-        None is each classifier's own.
-    advance : callable
-        Told how many trainings of how many are done.
+    `classifiers`: cloned, never changed; `n_jobs`: None is each classifier's own; `advance`: told how many trainings of
+    how many are done; `labels` has shape (n_rows,), `radii` (n_radii,).
     """
     natural = np.empty((2, len(classifiers), len(folds)))
     certified = np.empty((*natural.shape, len(radii)))

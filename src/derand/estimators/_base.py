@@ -64,6 +64,8 @@ class CertifiedEstimator(BaseEstimator, ABC):
     verbose: bool = False
     _fitted_later: ClassVar[Mapping[str, Any]] = {}
     """What `fit` finds that older files do not hold, with the values that it had there."""
+    usual_booleans: ClassVar[tuple[int, ...] | None] = ()
+    """`encoding_.booleans` where a file does not state it: no column of numbers held booleans in training."""
 
     @abstractmethod
     def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:

@@ -65,11 +65,14 @@ class TableFile:
         Column names, in order; none is there twice.
     delimiter : str or None
         What separates the cells of a CSV file; None for Parquet.
+    booleans : tuple of str
+        Columns whose type in the file is boolean; CSV has no types.
     """
 
     path: PathLike
     names: tuple[str, ...]
     delimiter: str | None
+    booleans: tuple[str, ...] = ()
 
     def read(self, as_text: Collection[str] = ()) -> pa.Table:
         """Read all columns, with the types that are found; truth values and categories become text.
@@ -288,8 +291,19 @@ def inspect_file(path: PathLike) -> TableFile:
 
         return _require_names(open_stream(sys.stdin.buffer))
     with _clear_errors(path):
-        names, delimiter = (_read_parquet_names(path), None) if _is_parquet(path) else _look_at_csv(path)
-    return _require_names(TableFile(path, names, delimiter))
+        if _is_parquet(path):
+            import pyarrow.parquet as pq
+
+            schema = pq.read_schema(path)
+            file = TableFile(path, tuple(schema.names), None, list_booleans(schema))
+        else:
+            file = TableFile(path, *_look_at_csv(path))
+    return _require_names(file)
+
+
+def list_booleans(schema: pa.Schema) -> tuple[str, ...]:
+    """Names of the columns whose type is boolean."""
+    return tuple(field.name for field in schema if kind_of_arrow_type(field.type) is ColumnKind.BOOLEAN)
 
 
 def _require_names(file: TableFile) -> TableFile:
@@ -431,12 +445,6 @@ def _list_some(names: Collection[str], *, quote: bool = True) -> str:
     return ", ".join(shown) + more
 
 
-def _read_parquet_names(path: PathLike) -> tuple[str, ...]:
-    import pyarrow.parquet as pq
-
-    return tuple(pq.read_schema(path).names)
-
-
 def _look_at_csv(path: PathLike) -> tuple[tuple[str, ...], str]:
     """Column names and delimiter, from the beginning of a file, in which a row too long or too short is an error."""
     import pyarrow as pa
@@ -494,11 +502,15 @@ def make_csv_options(delimiter: str, kinds: Mapping[str, ColumnKind], *, block_b
 
 
 def check_kinds(path: PathLike, schema: pa.Schema, kinds: Mapping[str, ColumnKind]) -> None:
-    """Refuse columns of typed tables that hold text where numbers are read."""
+    """Refuse columns of typed tables that hold something else where numbers or booleans are read."""
     for name, kind in kinds.items():
         found = schema.field(name).type
-        if kind is ColumnKind.NUMBER and kind_of_arrow_type(found) is not ColumnKind.NUMBER:
-            raise ValueError(f"{path} has text in the number column {quote_short(name)}: its type is {found}.")
+        own = kind_of_arrow_type(found)
+        if kind is ColumnKind.NUMBER and own is not kind:
+            what = own.value if own in (ColumnKind.BOOLEAN, ColumnKind.DATE) else "text"
+            raise ValueError(f"{path} has {what} in the number column {quote_short(name)}: its type is {found}.")
+        if kind is ColumnKind.BOOLEAN and own is ColumnKind.NUMBER:
+            raise ValueError(f"{path} has numbers in the column of booleans {quote_short(name)}: its type is {found}.")
 
 
 class CsvOptions(TypedDict):

@@ -131,7 +131,7 @@ class MatchedFile:
         first_row : int
             Number of the table's first row in the file.
         """
-        values = table.column(self.names[column]).to_numpy()
+        values = table.column(self.names[column]).cast("float64").to_numpy()
         outside = np.flatnonzero((values < ends[0]) | (values > ends[1]))
         if outside.size:
             own, low, high = (format_exactly(value) for value in (values[outside[0]], *ends))
@@ -248,6 +248,8 @@ def match_file(
     file.require_columns([*names, *([] if target is None else [target]), *copied])
     kinds = {name: encoding.kind(feature) for feature, name in enumerate(names)}
     kinds |= {names[feature]: ColumnKind.DATE for feature in encoding.dates}
+    taken = {names[feature] for feature in encoding.numerical if encoding.takes_booleans(feature)}
+    kinds |= dict.fromkeys(taken & set(file.booleans), ColumnKind.BOOLEAN)
     if target is not None:
         kinds[target] = ColumnKind.NUMBER if classes is None else kind_of_values(classes.tolist())
     return MatchedFile(file, encoding, names, kinds, target, classes, tuple(copied))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
-from derand.frames._files import DELIMITERS, STREAM, TableFile, check_kinds, make_csv_options
+from derand.frames._files import DELIMITERS, STREAM, TableFile, check_kinds, list_booleans, make_csv_options
 from derand.frames._kinds import ColumnKind
 
 if TYPE_CHECKING:
@@ -128,10 +128,11 @@ def open_stream(stream: IO[bytes]) -> TableStream:
         import pyarrow as pa
 
         reader = pa.ipc.open_stream(pa.PythonFile(_Whole(head, stream), mode="r"))
-        return TableStream(STREAM, tuple(reader.schema.names), None, reader)
+        return TableStream(STREAM, tuple(reader.schema.names), None, list_booleans(reader.schema), reader)
     line = head.split(b"\n", 1)[0].decode("utf-8-sig", errors="replace").rstrip("\r")
     delimiter = max(DELIMITERS, key=line.count)
-    return TableStream(STREAM, tuple(next(csv.reader([line], delimiter=delimiter))), delimiter, _Lines(head, stream))
+    names = tuple(next(csv.reader([line], delimiter=delimiter)))
+    return TableStream(STREAM, names, delimiter, source=_Lines(head, stream))
 
 
 def open_stream_writer(schema: pa.Schema, *, arrow: bool) -> Any:

@@ -36,8 +36,8 @@ _NOISE_WORDS = ("auto", "none")
 _STRANGE_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
-ENCODED_LATER = ("whole", "dates")
-"""What is remembered of a training table that older files do not hold, and that is left out where there is nothing."""
+ENCODED_LATER = ("whole", "dates", "booleans")
+"""What is remembered of a training table that older files do not hold, and that is left out where it is as usual."""
 LATER = ("groups", "verbose", "min_rows_per_category", "decision_threshold", "cost")
 """Parameters that came later, left out of files where they are None or False, so that older readers know these."""
 
@@ -62,7 +62,7 @@ def describe_estimator(model: CertifiedEstimator) -> dict[str, Any]:
     if not hasattr(model, "ensemble_"):
         raise ValueError(f"`model` must be fitted, got a {type(model).__name__} that is not: call `fit` first.")
     fitted = {name: value for name, value in vars(model).items() if name.endswith("_") and name not in _STATED}
-    names = model.encoding_.names
+    names, booleans = model.encoding_.names, model.encoding_.booleans
     twice = _find_twice(names or ())
     if twice is not None:
         raise ValueError(f"`model` has two columns named {twice!r} and cannot be saved: rename one and train again.")
@@ -80,6 +80,7 @@ def describe_estimator(model: CertifiedEstimator) -> dict[str, Any]:
         ],
         **_describe_whole(model.encoding_.whole),
         **({"dates": list(model.encoding_.dates)} if model.encoding_.dates else {}),
+        **({} if booleans == model.usual_booleans else {"booleans": None if booleans is None else list(booleans)}),
         "ensemble": describe_model(model.ensemble_),
         "training": {name: _describe_value(value, name) for name, value in fitted.items()},
     }
@@ -100,7 +101,7 @@ def build_classifier(field: Field) -> CertifiedClassifier:
         ensemble,
         build_own_noise(fields["noise"], ensemble),
         classes,
-        build_encoding(fields, ensemble),
+        build_encoding(fields, ensemble, kind.usual_booleans),
         build_training(fields["training"], kind),
         **build_parameters(parameters),
     )
@@ -194,7 +195,7 @@ def _find_twice(names: Sequence[Any]) -> Any:
     return None
 
 
-def build_encoding(fields: Mapping[str, Field], ensemble: Model) -> Any:
+def build_encoding(fields: Mapping[str, Field], ensemble: Model, usual_booleans: tuple[int, ...] | None) -> Any:
     """Column names and categories; a feature is either categorical in the ensemble and here, or in neither."""
     from derand.frames import TableEncoding
 
@@ -221,8 +222,13 @@ def build_encoding(fields: Mapping[str, Field], ensemble: Model) -> Any:
                 fields["categories"].refuse(
                     f"hold as many values for feature {feature} as its category table has, {term.codes.size}"
                 )
-    whole = _build_whole(fields["whole"], set(range(n_features)) - set(categories)) if "whole" in fields else {}
-    return TableEncoding(n_features, names, categories, whole, _build_dates(fields, categories, n_features))
+    others = set(range(n_features)) - set(categories)
+    whole = _build_whole(fields["whole"], others) if "whole" in fields else {}
+    dates = _build_columns(fields["dates"], others) if "dates" in fields else ()
+    booleans = usual_booleans
+    if "booleans" in fields:
+        booleans = fields["booleans"].or_none(lambda field: _build_columns(field, others))
+    return TableEncoding(n_features, names, categories, whole, dates, booleans)
 
 
 def _describe_whole(whole: Mapping[int, tuple[int, int]]) -> dict[str, Any]:
@@ -244,15 +250,12 @@ def _build_whole(field: Field, numerical: set[int]) -> dict[int, tuple[int, int]
     return found
 
 
-def _build_dates(fields: Mapping[str, Field], categories: Collection[int], n_features: int) -> tuple[int, ...]:
-    """Numerical features whose numbers are days."""
-    if "dates" not in fields:
-        return ()
-    dates = tuple(item.whole() for item in fields["dates"].items())
-    known = set(range(n_features)) - set(categories)
-    if not set(dates) <= known or _find_twice(dates) is not None:
-        fields["dates"].refuse("name numerical features, each only once")
-    return dates
+def _build_columns(field: Field, numerical: set[int]) -> tuple[int, ...]:
+    """Numerical features of which a file says something, such as that their numbers are days."""
+    columns = tuple(item.whole() for item in field.items())
+    if not set(columns) <= numerical or _find_twice(columns) is not None:
+        field.refuse("name numerical features, each only once")
+    return columns
 
 
 def _build_categories(field: Field) -> tuple[Any, ...]:

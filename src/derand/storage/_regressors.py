@@ -45,7 +45,7 @@ def build_regressor(field: Field) -> CertifiedRegressor:
         kind.from_parts,
         ensemble,
         build_own_noise(fields["noise"], ensemble),
-        build_encoding(fields, ensemble),
+        build_encoding(fields, ensemble, kind.usual_booleans),
         build_training(fields["training"], kind),
         **build_parameters(parameters),
     )

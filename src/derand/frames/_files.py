@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import pyarrow.csv as arrow_csv
 
 _PARQUET = (".parquet", ".pq")
+ARROW_STREAM = "a whole Arrow stream"
 DELIMITERS = ",;\t"
 _FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 _BLOCK_BYTES = 2**22
@@ -52,6 +53,11 @@ STREAM = "-"
 def names_stream(path: object) -> bool:
     """Whether a path stands for standard input or output."""
     return str(path) == STREAM
+
+
+def name_table(path: PathLike) -> str:
+    """How messages name a file, or standard input."""
+    return "Standard input" if names_stream(path) else str(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,11 @@ class TableFile:
     names: tuple[str, ...]
     delimiter: str | None
     booleans: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """How messages name it."""
+        return name_table(self.path)
 
     def read(self, as_text: Collection[str] = ()) -> pa.Table:
         """Read all columns, with the types that are found; truth values and categories become text.
@@ -99,15 +110,14 @@ class TableFile:
         import pyarrow as pa
 
         self.require_columns(as_text)
-        with _clear_errors(self.path, self.names):
+        with clear_errors(self.path, self.names):
             content = _read_arrow(self, as_text)
-        if not content.num_rows:
-            raise ValueError(f"{self.path} has a header line but no rows.")
+        self.require_rows(content.num_rows)
         broken = [name for name in self.names if pa.types.is_binary(content.schema.field(name).type)]
         if broken and self.delimiter is not None:
-            raise ValueError(f"{self.path} has text that is not UTF-8 in {_list_some(broken)}: save the file as UTF-8.")
+            raise ValueError(f"{self.label} has text that is not UTF-8 in {_list_some(broken)}: save the file as UTF-8.")
         columns = [
-            _as_text(content.column(name), f"{self.path}, column {name!r},")
+            _as_text(content.column(name), f"{self.label}, column {name!r},")
             if name in as_text or kind_of_arrow_type(content.schema.field(name).type).is_categorical
             else content.column(name)
             for name in self.names
@@ -135,7 +145,7 @@ class TableFile:
 
         others = [name for name in as_is if name not in kinds]
         self.require_columns([*kinds, *others])
-        with _clear_errors(self.path, self.names):
+        with clear_errors(self.path, self.names, wanted=ARROW_STREAM if self.is_arrow_stream else None):
             for batch in self.iterate({**kinds, **dict.fromkeys(others, ColumnKind.TEXT)}):
                 if batch.num_rows:
                     columns = [
@@ -144,7 +154,7 @@ class TableFile:
                         else _as_kind(batch.column(name), kind)
                         for name, kind in kinds.items()
                     ]
-                    copied = [_as_plain(batch.column(name), f"{self.path}, column {name!r},") for name in others]
+                    copied = [_as_plain(batch.column(name), f"{self.label}, column {name!r},") for name in others]
                     yield pa.table([*columns, *copied], names=[*kinds, *others])
 
     @property
@@ -163,7 +173,13 @@ class TableFile:
         try:
             return pa.array(read_days(open_table(pa.table([column], names=[name])), 0), from_pandas=True)
         except ValueError as error:
-            raise ValueError(f"{self.path}: {str(error).replace(' of `X`', '')}") from None
+            raise ValueError(f"{self.label}: {str(error).replace(' of `X`', '')}") from None
+
+    def require_rows(self, n_rows: int) -> None:
+        """Refuse a table of which no row was read."""
+        if not n_rows:
+            what = "columns" if self.delimiter is None else "a header line"
+            raise ValueError(f"{self.label} has {what} but no rows.")
 
     def require_columns(self, wanted: Collection[str]) -> None:
         """Refuse a file in which columns are missing; suggests the nearest name.
@@ -180,7 +196,7 @@ class TableFile:
         close = same or difflib.get_close_matches(missing[0], self.names, n=1, cutoff=0.6)
         hint = f" Did you mean {quote_short(close[0])}?" if close else f" Its columns are {_list_some(self.names)}."
         noun = "column" if len(missing) == 1 else "columns"
-        raise ValueError(f"{self.path} has no {noun} {_list_some(missing)}.{hint}")
+        raise ValueError(f"{self.label} has no {noun} {_list_some(missing)}.{hint}")
 
     @contextmanager
     def name_gaps(self, names: Sequence[str], n_rows: int, first_row: int) -> Iterator[None]:
@@ -236,7 +252,7 @@ class TableFile:
         for check in refused:
             texts, counts = zip(*check.stray, strict=True)
             raise ValueError(
-                f"{self.path} has text in the number column {quote_short(check.name)}: {_list_some(texts)} in "
+                f"{self.label} has text in the number column {quote_short(check.name)}: {_list_some(texts)} in "
                 f"{sum(counts)} of {n_rows} cells. {_advise_on_stray(texts)}"
                 "Correct the cells, or declare the column as categorical."
             )
@@ -253,7 +269,7 @@ class TableFile:
         bad = [f"{quote_short(name)} ({count} of {n_rows} cells)" for name, count in counts.items() if count]
         if bad:
             raise ValueError(
-                f"{self.path} has {what} cells in {_list_some(bad, quote=False)}{rows}: "
+                f"{self.label} has {what} cells in {_list_some(bad, quote=False)}{rows}: "
                 f"drop those rows or fill the gaps first.{more}"
             )
 
@@ -290,7 +306,7 @@ def inspect_file(path: PathLike) -> TableFile:
         from derand.frames._streams import open_stream
 
         return _require_names(open_stream(sys.stdin.buffer))
-    with _clear_errors(path):
+    with clear_errors(path):
         if _is_parquet(path):
             import pyarrow.parquet as pq
 
@@ -435,6 +451,10 @@ def _open_writer(path: Path, schema: pa.Schema, *, parquet: bool) -> _Writer:
     return writer
 
 
+def _name_format(path: PathLike) -> str:
+    return "a Parquet file" if _is_parquet(path) else "a CSV file with a header line"
+
+
 def _is_parquet(path: PathLike) -> bool:
     return Path(path).suffix.lower() in _PARQUET
 
@@ -467,7 +487,9 @@ def _read_arrow(file: TableFile, as_text: Collection[str]) -> pa.Table:
         import pyarrow.parquet as pq
 
         with pq.ParquetFile(file.path) as content:  # read_table would open it twice
-            return content.read()
+            table = content.read()
+        table.validate(full=True)
+        return table
     import pyarrow.csv as arrow_csv
 
     return arrow_csv.read_csv(file.path, **_csv_options(file.delimiter, {name: pa.string() for name in as_text}))
@@ -480,7 +502,9 @@ def _batches(file: TableFile, kinds: Mapping[str, ColumnKind]) -> Iterator[pa.Re
         # else column chunks are read whole and ahead of time, and stay: memory would grow with the file
         with pq.ParquetFile(file.path, pre_buffer=False, buffer_size=_COLUMN_BYTES) as content:
             check_kinds(file.path, content.schema_arrow, kinds)
-            yield from content.iter_batches(batch_size=_BATCH_ROWS, columns=list(kinds))
+            for batch in content.iter_batches(batch_size=_BATCH_ROWS, columns=list(kinds)):
+                batch.validate(full=True)
+                yield batch
         return
     import pyarrow.csv as arrow_csv
 
@@ -503,6 +527,7 @@ def make_csv_options(delimiter: str, kinds: Mapping[str, ColumnKind], *, block_b
 
 def check_kinds(path: PathLike, schema: pa.Schema, kinds: Mapping[str, ColumnKind]) -> None:
     """Refuse columns of typed tables that hold something else where numbers or booleans are read."""
+    path = name_table(path)
     for name, kind in kinds.items():
         found = schema.field(name).type
         own = kind_of_arrow_type(found)
@@ -584,10 +609,11 @@ def _count_gaps(column: pa.ChunkedArray, may_miss: bool = False) -> int:
 
 
 @contextmanager
-def _clear_errors(path: PathLike, names: Collection[str] = ()) -> Iterator[None]:
-    """Turn what pyarrow says about a file with these columns into one line that names the file."""
+def clear_errors(path: PathLike, names: Collection[str] = (), *, wanted: str | None = None) -> Iterator[None]:
+    """Turn what pyarrow says about a file with these columns into one line that names the file, and what it must be."""
     import pyarrow as pa
 
+    path, wanted = name_table(path), wanted or _name_format(path)
     try:
         yield
     except FileNotFoundError:
@@ -605,7 +631,6 @@ def _clear_errors(path: PathLike, names: Collection[str] = ()) -> Iterator[None]
             raise ValueError(
                 f"{path} has text in the number column {quote_short(name)}: {quote_short(text)}{line}."
             ) from None
-        wanted = "a Parquet file" if _is_parquet(path) else "a CSV file with a header line"
         shown = message if len(message) <= 200 else message[:197] + "..."
         raise ValueError(f"{path} is not {wanted}, or is damaged: {_printable(shown)}") from None
 

@@ -70,8 +70,7 @@ class MatchedFile:
         self.file.require_columns(others)
         kinds = {**dict.fromkeys(others, ColumnKind.TEXT), **self.kinds}
         batches = list(self.file.read_batches(kinds))
-        if not batches:
-            raise ValueError(f"{self.file.path} has a header line but no rows.")
+        self.file.require_rows(len(batches))
         return pa.concat_tables(batches)
 
     def split(self, table: pa.Table, first_row: int) -> tuple[pa.Table | NDArray[Any], Labels | None]:
@@ -136,7 +135,7 @@ class MatchedFile:
         if outside.size:
             own, low, high = (format_exactly(value) for value in (values[outside[0]], *ends))
             raise ValueError(
-                f"{self.file.path} has {own} in row {first_row + int(outside[0])} of the column "
+                f"{self.file.label} has {own} in row {first_row + int(outside[0])} of the column "
                 f"{quote_short(self.names[column])}, outside of its domain from {low} to {high}, which must hold every "
                 "row's own value."
             )
@@ -179,7 +178,7 @@ class MatchedFile:
         for row, value in enumerate(values, start=first_row):
             if value not in codes:
                 raise ValueError(
-                    f"{self.file.path} has the label {quote_short(value)} in row {row} of the column {target!r}: "
+                    f"{self.file.label} has the label {quote_short(value)} in row {row} of the column {target!r}: "
                     f"the model knows {', '.join(map(quote_short, self.classes.tolist()))}."
                 )
         return np.asarray(self.classes[[codes[value] for value in values]])

@@ -12,7 +12,7 @@ from derand.estimators._additive_regressor import AdditiveRegressor
 from derand.estimators._base import DEFAULT_NOISE, CertifiedEstimator
 from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._imported import ImportedClassifier, ImportedRegressor, from_model, from_reading
-from derand.estimators._reading import MOST_CLASSES, resolve_class_weight
+from derand.estimators._reading import MOST_CLASSES, refuse_identifiers, resolve_class_weight
 from derand.estimators._regressor import CertifiedRegressor
 from derand.estimators._scoring import make_certified_scorer
 from derand.estimators._smoothed import SmoothedClassifier, SmoothedRegressor
@@ -41,6 +41,7 @@ __all__ = [
     "from_model",
     "from_reading",
     "make_certified_scorer",
+    "refuse_identifiers",
     "resolve_class_weight",
 ]
 

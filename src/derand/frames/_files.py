@@ -326,9 +326,9 @@ def _require_names(file: TableFile) -> TableFile:
     """The file, where its columns have names and no two the same."""
     name, count = next(iter(Counter(file.names).most_common(1)), ("", 0))
     if count > 1:
-        raise ValueError(f"{file.path} has two columns named {quote_short(name)}: rename one.")
+        raise ValueError(f"{file.label} has two columns named {quote_short(name)}: rename one.")
     if not file.names:
-        raise ValueError(f"{file.path} has no columns.")
+        raise ValueError(f"{file.label} has no columns.")
     return file
 
 

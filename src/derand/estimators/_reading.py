@@ -82,7 +82,7 @@ def read_labels(X: Any, y: ArrayLike, *, several: bool) -> tuple[NDArray[Any], N
             "Only binary classification is supported. The type of the target is multiclass: "
             f"`y` holds {_name_classes(classes, many)}; {cure}."
         )
-    refuse_identifiers(classes.size, labels.size, "`y`", f"; {_REGRESSORS}" if many else "")
+    refuse_identifiers(classes.size, labels.size, "`y`", f" Or {_REGRESSORS}." if many else "")
     if classes.size > MOST_CLASSES:
         cure = _REGRESSORS if many else "merge rare ones"
         raise ValueError(f"`y` must hold at most {MOST_CLASSES} classes, got {_name_classes(classes, many)}: {cure}.")
@@ -94,7 +94,7 @@ def refuse_identifiers(n_classes: int, n_rows: int, what: str, more: str = "") -
     if n_classes > _FEW_CLASSES and 2 * n_classes > n_rows:
         raise ValueError(
             f"{what} must hold classes of several rows each, got {n_classes} different labels in {n_rows} rows, as an "
-            f"identifier has: choose another target, or merge classes{more}."
+            f"identifier has: choose another target, or merge classes.{more}"
         )
 
 

@@ -149,8 +149,7 @@ def _read_labels(file: TableFile, values: list[Any], target: str, *, is_number: 
         values = [int(value) for value in values] if all(value == int(value) for value in values) else values
     labels = np.array(values)
     found = np.unique(labels)
-    more = " Numbers to be predicted are another task (--task number)" if is_number else ""
-    refuse_identifiers(len(found), len(labels), f"{file.label}, column {target!r},", more and f".{more}")
+    refuse_identifiers(len(found), len(labels), f"{file.label}, column {target!r},", _explain_many(values))
     if not 2 <= len(found) <= MOST_CLASSES:
         shown = ", ".join(map(quote_short, found[:5].tolist())) + (", ..." if len(found) > 5 else "")
         raise ValueError(

@@ -1,6 +1,6 @@
 """Damaged Arrow streams and Parquet files, read in a process of its own: one that dies is seen by who started it.
 
-    python -m tests.frames.damaging KIND FIRST COUNT     # prints the number and the end of each try
+python -m tests.frames.damaging KIND FIRST COUNT     # prints the number and the end of each try
 """
 
 from __future__ import annotations

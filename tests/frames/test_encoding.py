@@ -288,7 +288,7 @@ def test_long_doubles_of_a_frame_must_be_doubles() -> None:
     frame = pd.DataFrame({"x": np.array([1, 2], dtype=np.longdouble)})
     encoding = TableEncoding(1, ("x",), {})
     assert encoding.encode(frame).tolist() == [[1.0], [2.0]]
-    with pytest.raises(ValueError, match="numbers that doubles can hold, got 0.3333333333333333333. in column 'x'"):
+    with pytest.raises(ValueError, match=r"numbers that doubles can hold, got 0.3333333333333333333. in column 'x'"):
         encoding.encode(frame / 3)
 
 

@@ -108,8 +108,8 @@ class ImportedEstimator(CertifiedEstimator):
         if other:
             raise ValueError(
                 f"Column {self.encoding_.name(int(other[0]))!r} of `X` must hold doubles, got floats of another "
-                "precision, in which the steps of the pipeline compute other numbers than in doubles, and than certificates speak "
-                "of: use X.astype('float64'), for the pipeline itself, too."
+                "precision, in which the steps of the pipeline compute other numbers than in doubles, and than "
+                "certificates speak of: use X.astype('float64'), for the pipeline itself, too."
             )
 
     def _refuse_categories(self, rows: FloatArray) -> None:

@@ -115,7 +115,9 @@ class TableFile:
         self.require_rows(content.num_rows)
         broken = [name for name in self.names if pa.types.is_binary(content.schema.field(name).type)]
         if broken and self.delimiter is not None:
-            raise ValueError(f"{self.label} has text that is not UTF-8 in {_list_some(broken)}: save the file as UTF-8.")
+            raise ValueError(
+                f"{self.label} has text that is not UTF-8 in {_list_some(broken)}: save the file as UTF-8."
+            )
         columns = [
             _as_text(content.column(name), f"{self.label}, column {name!r},")
             if name in as_text or kind_of_arrow_type(content.schema.field(name).type).is_categorical

@@ -263,7 +263,7 @@ class _PandasArrowTable(ArrowTable):
 
 
 class PandasTable:
-    """A pandas frame; its columns of objects are judged by their cells, those of a type of pyarrow read as pyarrow's."""
+    """A pandas frame; columns of objects are judged by their cells, those of a type of pyarrow read as pyarrow's."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self._frame, self._arrow = frame, _PandasArrowTable(frame)

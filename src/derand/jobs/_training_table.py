@@ -91,7 +91,9 @@ def _read_target(file: TableFile, table: pa.Table, target: str, task: str | None
     column = table.column(target)
     kind = kind_of_arrow_type(column.type)
     if kind not in (ColumnKind.NUMBER, ColumnKind.TEXT):
-        raise ValueError(f"{file.label} has labels in the column {target!r} that are {kind.value}: use numbers or text.")
+        raise ValueError(
+            f"{file.label} has labels in the column {target!r} that are {kind.value}: use numbers or text."
+        )
     values = column.to_pylist()
     numbers = values if kind is ColumnKind.NUMBER else None
     found = guess_task(numbers) if task is None else Task(task, "as asked")

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from derand.files import PathLike, replace_when_done
+from derand.files import PathLike, replace_when_done, require_utf8
 from derand.finite import MissingNumbersError
 from derand.frames._columns import ColumnCheck, ColumnUse
 from derand.frames._dates import read_days
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 _PARQUET = (".parquet", ".pq")
 ARROW_STREAM = "a whole Arrow stream"
 DELIMITERS = ",;\t"
-_FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = re.compile("[\\s\x00-\x1f\x7f\u200b-\u200f\u2060\ufeff]*[=+\\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
+"""How text begins that a spreadsheet may compute: some skip what cannot be seen, some read full-width signs."""
 _BLOCK_BYTES = 2**22
 _BATCH_ROWS = 2**16
 _COLUMN_BYTES = 2**16  # of a Parquet column, read at a time
@@ -308,6 +309,7 @@ def inspect_file(path: PathLike) -> TableFile:
         from derand.frames._streams import open_stream
 
         return _require_names(open_stream(sys.stdin.buffer))
+    require_utf8(path)
     with clear_errors(path):
         if _is_parquet(path):
             import pyarrow.parquet as pq
@@ -345,8 +347,8 @@ def write_batches(
     path : path-like
         Ends with .csv, .parquet or .pq.
     safe_csv : bool
-        Put an apostrophe before text that begins with =, +, -, @, a tab or a carriage return: a spreadsheet would
-        compute it. For .csv alone.
+        Put an apostrophe before text and column names that begin with =, +, -, @ or the full-width forms of these,
+        also after blanks, or with a tab or a line end: a spreadsheet would compute them. For .csv alone.
     arrow : bool
         Write Arrow's IPC stream, and not CSV, to standard output, which "-" stands for.
 
@@ -368,9 +370,7 @@ def write_batches(
 
         def write(columns: Mapping[str, NDArray[Any] | pa.Array]) -> None:
             nonlocal writer
-            import pyarrow as pa
-
-            batch = pa.record_batch({name: _as_column(values, safe_csv) for name, values in columns.items()})
+            batch = _make_batch(columns, safe_csv)
             if writer is None:
                 writer = _open_writer(draft, batch.schema, parquet=_is_parquet(path))
             writer.write_batch(batch)
@@ -393,9 +393,7 @@ def _write_stream(*, safe_csv: bool, arrow: bool) -> Iterator[Callable[[Mapping[
 
     def write(columns: Mapping[str, NDArray[Any] | pa.Array]) -> None:
         nonlocal writer
-        import pyarrow as pa
-
-        batch = pa.record_batch({name: _as_column(values, safe_csv) for name, values in columns.items()})
+        batch = _make_batch(columns, safe_csv)
         if writer is None:
             writer = open_stream_writer(batch.schema, arrow=arrow)
         writer.write_batch(batch)
@@ -421,8 +419,20 @@ def _as_column(values: NDArray[Any] | pa.Array, safe: bool) -> pa.Array:
     if not safe or kind_of_arrow_type(column.type) is not ColumnKind.TEXT:
         return column
     cells = column.to_pylist()
-    disarmed = [f"'{cell}" if cell is not None and cell.startswith(_FORMULA_SIGNS) else cell for cell in cells]
-    return pa.array(disarmed, type=column.type)
+    return pa.array([None if cell is None else _disarm(cell) for cell in cells], type=column.type)
+
+
+def _disarm(text: str) -> str:
+    """Text with an apostrophe before it, where a spreadsheet would compute it."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def _make_batch(columns: Mapping[str, NDArray[Any] | pa.Array], safe: bool) -> pa.RecordBatch:
+    """Columns to write; if safe, neither names nor cells are formulas to a spreadsheet."""
+    import pyarrow as pa
+
+    names = [_disarm(name) if safe else name for name in columns]
+    return pa.record_batch([_as_column(values, safe) for values in columns.values()], names=names)
 
 
 def _as_array(values: NDArray[Any]) -> pa.Array:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import stat
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
@@ -26,7 +28,20 @@ from derand.kernels import BACKENDS, has_gpu
 _SOURCES = sorted((Path(__file__).parent.parent / "src" / "derand").glob("[ekl]*/**/*.py"))
 _CONTENT = [version("numba").encode(), *(path.read_bytes() for path in _SOURCES)]
 _STATE = hashlib.sha256(b"".join(_CONTENT)).hexdigest()[:16]
-os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"derand-kernels-{_STATE}"))
+
+
+def _make_private(name: str) -> Path:
+    """A folder for temporary files that others cannot write, of this name if it is ours: numba runs what it finds."""
+    folder = Path(tempfile.gettempdir()) / f"{name}-{getattr(os, 'getuid', int)()}"
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    is_ours = os.name != "posix" or (stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid())
+    return folder if is_ours and (os.name != "posix" or not found.st_mode & 0o022) else Path(tempfile.mkdtemp())
+
+
+if "NUMBA_CACHE_DIR" not in os.environ:
+    os.environ["NUMBA_CACHE_DIR"] = str(_make_private(f"derand-kernels-{_STATE}"))
 
 _COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}
 settings.register_profile("default", max_examples=120, derandomize=True, **_COMMON)

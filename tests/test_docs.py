@@ -70,6 +70,13 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in headings_of(target), link
 
 
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.name)
+def test_no_page_puts_compiled_code_where_others_can_write(page: Path) -> None:
+    """numba runs what it finds in its cache: a folder of a name that others can guess is a way in."""
+    folders = re.findall(r"NUMBA_CACHE_DIR=(\S+)", page.read_text(encoding="utf-8"))
+    assert not [folder for folder in folders if re.match(r"/(var/)?tmp/|/dev/shm", folder)]
+
+
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_the_examples_of_a_page_print_what_it_says(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every `>>>` line of the page runs, in order, and prints the lines below it."""

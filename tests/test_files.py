@@ -206,3 +206,43 @@ def test_a_folder_is_tried_without_leaving_a_trace(tmp_path: Path) -> None:
     for path in (tmp_path / "note.txt", tmp_path / "note.txt" / "results"):
         with pytest.raises(NotADirectoryError, match=r"Cannot write into .*note\.txt is not a folder"):
             require_folder(path)
+
+
+@on_posix
+def test_a_name_that_is_not_utf8_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    """What stood there stays: records, JSON and consoles could not hold such a name afterwards."""
+    path = tmp_path / os.fsdecode(b"out\xff.json")
+    path.write_text("before")
+    for write in (require_writable, require_folder, lambda one: replace_when_done(one).__enter__()):
+        with pytest.raises(ValueError, match=r"must be UTF-8, got .*out\\xff\.json: choose another name"):
+            write(path)
+    assert (path.read_text(), len(list(tmp_path.iterdir()))) == ("before", 1)
+
+
+@on_posix
+def test_long_names(tmp_path: Path) -> None:
+    """As long as the system takes them, though a draft's name is longer; beyond, the error names the target."""
+    target = tmp_path / ("x" * 250 + ".txt")
+    require_writable(target)
+    with replace_when_done(target) as draft:
+        draft.write_text("whole")
+    assert [file.name for file in tmp_path.iterdir()] == [target.name]
+    longer = tmp_path / ("y" * 300)
+    for write in (require_writable, lambda one: replace_when_done(one).__enter__()):
+        with pytest.raises(OSError, match=f"^Cannot write {longer}: File name too long.$"):
+            write(longer)
+
+
+def test_a_target_that_cannot_be_replaced_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of another user in a shared folder, or read-only: the error names it, and not the draft beside it."""
+    target = tmp_path / "out.txt"
+    target.write_text("before")
+
+    def refuse(draft: Path, place: Path) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(draft), None, str(place))
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(PermissionError, match=r"^Cannot write .*/out\.txt: [^/]*$"), replace_when_done(target) as draft:
+        draft.write_text("after")
+    assert target.read_text() == "before"
+    assert len(list(tmp_path.iterdir())) == 1

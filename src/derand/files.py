@@ -25,6 +25,8 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 PathLike = str | os.PathLike[str]
+_LONG_NAME = 200
+"""Bytes of a name that its draft bears whole: with all that is added, systems take 255."""
 
 
 @contextmanager
@@ -48,18 +50,24 @@ def replace_when_done(path: PathLike) -> Iterator[Path]:
     """
     target = _find_target(path)
     before = target.stat() if target.exists() else None
-    with _start_draft(target, path) as draft:
-        try:
-            yield draft
-            with draft.open("rb+") as stream:
-                os.fsync(stream.fileno())
-        except OSError as error:
-            if error.errno is None or error.filename not in (None, str(draft)):
-                raise
-            raise type(error)(f"Cannot write {os.fspath(path)}: {os.strerror(error.errno)}.") from None
+    with _start_draft(target, path) as draft, _name_target(path, draft):
+        yield draft
+        with draft.open("rb+") as stream:
+            os.fsync(stream.fileno())
         if before is not None:
             _keep_access(draft, before)
         draft.replace(target)
+
+
+@contextmanager
+def _name_target(path: PathLike, written: Path) -> Iterator[None]:
+    """Let errors of the system about what is being written, or about no file, name the path that was asked for."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename not in (None, str(written)):
+            raise
+        raise type(error)(f"Cannot write {os.fspath(path)}: {os.strerror(error.errno)}.") from None
 
 
 @contextmanager
@@ -133,15 +141,29 @@ def require_writable(path: PathLike, *inputs: PathLike) -> None:
 
 def require_folder(path: PathLike) -> None:
     """Refuse a path that is no folder and cannot become one, before the work whose results it is for."""
+    require_utf8(path)
     target = Path(path)
     nearest = next(place for place in (target, *target.absolute().parents) if place.exists())
     if not nearest.is_dir():
         raise NotADirectoryError(f"Cannot write into {os.fspath(path)}: {nearest} is not a folder. Name a folder.")
 
 
+def require_utf8(path: PathLike) -> None:
+    """Refuse a name that is not UTF-8 before anything is written: records, JSON and consoles hold text alone."""
+    name = os.fspath(path)
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        shown = name.encode(errors="surrogateescape").decode(errors="backslashreplace")
+        raise ValueError(f"The name of a file must be UTF-8, got {shown}: choose another name.") from None
+
+
 def _find_target(path: PathLike) -> Path:
     """The file to be replaced in the end."""
+    require_utf8(path)
     target = Path(os.path.realpath(path))  # a link stays a link: its target is replaced
+    with _name_target(path, target), suppress(FileNotFoundError, NotADirectoryError):
+        os.stat(target)  # a name may be too long, or nobody may look
     if target.is_dir():
         raise IsADirectoryError(f"Cannot write {os.fspath(path)}: it is a folder. Name a file.")
     if target.exists() and not target.is_file():
@@ -156,13 +178,12 @@ def _start_draft(target: Path, path: PathLike) -> Iterator[Path]:
     draft = target.with_name(f"{_begin_name(target)}{os.getpid()}-{secrets.token_hex(4)}.part")
     lock: int | None = None
     try:
-        try:
+        with _name_target(path, draft):
             lock = _create_locked(draft, is_private=target.exists())
-        except OSError as error:
-            raise type(error)(f"Cannot write {os.fspath(path)}: {error.strerror}.") from None
         yield draft
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):  # what went wrong before is what counts
+            draft.unlink(missing_ok=True)
         if lock is not None:
             os.close(lock)
 
@@ -170,7 +191,9 @@ def _start_draft(target: Path, path: PathLike) -> Iterator[Path]:
 def _begin_name(target: Path) -> str:
     """How the names of this machine's drafts of a file begin: a process number says nothing on another machine."""
     host = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
-    return f".{target.name}.{host}-"
+    name = target.name.encode(errors="surrogateescape")
+    own = target.name if len(name) <= _LONG_NAME else hashlib.sha256(name).hexdigest()
+    return f".{own}.{host}-"
 
 
 def _create_locked(draft: Path, *, is_private: bool) -> int | None:

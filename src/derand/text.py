@@ -1,6 +1,7 @@
 """Numbers as text that never flatters: radii and shares are cut, failure masses and distances of attacks rounded up.
 
-Owns how numbers are written, for people and for JSON, and how much of a cell is quoted. Must not know what they mean.
+Owns how numbers are written, for people and for JSON, how much of a cell is quoted, and what a terminal may be sent.
+Must not know what they mean.
 Two manners of writing: a fixed number of decimals, for columns of a table (`format_down`, `format_up`,
 `format_percent`; with intervals `format_interval`, `format_percent_interval`), and few significant digits without idle
 zeros, for sentences and axes (`format_short_down`, `format_short_up`, `format_distance`, `format_short`).
@@ -9,6 +10,7 @@ zeros, for sentences and axes (`format_short_down`, `format_short_up`, `format_d
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_UP, Context, Decimal
 from typing import Literal
@@ -24,6 +26,7 @@ _QUOTED = 60
 _LARGE, _SMALL = 1e7, 1e-4
 _WHOLE = 2**53
 _HAIR = 2e-11
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def format_down(value: float, decimals: int) -> str:
@@ -249,6 +252,22 @@ def join_words(parts: list[str]) -> str:
     ('a', 'a and b', 'a, b and c')
     """
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+
+
+def make_printable(text: str) -> str:
+    """Text for a terminal: what would control it, reverse its direction or is no character is written as an escape.
+
+    Parameters
+    ----------
+    text : str
+        Line ends and tabs stay.
+
+    Examples
+    --------
+    >>> make_printable("a\\x1b[2Jb"), make_printable("two\\nlines"), make_printable("\\u202egpj.exe")
+    ('a\\\\x1b[2Jb', 'two\\nlines', '\\\\u202egpj.exe')
+    """
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def quote_short(value: object) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,32 @@ def test_the_page_loads_alone(visit: Visit, mixed_report: CertificateReport) -> 
     ):
         assert page.locator(f"section#{name} h2").is_visible()
     assert page.locator("nav a").count() == 12
+
+
+def test_a_script_that_is_not_the_page_s_does_not_run(
+    browser: Any, write_page: Callable[[Any], Path], mixed_report: CertificateReport, tmp_path: Path
+) -> None:
+    """The policy names the page's own scripts and styles by their hashes: the page works, whatever else is in it."""
+    foreign = (
+        "<script>window.ran = 1</script><img src='data:,x' onerror='window.ran = 2'>"
+        "<style>#accuracy { display: none }</style><a id='trap' href='javascript:window.ran = 3'>here</a>"
+    )
+    injected = tmp_path / "injected.html"
+    page_text = write_page(mixed_report).read_text(encoding="utf-8")
+    assert "script-src 'sha256-" in page_text
+    injected.write_text(page_text.replace("<main", f"{foreign}<main", 1), encoding="utf-8")
+    context = browser.new_context()
+    page = context.new_page()
+    refused: list[str] = []
+    page.on("console", lambda message: refused.append(message.text))
+    page.goto(injected.as_uri())
+    page.locator("#trap").dispatch_event("click")
+    page.wait_for_timeout(100)
+    assert page.evaluate("window.ran") is None
+    assert page.locator("section#accuracy h2").is_visible()
+    assert len([text for text in refused if "Content Security Policy" in text]) >= 4
+    set_radius(page, 1)
+    context.close()
 
 
 def test_the_slider_shows_the_library_s_numbers(visit: Visit, mixed_report: CertificateReport) -> None:

@@ -281,3 +281,36 @@ def test_steps_are_told_to_the_bar(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     shown = capsys.readouterr().err
     assert "the fourth" in shown
     assert "3 models" in shown
+
+
+@on_posix
+def test_nothing_in_names_and_labels_controls_the_terminal(tmp_path: Path) -> None:
+    """Of files, columns, labels, categories and TOML keys, in results, warnings and errors."""
+    evil = "\x1b]0;owned\x07\x9b2J\u202e"
+    signs = ("\x1b", "\x07", "\x9b", "\u202e")
+    numbers = [float(row) for row in range(40)]
+    table = {f"x{evil}": numbers, f"id{evil}": range(40), f"one{evil}": 1, "y": [f"no{evil}", "yes"] * 20}
+    data, model, out = (tmp_path / f"{name}{evil}{end}" for name, end in (("d", ".csv"), ("m", ".json"), ("o", ".csv")))
+    pd.DataFrame(table).to_csv(data, index=False)
+    (tmp_path / "threat.toml").write_text(f'"bad\\u001b{evil[-1]}" = 1\n')
+    commands = [
+        ["train", data, "--target", "y", "-o", model, "--model", "stumps"],
+        ["certify", model, data, "-o", out, "--target", "y"],
+        ["train", data, "--target", f"z{evil}", "-o", model],
+        ["certify", model, data, "-o", out, "--threat", tmp_path / "threat.toml"],
+        ["certify", tmp_path / f"absent{evil}", data, "-o", out],
+        ["certify", model, data, "-o", out, f"--{evil}"],
+        ["train", data, "--target", "y", "-o", model, "--model", f"forest{evil}"],
+    ]
+    codes = []
+    for command in commands:
+        done = run_process(*command)
+        codes.append(done.returncode)
+        assert not [sign for sign in signs if sign in done.stdout + done.stderr], command
+    assert codes == [0, 0, 2, 2, 2, 2, 2]
+    assert "\\x1b]0;owned\\x07" in done.stderr
+
+
+def test_a_line_end_in_a_name_begins_no_fact_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    _app.print_facts(_app.make_console(), {"model": "m\ncertified: 100 %"})
+    assert capsys.readouterr().out == "model: m\\ncertified: 100 %\n"

@@ -26,7 +26,7 @@ from derand import (
     from_model,
     measure_answers,
 )
-from derand.estimators._reading import warn_of_lone_labels
+from derand.estimators._reading import read_labels, warn_of_lone_labels
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -73,15 +73,29 @@ def test_a_number_for_a_classifier() -> None:
             clf.fit(X, X["b"])
     with pytest.raises(ValueError, match=r"60 different numbers, which look like numbers .*; use AdditiveRegressor"):
         RobTreeBoostClassifier().fit(X, 3 * np.arange(N))
-    many = pd.DataFrame({"a": np.arange(300.0)})
+    many = pd.DataFrame({"a": np.arange(600.0)})
     with pytest.raises(ValueError, match=r"at most 256 classes, got 300 different numbers.*: use AdditiveRegressor"):
-        AdditiveClassifier().fit(many, np.arange(300))
+        AdditiveClassifier().fit(many, np.arange(600) // 2)
     with pytest.raises(ValueError, match="at most 256 classes, got 300 classes: merge rare ones"):
-        AdditiveClassifier().fit(many, [f"class {row}" for row in range(300)])
+        AdditiveClassifier().fit(many, [f"class {row // 2}" for row in range(600)])
     classes, target = np.arange(30), np.arange(N, dtype=np.uint8) // 2
     (told,) = warn_of_lone_labels(classes, target)
     assert "30 different numbers, which look like numbers to be predicted and not like classes: use" in told
     assert not warn_of_lone_labels(np.arange(3), target % 3)
+
+
+@pytest.mark.parametrize("kind", [AdditiveClassifier, StumpClassifier, SmoothedClassifier])
+def test_an_identifier_as_the_target(kind: type[Any]) -> None:
+    """Refused before anything is trained, with the cure; few rows of few classes are honest."""
+    model = kind(HistGradientBoostingClassifier(max_depth=1)) if kind is SmoothedClassifier else kind()
+    rows = pd.DataFrame({"a": np.arange(200.0)})
+    with pytest.raises(ValueError, match=r"classes of several rows each, got 200 different labels in 200 rows"):
+        model.fit(rows, [f"customer {row}" for row in range(200)])
+    with pytest.raises(ValueError, match=r"got 110 different labels in 200 rows.*another target.* Or use AdditiveR"):
+        model.fit(rows, np.arange(200) * 110 // 200)
+    assert read_labels(rows[:10], np.arange(10) % 5, several=True)[0].size == 5
+    assert read_labels(rows[:20], np.arange(20), several=True)[0].size == 20
+    assert read_labels(rows, np.arange(200) // 2, several=True)[0].size == 100
 
 
 def test_labels_of_one_column_in_a_frame() -> None:

@@ -15,7 +15,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 from sklearn.neighbors import KNeighborsClassifier
 
-from derand import Threat, from_model, load, save
+from derand import StumpClassifier, Threat, from_model, load, save
 from derand.estimators import ImportedClassifier, ImportedRegressor
 from derand.estimators._imported import from_reading
 from derand.importers import read_model
@@ -157,3 +157,28 @@ def test_labels_may_be_named_and_units_are_those_of_the_rows() -> None:
         from_model(GradientBoostingClassifier)
     with pytest.raises(TypeError, match=r"derand import model\.json"):
         from_model("model.json")
+
+
+def test_tables_with_types_of_pyarrow_and_booleans(tumours: Tumours, tmp_path: Path) -> None:
+    """Whole numbers of pyarrow in pandas are numbers; booleans are refused where the rows of the import held numbers,
+    and a file remembers that."""
+    X, labels, _ = tumours
+    table = pd.DataFrame({"size": X.iloc[:, 0].round().astype(int), "large": X.iloc[:, 1] > 20})
+    theirs = GradientBoostingClassifier(max_depth=1, n_estimators=5, random_state=0).fit(table, labels)
+    arrow = table.astype({"size": "int64[pyarrow]", "large": "bool[pyarrow]"})
+    wrong = table.assign(size=table["size"] > 14)
+    model: Any = from_model(theirs, arrow)
+    save(model, tmp_path / "model.json")
+    for one in (model, load(tmp_path / "model.json")):
+        assert one.encoding_.booleans == (1,)
+        assert (one.certify(arrow).label == theirs.predict(table)).all()
+        with pytest.raises(ValueError, match="column 'size' of `X` holds booleans now"):
+            one.predict(wrong)
+    bare: Any = from_model(theirs)
+    assert (bare.predict(wrong) == theirs.predict(wrong)).all()
+    own = StumpClassifier(noise="gaussian:1", categorical_features=None).fit(arrow, labels)
+    save(own, tmp_path / "own.json")
+    for other in (own, load(tmp_path / "own.json")):
+        assert (other.predict(arrow) == own.predict(table)).all()
+        with pytest.raises(ValueError, match="column 'size' of `X` holds booleans now"):
+            other.certify(wrong)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import subprocess
 import sys
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -12,11 +14,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from derand.frames import ColumnKind, TableEncoding
+from derand.frames import ColumnKind, ColumnUse, TableEncoding, check_columns, dates_to_numbers
 
 AGES = [20.0, 30.0, 40.0, 50.0]
 JOBS = ["cook", "smith", None, "cook"]
 OWNS = [True, False, True, None]
+DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 
 
 def make_pandas() -> pd.DataFrame:
@@ -30,6 +33,16 @@ def make_pandas_categories() -> pd.DataFrame:
 
 def make_pandas_objects() -> pd.DataFrame:
     return pd.DataFrame({"age": AGES, "job": JOBS, "owns": OWNS}, dtype=object)
+
+
+def make_pandas_arrow() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "age": pd.Series([20, 30, 40, 50], dtype="int64[pyarrow]"),
+            "job": pd.Series(pa.array(JOBS).dictionary_encode().to_pandas(), dtype=pd.ArrowDtype(DICTIONARY)),
+            "owns": pd.Series(OWNS, dtype="bool[pyarrow]"),
+        }
+    )
 
 
 def make_polars() -> pl.DataFrame:
@@ -52,6 +65,7 @@ MAKERS = [
     make_pandas,
     make_pandas_categories,
     make_pandas_objects,
+    make_pandas_arrow,
     make_polars,
     make_polars_categories,
     make_arrow,
@@ -240,3 +254,51 @@ def test_columns_of_whole_numbers_are_found() -> None:
     late[:, 0] = np.arange(3000)
     late[2999] = 0.5
     assert TableEncoding(1, None, {}).learn_whole(late).whole == {}
+
+
+NUMBERS = [pa.int8(), pa.uint64(), pa.int64(), pa.float32(), pa.float64(), pa.decimal128(9, 2)]
+
+
+@pytest.mark.parametrize("kind", NUMBERS, ids=str)
+def test_numbers_of_every_type_of_pyarrow_in_pandas(kind: pa.DataType) -> None:
+    """With missing values, too; a number that no double equals is refused as everywhere."""
+    cells = [None if value is None else Decimal(value) for value in (3, None, 5)]
+    given = cells if pa.types.is_decimal(kind) else [None if value is None else int(value) for value in cells]
+    frame = pd.DataFrame({"x": pd.Series(pa.array(given, kind).to_pandas(types_mapper=pd.ArrowDtype))})
+    assert frame.x.dtype == pd.ArrowDtype(kind)
+    (check,) = check_columns(frame)
+    assert (check.kind, check.use, check.missing) == (ColumnKind.NUMBER, ColumnUse.NUMERICAL, 1)
+    np.testing.assert_array_equal(TableEncoding.learn(frame, "from_dtype").encode(frame)[:, 0], [3.0, np.nan, 5.0])
+    large = pd.DataFrame({"x": pd.Series([2**60 + 1, None], dtype="int64[pyarrow]")})
+    with pytest.raises(ValueError, match="got 1152921504606846977 in column 'x'"):
+        TableEncoding.learn(large, "from_dtype").encode(large)
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("ms"), pa.timestamp("ns", "UTC")], ids=str)
+def test_dates_of_types_of_pyarrow_in_pandas(kind: pa.DataType) -> None:
+    dates = pa.array([datetime.datetime(1970, 1, 3), None], pa.timestamp("us")).cast(kind)
+    frame = pd.DataFrame({"day": dates.to_pandas(types_mapper=pd.ArrowDtype)})
+    with pytest.raises(ValueError, match="column 'day' of `X` holds dates"):
+        TableEncoding.learn(frame, "from_dtype").encode(frame)
+    np.testing.assert_array_equal(dates_to_numbers(frame)["day"], [2.0, np.nan])
+
+
+@pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="long doubles are doubles here")
+def test_long_doubles_of_a_frame_must_be_doubles() -> None:
+    frame = pd.DataFrame({"x": np.array([1, 2], dtype=np.longdouble)})
+    encoding = TableEncoding(1, ("x",), {})
+    assert encoding.encode(frame).tolist() == [[1.0], [2.0]]
+    with pytest.raises(ValueError, match=r"numbers that doubles can hold, got 0.3333333333333333333. in column 'x'"):
+        encoding.encode(frame / 3)
+
+
+def test_booleans_in_place_of_numbers_are_refused() -> None:
+    """Unless training held booleans there, or nothing is known of training."""
+    numbers, booleans = pd.DataFrame({"x": [3, 1, 0]}), pd.DataFrame({"x": [True, True, False]})
+    for table in (booleans, pl.from_pandas(booleans), pa.table({"x": [True, False]}), booleans.astype("bool[pyarrow]")):
+        with pytest.raises(ValueError, match="column 'x' of `X` holds booleans now: read both tables with the same"):
+            TableEncoding.learn(numbers, "from_dtype").encode(table)
+    learnt = TableEncoding.learn(booleans, None)
+    assert (learnt.booleans, learnt.encode(booleans).T.tolist()) == ((0,), [[1.0, 1.0, 0.0]])
+    assert learnt.encode(numbers).T.tolist() == [[3.0, 1.0, 0.0]]
+    assert TableEncoding(1, ("x",), {}).encode(booleans).T.tolist() == [[1.0, 1.0, 0.0]]

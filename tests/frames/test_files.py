@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import subprocess
 import sys
@@ -235,19 +236,39 @@ def test_many_columns_take_linear_time(tmp_path: Path) -> None:
         inspect_file(write(tmp_path, ",".join([*names, "column 7"]) + "\n"))
 
 
+HIDDEN = [
+    " =1",
+    "\n=1",
+    "\t +1",
+    "\N{NO-BREAK SPACE}-1",
+    "\N{ZERO WIDTH NO-BREAK SPACE}@a",
+    "\uff1d1",
+    " \uff0b1",
+    "\uff0d1",
+    "\uff20a",
+    "\x01=1",
+]
+
+
 def test_formulas_are_disarmed_in_text_alone(tmp_path: Path) -> None:
-    """Every sign that begins a formula, in arrays of text and of objects; numbers stay numbers."""
-    texts = ["=1", "+1", "-1", "@a", "\ta", "\ra", "a=1", "", " =1"]
+    """Every sign that begins a formula, in arrays of text and of objects, and in headers; numbers stay numbers."""
+    texts = ["=1", "+1", "-1", "@a", "\ta", "\ra", "a=1", "", " a=1"]
     objects = np.array([*texts[:8], None], dtype=object)
     with write_batches(tmp_path / "out.csv", safe_csv=True) as add:
         add({"text": np.array(texts), "object": objects, "number": -np.arange(9.0)})
     found = pa_csv.read_csv(
         tmp_path / "out.csv", parse_options=pa_csv.ParseOptions(newlines_in_values=True)
     ).to_pydict()
-    expected = ["'=1", "'+1", "'-1", "'@a", "'\ta", "'\ra", "a=1", "", " =1"]
+    expected = ["'=1", "'+1", "'-1", "'@a", "'\ta", "'\ra", "a=1", "", " a=1"]
     assert found["text"] == expected
     assert found["object"] == [*expected[:8], ""]
     assert found["number"] == (-np.arange(9.0)).tolist()
+    for text in HIDDEN:
+        with write_batches(tmp_path / "out.csv", safe_csv=True) as add:
+            add({text: np.array([text, "a"]), "'" + text: np.array([1.5, -1.5]), "a b=1": np.array(["b", "c"])})
+        with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as stream:
+            lines = list(csv.reader(stream))
+        assert lines == [[f"'{text}", f"'{text}", "a b=1"], [f"'{text}", "1.5", "b"], ["a", "-1.5", "c"]]
 
 
 def test_a_file_is_looked_at_by_its_first_block_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

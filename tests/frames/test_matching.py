@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from derand.frames import ColumnKind, TableEncoding, match_file
@@ -107,3 +110,31 @@ def test_numbers_outside_of_their_ends_are_named_with_the_row(tmp_path: Path) ->
         ValueError, match=r"new\.csv has 2 in row 13 of the column 'x', outside of its domain from 0 to"
     ):
         found.require_between(found.read_all(), 0, (0, 1.5), first_row=11)
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_booleans_of_a_typed_file_in_place_of_numbers(
+    is_stream: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are refused, as in Python, unless training held booleans there; numbers in place of booleans are refused."""
+
+    def match(table: pa.Table, encoding: TableEncoding) -> list[pa.Table]:
+        path = "-" if is_stream else tmp_path / "new.parquet"
+        if is_stream:
+            sink = io.BytesIO()
+            with pa.ipc.new_stream(sink, table.schema) as writer:
+                writer.write_table(table)
+            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(sink.getvalue())))
+        else:
+            pq.write_table(table, path)
+        return list(match_file(path, encoding, classes=CLASSES).read_batches())
+
+    table = pa.table({"x": [True, None, False]})
+    with pytest.raises(ValueError, match="has booleans in the number column 'x': its type is bool"):
+        match(table, TableEncoding(1, ("x",), {}, booleans=()))
+    for booleans in ((0,), None):
+        encoding = TableEncoding(1, ("x",), {}, booleans=booleans)
+        (batch,) = match(table, encoding)
+        np.testing.assert_array_equal(encoding.encode(batch)[:, 0], [1.0, np.nan, 0.0])
+    with pytest.raises(ValueError, match="has numbers in the column of booleans 'x': its type is int64"):
+        match(pa.table({"x": [5, 0]}), TableEncoding(1, ("x",), {0: (False, True)}, booleans=()))

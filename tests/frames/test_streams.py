@@ -11,6 +11,7 @@ import pytest
 
 from derand.frames import ColumnKind, inspect_file, write_batches
 from derand.frames._streams import open_stream
+from tests.frames.damaging import FORMATS, count_ends
 
 KINDS = {"age": ColumnKind.NUMBER, "job": ColumnKind.TEXT}
 TABLE = pa.table({"age": [31.0, None, 5.0], "job": ["cook", "", "clerk"], "more": [1, 2, 3]})
@@ -81,3 +82,32 @@ def test_results_go_out_at_once(arrow: bool, monkeypatch: pytest.MonkeyPatch) ->
         assert pa.ipc.open_stream(out.getvalue()).read_all().to_pydict() == {"row": [0, 1], "label": ["yes", "yes"]}
     else:
         assert out.getvalue() == b'"row","label"\n0,"yes"\n1,"yes"\n'
+
+
+@pytest.mark.parametrize("n_tries", [60, pytest.param(5_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kind", FORMATS)
+def test_damaged_tables_are_read_or_refused(kind: str, n_tries: int) -> None:
+    """No damage ends the process, as an offset of text that points anywhere did, or gives another error."""
+    ends = count_ends(kind, n_tries)
+    assert set(ends) <= {"read", "refused"}, ends
+    assert ends.total() == n_tries
+    assert ends["refused"] > n_tries / 3
+
+
+def test_an_arrow_stream_cut_short_is_called_so() -> None:
+    """At every place but between two batches, where a stream may end."""
+    content = as_ipc(TABLE)
+    messages = set()
+    for length in range(8, len(content) - 8):
+        try:
+            list(open_stream(io.BytesIO(content[:length])).read_batches(KINDS))
+        except ValueError as error:
+            messages.add(str(error).partition(":")[0])
+    assert messages == {"Standard input is not a whole Arrow stream, or is damaged"}
+
+
+@pytest.mark.parametrize(("content", "what"), [(b"age,job\n", "a header line"), (as_ipc(TABLE[:0]), "columns")])
+def test_a_stream_without_rows(content: bytes, what: str) -> None:
+    stream = open_stream(io.BytesIO(content))
+    with pytest.raises(ValueError, match=f"Standard input has {what} but no rows"):
+        stream.require_rows(len(list(stream.read_batches(KINDS))))

@@ -109,6 +109,11 @@ TRAINING_ERRORS: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], dict[st
     "stray text": (with_cell("x", [5, 9], "n/v"), {}, r"text in the number column 'x': 'n/v' in 2 of 300 cells"),
     "infinity": (with_cell("x", [0], "inf"), {}, r"has infinite cells in 'x' \(1 of 300 cells\)"),
     "a missing label": (with_cell("label", [3], None), {}, r"cells in 'label' \(1 of 300 cells\)"),
+    "an identifier": (
+        lambda frame: frame.assign(label=[f"L{row}" for row in range(len(frame))]),
+        {},
+        r"column 'label', must hold classes of several rows each, got 300 different labels in 300 rows",
+    ),
     "one label": (with_cell("label", slice(None), "no"), {}, r"1 different label in the column 'label'"),
     "dates as labels": (edit_nothing, {"target": "day"}, "'day' that are dates: use numbers or text"),
     "nothing to learn from": (

@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, Protocol
 import typer
 from typer.core import TyperCommand
 
+from derand.text import make_printable
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -171,7 +173,7 @@ def _discard_stdout() -> None:
 
 def _format_warning(message: Warning | str, *place: object, **line: object) -> str:
     """A warning as one line, without the place in the code that gave it."""
-    return f"Warning: {' '.join(str(message).split())}\n"
+    return f"Warning: {make_printable(' '.join(str(message).split()))}\n"
 
 
 def complain(message: str) -> int:
@@ -187,7 +189,7 @@ def complain(message: str) -> int:
         2.
     """
     with suppress(OSError):  # there is nobody left to be told
-        sys.stderr.write(f"Error: {' '.join(message.split())}\n")
+        sys.stderr.write(f"Error: {make_printable(' '.join(message.split()))}\n")
         sys.stderr.flush()
     return 2
 
@@ -299,10 +301,33 @@ def require_choice(option: str, value: str, choices: Sequence[str]) -> None:
 
 
 def make_console() -> Console:
-    """The console for results: colours on a terminal, long lines unbroken in a pipe."""
+    """The console for results: colours on a terminal, long lines unbroken in a pipe.
+
+    Names and labels come from files: nothing in them controls the terminal, whatever is printed.
+    """
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    console.push_render_hook(_PrintableHook())  # type: ignore[arg-type]
+    return console
+
+
+class _PrintableHook:
+    """Lets a console print text alone: `make_printable` for everything but what it adds itself, such as colours."""
+
+    def process_renderables(self, renderables: list[Any]) -> list[Any]:
+        return [_Printable(one) for one in renderables]
+
+
+class _Printable:
+    def __init__(self, renderable: Any) -> None:
+        self._renderable = renderable
+
+    def __rich_console__(self, console: Console, options: Any) -> Iterator[Any]:
+        from rich.segment import Segment
+
+        for text, style, control in console.render(self._renderable, options):
+            yield Segment(text if control else make_printable(text), style, control)
 
 
 def make_table(
@@ -324,11 +349,11 @@ def make_table(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, box=box.SIMPLE, title_justify="left")
+    table = Table(title=Text(make_printable(title)), box=box.SIMPLE, title_justify="left")
     for column in columns:
-        table.add_column(column, justify="right" if column in right else "left")
+        table.add_column(Text(make_printable(column)), justify="right" if column in right else "left")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(make_printable(cell)) for cell in row))
     return table
 
 
@@ -366,7 +391,8 @@ def print_facts(console: Console, facts: Mapping[str, str]) -> None:
     facts : mapping of str to str
     """
     for name, value in facts.items():
-        console.print(f"{name}: {value}", markup=False)
+        line = f"{name}: {value}".replace("\n", "\\n")  # a line end in a name begins no fact of its own
+        console.print(line, markup=False)
 
 
 def print_json(value: object) -> None:
@@ -446,21 +472,26 @@ def _show_bar(what: str, unit: str) -> Iterator[_Update]:
 
     count = TextColumn(f"{{task.completed:,.0f}} {unit}" if unit else "")
     progress = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         count,
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
     )
-    task = progress.add_task(what, total=None)
+    task = progress.add_task(make_printable(what), total=None)
+
+    def update(description: str | None = None, **changes: Any) -> None:
+        shown = None if description is None else make_printable(description)
+        progress.update(task, description=shown, **changes)
+
     timer = threading.Timer(PATIENCE, progress.start)
     timer.start()
     try:
         from derand.progress import listen
 
-        with listen(lambda text: progress.update(task, description=text)):
-            yield lambda **changes: progress.update(task, **changes)
+        with listen(update):
+            yield update
     finally:
         timer.cancel()
         timer.join()

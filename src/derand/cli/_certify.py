@@ -166,7 +166,7 @@ def certify(
         bool,
         typer.Option(
             "--safe-csv",
-            help="For spreadsheets: put an apostrophe before text that begins with =, +, -, @, a tab or a return.",
+            help="For spreadsheets: put an apostrophe before text and names of columns that look like formulas.",
         ),
     ] = False,
     identity: Annotated[

@@ -51,7 +51,8 @@ def _write_applications(path: Path, as_json: bool) -> None:
     if as_json:
         print_json({"output": str(path), "rows": n_rows, "columns": list(columns)})
     else:
-        typer.echo(f"{path}: {n_rows:,} made-up credit applications, {len(columns)} columns.")
+        console = make_console()
+        console.print(f"{path}: {n_rows:,} made-up credit applications, {len(columns)} columns.", markup=False)
 
 
 def _with_gaps(values: NDArray[Any]) -> pa.Array:

@@ -33,6 +33,6 @@ def _print_result(result: WarmUp) -> None:
         console,
         {
             "in all": f"{result['compiled']} functions in {result['seconds']:.1f} s of CPU",
-            "kept in": ", ".join(result["folders"]) or "no folder, as none is writable: set NUMBA_CACHE_DIR",
+            "kept in": ", ".join(result["folders"]) or "no folder: set NUMBA_CACHE_DIR to one of your own",
         },
     )

@@ -19,7 +19,13 @@ from derand.distributed._parts import Parts, drop_empty
 from derand.distributed._sampling import SAMPLE_ROWS, Sample, draw_part, join_samples
 from derand.distributed._shards import DaskShards
 from derand.distributed._survey import Survey, join_surveys, split_target, survey_part
-from derand.estimators import AdditiveClassifier, StumpClassifier, fit_table, resolve_class_weight
+from derand.estimators import (
+    AdditiveClassifier,
+    StumpClassifier,
+    fit_table,
+    refuse_identifiers,
+    resolve_class_weight,
+)
 from derand.frames import ColumnWarning, TableEncoding
 from derand.learn import (
     BinnedTable,
@@ -119,6 +125,7 @@ def _fit(estimator: Any, parts: Parts, target: str) -> tuple[tuple[str, ...], st
         raise ValueError("The table has no rows.")
     reading = _Reading.plan(survey, target)
     _refuse_classes(estimator, reading.classes, target)
+    refuse_identifiers(reading.classes.size, survey.n_rows, f"The column {quote_short(target)}")
     tell(f"{survey.n_rows:,} rows; drawing a sample")
     sample = parts.reduce(_draw, join_samples, reading, SAMPLE_ROWS)
     totals = np.array([survey.labels[label] for label in reading.classes.tolist()], dtype=np.float64)

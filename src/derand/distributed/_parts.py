@@ -55,6 +55,7 @@ class FilePart:
                     None if self.columns is None else [name for name in self.columns if name in file.schema_arrow.names]
                 )
                 for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=list(self.groups), columns=wanted):
+                    batch.validate(full=True)
                     if batch.num_rows:
                         yield pa.Table.from_batches([batch])
         except FileNotFoundError:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import BoolArray, FloatArray, IntArray
-from derand.frames import TableEncoding, is_whole
+from derand.frames import ColumnKind, TableEncoding, is_whole
 from derand.text import quote_short
 
 MOST_CATEGORIES = 2**16
@@ -31,7 +31,8 @@ class Survey:
     n_rows : int
     names : tuple of str
     kinds : tuple of str
-        What each column holds: "numbers", or the type of its categories, "" where it has no value.
+        What each column holds: "numbers", "booleans" that are read as numbers, or the type of its categories, ""
+        where it has no value.
     categories : mapping of column to set
     lows, highs : arrays of shape (n_features,)
         Ends of the numbers; infinite where there is none.
@@ -66,7 +67,9 @@ class Survey:
             for column in range(len(self.names))
             if column not in categories and self.whole[column] and self.lows[column] < self.highs[column] < np.inf
         }
-        return TableEncoding(len(self.names), self.names, categories, whole)
+        is_boolean = [kind == ColumnKind.BOOLEAN.value for kind in self.kinds]
+        booleans = tuple(at for at in range(len(self.names)) if is_boolean[at] and at not in categories)
+        return TableEncoding(len(self.names), self.names, categories, whole, booleans=booleans)
 
     def find_known(self) -> IntArray:
         """Numerical columns that hold some number."""
@@ -134,14 +137,16 @@ def survey_part(table: Any, target: str, categorical: Any) -> Survey:
         if present.size:
             lows[column], highs[column] = present.min() + 0.0, present.max() + 0.0
             whole[column] = bool(is_whole(present).all())
-    kinds = tuple(
+    kinds = [
         encoding.kind(column).value if encoding.categories.get(column, ("",)) else ""
         for column in range(encoding.n_features)
-    )
+    ]
+    for column in encoding.booleans or ():
+        kinds[column] = ColumnKind.BOOLEAN.value
     categories = {column: frozenset(values) for column, values in encoding.categories.items()}
     _refuse_many(categories, encoding.names)
     counts = labels.count_rows()
-    return Survey(len(matrix), encoding.names, kinds, categories, lows, highs, whole, counts, labels.type)
+    return Survey(len(matrix), encoding.names, tuple(kinds), categories, lows, highs, whole, counts, labels.type)
 
 
 def _refuse_many(categories: Mapping[int, frozenset[Any]], names: Sequence[str]) -> None:

@@ -22,7 +22,7 @@ from derand.estimators._inside import (
     fit_table,
     grade_rows,
 )
-from derand.estimators._reading import MOST_CLASSES, resolve_class_weight
+from derand.estimators._reading import MOST_CLASSES, refuse_identifiers, resolve_class_weight
 from derand.estimators._regressor import CertifiedRegressor
 from derand.estimators._scoring import make_certified_scorer
 from derand.estimators._smoothed import SmoothedClassifier, SmoothedRegressor, as_stored
@@ -60,6 +60,7 @@ __all__ = [
     "from_reading",
     "grade_rows",
     "make_certified_scorer",
+    "refuse_identifiers",
     "resolve_class_weight",
 ]
 

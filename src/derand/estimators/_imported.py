@@ -23,7 +23,7 @@ from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._cutting import Cut, find_threshold, keep_sides
 from derand.estimators._inside import assemble
 from derand.estimators._regressor import CertifiedRegressor
-from derand.frames import CategoryKindError, TableEncoding, as_rows, find_short_floats, take_rows
+from derand.frames import CategoryKindError, TableEncoding, as_rows, find_other_floats, take_rows
 from derand.importers import (
     Reading,
     adopt_table,
@@ -95,21 +95,21 @@ class ImportedEstimator(CertifiedEstimator):
                 "table when the model is read, as from_model(model, X)."
             ) from None
         table = as_rows(X)
-        self._refuse_short_floats(table)
+        self._refuse_other_floats(table)
         self._refuse_categories(rows)
         if truncates_categories(getattr(self, "source_", "")):
             self._refuse_fractions(table, rows)
         return rows
 
-    def _refuse_short_floats(self, table: Any) -> None:
-        """Steps of a pipeline compute in single precision where a column comes in it: with other numbers than read."""
+    def _refuse_other_floats(self, table: Any) -> None:
+        """Steps of a pipeline compute in the precision of a column: in another one, with other numbers than read."""
         precise = getattr(self, "precise_columns_", ())
-        short = sorted(set(find_short_floats(table)) & set(precise)) if len(precise) else []
-        if short:
+        other = sorted(set(find_other_floats(table)) & set(precise)) if len(precise) else []
+        if other:
             raise ValueError(
-                f"Column {self.encoding_.name(int(short[0]))!r} of `X` must hold doubles, got floats of less precision "
-                "in which the steps of the pipeline compute other numbers than in doubles, and than certificates speak "
-                "of: use X.astype('float64'), for the pipeline itself, too."
+                f"Column {self.encoding_.name(int(other[0]))!r} of `X` must hold doubles, got floats of another "
+                "precision, in which the steps of the pipeline compute other numbers than in doubles, and than "
+                "certificates speak of: use X.astype('float64'), for the pipeline itself, too."
             )
 
     def _refuse_categories(self, rows: FloatArray) -> None:

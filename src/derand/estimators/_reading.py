@@ -60,6 +60,8 @@ def refuse_one_row(X: Any) -> None:
 
 
 MOST_CLASSES = 256
+_FEW_CLASSES = 20
+"""Up to so many classes may have a row or two each."""
 
 
 def read_labels(X: Any, y: ArrayLike, *, several: bool) -> tuple[NDArray[Any], NDArray[np.uint8]]:
@@ -80,10 +82,20 @@ def read_labels(X: Any, y: ArrayLike, *, several: bool) -> tuple[NDArray[Any], N
             "Only binary classification is supported. The type of the target is multiclass: "
             f"`y` holds {_name_classes(classes, many)}; {cure}."
         )
+    refuse_identifiers(classes.size, labels.size, "`y`", f" Or {_REGRESSORS}." if many else "")
     if classes.size > MOST_CLASSES:
         cure = _REGRESSORS if many else "merge rare ones"
         raise ValueError(f"`y` must hold at most {MOST_CLASSES} classes, got {_name_classes(classes, many)}: {cure}.")
     return classes, target.astype(np.uint8)
+
+
+def refuse_identifiers(n_classes: int, n_rows: int, what: str, more: str = "") -> None:
+    """Refuse many classes of which most rows have one of their own: nothing can be learnt of them."""
+    if n_classes > _FEW_CLASSES and 2 * n_classes > n_rows:
+        raise ValueError(
+            f"{what} must hold classes of several rows each, got {n_classes} different labels in {n_rows} rows, as an "
+            f"identifier has: choose another target, or merge classes.{more}"
+        )
 
 
 def refuse_gaps(values: NDArray[Any], what: str) -> None:
@@ -116,7 +128,7 @@ _REGRESSORS = "use AdditiveRegressor or StumpRegressor to predict a number, or t
 
 def looks_like_numbers(classes: NDArray[Any], n_rows: int) -> bool:
     """Whether labels are more like numbers to be predicted: more than 20 different ones, of fewer than 5 rows each."""
-    return classes.dtype.kind in "iuf" and classes.size > 20 and 5 * classes.size > n_rows
+    return classes.dtype.kind in "iuf" and classes.size > _FEW_CLASSES and 5 * classes.size > n_rows
 
 
 def _name_classes(classes: NDArray[Any], many: bool) -> str:

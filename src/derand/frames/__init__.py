@@ -19,7 +19,7 @@ from derand.frames._encoding import CategoricalFeatures, CategoryKindError, Tabl
 from derand.frames._files import TableFile, inspect_file, names_stream, write_batches
 from derand.frames._kinds import Category, ColumnKind, is_missing, kind_of_arrow_type, kind_of_values
 from derand.frames._matching import Labels, MatchedFile, make_unseen, match_file
-from derand.frames._tables import as_rows, find_short_floats, is_frame, stack_copies
+from derand.frames._tables import as_rows, find_other_floats, is_frame, stack_copies
 from derand.origin import take_rows
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
     "check_columns",
     "dates_to_numbers",
     "describe_doubts",
-    "find_short_floats",
+    "find_other_floats",
     "format_days",
     "format_moment",
     "inspect_file",

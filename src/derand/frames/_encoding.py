@@ -48,6 +48,9 @@ class TableEncoding:
         ends; (0, 1) for a column of yes and no. Empty where the training table was not looked at.
     dates : tuple of int
         Numerical columns whose numbers are days: dates, and text that reads as dates, are taken there as well.
+    booleans : tuple of int, or None
+        Numerical columns that held booleans in training: booleans are taken there as 0 and 1, and refused in others.
+        None where the training table was not looked at: booleans are taken as the library of the model takes them.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class TableEncoding:
     categories: Mapping[int, tuple[Category, ...]]
     whole: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     dates: tuple[int, ...] = ()
+    booleans: tuple[int, ...] | None = None
 
     @classmethod
     def learn(cls, X: object, categorical_features: CategoricalFeatures) -> TableEncoding:
@@ -78,10 +82,13 @@ class TableEncoding:
         TableEncoding
         """
         table = open_table(X)
+        categorical = _choose_categorical(table, categorical_features)
+        numerical = (column for column in range(table.n_columns) if column not in set(categorical))
         return cls(
             table.n_columns,
             table.names,
-            {column: _learn_categories(table, column) for column in _choose_categorical(table, categorical_features)},
+            {column: _learn_categories(table, column) for column in categorical},
+            booleans=tuple(column for column in numerical if _is_boolean(table, column)),
         )
 
     def encode(self, X: object) -> FloatArray:
@@ -106,9 +113,23 @@ class TableEncoding:
             elif column in self.dates:
                 matrix[:, column] = read_days(table, column)
             else:
-                _refuse_text(table, column)
+                self._refuse_other_kinds(table, column)
                 matrix[:, column] = table.read_numbers(column)
         return matrix
+
+    def takes_booleans(self, column: int) -> bool:
+        """Whether booleans in a numerical column are read as 0 and 1."""
+        return self.booleans is None or column in self.booleans
+
+    def _refuse_other_kinds(self, table: Table, column: int) -> None:
+        """Refuse a numerical column that holds something else than numbers, but for booleans where they are taken."""
+        if table.kind(column) is ColumnKind.BOOLEAN and not self.takes_booleans(column):
+            raise ValueError(
+                f"A numerical column must hold numbers, as in training, but {name_column(table, column)} holds "
+                "booleans now: read both tables with the same types, or turn the booleans into 0 and 1 if these are "
+                "what training held."
+            )
+        _refuse_text(table, column)
 
     def decode(
         self,
@@ -267,6 +288,13 @@ def _choose_categorical(table: Table, chosen: CategoricalFeatures) -> list[int]:
         return [column for column, is_categorical in enumerate(entries) if is_categorical]
     or_mask = "one boolean per column"
     return sorted(find_columns(table, entries, "categorical_features", or_mask))
+
+
+def _is_boolean(table: Table, column: int) -> bool:
+    try:
+        return table.kind(column) is ColumnKind.BOOLEAN
+    except TypeError:  # a cell that no column may hold: whoever reads the column complains
+        return False
 
 
 def _refuse_text(table: Table, column: int) -> None:

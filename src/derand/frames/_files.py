@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from derand.files import PathLike, replace_when_done
+from derand.files import PathLike, replace_when_done, require_utf8
 from derand.finite import MissingNumbersError
 from derand.frames._columns import ColumnCheck, ColumnUse
 from derand.frames._dates import read_days
@@ -36,8 +36,10 @@ if TYPE_CHECKING:
     import pyarrow.csv as arrow_csv
 
 _PARQUET = (".parquet", ".pq")
+ARROW_STREAM = "a whole Arrow stream"
 DELIMITERS = ",;\t"
-_FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = re.compile("[\\s\x00-\x1f\x7f\u200b-\u200f\u2060\ufeff]*[=+\\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
+"""How text begins that a spreadsheet may compute: some skip what cannot be seen, some read full-width signs."""
 _BLOCK_BYTES = 2**22
 _BATCH_ROWS = 2**16
 _COLUMN_BYTES = 2**16  # of a Parquet column, read at a time
@@ -54,6 +56,11 @@ def names_stream(path: object) -> bool:
     return str(path) == STREAM
 
 
+def name_table(path: PathLike) -> str:
+    """How messages name a file, or standard input."""
+    return "Standard input" if names_stream(path) else str(path)
+
+
 @dataclass(frozen=True, slots=True)
 class TableFile:
     """A table on disk that was looked at; `inspect_file` makes it.
@@ -65,11 +72,19 @@ class TableFile:
         Column names, in order; none is there twice.
     delimiter : str or None
         What separates the cells of a CSV file; None for Parquet.
+    booleans : tuple of str
+        Columns whose type in the file is boolean; CSV has no types.
     """
 
     path: PathLike
     names: tuple[str, ...]
     delimiter: str | None
+    booleans: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """How messages name it."""
+        return name_table(self.path)
 
     def read(self, as_text: Collection[str] = ()) -> pa.Table:
         """Read all columns, with the types that are found; truth values and categories become text.
@@ -96,15 +111,16 @@ class TableFile:
         import pyarrow as pa
 
         self.require_columns(as_text)
-        with _clear_errors(self.path, self.names):
+        with clear_errors(self.path, self.names):
             content = _read_arrow(self, as_text)
-        if not content.num_rows:
-            raise ValueError(f"{self.path} has a header line but no rows.")
+        self.require_rows(content.num_rows)
         broken = [name for name in self.names if pa.types.is_binary(content.schema.field(name).type)]
         if broken and self.delimiter is not None:
-            raise ValueError(f"{self.path} has text that is not UTF-8 in {_list_some(broken)}: save the file as UTF-8.")
+            raise ValueError(
+                f"{self.label} has text that is not UTF-8 in {_list_some(broken)}: save the file as UTF-8."
+            )
         columns = [
-            _as_text(content.column(name), f"{self.path}, column {name!r},")
+            _as_text(content.column(name), f"{self.label}, column {name!r},")
             if name in as_text or kind_of_arrow_type(content.schema.field(name).type).is_categorical
             else content.column(name)
             for name in self.names
@@ -132,7 +148,7 @@ class TableFile:
 
         others = [name for name in as_is if name not in kinds]
         self.require_columns([*kinds, *others])
-        with _clear_errors(self.path, self.names):
+        with clear_errors(self.path, self.names, wanted=ARROW_STREAM if self.is_arrow_stream else None):
             for batch in self.iterate({**kinds, **dict.fromkeys(others, ColumnKind.TEXT)}):
                 if batch.num_rows:
                     columns = [
@@ -141,7 +157,7 @@ class TableFile:
                         else _as_kind(batch.column(name), kind)
                         for name, kind in kinds.items()
                     ]
-                    copied = [_as_plain(batch.column(name), f"{self.path}, column {name!r},") for name in others]
+                    copied = [_as_plain(batch.column(name), f"{self.label}, column {name!r},") for name in others]
                     yield pa.table([*columns, *copied], names=[*kinds, *others])
 
     @property
@@ -160,7 +176,13 @@ class TableFile:
         try:
             return pa.array(read_days(open_table(pa.table([column], names=[name])), 0), from_pandas=True)
         except ValueError as error:
-            raise ValueError(f"{self.path}: {str(error).replace(' of `X`', '')}") from None
+            raise ValueError(f"{self.label}: {str(error).replace(' of `X`', '')}") from None
+
+    def require_rows(self, n_rows: int) -> None:
+        """Refuse a table of which no row was read."""
+        if not n_rows:
+            what = "columns" if self.delimiter is None else "a header line"
+            raise ValueError(f"{self.label} has {what} but no rows.")
 
     def require_columns(self, wanted: Collection[str]) -> None:
         """Refuse a file in which columns are missing; suggests the nearest name.
@@ -177,7 +199,7 @@ class TableFile:
         close = same or difflib.get_close_matches(missing[0], self.names, n=1, cutoff=0.6)
         hint = f" Did you mean {quote_short(close[0])}?" if close else f" Its columns are {_list_some(self.names)}."
         noun = "column" if len(missing) == 1 else "columns"
-        raise ValueError(f"{self.path} has no {noun} {_list_some(missing)}.{hint}")
+        raise ValueError(f"{self.label} has no {noun} {_list_some(missing)}.{hint}")
 
     @contextmanager
     def name_gaps(self, names: Sequence[str], n_rows: int, first_row: int) -> Iterator[None]:
@@ -233,7 +255,7 @@ class TableFile:
         for check in refused:
             texts, counts = zip(*check.stray, strict=True)
             raise ValueError(
-                f"{self.path} has text in the number column {quote_short(check.name)}: {_list_some(texts)} in "
+                f"{self.label} has text in the number column {quote_short(check.name)}: {_list_some(texts)} in "
                 f"{sum(counts)} of {n_rows} cells. {_advise_on_stray(texts)}"
                 "Correct the cells, or declare the column as categorical."
             )
@@ -250,7 +272,7 @@ class TableFile:
         bad = [f"{quote_short(name)} ({count} of {n_rows} cells)" for name, count in counts.items() if count]
         if bad:
             raise ValueError(
-                f"{self.path} has {what} cells in {_list_some(bad, quote=False)}{rows}: "
+                f"{self.label} has {what} cells in {_list_some(bad, quote=False)}{rows}: "
                 f"drop those rows or fill the gaps first.{more}"
             )
 
@@ -287,18 +309,30 @@ def inspect_file(path: PathLike) -> TableFile:
         from derand.frames._streams import open_stream
 
         return _require_names(open_stream(sys.stdin.buffer))
-    with _clear_errors(path):
-        names, delimiter = (_read_parquet_names(path), None) if _is_parquet(path) else _look_at_csv(path)
-    return _require_names(TableFile(path, names, delimiter))
+    require_utf8(path)
+    with clear_errors(path):
+        if _is_parquet(path):
+            import pyarrow.parquet as pq
+
+            schema = pq.read_schema(path)
+            file = TableFile(path, tuple(schema.names), None, list_booleans(schema))
+        else:
+            file = TableFile(path, *_look_at_csv(path))
+    return _require_names(file)
+
+
+def list_booleans(schema: pa.Schema) -> tuple[str, ...]:
+    """Names of the columns whose type is boolean."""
+    return tuple(field.name for field in schema if kind_of_arrow_type(field.type) is ColumnKind.BOOLEAN)
 
 
 def _require_names(file: TableFile) -> TableFile:
     """The file, where its columns have names and no two the same."""
     name, count = next(iter(Counter(file.names).most_common(1)), ("", 0))
     if count > 1:
-        raise ValueError(f"{file.path} has two columns named {quote_short(name)}: rename one.")
+        raise ValueError(f"{file.label} has two columns named {quote_short(name)}: rename one.")
     if not file.names:
-        raise ValueError(f"{file.path} has no columns.")
+        raise ValueError(f"{file.label} has no columns.")
     return file
 
 
@@ -313,8 +347,8 @@ def write_batches(
     path : path-like
         Ends with .csv, .parquet or .pq.
     safe_csv : bool
-        Put an apostrophe before text that begins with =, +, -, @, a tab or a carriage return: a spreadsheet would
-        compute it. For .csv alone.
+        Put an apostrophe before text and column names that begin with =, +, -, @ or the full-width forms of these,
+        also after blanks, or with a tab or a line end: a spreadsheet would compute them. For .csv alone.
     arrow : bool
         Write Arrow's IPC stream, and not CSV, to standard output, which "-" stands for.
 
@@ -336,9 +370,7 @@ def write_batches(
 
         def write(columns: Mapping[str, NDArray[Any] | pa.Array]) -> None:
             nonlocal writer
-            import pyarrow as pa
-
-            batch = pa.record_batch({name: _as_column(values, safe_csv) for name, values in columns.items()})
+            batch = _make_batch(columns, safe_csv)
             if writer is None:
                 writer = _open_writer(draft, batch.schema, parquet=_is_parquet(path))
             writer.write_batch(batch)
@@ -361,9 +393,7 @@ def _write_stream(*, safe_csv: bool, arrow: bool) -> Iterator[Callable[[Mapping[
 
     def write(columns: Mapping[str, NDArray[Any] | pa.Array]) -> None:
         nonlocal writer
-        import pyarrow as pa
-
-        batch = pa.record_batch({name: _as_column(values, safe_csv) for name, values in columns.items()})
+        batch = _make_batch(columns, safe_csv)
         if writer is None:
             writer = open_stream_writer(batch.schema, arrow=arrow)
         writer.write_batch(batch)
@@ -389,8 +419,20 @@ def _as_column(values: NDArray[Any] | pa.Array, safe: bool) -> pa.Array:
     if not safe or kind_of_arrow_type(column.type) is not ColumnKind.TEXT:
         return column
     cells = column.to_pylist()
-    disarmed = [f"'{cell}" if cell is not None and cell.startswith(_FORMULA_SIGNS) else cell for cell in cells]
-    return pa.array(disarmed, type=column.type)
+    return pa.array([None if cell is None else _disarm(cell) for cell in cells], type=column.type)
+
+
+def _disarm(text: str) -> str:
+    """Text with an apostrophe before it, where a spreadsheet would compute it."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def _make_batch(columns: Mapping[str, NDArray[Any] | pa.Array], safe: bool) -> pa.RecordBatch:
+    """Columns to write; if safe, neither names nor cells are formulas to a spreadsheet."""
+    import pyarrow as pa
+
+    names = [_disarm(name) if safe else name for name in columns]
+    return pa.record_batch([_as_column(values, safe) for values in columns.values()], names=names)
 
 
 def _as_array(values: NDArray[Any]) -> pa.Array:
@@ -421,6 +463,10 @@ def _open_writer(path: Path, schema: pa.Schema, *, parquet: bool) -> _Writer:
     return writer
 
 
+def _name_format(path: PathLike) -> str:
+    return "a Parquet file" if _is_parquet(path) else "a CSV file with a header line"
+
+
 def _is_parquet(path: PathLike) -> bool:
     return Path(path).suffix.lower() in _PARQUET
 
@@ -429,12 +475,6 @@ def _list_some(names: Collection[str], *, quote: bool = True) -> str:
     shown = [quote_short(name) if quote else name for name in list(names)[:8]]
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     return ", ".join(shown) + more
-
-
-def _read_parquet_names(path: PathLike) -> tuple[str, ...]:
-    import pyarrow.parquet as pq
-
-    return tuple(pq.read_schema(path).names)
 
 
 def _look_at_csv(path: PathLike) -> tuple[tuple[str, ...], str]:
@@ -459,7 +499,9 @@ def _read_arrow(file: TableFile, as_text: Collection[str]) -> pa.Table:
         import pyarrow.parquet as pq
 
         with pq.ParquetFile(file.path) as content:  # read_table would open it twice
-            return content.read()
+            table = content.read()
+        table.validate(full=True)
+        return table
     import pyarrow.csv as arrow_csv
 
     return arrow_csv.read_csv(file.path, **_csv_options(file.delimiter, {name: pa.string() for name in as_text}))
@@ -472,7 +514,9 @@ def _batches(file: TableFile, kinds: Mapping[str, ColumnKind]) -> Iterator[pa.Re
         # else column chunks are read whole and ahead of time, and stay: memory would grow with the file
         with pq.ParquetFile(file.path, pre_buffer=False, buffer_size=_COLUMN_BYTES) as content:
             check_kinds(file.path, content.schema_arrow, kinds)
-            yield from content.iter_batches(batch_size=_BATCH_ROWS, columns=list(kinds))
+            for batch in content.iter_batches(batch_size=_BATCH_ROWS, columns=list(kinds)):
+                batch.validate(full=True)
+                yield batch
         return
     import pyarrow.csv as arrow_csv
 
@@ -494,11 +538,16 @@ def make_csv_options(delimiter: str, kinds: Mapping[str, ColumnKind], *, block_b
 
 
 def check_kinds(path: PathLike, schema: pa.Schema, kinds: Mapping[str, ColumnKind]) -> None:
-    """Refuse columns of typed tables that hold text where numbers are read."""
+    """Refuse columns of typed tables that hold something else where numbers or booleans are read."""
+    path = name_table(path)
     for name, kind in kinds.items():
         found = schema.field(name).type
-        if kind is ColumnKind.NUMBER and kind_of_arrow_type(found) is not ColumnKind.NUMBER:
-            raise ValueError(f"{path} has text in the number column {quote_short(name)}: its type is {found}.")
+        own = kind_of_arrow_type(found)
+        if kind is ColumnKind.NUMBER and own is not kind:
+            what = own.value if own in (ColumnKind.BOOLEAN, ColumnKind.DATE) else "text"
+            raise ValueError(f"{path} has {what} in the number column {quote_short(name)}: its type is {found}.")
+        if kind is ColumnKind.BOOLEAN and own is ColumnKind.NUMBER:
+            raise ValueError(f"{path} has numbers in the column of booleans {quote_short(name)}: its type is {found}.")
 
 
 class CsvOptions(TypedDict):
@@ -572,10 +621,11 @@ def _count_gaps(column: pa.ChunkedArray, may_miss: bool = False) -> int:
 
 
 @contextmanager
-def _clear_errors(path: PathLike, names: Collection[str] = ()) -> Iterator[None]:
-    """Turn what pyarrow says about a file with these columns into one line that names the file."""
+def clear_errors(path: PathLike, names: Collection[str] = (), *, wanted: str | None = None) -> Iterator[None]:
+    """Turn what pyarrow says about a file with these columns into one line that names the file, and what it must be."""
     import pyarrow as pa
 
+    path, wanted = name_table(path), wanted or _name_format(path)
     try:
         yield
     except FileNotFoundError:
@@ -593,7 +643,6 @@ def _clear_errors(path: PathLike, names: Collection[str] = ()) -> Iterator[None]
             raise ValueError(
                 f"{path} has text in the number column {quote_short(name)}: {quote_short(text)}{line}."
             ) from None
-        wanted = "a Parquet file" if _is_parquet(path) else "a CSV file with a header line"
         shown = message if len(message) <= 200 else message[:197] + "..."
         raise ValueError(f"{path} is not {wanted}, or is damaged: {_printable(shown)}") from None
 

@@ -70,8 +70,7 @@ class MatchedFile:
         self.file.require_columns(others)
         kinds = {**dict.fromkeys(others, ColumnKind.TEXT), **self.kinds}
         batches = list(self.file.read_batches(kinds))
-        if not batches:
-            raise ValueError(f"{self.file.path} has a header line but no rows.")
+        self.file.require_rows(len(batches))
         return pa.concat_tables(batches)
 
     def split(self, table: pa.Table, first_row: int) -> tuple[pa.Table | NDArray[Any], Labels | None]:
@@ -131,12 +130,12 @@ class MatchedFile:
         first_row : int
             Number of the table's first row in the file.
         """
-        values = table.column(self.names[column]).to_numpy()
+        values = table.column(self.names[column]).cast("float64").to_numpy()
         outside = np.flatnonzero((values < ends[0]) | (values > ends[1]))
         if outside.size:
             own, low, high = (format_exactly(value) for value in (values[outside[0]], *ends))
             raise ValueError(
-                f"{self.file.path} has {own} in row {first_row + int(outside[0])} of the column "
+                f"{self.file.label} has {own} in row {first_row + int(outside[0])} of the column "
                 f"{quote_short(self.names[column])}, outside of its domain from {low} to {high}, which must hold every "
                 "row's own value."
             )
@@ -179,7 +178,7 @@ class MatchedFile:
         for row, value in enumerate(values, start=first_row):
             if value not in codes:
                 raise ValueError(
-                    f"{self.file.path} has the label {quote_short(value)} in row {row} of the column {target!r}: "
+                    f"{self.file.label} has the label {quote_short(value)} in row {row} of the column {target!r}: "
                     f"the model knows {', '.join(map(quote_short, self.classes.tolist()))}."
                 )
         return np.asarray(self.classes[[codes[value] for value in values]])
@@ -248,6 +247,8 @@ def match_file(
     file.require_columns([*names, *([] if target is None else [target]), *copied])
     kinds = {name: encoding.kind(feature) for feature, name in enumerate(names)}
     kinds |= {names[feature]: ColumnKind.DATE for feature in encoding.dates}
+    taken = {names[feature] for feature in encoding.numerical if encoding.takes_booleans(feature)}
+    kinds |= dict.fromkeys(taken & set(file.booleans), ColumnKind.BOOLEAN)
     if target is not None:
         kinds[target] = ColumnKind.NUMBER if classes is None else kind_of_values(classes.tolist())
     return MatchedFile(file, encoding, names, kinds, target, classes, tuple(copied))

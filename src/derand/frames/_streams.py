@@ -12,7 +12,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
-from derand.frames._files import DELIMITERS, STREAM, TableFile, check_kinds, make_csv_options
+from derand.frames._files import (
+    ARROW_STREAM,
+    DELIMITERS,
+    STREAM,
+    TableFile,
+    check_kinds,
+    clear_errors,
+    list_booleans,
+    make_csv_options,
+)
 from derand.frames._kinds import ColumnKind
 
 if TYPE_CHECKING:
@@ -102,6 +111,7 @@ class TableStream(TableFile):
         if self.is_arrow_stream:
             check_kinds(self.path, self.source.schema, kinds)
             for batch in self.source:
+                batch.validate(full=True)  # offsets of a damaged one point anywhere, and pyarrow would follow them
                 yield batch.select(list(kinds))
             return
         import pyarrow.csv as arrow_csv
@@ -127,11 +137,13 @@ def open_stream(stream: IO[bytes]) -> TableStream:
     if head.startswith(_IPC_STREAM):
         import pyarrow as pa
 
-        reader = pa.ipc.open_stream(pa.PythonFile(_Whole(head, stream), mode="r"))
-        return TableStream(STREAM, tuple(reader.schema.names), None, reader)
+        with clear_errors(STREAM, wanted=ARROW_STREAM):
+            reader = pa.ipc.open_stream(pa.PythonFile(_Whole(head, stream), mode="r"))
+            return TableStream(STREAM, tuple(reader.schema.names), None, list_booleans(reader.schema), reader)
     line = head.split(b"\n", 1)[0].decode("utf-8-sig", errors="replace").rstrip("\r")
     delimiter = max(DELIMITERS, key=line.count)
-    return TableStream(STREAM, tuple(next(csv.reader([line], delimiter=delimiter))), delimiter, _Lines(head, stream))
+    names = tuple(next(csv.reader([line], delimiter=delimiter)))
+    return TableStream(STREAM, names, delimiter, source=_Lines(head, stream))
 
 
 def open_stream_writer(schema: pa.Schema, *, arrow: bool) -> Any:

@@ -55,15 +55,16 @@ def is_frame(X: object) -> bool:
     return find_library(X) is not None
 
 
-_SHORT_FLOATS = frozenset({"float32", "float16", "float", "halffloat", "float[pyarrow]", "halffloat[pyarrow]"})
+_OTHER_FLOATS = frozenset({"float32", "float16", "float", "halffloat", "float[pyarrow]", "halffloat[pyarrow]"})
+_OTHER_FLOATS |= {name for name in [np.dtype(np.longdouble).name] if name != "float64"}
 
 
-def find_short_floats(X: Any) -> list[int]:
-    """Numbers of the columns of a frame or an array that hold floats of less than double precision."""
+def find_other_floats(X: Any) -> list[int]:
+    """Numbers of the columns of a frame or an array that hold floats of less or more than double precision."""
     if isinstance(X, np.ndarray):
-        return list(range(X.shape[1])) if X.dtype.name in _SHORT_FLOATS else []
+        return list(range(X.shape[1])) if X.dtype.name in _OTHER_FLOATS else []
     kinds = X.schema.types if hasattr(X, "column_names") else X.dtypes
-    return [at for at, kind in enumerate(kinds) if str(kind).lower() in _SHORT_FLOATS]
+    return [at for at, kind in enumerate(kinds) if str(kind).lower() in _OTHER_FLOATS]
 
 
 def as_rows(X: Any) -> Any:
@@ -197,54 +198,6 @@ class ArrayTable:
         return _code_values(self._array[:, column], self, column)
 
 
-class PandasTable:
-    """A pandas frame; its columns of objects are judged by their cells."""
-
-    def __init__(self, frame: pd.DataFrame) -> None:
-        self._frame = frame
-        self.n_rows, self.n_columns = frame.shape
-        self.names = _as_names(frame.columns)
-
-    def kind(self, column: int) -> ColumnKind:
-        series = self._frame.iloc[:, column]
-        if series.dtype.name == "category":
-            return ColumnKind.CATEGORY
-        if series.dtype.name == "object":
-            return _kind_of_array(series.to_numpy(), self, column)
-        return ColumnKind.TEXT if series.dtype.kind == "O" else kind_of_letter(series.dtype.kind)  # O: types of text
-
-    def describe(self, column: int) -> str:
-        series, kind = self._frame.iloc[:, column], self.kind(column)
-        if series.dtype.name == "object":
-            return _describe_array(series.to_numpy(), self, column)
-        return str(series.dtype) if kind is ColumnKind.OTHER else kind.value
-
-    def read_numbers(self, column: int) -> FloatArray:
-        series = self._frame.iloc[:, column]
-        if series.dtype.name == "object":
-            return _read_numbers(series.to_numpy(), self, column)
-        if series.dtype.kind in "iu":  # a type of pandas may have gaps beside its integers
-            cast_exactly(
-                series.dropna().to_numpy(dtype=series.dtype.name.lower()), lambda _: _name_or_number(self, column)
-            )
-        return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
-
-    def read_dates(self, column: int) -> Cells:
-        import pandas as pd
-
-        series = self._frame.iloc[:, column]
-        if series.dtype.name == "object":
-            return _read_dates(series.to_numpy())
-        return np.asarray(pd.to_datetime(series, utc=True).dt.tz_localize(None).to_numpy(dtype="datetime64[us]"))
-
-    def code_values(self, column: int) -> tuple[IntArray, list[Category]]:
-        series = self._frame.iloc[:, column]
-        if series.dtype.name == "object":
-            return _code_values(series.to_numpy(), self, column)
-        codes, values = series.factorize()
-        return np.asarray(codes, dtype=np.int64), list(values)
-
-
 class ArrowTable:
     """A pyarrow table."""
 
@@ -292,6 +245,81 @@ class ArrowTable:
         values = encoded.dictionary.to_pylist()
         codes = np.asarray(encoded.indices.cast("int64").fill_null(-1).to_numpy())
         return _mark_missing(codes, values)
+
+
+class _PandasArrowTable(ArrowTable):
+    """A pandas frame, whose columns of a type of pyarrow are read as pyarrow's."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._frame = frame
+        self.n_rows, self.n_columns = frame.shape
+        self.names = _as_names(frame.columns)
+
+    def _column(self, column: int) -> pa.ChunkedArray:
+        import pyarrow as pa
+
+        cells = pa.array(self._frame.iloc[:, column].array)
+        return cells if isinstance(cells, pa.ChunkedArray) else pa.chunked_array([cells])
+
+
+class PandasTable:
+    """A pandas frame; columns of objects are judged by their cells, those of a type of pyarrow read as pyarrow's."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._frame, self._arrow = frame, _PandasArrowTable(frame)
+        self.n_rows, self.n_columns, self.names = self._arrow.n_rows, self._arrow.n_columns, self._arrow.names
+
+    def _is_arrow(self, column: int) -> bool:
+        return hasattr(self._frame.dtypes.iloc[column], "pyarrow_dtype")
+
+    def kind(self, column: int) -> ColumnKind:
+        if self._is_arrow(column):
+            return self._arrow.kind(column)
+        series = self._frame.iloc[:, column]
+        if series.dtype.name == "category":
+            return ColumnKind.CATEGORY
+        if series.dtype.name == "object":
+            return _kind_of_array(series.to_numpy(), self, column)
+        return ColumnKind.TEXT if series.dtype.kind == "O" else kind_of_letter(series.dtype.kind)  # O: types of text
+
+    def describe(self, column: int) -> str:
+        if self._is_arrow(column):
+            return self._arrow.describe(column)
+        series, kind = self._frame.iloc[:, column], self.kind(column)
+        if series.dtype.name == "object":
+            return _describe_array(series.to_numpy(), self, column)
+        return str(series.dtype) if kind is ColumnKind.OTHER else kind.value
+
+    def read_numbers(self, column: int) -> FloatArray:
+        if self._is_arrow(column):
+            return self._arrow.read_numbers(column)
+        series = self._frame.iloc[:, column]
+        if isinstance(series.dtype, np.dtype):
+            return _read_numbers(series.to_numpy(), self, column)
+        if series.dtype.kind in "iu":  # a type of pandas may have gaps beside its integers
+            cast_exactly(
+                series.dropna().to_numpy(dtype=series.dtype.name.lower()), lambda _: _name_or_number(self, column)
+            )
+        return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
+
+    def read_dates(self, column: int) -> Cells:
+        import pandas as pd
+
+        if self._is_arrow(column):
+            return self._arrow.read_dates(column)
+        series = self._frame.iloc[:, column]
+        if series.dtype.name == "object":
+            return _read_dates(series.to_numpy())
+        return np.asarray(pd.to_datetime(series, utc=True).dt.tz_localize(None).to_numpy(dtype="datetime64[us]"))
+
+    def code_values(self, column: int) -> tuple[IntArray, list[Category]]:
+        if self._is_arrow(column):
+            return self._arrow.code_values(column)
+        series = self._frame.iloc[:, column]
+        if series.dtype.name == "object":
+            return _code_values(series.to_numpy(), self, column)
+        codes, values = series.factorize()
+        return np.asarray(codes, dtype=np.int64), list(values)
 
 
 class PolarsTable(ArrowTable):

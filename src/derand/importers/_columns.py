@@ -67,7 +67,7 @@ def adopt_table(reading: Reading, X: Any) -> Reading:
         return reading  # whoever encodes it says so
     found = TableEncoding.learn(X, list(encoding.categories))
     names = _choose_names(encoding.names, found.names)
-    reading = replace(reading, encoding=TableEncoding(encoding.n_features, names, encoding.categories))
+    reading = replace(reading, encoding=replace(encoding, names=names, booleans=found.booleans))
     for column, values in encoding.categories.items():
         if not found.categories[column] or not values:
             continue
@@ -117,7 +117,7 @@ def _renumber(reading: Reading, column: int, values: Sequence[Any]) -> Reading:
     ]
     return replace(
         reading,
-        encoding=TableEncoding(reading.encoding.n_features, reading.encoding.names, categories),
+        encoding=replace(reading.encoding, categories=categories),
         tables=tables,
         raw_scores=None if scores is None else raw_scores,
     )

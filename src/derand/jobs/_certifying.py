@@ -117,7 +117,7 @@ def certify_file(
         .csv or .parquet, for a threat without norm: one line per row that flips, with row, label, new_label and the
         classifier's columns, changed so that they get the new label.
     safe_csv : bool
-        Put an apostrophe before text that a spreadsheet would take for a formula; for .csv alone.
+        Put an apostrophe before text and column names that a spreadsheet would take for formulas; for .csv alone.
     identity : str or None
         A column of the data that says which row is which: it is copied, and stands first in what is written. It need
         not be one of the model.
@@ -176,8 +176,7 @@ def certify_file(
 
         places: dict[str, Any] = {"data": data, "output": output, "n_threads": threads}
         run_pipeline(source.read_batches(), certify_batch, write_parts, tell, **places)
-        if not tally.n_rows:
-            raise ValueError(f"{data} has a header line but no rows.")
+        source.file.require_rows(tally.n_rows)
     record = write_record(
         model,
         data,

@@ -150,8 +150,7 @@ def certify_numbers_file(
 
         places: dict[str, Any] = {"data": data, "output": output, "n_threads": threads}
         run_pipeline(source.read_batches(), certify_batch, write, tell, **places)
-        if not tally.n_rows:
-            raise ValueError(f"{data} has a header line but no rows.")
+        source.file.require_rows(tally.n_rows)
     record = write_record(
         model,
         data,

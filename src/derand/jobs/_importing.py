@@ -18,7 +18,7 @@ import numpy as np
 
 from derand.estimators import MOST_CLASSES, ImportedClassifier, ImportedRegressor, encode_rows, from_reading
 from derand.files import PathLike, require_writable
-from derand.frames import ColumnKind, Labels, MatchedFile, TableEncoding, inspect_file, match_file
+from derand.frames import ColumnKind, Labels, MatchedFile, inspect_file, match_file
 from derand.importers import (
     PICKLES,
     SKOPS,
@@ -255,7 +255,7 @@ def _adopt_names(reading: Reading, data: PathLike) -> Reading:
     if len(known) < len(file.names) or not set(encoding.names) <= set(known):
         return reading  # whoever matches them says what is missing
     names = tuple(known[name] for name in encoding.names)
-    return replace(reading, encoding=TableEncoding(encoding.n_features, names, encoding.categories))
+    return replace(reading, encoding=replace(encoding, names=names))
 
 
 def _adopt_kinds(reading: Reading, data: PathLike, target: str | None) -> Reading:

@@ -117,7 +117,7 @@ def _ask_for_target(file: TableFile) -> str:
     found = f"; of two values: {', '.join(map(quote_short, two[:_SHOWN]))}" if two else ""
     more = ", ..." if len(file.names) > _SHOWN else ""
     return (
-        f"Say which column is to be predicted, such as --target {quote_short((two or file.names)[-1])}: {file.path} "
+        f"Say which column is to be predicted, such as --target {quote_short((two or file.names)[-1])}: {file.label} "
         f"has the columns {', '.join(map(quote_short, file.names[:_SHOWN]))}{more}{found}."
     )
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derand._arrays import FloatArray
-from derand.estimators import MOST_CLASSES
+from derand.estimators import MOST_CLASSES, refuse_identifiers
 from derand.files import PathLike
 from derand.frames import (
     ColumnCheck,
@@ -91,7 +91,9 @@ def _read_target(file: TableFile, table: pa.Table, target: str, task: str | None
     column = table.column(target)
     kind = kind_of_arrow_type(column.type)
     if kind not in (ColumnKind.NUMBER, ColumnKind.TEXT):
-        raise ValueError(f"{file.path} has labels in the column {target!r} that are {kind.value}: use numbers or text.")
+        raise ValueError(
+            f"{file.label} has labels in the column {target!r} that are {kind.value}: use numbers or text."
+        )
     values = column.to_pylist()
     numbers = values if kind is ColumnKind.NUMBER else None
     found = guess_task(numbers) if task is None else Task(task, "as asked")
@@ -106,14 +108,14 @@ def _read_numbers(file: TableFile, values: list[Any], target: str) -> FloatArray
     if texts:
         row, value = texts[0]
         raise ValueError(
-            f"{file.path} has the text {quote_short(value)} in row {row} of the column {target!r} "
+            f"{file.label} has the text {quote_short(value)} in row {row} of the column {target!r} "
             f"({len(texts):,} of {len(values):,} cells are no numbers): a number to be predicted needs numbers. "
             "Correct such cells, or let the task be classes."
         )
     numbers = np.array(values, dtype=np.float64)
     if (numbers == numbers[0]).all():
         raise ValueError(
-            f"{file.path} has the same number, {format_exactly(float(numbers[0]))}, in every row of the column "
+            f"{file.label} has the same number, {format_exactly(float(numbers[0]))}, in every row of the column "
             f"{target!r}: there is nothing to predict. Choose another target."
         )
     return numbers
@@ -149,10 +151,11 @@ def _read_labels(file: TableFile, values: list[Any], target: str, *, is_number: 
         values = [int(value) for value in values] if all(value == int(value) for value in values) else values
     labels = np.array(values)
     found = np.unique(labels)
+    refuse_identifiers(len(found), len(labels), f"{file.label}, column {target!r},", _explain_many(values))
     if not 2 <= len(found) <= MOST_CLASSES:
         shown = ", ".join(map(quote_short, found[:5].tolist())) + (", ..." if len(found) > 5 else "")
         raise ValueError(
-            f"{file.path} has {len(found)} different label{'' if len(found) == 1 else 's'} in the column {target!r} "
+            f"{file.label} has {len(found)} different label{'' if len(found) == 1 else 's'} in the column {target!r} "
             f"({shown}): there must be two at least and {MOST_CLASSES} at most."
             f"{_explain_many(values) if len(found) > MOST_CLASSES else ''}"
         )

@@ -203,7 +203,7 @@ def _warn_of_no_cache(reason: str) -> None:
         _has_warned = True
         warnings.warn(
             f"Compiled code is not kept on disk ({reason}): every process compiles anew, for some ten seconds or more. "
-            "Set NUMBA_CACHE_DIR to a folder that can be written to compile only once.",
+            "Set NUMBA_CACHE_DIR to a folder that you alone can write, to compile only once.",
             stacklevel=2,
         )
 

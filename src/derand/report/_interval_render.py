@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-from markupsafe import Markup
-
 from derand.report import _interval_charts
 from derand.report._interval_errors import list_errors
 from derand.report._interval_types import IntervalRow, IntervalSummary, WidthCurve
@@ -15,6 +13,7 @@ from derand.report._render import (
     describe_time,
     embed,
     fill_what_if,
+    list_code,
     list_not_read,
     list_sums,
     make_pipe_table,
@@ -25,8 +24,6 @@ from derand.report._render import (
     mark_threat,
     open_environment,
     put_on_one_line,
-    read_scripts,
-    read_static,
     write_notes,
 )
 from derand.report._text import plural, shorten
@@ -41,16 +38,16 @@ def to_json(summary: IntervalSummary) -> str:
 
 def to_html(summary: IntervalSummary) -> str:
     """One page with its styles, script and data inside."""
+    what_if = {} if summary["what_if"] is None else fill_what_if(summary["what_if"], "Value")
     return (
         open_environment()
         .get_template("intervals.html.j2")
         .render(
             s=summary,
             charts=_interval_charts,
-            style=Markup(read_static("report.css") + read_static("audit.css") + read_static("intervals.css")),
-            script=read_scripts("intervals.js"),
+            **list_code(("report.css", "audit.css", "intervals.css"), "intervals.js", what_if),
             data=embed(_page_data(summary)),
-            what_if={} if summary["what_if"] is None else fill_what_if(summary["what_if"], "Value"),
+            what_if=what_if,
             facts=list_facts(summary),
             head=_list_head(summary),
             wide_head=_list_head(summary, with_radius=summary["tolerance"] is not None),

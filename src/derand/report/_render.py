@@ -5,10 +5,12 @@ Text from the user's data is escaped by the template engine (HTML) or here (Mark
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Literal
@@ -50,6 +52,7 @@ def to_json(summary: ReportSummary) -> str:
 
 def to_html(summary: ReportSummary) -> str:
     """One page with its styles, script and data inside."""
+    what_if = _list_what_if(summary)
     return (
         open_environment()
         .get_template("report.html.j2")
@@ -58,10 +61,9 @@ def to_html(summary: ReportSummary) -> str:
             charts=_charts,
             class_charts=_rival_charts,
             sides=_compare_render,
-            style=Markup(read_static("report.css") + read_static("audit.css")),
-            script=read_scripts("report.js"),
+            **list_code(("report.css", "audit.css"), "report.js", what_if),
             data=embed(_page_data(summary)),
-            what_if=_list_what_if(summary),
+            what_if=what_if,
             facts=list_facts(summary),
             quoted_at=summary["scale"]["radii"].index(summary["scale"]["quoted"]),
         )
@@ -89,9 +91,23 @@ def fill_what_if(what_if: WhatIf, score: str) -> dict[str, Markup | str]:
     }
 
 
-def read_scripts(own: str) -> Markup:
-    """The scripts of a page: those of every report, and its own."""
-    return Markup("\n".join(map(read_static, ("common.js", "rows.js", own))))
+def list_code(styles: Sequence[str], own: str, what_if: Mapping[str, str]) -> dict[str, Markup]:
+    """Style and script of a page, and the policy that lets a browser run these and no others."""
+    style = Markup("".join([*map(read_static, styles), what_if.get("style", "")]))
+    script = Markup("\n".join(map(read_static, ("common.js", "rows.js", own))))
+    scripts = [script, what_if["script"]] if what_if else [script]
+    policy = (
+        f"default-src 'none'; script-src {' '.join(map(_hash_code, scripts))}; style-src 'unsafe-inline'; "
+        f"style-src-elem {_hash_code(style)}; style-src-attr 'unsafe-inline'; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+    return {"style": style, "script": script, "policy": Markup(policy)}
+
+
+def _hash_code(code: str) -> str:
+    """How a content security policy names an inline script or style."""
+    digest = hashlib.sha256(code.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def frame_page(page: str, title: str) -> str:

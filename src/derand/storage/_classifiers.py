@@ -33,7 +33,7 @@ _FITTED_NAME = re.compile(r"[a-z](\w*[a-z0-9])?_", flags=re.ASCII)
 _ARRAY_TYPE = re.compile(r"[<|](U[1-9]\d{0,3}|[iu][1248]|f[248]|b1|O)")
 _NOISE_WORDS = ("auto", "none")
 """What a constructor may take for a noise."""
-ESTIMATOR_FIELDS = ("noise", "feature_names", "categories", "whole", "dates", "ensemble", "training")
+ESTIMATOR_FIELDS = ("noise", "feature_names", "categories", "whole", "dates", "booleans", "ensemble", "training")
 """What every estimator's file holds besides its parameters."""
 _STRANGE_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
@@ -58,7 +58,7 @@ def describe_estimator(model: CertifiedEstimator) -> dict[str, Any]:
     if not hasattr(model, "ensemble_"):
         raise ValueError(f"`model` must be fitted, got a {type(model).__name__} that is not: call `fit` first.")
     fitted = {name: value for name, value in vars(model).items() if name.endswith("_") and name not in _STATED}
-    names = model.encoding_.names
+    names, booleans = model.encoding_.names, model.encoding_.booleans
     twice = _find_twice(names or ())
     if twice is not None:
         raise ValueError(f"`model` has two columns named {twice!r} and cannot be saved: rename one and train again.")
@@ -75,6 +75,7 @@ def describe_estimator(model: CertifiedEstimator) -> dict[str, Any]:
             for feature, (least, largest) in model.encoding_.whole.items()
         ],
         "dates": list(model.encoding_.dates),
+        "booleans": None if booleans is None else list(booleans),
         "ensemble": describe_model(model.ensemble_),
         "training": {name: _describe_value(value, name) for name, value in fitted.items()},
     }
@@ -211,8 +212,9 @@ def build_encoding(fields: Mapping[str, Field], ensemble: Model) -> Any:
                     f"hold as many values for feature {feature} as its category table has, {term.codes.size}"
                 )
     others = set(range(n_features)) - set(categories)
-    whole, dates = _build_whole(fields["whole"], others), _build_dates(fields["dates"], others)
-    return TableEncoding(n_features, names, categories, whole, dates)
+    whole, dates = _build_whole(fields["whole"], others), _build_columns(fields["dates"], others)
+    booleans = fields["booleans"].or_none(lambda field: _build_columns(field, others))
+    return TableEncoding(n_features, names, categories, whole, dates, booleans)
 
 
 def _build_whole(field: Field, numerical: set[int]) -> dict[int, tuple[int, int]]:
@@ -229,12 +231,12 @@ def _build_whole(field: Field, numerical: set[int]) -> dict[int, tuple[int, int]
     return found
 
 
-def _build_dates(field: Field, numerical: set[int]) -> tuple[int, ...]:
-    """Numerical features whose numbers are days."""
-    dates = tuple(item.whole() for item in field.items())
-    if not set(dates) <= numerical or _find_twice(dates) is not None:
+def _build_columns(field: Field, numerical: set[int]) -> tuple[int, ...]:
+    """Numerical features of which a file says something, such as that their numbers are days."""
+    columns = tuple(item.whole() for item in field.items())
+    if not set(columns) <= numerical or _find_twice(columns) is not None:
         field.refuse("name numerical features, each only once")
-    return dates
+    return columns
 
 
 def _build_categories(field: Field) -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ A file is opened twice: once to look (`inspect_file`), once to read.
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import sys
 from collections import Counter
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from derand.files import PathLike, replace_when_done
+from derand.files import PathLike, replace_when_done, require_plain
 from derand.finite import MissingNumbersError
 from derand.frames._columns import ColumnCheck, ColumnUse
 from derand.frames._dates import read_days
@@ -287,6 +288,8 @@ def inspect_file(path: PathLike) -> TableFile:
         from derand.frames._streams import open_stream
 
         return _require_names(open_stream(sys.stdin.buffer))
+    if os.path.exists(path):
+        require_plain(path)
     with _clear_errors(path):
         names, delimiter = (_read_parquet_names(path), None) if _is_parquet(path) else _look_at_csv(path)
     return _require_names(TableFile(path, names, delimiter))

@@ -1,10 +1,16 @@
 """Ends `derand certify`, `train`, `report` and `run` at random moments: nothing half written, nothing left for good.
 
     python scripts/kill_commands.py          # kill -9 and SIGTERM, 50 times each; exit code 1 where something is wrong
+    python scripts/kill_commands.py --points # kill -9 and SIGTERM at every file operation while results are moved
 
 After each signal the output must be what stood there before (or nothing), or whole, byte for byte. After SIGTERM no
 draft may be left, and the command has printed one line at most; what kill -9 leaves behind, one more run of the
 command must sweep. Half of the signals come at any time, the others once a draft exists.
+
+With `--points` a child process fills a folder of results and gets the signal before its first file operation, before
+its second one, and so on until it ends by itself. After SIGTERM the folder must be wholly old or wholly new at once,
+after kill -9 when the next process has begun, and the next process must succeed. Restoring is killed at every
+operation, too. Other files, links and modes must stay.
 """
 
 from __future__ import annotations
@@ -17,12 +23,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypedDict
 
 import numpy as np
+
+from derand import cli
+from derand.files import fill_when_done, restore_folder
 
 N_SIGNALS = 50
 N_ROWS = 30_000
@@ -173,8 +184,187 @@ def _run(arguments: Sequence[str]) -> None:
     subprocess.run([*MAIN, *arguments], env=ENVIRONMENT, stdout=subprocess.DEVNULL, check=True)
 
 
+FILE_EVENTS = ("open", "os.", "fcntl.", "shutil.")
+"""How Python names operations on files to those who audit them."""
+RESULTS = ("certified.csv", "linked.html", "private.json", "run.json")
+
+
+class CrashTally(TypedDict):
+    """What became of a folder whose process was ended at every file operation."""
+
+    points: int
+    """Operations at which it was ended."""
+    restoring_points: int
+    """Of these, operations of restoring."""
+    wholly_old: int
+    wholly_new: int
+    faults: list[str]
+
+
+class CrashPoint:
+    """Ends the process by a signal before the file operation of a number."""
+
+    def __init__(self) -> None:
+        self.left, self.signal = -1, signal.SIGKILL
+        self._later: tuple[int, signal.Signals] | None = None
+        sys.addaudithook(self._count)
+
+        def count_only(handle: int) -> None:
+            self._count("os.fsync", ())  # is not audited; the system keeps what a killed process wrote
+
+        os.fsync = count_only
+
+    def arm(self, place: int, number: signal.Signals) -> None:
+        """Count from now on."""
+        self.left, self.signal = place, number
+
+    def arm_later(self, place: int, number: signal.Signals) -> None:
+        """Count from where a journal is begun."""
+        self._later = place, number
+
+    def _count(self, event: str, arguments: tuple[object, ...]) -> None:
+        if self._later is not None and event == "open" and str(arguments[0]).endswith(".journal.json.new"):
+            self.arm(*self._later)
+            self._later = None
+        if self.left >= 0 and event.startswith(FILE_EVENTS) and event not in ("os.fork", "os.kill"):
+            self.left -= 1
+            if self.left < 0:
+                os.kill(os.getpid(), self.signal)
+
+
+def crash_everywhere(folder: Path, number: signal.Signals, *, is_first: bool) -> CrashTally:
+    """Fill a folder of results again and again, each time one file operation further."""
+    crash = CrashPoint()
+    with suppress(SystemExit):
+        _fill_by_command(folder)  # imports what it needs
+    tally: CrashTally = {"points": 0, "restoring_points": 0, "wholly_old": 0, "wholly_new": 0, "faults": []}
+    for place in range(10_000):
+        here = folder / f"{number.name}-{place}"
+        states = _prepare_results(here, is_first=is_first)
+        code = _fork(lambda here=here, place=place: _fill_by_command(here, lambda: crash.arm(place, number)))
+        if code == 0:
+            break
+        tally["points"] += 1
+        if number == signal.SIGKILL:
+            tally["restoring_points"] += _crash_restoring(here, crash)
+        found = _list_files(here, with_drafts=number != signal.SIGKILL)
+        tally["wholly_old"] += found == states["old"]
+        tally["wholly_new"] += found == states["new"]
+        if found not in states.values():
+            tally["faults"].append(f"before operation {place}: neither old nor new: {found}")
+        if _fork(lambda here=here: _fill_by_command(here)) or _list_files(here) != states["new"]:
+            tally["faults"].append(f"before operation {place}: the next process did not succeed")
+    return tally
+
+
+def crash_run(configuration: Path, place: int, number: signal.Signals) -> int:
+    """Run a configuration in a process that gets a signal while it moves results; how it ended."""
+    program = (
+        "import signal; from derand.cli import main; from scripts.kill_commands import CrashPoint; "
+        f"CrashPoint().arm_later({place}, signal.{number.name}); main()"
+    )
+    command = [sys.executable, "-c", program, "run", os.path.abspath(configuration)]
+    root = Path(__file__).parents[1]
+    return subprocess.run(command, env=ENVIRONMENT, cwd=root, capture_output=True, check=False).returncode
+
+
+def _crash_restoring(folder: Path, crash: CrashPoint) -> int:
+    """Restore a folder, ended before each operation in turn, until nothing is left to do; how many there were."""
+
+    def restore(place: int) -> None:
+        crash.arm(place, signal.SIGKILL)
+        restore_folder(folder / "results")
+
+    place = 0
+    while _fork(partial(restore, place)):
+        place += 1
+    return place
+
+
+def _fork(do: Callable[[], None]) -> int:
+    """Do something in a child process; how it ended."""
+    process = os.fork()
+    if process == 0:
+        code = 1
+        try:
+            sys.stderr = open(os.devnull, "w")  # noqa: SIM115 # until the process ends
+            do()
+            code = 0
+        except SystemExit as error:
+            code = int(error.code or 0)
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def _fill_by_command(folder: Path, begin: Callable[[], None] = lambda: None) -> None:
+    """Fill the folder of results as a command does, which ends orderly on SIGTERM."""
+    application = cli.make_app("fill", "Fills a folder.")
+
+    @application.command()
+    def fill() -> None:
+        begin()
+        with fill_when_done(folder / "results", "run.json") as draft:
+            for name in RESULTS:
+                (draft / name).write_text("new")
+
+    sys.argv = ["fill"]
+    cli.run_app(application)
+
+
+def _prepare_results(folder: Path, *, is_first: bool) -> dict[str, object]:
+    """A folder of results of before, with links, modes and files of others; what it may look like later."""
+    folder.mkdir()
+    if not is_first:
+        (folder / "results").mkdir()
+        (folder / "elsewhere").mkdir()
+        (folder / "results" / "linked.html").symlink_to(folder / "elsewhere" / "page.html")
+        for name in RESULTS:
+            (folder / "results" / name).write_text("old")
+        (folder / "results" / "private.json").chmod(0o600)
+        (folder / "results" / "mine.txt").write_text("mine")
+        (folder / "results" / "link").symlink_to("mine.txt")
+    old = _list_files(folder)
+    mode = 0o666 & ~_read_umask()
+    made = {f"results/{name}": (mode, "new") for name in RESULTS} if is_first else {}
+    new = {name: (found[0], "new") if found[1] == "old" else found for name, found in old.items()}
+    return {"old": old, "new": {**new, **made}}
+
+
+def _read_umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _list_files(folder: Path, *, with_drafts: bool = True) -> dict[str, tuple[int, str]]:
+    """Mode and text of every file, and where links lead."""
+    return {
+        str(path.relative_to(folder)): (0, os.readlink(path))
+        if path.is_symlink()
+        else (path.stat().st_mode & 0o7777, path.read_text())
+        for path in folder.rglob("*")
+        if (path.is_symlink() or not path.is_dir()) and (with_drafts or ".part/" not in str(path))
+    }
+
+
+def crash_all_points() -> dict[str, CrashTally]:
+    """Every file operation, both signals, with results of before and without."""
+    found = {}
+    for number in (signal.SIGKILL, signal.SIGTERM):
+        for is_first in (True, False):
+            with tempfile.TemporaryDirectory() as folder:
+                name = f"{number.name}, {'first' if is_first else 'second'} run"
+                found[name] = crash_everywhere(Path(folder), number, is_first=is_first)
+    return found
+
+
 def main() -> int:
     """Send all signals, print what became of it, and say whether all is well."""
+    if "--points" in sys.argv[1:]:
+        points = crash_all_points()
+        print(json.dumps(points, indent=2))
+        return int(any(tally["faults"] for tally in points.values()))
     with tempfile.TemporaryDirectory() as folder:
         commands = prepare_commands(Path(folder), N_ROWS)
         found = {number.name: send_signals(commands, number, N_SIGNALS) for number in (signal.SIGKILL, signal.SIGTERM)}

@@ -12,7 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from derand.files import replace_when_done, require_folder, require_writable
+from derand.files import (
+    fill_when_done,
+    is_half_filled,
+    replace_when_done,
+    require_folder,
+    require_plain,
+    require_writable,
+    restore_folder,
+)
 
 on_posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no owners, modes, pipes and locks of this kind")
 as_root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
@@ -246,3 +254,128 @@ def test_a_target_that_cannot_be_replaced_is_named(tmp_path: Path, monkeypatch: 
         draft.write_text("after")
     assert target.read_text() == "before"
     assert len(list(tmp_path.iterdir())) == 1
+
+
+RESULTS = ("a.txt", "b.txt", "run.json")
+FILL_AND_END = """
+import os, signal, sys
+from pathlib import Path
+from derand.files import fill_when_done
+replace = Path.replace
+def stop_at_last(self, target):
+    if self.name == "run.json" and str(target).endswith("results/run.json"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return replace(self, target)
+Path.replace = stop_at_last
+with fill_when_done(sys.argv[1], "run.json") as draft:
+    for name in ("a.txt", "b.txt", "run.json"):
+        (draft / name).write_text("new")
+"""
+
+
+def fill(folder: Path, text: str) -> None:
+    with fill_when_done(folder, "run.json") as draft:
+        for name in RESULTS:
+            (draft / name).write_text(text)
+
+
+@pytest.fixture
+def half_filled(tmp_path: Path) -> Path:
+    """A folder into which all new files but the last have moved, and the process was killed."""
+    folder = tmp_path / "results"
+    fill(folder, "old")
+    subprocess.run([sys.executable, "-c", FILL_AND_END, str(folder)], check=False)
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {"a.txt": "new", "b.txt": "new"}
+    return folder
+
+
+def read_all(folder: Path) -> set[str]:
+    assert {path.name for path in folder.iterdir()} == set(RESULTS)
+    return {path.read_text() for path in folder.iterdir()}
+
+
+@on_posix
+def test_what_stood_there_before_is_put_back(half_filled: Path) -> None:
+    """When it is asked for, also after the folder was moved or its files were removed by hand."""
+    assert is_half_filled(half_filled)
+    (half_filled / "a.txt").unlink()
+    restore_folder(half_filled)
+    assert read_all(half_filled) == {"old"}
+    assert not is_half_filled(half_filled)
+    assert list(half_filled.parent.iterdir()) == [half_filled]
+
+
+@on_posix
+def test_a_folder_that_others_have_filled_since_is_left_alone(half_filled: Path) -> None:
+    """The file that says that all are there is there: what lies aside is of no use."""
+    for name in RESULTS:
+        (half_filled / name).write_text("newer")
+    restore_folder(half_filled)
+    assert read_all(half_filled) == {"newer"}
+    assert list(half_filled.parent.iterdir()) == [half_filled]
+
+
+@on_posix
+def test_a_process_that_lives_is_not_disturbed(half_filled: Path) -> None:
+    """Whoever moves files into the same folder is waited for."""
+    import fcntl
+
+    (draft,) = half_filled.parent.glob(".*.part")
+    handle = os.open(draft, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    with pytest.raises(OSError, match="Another process is moving files into"):
+        fill(half_filled, "newer")
+    os.close(handle)
+    fill(half_filled, "newer")
+    assert read_all(half_filled) == {"newer"}
+
+
+@as_root
+def test_nobody_else_says_what_is_moved(half_filled: Path) -> None:
+    """A draft of another user may name any file: it is neither believed nor removed."""
+    (draft,) = half_filled.parent.glob(".*.part")
+    os.chown(draft, 1234, 1234)
+    restore_folder(half_filled)
+    fill(half_filled, "newer")
+    assert read_all(half_filled) == {"newer"}
+    assert draft.exists()
+
+
+@on_posix
+@pytest.mark.parametrize("content", ["", "[]", "{}", "[" * 10_000, '{"files": ["../x"], "is_new": false}'])
+def test_a_journal_that_is_damaged_is_named(content: str, half_filled: Path) -> None:
+    """And what lies aside stays."""
+    (draft,) = half_filled.parent.glob(".*.part")
+    (draft / ".journal.json").write_text(content)
+    with pytest.raises(ValueError, match=r"journal\.json is damaged: move files from"):
+        restore_folder(half_filled)
+    assert (draft / ".old" / "a.txt").read_text() == "old"
+
+
+def test_a_file_that_cannot_be_replaced_leaves_all_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as a link to another file system: one line names it, and files that had moved are back."""
+    folder = tmp_path / "results"
+    fill(folder, "old")
+    replace = Path.replace
+
+    def fail(self: Path, target: Path) -> Path:
+        if target == folder / "b.txt" and self.parent.name != ".old":
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match=r"^Cannot write .*b\.txt: Invalid cross-device link\.$"):
+        fill(folder, "new")
+    assert read_all(folder) == {"old"}
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+@on_posix
+def test_a_pipe_or_a_device_is_not_read(tmp_path: Path) -> None:
+    """Nobody waits for a writer, nor reads without end."""
+    os.mkfifo(tmp_path / "pipe.json")
+    for path in (tmp_path / "pipe.json", Path("/dev/zero")):
+        with pytest.raises(
+            OSError, match=r"^Cannot read .*: it is a pipe or a device, not a plain file\. Name a file\.$"
+        ):
+            require_plain(path)

@@ -84,7 +84,7 @@ def test_the_wheel_names_the_command(wheel: Path) -> None:
     """Installing the wheel creates the command `derand`."""
     archive = zipfile.ZipFile(wheel)
     (entries,) = [name for name in archive.namelist() if name.endswith("entry_points.txt")]
-    assert "derand = derand.cli:main" in archive.read(entries).decode()
+    assert "derand = derand.__main__:main" in archive.read(entries).decode()
 
 
 def test_the_lowest_versions_are_those_that_are_declared() -> None:

@@ -148,6 +148,10 @@ BAD_FILES = {
     "a norm that is a list": (b"norm = [1]", "`norm` of Threat must be"),
     "a negative unit": (b"units = [-1]", "units"),
     "a unit that is text": (b'units = ["a"]', "units"),
+    "a unit by name that is text": (b'units = {a = "1:2"}', "`units` for 'a' must be a positive number, got '1:2'"),
+    "a number beyond doubles": (b"limits = {a = 1e309}", "the number '1e309' is too large"),
+    "a whole number of 400 digits": (b"l0 = " + b"9" * 400, r"the number '9{60}'\.\.\. is too large"),
+    "more than 16 MiB": (b"#" * 2**24 + b"\n", "it has more than 16777216 bytes"),
     "units that are a number": (b"units = 3", "`units` must be a table by column name, got 3"),
 }
 

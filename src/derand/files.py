@@ -1,14 +1,20 @@
-"""Writing files whole or not at all. Must not know what is in them.
+"""Writing files, and folders of files, whole or not at all; opening plain files. Must not know what is in them.
 
 What is being written stands beside its target as a draft, `.NAME.HOST-PROCESS-TOKEN.part`, and is locked for as long as
 its process lives. A draft that is not locked was left behind by a process that was killed: whoever writes the same
 target next, on the same machine, removes it. Where files cannot be locked (Windows, some network folders) nothing is
 swept; where there are no owners and modes (Windows) none are kept.
+
+Files of one folder that belong together are written into a draft that is a folder. Before they move, a journal of
+their names is written into the draft. Then old files move into the draft, the one that says that all are there before
+the others, and new ones take their places, that one after the others. Where it is missing and there is a journal, a
+process ended in between: `restore_folder` puts the old files back.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import re
@@ -16,8 +22,10 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from io import BufferedReader
 from pathlib import Path
+from typing import TypedDict
 
 try:
     import fcntl
@@ -27,6 +35,17 @@ except ImportError:  # Windows
 PathLike = str | os.PathLike[str]
 _LONG_NAME = 200
 """Bytes of a name that its draft bears whole: with all that is added, systems take 255."""
+_JOURNAL, _OLD = ".journal.json", ".old"
+_MAX_JOURNAL_BYTES = 2**20
+
+
+class _Journal(TypedDict):
+    """What moves from a draft into its folder."""
+
+    files: list[str]
+    """Their names; the last one says that all are there."""
+    is_new: bool
+    """Whether the folder did not exist before."""
 
 
 @contextmanager
@@ -74,8 +93,8 @@ def _name_target(path: PathLike, written: Path) -> Iterator[None]:
 def fill_when_done(folder: PathLike, last: str) -> Iterator[Path]:
     """A new folder beside `folder` to write files into; they move there when the block ends without an error.
 
-    Otherwise they are removed, and what stood there before stays as it was. Files of the same names are replaced, each
-    one whole; others stay.
+    Otherwise they are removed, and what stood there before stays as it was, whatever ends the process. Files of the
+    same names are replaced, and keep their modes and owners as in `replace_when_done`; others stay.
 
     `folder`: made where it is missing; the folder that it lies in must exist; `last`: name of the file that says that
     all are there: what stands in its place goes first, and it comes last.
@@ -90,44 +109,216 @@ def fill_when_done(folder: PathLike, last: str) -> Iterator[Path]:
     ['results/note.txt']
     """
     require_folder(folder)
+    restore_folder(folder)
     target = Path(os.path.realpath(folder))
     _sweep_drafts(target)
-    draft = target.with_name(f"{_begin_name(target)}{os.getpid()}-{secrets.token_hex(4)}.part")
+    home = target if os.path.ismount(target) else target.parent  # files move only within a file system
+    draft = home / f"{_begin_name(target)}{os.getpid()}-{secrets.token_hex(4)}.part"
     lock: int | None = None
     try:
         try:
-            draft.mkdir()
+            draft.mkdir(mode=0o700)
         except OSError as error:
             raise type(error)(f"Cannot write into {os.fspath(folder)}: {error.strerror}.") from None
         lock = _lock_folder(draft)
         yield draft
         _move_files(draft, target, last)
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
-        if lock is not None:
-            os.close(lock)
+        try:
+            _settle(draft, target)
+        except BaseException:  # such as SIGTERM, which comes once
+            _settle(draft, target)
+            raise
+        finally:
+            if lock is not None:
+                os.close(lock)
 
 
-def _lock_folder(folder: Path) -> int | None:
+def restore_folder(folder: PathLike) -> None:
+    """Put back what stood in a folder before a process that was killed while files moved there.
+
+    Parameters
+    ----------
+    folder : path-like
+        As given to `fill_when_done`; nothing changes where no process was killed.
+
+    Raises
+    ------
+    OSError
+        Where the process lives: another one is moving files into the same folder.
+    """
+    _restore(Path(os.path.realpath(folder)), None)
+
+
+def is_half_filled(folder: PathLike) -> bool:
+    """Whether `restore_folder` has something to do."""
+    return any(_find_journals(Path(os.path.realpath(folder))))
+
+
+def _restore(target: Path, own: Path | None) -> None:
+    for draft in _find_journals(target):
+        if draft == own:
+            continue
+        try:
+            lock = _lock_folder(draft, waits=False)
+        except FileNotFoundError:  # another process has done it
+            continue
+        except BlockingIOError:
+            raise OSError(f"Another process is moving files into {target}: wait until it ends.") from None
+        try:
+            _settle(draft, target)
+        finally:
+            if lock is not None:
+                os.close(lock)
+
+
+def _find_journals(target: Path) -> list[Path]:
+    """Drafts of a folder from which files were being moved, of any machine, of this user."""
+    found = []
+    for home in (target.parent, target):
+        with suppress(OSError), os.scandir(home) as entries:
+            drafts = [Path(entry.path) for entry in entries if _names_draft(entry.name, target)]
+            found += [draft for draft in drafts if _is_own(draft) and (draft / _JOURNAL).exists()]
+    return found
+
+
+def _is_own(draft: Path) -> bool:
+    """Whether a draft is a folder of this user: nobody else may say what is moved."""
+    with suppress(OSError):
+        found = draft.lstat()
+        return stat.S_ISDIR(found.st_mode) and (not hasattr(os, "geteuid") or found.st_uid == os.geteuid())
+    return False
+
+
+def _lock_folder(folder: Path, *, waits: bool = True) -> int | None:
     """The open folder that locks it, where the system can lock."""
     if fcntl is None:
         return None
     handle = os.open(folder, os.O_RDONLY)
-    with suppress(OSError):  # a file system without locks
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+    except BlockingIOError:
+        os.close(handle)
+        raise
+    except OSError:  # a file system without locks
+        pass
     return handle
 
 
 def _move_files(draft: Path, target: Path, last: str) -> None:
-    """Move all files of a folder into another one, `last` in the end."""
-    files = sorted(draft.iterdir(), key=lambda file: (file.name == last, file.name))
-    places = [_find_target(target / file.name) for file in files]
+    """Move all files of a draft into its folder; `_settle` undoes it wherever it ends."""
+    names = sorted((file.name for file in draft.iterdir()), key=lambda name: (name == last, name))
+    targets = {name: _find_target(target / name) for name in names}
+    for name in names:
+        _synchronize(draft / name)
+    if names:
+        _write_journal(draft, {"files": names, "is_new": not target.exists()})
+    _restore(target, draft)
     target.mkdir(exist_ok=True)
-    (target / last).unlink(missing_ok=True)
-    for file, place in zip(files, places, strict=True):
-        if place.exists():
-            _keep_access(file, place.stat())
-        file.replace(place)
+    (draft / _OLD).mkdir()
+    for name in reversed(names):
+        with _name_file(target / name):
+            if targets[name].exists():
+                _keep_access(draft / name, targets[name].stat())
+                targets[name].replace(draft / _OLD / name)
+    for name in names:
+        with _name_file(target / name):
+            (draft / name).replace(targets[name])
+            _synchronize(targets[name].parent)
+
+
+@contextmanager
+def _name_file(path: Path) -> Iterator[None]:
+    """Let errors of the system name the file that could not be replaced."""
+    try:
+        yield
+    except OSError as error:
+        raise type(error)(f"Cannot write {path}: {error.strerror or error}.") from None
+
+
+def _settle(draft: Path, target: Path) -> None:
+    """Remove a draft; before that, move files back where the last of them did not arrive."""
+    if not os.path.isdir(draft):
+        return
+    journal = _read_journal(draft)
+    if journal is not None:
+        try:
+            _move_back(draft, target, journal)
+        except OSError as error:
+            raise type(error)(
+                f"Cannot put back what stood in {target} before a process that was stopped: "
+                f"{error.strerror or error}. It lies in {draft}."
+            ) from None
+        (draft / _JOURNAL).unlink()
+    shutil.rmtree(draft, ignore_errors=True)
+
+
+def _move_back(draft: Path, target: Path, journal: _Journal) -> None:
+    """Undo `_move_files` from wherever it ended, or this function itself."""
+    names = journal["files"]
+    targets = {name: _find_target(target / name) for name in names}
+    if targets[names[-1]].exists():
+        return  # all is new, or nothing was moved yet, or all is old again
+    for name in names:
+        if not (draft / name).exists():
+            if targets[name].exists():
+                targets[name].replace(draft / name)
+            else:
+                (draft / name).touch()  # removed since; what is put back below must not be taken for it
+    for name in names:
+        if (draft / _OLD / name).exists():
+            target.mkdir(exist_ok=True)
+            (draft / _OLD / name).replace(targets[name])
+    if journal["is_new"]:
+        with suppress(OSError):  # others have put files there
+            target.rmdir()
+
+
+def _write_journal(draft: Path, journal: _Journal) -> None:
+    new = draft / f"{_JOURNAL}.new"
+    new.write_text(json.dumps(journal), encoding="ascii")
+    _synchronize(new)
+    new.replace(draft / _JOURNAL)
+    _synchronize(draft)
+
+
+def _read_journal(draft: Path) -> _Journal | None:
+    """The journal of a draft; None where nothing was moved."""
+    try:
+        with open_plain(draft / _JOURNAL) as stream:
+            found = json.loads(stream.read(_MAX_JOURNAL_BYTES))
+        journal: _Journal = {"files": found["files"], "is_new": found["is_new"]}
+        if not journal["files"] or not all(Path(name).name == name for name in journal["files"]):
+            raise ValueError
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise ValueError(f"{draft / _JOURNAL} is damaged: move files from {draft} to where they belong.") from None
+    return journal
+
+
+def _synchronize(path: Path) -> None:
+    """Let a file, or the names in a folder, reach the disk before what follows."""
+    is_folder = path.is_dir()
+    with suppress(OSError) if is_folder else nullcontext():  # not every system opens folders
+        handle = os.open(path, os.O_RDONLY if is_folder or os.name != "nt" else os.O_RDWR)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def open_plain(path: PathLike) -> BufferedReader:
+    """Open a plain file for reading; a pipe or a device is refused, not waited for."""
+    require_plain(path)
+    return Path(path).open("rb")
+
+
+def require_plain(path: PathLike) -> None:
+    """Refuse to read a pipe or a device; what does not exist is an error of the system."""
+    mode = os.stat(path).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise OSError(f"Cannot read {os.fspath(path)}: it is a pipe or a device, not a plain file. Name a file.")
 
 
 def require_writable(path: PathLike, *inputs: PathLike) -> None:
@@ -217,11 +408,18 @@ def _sweep_drafts(target: Path) -> None:
     """Remove drafts of the same file whose processes were killed: nobody holds their locks."""
     if fcntl is None:
         return
-    name = re.compile(re.escape(_begin_name(target)) + r"\d+-[0-9a-f]{8}\.part")
-    with suppress(OSError), os.scandir(target.parent) as entries:
-        stale = [entry.path for entry in entries if name.fullmatch(entry.name) and not entry.is_symlink()]
-        for draft in stale:
-            _remove_unlocked(draft)
+    begin = _begin_name(target)
+    for home in (target.parent, target):
+        with suppress(OSError), os.scandir(home) as entries:
+            drafts = [entry for entry in entries if _names_draft(entry.name, target) and not entry.is_symlink()]
+            for draft in drafts:
+                if draft.name.startswith(begin) and not os.path.exists(os.path.join(draft.path, _JOURNAL)):
+                    _remove_unlocked(draft.path)
+
+
+def _names_draft(name: str, target: Path) -> bool:
+    """Whether a name is one of a draft of this file or folder, of any machine."""
+    return re.fullmatch(re.escape(f".{target.name}.") + r"[0-9a-f]{8}-\d+-[0-9a-f]{8}\.part", name) is not None
 
 
 def _remove_unlocked(draft: str) -> None:

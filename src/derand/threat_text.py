@@ -13,10 +13,9 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
-from derand.files import PathLike
+from derand.files import PathLike, open_plain
 from derand.text import quote_short
 from derand.threat import Limit, Threat
 from derand.units import NamedUnits, as_units
@@ -25,6 +24,9 @@ NORMS: dict[str, float | str | None] = {"auto": "auto", "0": 0, "1": 1, "2": 2, 
 """Norms as text."""
 KEYS = ("norm", "units", "l0", "unseen", "frozen", "limits", "domain", "steps", "whole", "may_become", "missing")
 """What a file may say of a threat: the fields of Threat."""
+
+_MAX_BYTES = 2**24
+_LARGEST_WHOLE = 2**63 - 1  # of TOML
 
 Value = TypeVar("Value")
 
@@ -108,9 +110,9 @@ def read_threat(path: PathLike, names: Sequence[str] | None = None, units: Seque
 
     Examples
     --------
-    >>> import tempfile
+    >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "threat.toml"
+    ...     file = pathlib.Path(folder) / "threat.toml"
     ...     _ = file.write_text('norm = "none"\\nfrozen = ["age"]\\n[limits]\\nincome = "5%"\\n')
     ...     read_threat(file).limits
     {'income': '5%'}
@@ -214,14 +216,38 @@ def _read_pair(value: object, what: str) -> tuple[float, float]:
 def read_toml(path: PathLike) -> dict[str, Any]:
     """What a TOML file holds; where it cannot be read, one line says so."""
     try:
-        with Path(path).open("rb") as stream:
-            return tomllib.load(stream)
+        with open_plain(path) as stream:
+            content = stream.read(_MAX_BYTES + 1)
+        if len(content) > _MAX_BYTES:
+            raise ValueError(f"it has more than {_MAX_BYTES} bytes.")
+        found = tomllib.loads(content.decode("utf-8"), parse_float=_read_toml_float)
+        _refuse_huge(found)
     except FileNotFoundError:
         raise FileNotFoundError(f"{path} does not exist.") from None
     except OSError as error:
+        if error.errno is None:
+            raise
         raise type(error)(f"{path} cannot be read: {error.strerror or error}.") from None
     except (ValueError, RecursionError) as error:  # not UTF-8, or not TOML
         raise ValueError(f"{path} is not a TOML file, or is damaged: {error}") from None
+    return found
+
+
+def _read_toml_float(text: str) -> float:
+    """A number; one that is too large for a double is not the infinity that `inf` stands for."""
+    number = float(text)
+    if math.isinf(number) and "inf" not in text:
+        raise ValueError(f"the number {quote_short(text)} is too large.")
+    return number
+
+
+def _refuse_huge(value: object) -> None:
+    """Refuse whole numbers that TOML does not have."""
+    if isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            _refuse_huge(one)
+    elif isinstance(value, int) and abs(value) > _LARGEST_WHOLE:
+        raise ValueError(f"the number {quote_short(str(value))} is too large.")
 
 
 def _require_table(value: object, key: str) -> Mapping[str, Any]:
@@ -234,7 +260,10 @@ def _read_units(given: object, names: Sequence[str] | None, units: Sequence[floa
     """One unit per column, from a list or a table by name."""
     if isinstance(given, list):
         return given
-    named = as_units(_require_table(given, "units"), "`units`")
+    try:
+        named = as_units(_require_table(given, "units"), "`units`")
+    except TypeError as error:
+        raise ValueError(str(error)) from None
     assert isinstance(named, NamedUnits)
     return list(named.resolve(names, units, "`units`"))
 

@@ -95,6 +95,8 @@ def test_bad_input_is_one_line_and_exit_code_2(
         (["train", "data.csv"], "Error: Missing option '--target'"),
         (["nothing"], "Error: No such command 'nothing'"),
         (["certify", "a", "b", "-o", "c", "--l0", "two"], "Error: Invalid value for '--l0'"),
+        (["certify", "a", "b", "-o", "c", "--l0", "9" * 400], "'--l0': it must be a whole number up to 2147483647"),
+        (["train", "a", "--target", "b", "-o", "c", "--min-rows-per-category", "9" * 400], "it must be a whole number"),
     ],
 )
 def test_wrong_usage_is_one_line_too(arguments: list[str], message: str) -> None:
@@ -202,6 +204,49 @@ def test_a_pipe_as_output_is_refused(data: Path, tmp_path: Path) -> None:
     result = run("train", data, "--target", "label", "-o", tmp_path / "pipe.json")
     assert result.exit_code == 2
     assert "it is a pipe or a device" in result.stderr
+
+
+@on_posix
+@pytest.mark.parametrize("place", ["pipe.json", "/dev/zero"])
+def test_a_pipe_or_a_device_is_not_read(place: str, data: Path, model: Path, tmp_path: Path) -> None:
+    """As a model, a configuration, a threat or a table: one line, and nobody waits."""
+    os.mkfifo(tmp_path / "pipe.json")
+    path, out = tmp_path / place, tmp_path / "out.csv"
+    for arguments in (
+        ["certify", path, data, "-o", out],
+        ["certify", model, path, "-o", out],
+        ["certify", model, data, "-o", out, "--threat", path],
+        ["run", path],
+        ["run", path, "--check"],
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 2
+        assert result.stderr == f"Error: Cannot read {path}: it is a pipe or a device, not a plain file. Name a file.\n"
+
+
+INTERRUPTED = """
+import signal, sys
+class Stop:
+    n_left = int(sys.argv.pop(1))
+    def find_spec(self, name, path=None, target=None):
+        Stop.n_left -= 1
+        if Stop.n_left == 0:
+            signal.raise_signal(signal.SIGINT)
+from derand.__main__ import main
+sys.meta_path.insert(0, Stop())
+main()
+"""
+
+
+@on_posix
+@pytest.mark.parametrize("n_imports", [1, 2, 30, 100, 300, 700])
+def test_ctrl_c_is_one_line_from_the_beginning(n_imports: int, data: Path, model: Path, tmp_path: Path) -> None:
+    """While the command line is being imported, and later on."""
+    asked = ["certify", str(model), str(data), "-o", str(tmp_path / "out.csv")]
+    command = [sys.executable, "-c", INTERRUPTED, str(n_imports), *asked]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "Error: stopped by Ctrl-C.\n")
+    assert not (tmp_path / "out.csv").exists()
 
 
 def test_the_progress_bar_appears_after_a_while(

@@ -136,3 +136,13 @@ def test_the_model_that_travels_is_the_same(clf: StumpClassifier, tmp_path: Path
     save(clf, tmp_path / "model.json")
     assert (tmp_path / "model.json").read_bytes() == write_bytes(clf)
     assert write_bytes(load_bytes(write_bytes(clf))) == write_bytes(load(tmp_path / "model.json"))
+
+
+@pytest.mark.parametrize("content", ["[]", "null", "[" * 100_000, "{", ""])
+def test_a_damaged_note_of_an_earlier_run_is_one_line(content: str, model: Path, folder: Path, tmp_path: Path) -> None:
+    """Whatever stands in derand-job.json."""
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "derand-job.json").write_text(content)
+    with pytest.raises(ValueError, match=r"derand-job\.json is damaged, or no file of derand: name a new folder"):
+        certify_files(model, folder, out, resume=True)

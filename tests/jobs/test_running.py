@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from derand.files import fill_when_done
+from derand.files import fill_when_done, restore_folder
 from derand.jobs import (
     _running,
     certify_file,
@@ -89,7 +89,8 @@ def test_what_init_writes_is_run(loans: Path, tmp_path: Path) -> None:
     report = (folder / "report.html").read_text()
     assert f"derand.toml, sha256 {mark_file(config).sha256}" in report
     assert "loans.csv, 100 rows held out" in report
-    assert done["steps"]["train"]["model"] == str(folder / "model.json")
+    assert done["steps"]["train"]["model"] == os.path.join("results", "model.json")
+    assert str(tmp_path) not in (folder / "run.json").read_text()
 
 
 def test_comments_say_what_was_found(loans: Path, tmp_path: Path) -> None:
@@ -321,6 +322,13 @@ def test_checking_writes_nothing(quick: Path) -> None:
             r"`cost` must say what both mistakes cost.*'falsenegative': 5",
         ),
         ('"stumps"', '"additive"\nregularization = 0', "`regularization` must be"),
+        (
+            "[certify]",
+            '[threat]\nunits = {income = "1:2"}',
+            r"`units` for 'income' must be a positive number, got '1:2'",
+        ),
+        ("0.25\n[model]", f"{'9' * 400}\n[model]", "the number '9{60}'... is too large"),
+        ("[certify]", "[certify]\nradii = [1e309]", "the number '1e309' is too large"),
         ('"stumps"', '"stumps"\ncost = 5', r"\[model\] cost must be such as \{false_negative = 5"),
     ],
 )
@@ -364,6 +372,61 @@ def test_results_of_others_are_replaced_only_by_force(quick: Path) -> None:
     (quick.parent / "out" / "run.json").write_text("{}")
     with pytest.raises(ValueError, match=r"run\.json was made by something else"):
         run_file(quick)
+
+
+def test_results_are_compared_with_their_record(quick: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By `--check`, from any folder, also where all was moved elsewhere; changed inputs are told."""
+    run_file(quick)
+    moved = quick.parent / "elsewhere"
+    moved.mkdir()
+    for path in (quick, quick.parent / "loans.csv", quick.parent / "out"):
+        path.rename(moved / path.name)
+    config, certified = moved / quick.name, moved / "out" / "certified.csv"
+    for folder in (quick.parent, moved, moved / "out"):
+        monkeypatch.chdir(folder)
+        found = check_run(os.path.relpath(config))
+        assert (found["unchanged_results"], found["changed"]) == (4, [])
+    make_applications(380).to_csv(moved / "loans.csv", index=False)
+    assert check_run(config)["changed"] == ["loans.csv"]
+    whole = certified.read_bytes()
+    certified.write_bytes(whole.replace(b"1", b"2", 1))
+    with pytest.raises(ValueError, match=r"certified\.csv has another checksum than run\.json: put the file back, or"):
+        check_run(config)
+    assert check_run(config, force=True)["unchanged_results"] == 0
+    certified.unlink()
+    with pytest.raises(ValueError, match=r"certified\.csv is missing, but stands in run\.json"):
+        check_run(config)
+    record = json.loads((moved / "out" / "run.json").read_text())
+    (moved / "out" / "run.json").write_text(json.dumps({**record, "files": [1]}))
+    with pytest.raises(ValueError, match=r"run\.json is damaged"):
+        check_run(config)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("place", [12, *(pytest.param(place, marks=pytest.mark.long) for place in range(0, 70, 3))])
+def test_a_run_that_is_stopped_while_results_move_can_be_repeated(
+    number: signal.Signals, place: int, quick: Path
+) -> None:
+    """What stood there is whole at once, or with the next run, which the same configuration may begin."""
+    from scripts.kill_commands import crash_run
+
+    run_file(quick)
+    results = quick.parent / "out"
+    old = {path.name: path.read_bytes() for path in results.iterdir()}
+    make_applications(380).to_csv(quick.parent / "loans.csv", index=False)
+    code = crash_run(quick, place, number)
+    assert code in (0, -number, 128 + number)
+    assert code or place > 40
+    check_run(quick)
+    if number == signal.SIGKILL:
+        restore_folder(results)
+    assert list_names(quick.parent) == {"derand.toml", "loans.csv", "out"}
+    found = {path.name: path.read_bytes() for path in results.iterdir()}
+    is_new = check_run(quick)["changed"] == []
+    assert (found == old) is not is_new
+    run_file(quick)
+    assert check_run(quick)["unchanged_results"] == 4
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt()])

@@ -35,6 +35,9 @@ PATIENCE = 1.0
 """Seconds of work before a progress bar appears."""
 _PRINTING_FAULTS = (errno.EPIPE, errno.EBADF, errno.EIO, errno.ENOSPC, errno.EFBIG)
 """Errors of the system when something is printed."""
+_INTERRUPTED = 128 + signal.SIGINT
+_LARGEST_WHOLE = 2**31 - 1
+"""What an option that is a whole number may be."""
 _RIGHT = ("radius", "failure", "share", "row")
 """Columns of printed tables that hold numbers."""
 
@@ -105,7 +108,7 @@ def _find_exit_code(application: typer.Typer) -> int:
         code = application(standalone_mode=False)
         sys.stdout.flush()
     except typer.Abort:
-        code = 130
+        code = _INTERRUPTED
     except (BrokenPipeError, SystemExit):  # whoever read our output has had enough; typer leaves by itself then
         _discard_stdout()
         code = 0
@@ -118,6 +121,8 @@ def _find_exit_code(application: typer.Typer) -> int:
             raise
         _discard_stdout()
         code = complain(f"Cannot print to stdout: {fault}.")
+    if code == _INTERRUPTED:
+        complain("stopped by Ctrl-C.")
     return code or 0
 
 
@@ -227,7 +232,19 @@ def add_command(command: Callable[Parameters, None]) -> Callable[Parameters, Non
 
 
 class _Command(TyperCommand):
-    """A command whose help lists registries: `{NOISES}` and the like are filled in when it is asked for."""
+    """A command whose help lists registries: `{NOISES}` and the like are filled in when it is asked for.
+
+    Whole numbers of all its options have a size that can be computed with.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        rest: list[str] = super().parse_args(ctx, args)
+        for parameter in self.params:
+            value = ctx.params.get(parameter.name)
+            if isinstance(value, int) and abs(value) > _LARGEST_WHOLE:
+                hint = f"'{max(parameter.opts, key=len)}'"
+                raise typer.BadParameter(f"it must be a whole number up to {_LARGEST_WHOLE}.", ctx, param_hint=hint)
+        return rest
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         for parameter in self.params:

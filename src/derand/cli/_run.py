@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def run(
     configuration: Annotated[Path, typer.Argument(help="What to do; `derand init` writes one.")] = Path("derand.toml"),
     check: Annotated[
-        bool, typer.Option("--check", help="Only look whether the file and the data fit; write nothing.")
+        bool, typer.Option("--check", help="Only look whether the file, the data and results fit; write nothing.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace results that another configuration made.")] = False,
     as_json: AsJson = False,
@@ -42,7 +42,7 @@ def run(
     elif found is not None:
         _print_check(found)
     elif done is not None:
-        _print_run(done)
+        _print_run(done, configuration.parent)
 
 
 def _print_check(found: CheckSummary) -> None:
@@ -53,24 +53,35 @@ def _print_check(found: CheckSummary) -> None:
         "reads": ", ".join(found["inputs"]) + target,
         "steps": ", ".join(found["steps"]),
         "would write": f"{', '.join(found['files'])} into {found['folder']}",
+        **_tell_changed(found["changed"]),
     }
+    if found["unchanged_results"]:
+        facts["written before"] = f"{found['unchanged_results']} files, with the checksums of run.json"
     console = make_console()
     print_warnings(console, found["warnings"])
     print_facts(console, facts)
 
 
-def _print_run(done: RunSummary) -> None:
-    console, folder = make_console(), Path(done["folder"])
+def _tell_changed(inputs: list[str]) -> dict[str, str]:
+    return {"changed since the last run": ", ".join(inputs)} if inputs else {}
+
+
+def _print_run(done: RunSummary, home: Path) -> None:
+    """Print what was done; paths of the record count from `home`."""
+    console, folder = make_console(), home / done["folder"]
     steps: dict[str, Any] = {**done["steps"]}
     for told in (steps.get("train", {}), steps.get("certify", {})):
         print_warnings(console, told.get("warnings", []), told.get("notes", []))
-    facts = {"changed since the last run": ", ".join(done["changed"])} if done["changed"] else {}
+    facts = _tell_changed(done["changed"])
     if done["held_out"] is not None:
         held = done["held_out"]
         facts["hold out"] = f"{held['rows']:,} rows, seed {held['seed']} -> {folder / held['file']}"
     tell = {"train": _tell_training, "certify": _tell_certifying, "audit": _tell_audit, "report": _tell_report}
     for step, summary in steps.items():
-        facts[step] = ", ".join(tell[step](summary)).replace(", -> ", " -> ")
+        facts[step] = ", ".join(tell[step](summary))
+        written = summary["model" if step == "train" else "output"]
+        if written:
+            facts[step] += f" -> {home / written}"
     configuration = done["configuration"]
     facts["record"] = f"{configuration['file']}, sha256 {configuration['sha256'][:12]}... -> {folder / 'run.json'}"
     print_facts(console, {**facts, "time": f"{done['seconds']:.1f} s"})
@@ -83,9 +94,9 @@ def _tell_training(summary: Any) -> Iterator[str]:
     if summary["radius"] is not None:
         yield f"radius {format_exactly(summary['radius'])}"
     if summary["task"] == "classes":
-        yield f"{format_percent(summary['training_accuracy'])} of these right -> {summary['model']}"
+        yield f"{format_percent(summary['training_accuracy'])} of these right"
     else:
-        yield f"root of the mean square error on these {format_short(summary['training_rmse'])} -> {summary['model']}"
+        yield f"root of the mean square error on these {format_short(summary['training_rmse'])}"
 
 
 def _tell_certifying(summary: Any) -> Iterator[str]:
@@ -105,7 +116,6 @@ def _tell_certifying(summary: Any) -> Iterator[str]:
         yield f"mean width of intervals {format_short_up(summary['mean_width'])}"
     if summary.get("tolerance") is not None:
         yield f"{summary['certified_rows']:,} with some radius of +-{format_exactly(summary['tolerance'])}"
-    yield f"-> {summary['output']}"
 
 
 def _compare(summary: Any) -> str:
@@ -128,9 +138,7 @@ def _tell_audit(summary: Any) -> Iterator[str]:
     yield f"{summary['proven']:,} of {summary['audited']:,} rows proven again"
     if summary["audited"] < summary["rows"]:
         yield f"drawn from {summary['rows']:,}"
-    if summary["output"]:
-        yield f"-> {summary['output']}"
 
 
 def _tell_report(summary: Any) -> Iterator[str]:
-    yield f"{summary['rows']:,} rows -> {summary['output']}"
+    yield f"{summary['rows']:,} rows"

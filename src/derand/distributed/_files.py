@@ -19,7 +19,7 @@ from derand.distributed._cluster import connect
 from derand.distributed._parts import list_files
 from derand.files import PathLike, replace_when_done
 from derand.jobs import certify_file, certify_numbers_file
-from derand.storage import find_record, load_record, mark_file, read_kind
+from derand.storage import find_record, load_record, mark_file, read_json, read_kind
 
 JOB_FILE = "derand-job.json"
 """What was asked for, in the folder of results."""
@@ -187,7 +187,18 @@ def _require_folder(folder: Path, job: Mapping[str, Any], *, resume: bool) -> No
     note = folder / JOB_FILE
     if not note.exists():
         raise FileExistsError(f"{folder} holds other files: name a new folder for the results.")
-    _require_same(json.loads(note.read_text(encoding="utf-8")), job, folder, resume=resume)
+    _require_same(_read_note(note), job, folder, resume=resume)
+
+
+def _read_note(note: Path) -> dict[str, Any]:
+    """What an earlier run was asked for."""
+    try:
+        found = read_json(note)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError(f"{note} is damaged, or no file of derand: name a new folder for the results.")
+    return found
 
 
 def _open_folder(folder: Path, job: Mapping[str, Any]) -> None:

@@ -10,6 +10,7 @@ A file is opened twice: once to look (`inspect_file`), once to read.
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import sys
 from collections import Counter
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from derand.files import PathLike, replace_when_done, require_utf8
+from derand.files import PathLike, replace_when_done, require_plain, require_utf8
 from derand.finite import MissingNumbersError
 from derand.frames._columns import ColumnCheck, ColumnUse
 from derand.frames._dates import read_days
@@ -310,6 +311,8 @@ def inspect_file(path: PathLike) -> TableFile:
 
         return _require_names(open_stream(sys.stdin.buffer))
     require_utf8(path)
+    if os.path.exists(path):
+        require_plain(path)
     with clear_errors(path):
         if _is_parquet(path):
             import pyarrow.parquet as pq

@@ -21,7 +21,14 @@ from typing import Any, NotRequired, TypedDict
 
 from derand import __version__
 from derand.estimators import CertifiedRegressor
-from derand.files import PathLike, fill_when_done, replace_when_done, require_folder
+from derand.files import (
+    PathLike,
+    fill_when_done,
+    is_half_filled,
+    replace_when_done,
+    require_folder,
+    restore_folder,
+)
 from derand.frames import inspect_file, match_file
 from derand.jobs._auditing import AuditingSummary, audit_file
 from derand.jobs._certifying import CertifyingSummary, certify_file
@@ -34,7 +41,7 @@ from derand.jobs._splitting import choose_held_out, split_file
 from derand.jobs._tasks import CLASSES, NUMBER, require_task, require_trainer
 from derand.jobs._training import TrainingSummary, list_doubts, train_file
 from derand.jobs._training_table import TrainingData, read_training_data
-from derand.storage import mark_file
+from derand.storage import mark_file, read_json
 from derand.text import as_plain_json
 from derand.threat_text import read_threat
 
@@ -76,7 +83,10 @@ class RunSteps(TypedDict):
 
 
 class RunSummary(TypedDict):
-    """What `run_file` did: it is written to `run.json` beside the results."""
+    """What `run_file` did: it is written to `run.json` beside the results.
+
+    Paths count from the folder of the configuration.
+    """
 
     schema: str
     derand: str
@@ -109,6 +119,10 @@ class CheckSummary(TypedDict):
     files: list[str]
     warnings: list[str]
     """What is doubtful about columns that would be learnt from."""
+    changed: list[str]
+    """Inputs that are not what they were when the same configuration was run before."""
+    unchanged_results: int
+    """Files in the folder that have the checksums of the record."""
 
 
 def run_file(
@@ -134,6 +148,7 @@ def run_file(
         A dict, as it is written to `run.json`.
     """
     start, config = time.perf_counter(), read_config(path)
+    restore_folder(config.folder)
     task = _check(config, force)["task"]
     inputs: list[Mark] = [_mark(one, config) for one in config.inputs.values()]
     changed = _find_changed(config, inputs)
@@ -152,7 +167,7 @@ def run_file(
             "task": task,
             "held_out": run.held_out,
             "steps": steps,
-            "folder": os.fspath(config.folder),
+            "folder": _relate(config.folder, config),
             "files": [{"file": one.name, "sha256": mark_file(one).sha256} for one in sorted(draft.iterdir())],
             "seconds": time.perf_counter() - start,
         }
@@ -163,19 +178,27 @@ def run_file(
 
 
 def check_run(path: PathLike = CONFIG, *, force: bool = False) -> CheckSummary:
-    """Look whether a `derand.toml` and its data fit together, and write nothing.
+    """Look whether a `derand.toml`, its data and results that it has made fit together, and write nothing.
 
     Parameters
     ----------
     path, force
-        As for `run_file`.
+        As for `run_file`; with `force`, results are not compared with the checksums of their record.
 
     Returns
     -------
     CheckSummary
         A dict: what would be done. What is wrong is an error.
     """
-    return _check(read_config(path), force)
+    config = read_config(path)
+    found = _check(config, force)
+    found["changed"] = _find_changed(config, [_mark(one, config) for one in config.inputs.values()])
+    if is_half_filled(config.folder):
+        told = f"A run was stopped while it moved results into {config.folder}: the next one puts back what was there."
+        found["warnings"].append(told)
+    elif not force:
+        found["unchanged_results"] = _compare_results(config)
+    return found
 
 
 def _check(config: RunConfig, force: bool) -> CheckSummary:
@@ -197,7 +220,7 @@ def _check(config: RunConfig, force: bool) -> CheckSummary:
     copied = [*([certify["id"]] if "id" in certify else []), *certify.get("keep", ())]
     table.require_columns([*copied, *config.section("report").get("groups", ())])
     require_folder(config.folder)
-    if not force:
+    if not force and not is_half_filled(config.folder):
         _refuse_others(config)
     steps = [step for step in ("train", "certify", "audit", "report") if step == "train" or config.does(step)]
     return {
@@ -209,6 +232,8 @@ def _check(config: RunConfig, force: bool) -> CheckSummary:
         "folder": os.fspath(config.folder),
         "files": [*(["held_out" + _find_ending(rows)] if "holdout" in data else []), *config.outputs.values(), RECORD],
         "warnings": doubts,
+        "changed": [],
+        "unchanged_results": 0,
     }
 
 
@@ -294,13 +319,21 @@ def _spell(parameter: str) -> str:
 
 
 def _mark(path: Path, config: RunConfig) -> Mark:
-    return {"file": os.path.relpath(path, config.path.parent), "sha256": mark_file(path).sha256}
+    return {"file": _relate(path, config), "sha256": mark_file(path).sha256}
+
+
+def _relate(path: Path, config: RunConfig) -> str:
+    """A path that counts from the folder of the configuration: a record is moved, and says nothing of the machine."""
+    try:
+        return os.path.relpath(path, config.path.parent)
+    except ValueError:  # another drive of Windows
+        return path.name
 
 
 def _read_record(config: RunConfig) -> dict[str, Any] | None:
     """The record of what stands in the folder; None where there is none that can be read."""
     try:
-        record = json.loads((config.folder / RECORD).read_text(encoding="utf-8"))
+        record = read_json(config.folder / RECORD)
     except (OSError, ValueError):
         return None
     return record if isinstance(record, dict) and record.get("schema") == SCHEMA else None
@@ -333,6 +366,23 @@ def _find_changed(config: RunConfig, inputs: list[Mark]) -> list[str]:
     before = [one for one in record["inputs"] if isinstance(one, dict)]
     known = {one.get("file"): one.get("sha256") for one in before}
     return [one["file"] for one in inputs if known.get(one["file"], one["sha256"]) != one["sha256"]]
+
+
+def _compare_results(config: RunConfig) -> int:
+    """Refuse results that are not what their record says; how many there are."""
+    record = _read_record(config)
+    if record is None:
+        return 0
+    try:
+        sums = {Path(one["file"]).name: one["sha256"] for one in record["files"]}
+    except (TypeError, KeyError):
+        raise ValueError(f"{config.folder / RECORD} is damaged: make the results anew by `derand run`.") from None
+    for name, sha256 in sums.items():
+        path = config.folder / name
+        if not path.is_file() or mark_file(path).sha256 != sha256:
+            what = "has another checksum than" if path.is_file() else "is missing, but stands in"
+            raise ValueError(f"{path} {what} {RECORD}: put the file back, or make the results anew by `derand run`.")
+    return len(sums)
 
 
 @contextmanager
@@ -390,12 +440,17 @@ class _Run:
         steps: RunSteps = done  # type: ignore[assignment] # its keys are those of `doing`
         return steps
 
-    def _place(self, summary: Mapping[str, Any]) -> dict[str, Any]:
+    def _place(self, told: Any) -> Any:
         """The same with files where they will be."""
-        folder, draft = os.fspath(self._config.folder), os.fspath(self._draft)
-        return {
-            key: value.replace(draft, folder) if isinstance(value, str) else value for key, value in summary.items()
-        }
+        if isinstance(told, Mapping):
+            return {key: self._place(value) for key, value in told.items()}
+        if isinstance(told, list):
+            return [self._place(value) for value in told]
+        if isinstance(told, str):
+            told = told.replace(os.fspath(self._draft), _relate(self._config.folder, self._config))
+            for path in self._config.inputs.values():
+                told = told.replace(os.fspath(path), _relate(path, self._config))
+        return told
 
     def _do_training(self, advance: Callable[[int], None]) -> TrainingSummary:
         config, data = self._config, self._config.section("data")

@@ -21,7 +21,15 @@ from typing import Any, TypeVar
 from derand.files import PathLike, replace_when_done
 from derand.model import is_model
 from derand.storage._classifiers import build_classifier, describe_classifier, describe_estimator, list_estimators
-from derand.storage._document import SCHEMA, check_size, open_document, parse_document, read_bytes, write_document
+from derand.storage._document import (
+    SCHEMA,
+    check_size,
+    open_document,
+    parse_document,
+    read_bytes,
+    read_json,
+    write_document,
+)
 from derand.storage._fields import Field
 from derand.storage._models import MODEL_BUILDERS, describe_model
 from derand.storage._records import (
@@ -47,6 +55,7 @@ __all__ = [
     "load_bytes",
     "load_record",
     "mark_file",
+    "read_json",
     "read_kind",
     "save",
     "save_record",

@@ -11,10 +11,9 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
-from derand.files import PathLike
+from derand.files import PathLike, open_plain
 from derand.storage._fields import Field, shorten
 
 SCHEMA = "derand/2"
@@ -23,6 +22,8 @@ MAX_DEPTH = 64
 MAX_LISTS = 2**23
 MAX_OBJECTS = 2**20
 """How many there may be in a file: a list of Python takes some 70 bytes, an object some 300."""
+MAX_RECORD_BYTES = 2**24
+"""Of a file that is no model."""
 
 _TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', flags=re.DOTALL)  # one that does not end reaches to the end
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
@@ -60,7 +61,7 @@ def check_size(content: bytes) -> None:
 def read_bytes(path: PathLike, most: int, missing: str) -> bytes:
     """The bytes of a file that is not too large; `missing` is told where there is none."""
     try:
-        with Path(path).open("rb") as stream:
+        with open_plain(path) as stream:
             content = stream.read(most + 1)
     except FileNotFoundError:
         raise FileNotFoundError(missing) from None
@@ -68,6 +69,11 @@ def read_bytes(path: PathLike, most: int, missing: str) -> bytes:
         raise ValueError(f"it has more than {most} bytes.")
     check_size(content)
     return content
+
+
+def read_json(path: PathLike) -> Any:
+    """What a small JSON file of this package holds, within the same limits as models; whoever asks checks the rest."""
+    return parse_document(read_bytes(path, MAX_RECORD_BYTES, f"{path} does not exist."))
 
 
 def parse_document(content: bytes) -> Any:

@@ -14,17 +14,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from derand.files import PathLike, replace_when_done
+from derand.files import PathLike, open_plain, replace_when_done
 from derand.noise import Noise
 from derand.storage._classifiers import build_threat, describe_threat
-from derand.storage._document import parse_document, read_bytes
+from derand.storage._document import MAX_RECORD_BYTES, parse_document, read_bytes
 from derand.storage._fields import Field
 from derand.storage._models import build_noise, describe_noise
 from derand.threat import Threat
 from derand.units import NamedUnits
 
 RECORD_SCHEMA = "derand/certified/1"
-_MAX_BYTES = 2**24
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ def find_record(certified: PathLike) -> Path:
 
 def hash_file(path: PathLike) -> str:
     """The SHA-256 of a file's bytes, in hexadecimal digits."""
-    with Path(path).open("rb") as stream:
+    with open_plain(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
@@ -134,7 +133,7 @@ def load_record(path: PathLike) -> CertificateRecord:
         missing = (
             f"{os.fspath(path)} does not exist: `derand certify` writes it, beside the certificates that it is about."
         )
-        return _build_record(parse_document(read_bytes(path, _MAX_BYTES, missing)))
+        return _build_record(parse_document(read_bytes(path, MAX_RECORD_BYTES, missing)))
     except ValueError as error:
         raise ValueError(f"{os.fspath(path)} is not a record of certificates: {error}") from None
 

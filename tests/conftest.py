@@ -7,25 +7,20 @@ whose number of examples is $FUZZ_EXAMPLES.
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from derand.kernels import BACKENDS, has_gpu
+from tests.compiled import hash_compiled
 
-# numba's cache does not notice a change in another file that a kernel calls: one cache for each state of the sources,
-# and one for each version of numba, which throws away what another has compiled
-_SOURCES = sorted((Path(__file__).parent.parent / "src" / "derand").glob("[ekl]*/*.py"))
-_CONTENT = [version("numba").encode(), *(path.read_bytes() for path in _SOURCES)]
-_STATE = hashlib.sha256(b"".join(_CONTENT)).hexdigest()[:16]
+_STATE = hash_compiled(Path(__file__).parent.parent / "src" / "derand")  # one cache for each state of the sources
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"derand-kernels-{_STATE}"))
 
 _COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}

@@ -113,9 +113,12 @@ def compare_values(
             lines.append(f"{name}: {_show(old[name])} then, {_show(new[name])} now{_name_line(old[name], new[name])}")
         elif found.any():
             count["differ"] += int(found.sum())
-            pairs = [f"{old[name][at]!r} -> {new[name][at]!r}" for at in zip(*np.nonzero(found), strict=True)][:SHOWN]
-            pairs = pairs or [f"{old[name][()]!r} -> {new[name][()]!r}"]  # a single value has no axes
-            lines.append(f"{name}: {int(found.sum())} of {found.size} differ: {'; '.join(pairs)}")
+            pairs = [
+                f"{then!r} -> {now!r}"
+                for then, now in zip(old[name][found].tolist(), new[name][found].tolist(), strict=True)
+            ]
+            shown = "; ".join(pairs[:SHOWN])
+            lines.append(f"{name}: {int(found.sum())} of {found.size} differ: {shown}")
     return lines, counts
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import html.parser
+import importlib.util
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,7 +14,6 @@ import pandas as pd
 
 from scripts.snapshot.claims import ATTACKS, AUDIT, CERTIFICATES, INTERVALS, TOLERANCE, VERDICTS
 from scripts.snapshot.recording import Recorder
-from scripts.snapshot.words import Words
 
 TERMS = {
     "StepFunction": ("feature", "edges", "scores", "missing"),
@@ -23,6 +23,38 @@ TERMS = {
 }
 MODEL = ("threshold", "offset", "offsets", "levels", "score_error", "n_features")
 N_ROWS, N_TRAINING = 420, 300
+FIXED: dict[str, Any] = {"radius": 0.1, "regularization": 1.0}
+SCALED: dict[str, Any] = {"noise": "gaussian:0.25", "scaling": "standard"}
+TRAINERS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("AdditiveClassifier", "labels", {"radius": 0.2}),
+    ("AdditiveClassifier", "labels", {**FIXED, "radius": 0.0}),
+    ("AdditiveClassifier", "labels", {**FIXED, "norm": 1, "l0": 1}),
+    ("AdditiveClassifier", "labels", {**FIXED, "norm": np.inf, "l0": 1}),
+    ("AdditiveClassifier", "labels", {**FIXED, "rule": "vote", "n_cuts": 4}),
+    ("AdditiveClassifier", "labels", {**FIXED, "groups": [["age", "income"]]}),
+    ("AdditiveClassifier", "labels", {**FIXED, "threat": {"norm": None, "limits": {"income": "10%"}, "l0": 1}}),
+    ("AdditiveClassifier", "labels", {**FIXED, "monotone": {"late": 1}, "n_cuts": 9, "frozen": ["age"]}),
+    ("AdditiveClassifier", "labels", {**FIXED, "min_rows_per_category": 80, "class_weight": "balanced"}),
+    ("AdditiveClassifier", "labels", {**FIXED, "cost": {"false_positive": 1, "false_negative": 5}}),
+    ("AdditiveClassifier", "classes", FIXED),
+    ("AdditiveClassifier", "classes", {**FIXED, "groups": [["age", "late"]]}),
+    ("AdditiveRegressor", "regression", {"radius": 0.1}),
+    ("AdditiveRegressor", "regression", {**FIXED, "l0": 1, "groups": [["age", "income"]]}),
+    ("StumpClassifier", "labels", SCALED),
+    ("StumpClassifier", "labels", {**SCALED, "noise": "uniform:0.5", "levels": 200}),
+    ("StumpClassifier", "labels", {**SCALED, "noise": "laplace:0.25", "class_weight": "balanced"}),
+    ("StumpClassifier", "classes", {**SCALED, "rule": "mean", "scaling": "robust"}),
+    ("StumpRegressor", "regression", SCALED),
+    ("RobTreeBoostClassifier", "labels", {**SCALED, "n_estimators": 8}),
+    ("RobTreeBoostClassifier", "labels", {**SCALED, "noise": "uniform:0.5", "n_estimators": 8}),
+    (
+        "RobTreeBoostClassifier",
+        "labels",
+        {**SCALED, "validation_fraction": 0.2, "n_iter_no_change": 3, "random_state": 0},
+    ),
+    ("RobAdaBoostClassifier", "labels", {**SCALED, "n_estimators": 4}),
+)
+"""Every trainer, with options that change what is fitted, and the kind of its target."""
 
 
 @functools.cache
@@ -54,71 +86,43 @@ def take_target(kind: str) -> np.ndarray:
     return np.where(risk < -0.3, "early", labels) if kind == "classes" else labels
 
 
-def list_trainers(words: Words) -> dict[str, tuple[str, Callable[[], Any]]]:
-    """Every trainer with the options that change what is fitted, by name, with the kind of its target."""
-    additive, stumps, boost = words.AdditiveClassifier, words.StumpClassifier, words.RobTreeBoostClassifier
-    fixed: dict[str, Any] = {"regularization": 1.0}
-    noises = ("gaussian:0.25", "uniform:0.5", "laplace:0.25")
-    limits = {"norm": None, "limits": {"income": "10%", "debt": 500.0}, "l0": 1}
-    found: dict[str, tuple[str, Callable[[], Any]]] = {
-        "additive": ("labels", lambda: additive(radius=0.2)),
-        **{
-            f"additive norm {norm} {rule}": ("labels", lambda norm=norm, rule=rule: additive(
-                radius=0.1, norm=norm, rule=rule, l0=1, **fixed))
-            for norm, rule in ((1, "mean"), (np.inf, "mean"), (2, "vote"))
-        },
-        "additive plain": ("labels", lambda: additive(radius=0.0, **fixed)),
-        "additive groups": ("labels", lambda: additive(radius=0.1, groups=[["age", "income"]], **fixed)),
-        "additive limits": ("labels", lambda: additive(threat=words.Threat(**limits), **fixed)),
-        "additive options": ("labels", lambda: additive(
-            monotone={"late": 1}, n_cuts=9, frozen=["age"], cost={"false_positive": 1, "false_negative": 5},
-            min_rows_per_category=80, class_weight="balanced", **fixed)),
-        "additive classes": ("classes", lambda: additive(radius=0.1, **fixed)),
-        "additive classes groups": ("classes", lambda: additive(radius=0.1, groups=[["age", "late"]], **fixed)),
-        "additive regression": ("regression", lambda: words.AdditiveRegressor(radius=0.1)),
-        "additive regression groups": ("regression", lambda: words.AdditiveRegressor(
-            radius=0.1, l0=1, groups=[["age", "income"]], **fixed)),
-        **{f"stumps {noise}": ("labels", lambda noise=noise: stumps(
-            noise=noise, scaling="standard")) for noise in noises},
-        "stumps classes": ("classes", lambda: stumps(noise=noises[0], scaling="robust", rule="mean")),
-        "stumps regression": ("regression", lambda: words.StumpRegressor(noise=noises[0])),
-        **{f"tree boost {noise}": ("labels", lambda noise=noise: boost(
-            noise=noise, scaling="standard", n_estimators=8)) for noise in noises[:2]},
-        "tree boost stopped": ("labels", lambda: boost(
-            noise=noises[0], scaling="range", validation_fraction=0.2, n_iter_no_change=3, random_state=0)),
-        "ada boost": ("labels", lambda: words.RobAdaBoostClassifier(
-            noise=noises[0], scaling="standard", n_estimators=4)),
-    }  # fmt: skip
-    return found
-
-
-def list_imported() -> Iterator[tuple[str, str, Callable[[], Any]]]:
+def list_imported(quick: bool) -> Iterator[tuple[str, str, Callable[[], Any]]]:
     """Estimators of other libraries that read a table of numbers, with the kind of their target."""
     from sklearn import ensemble, linear_model, pipeline, preprocessing
 
+    def logistic() -> Any:
+        return pipeline.make_pipeline(preprocessing.StandardScaler(), linear_model.LogisticRegression())
+
     trees: dict[str, Any] = {"random_state": 0, "max_depth": 1}
-    yield (
-        "logistic",
-        "labels",
-        lambda: pipeline.make_pipeline(preprocessing.StandardScaler(), linear_model.LogisticRegression()),
-    )
+    yield "logistic", "labels", logistic
     yield "boosted", "labels", lambda: ensemble.GradientBoostingClassifier(n_estimators=20, **trees)
     yield "histogram", "labels", lambda: ensemble.HistGradientBoostingClassifier(max_iter=20, **trees)
     yield "boosted classes", "classes", lambda: ensemble.GradientBoostingClassifier(n_estimators=5, **trees)
     yield "ridge", "regression", linear_model.Ridge
     yield "histogram regression", "regression", lambda: ensemble.HistGradientBoostingRegressor(max_iter=20, **trees)
+    made = {
+        ("xgboost", "XGBClassifier"): {"n_estimators": 10, "max_depth": 1, "n_jobs": 1},
+        ("lightgbm", "LGBMClassifier"): {"n_estimators": 10, "num_leaves": 2, "n_jobs": 1, "verbose": -1},
+        ("catboost", "CatBoostClassifier"): {"iterations": 10, "depth": 1, "thread_count": 1, "verbose": False,
+                                             "allow_writing_files": False, "random_seed": 0},
+        ("interpret.glassbox", "ExplainableBoostingClassifier"): {"interactions": 0, "max_rounds": 20, "n_jobs": 1},
+    }  # fmt: skip
+    for (library, name), options in {} if quick else made.items():
+        if importlib.util.find_spec(library.partition(".")[0]):
+            yield name, "labels", functools.partial(getattr(importlib.import_module(library), name), **options)
 
 
 def record_trainers(recorder: Recorder, quick: bool) -> None:
     """Fit every trainer, and read models of other libraries."""
     frame, _ = make_table()
-    for name, (kind, make) in list_trainers(recorder.words).items():
-        with recorder.at(f"trainers/{name}"):
+    for name, kind, options in TRAINERS:
+        with recorder.at(f"trainers/{name} {kind} {json.dumps(options)}"):
             y = take_target(kind)
-            fitted = make().fit(frame[:N_TRAINING], y[:N_TRAINING])
+            given = {key: recorder.words.Threat(**one) if key == "threat" else one for key, one in options.items()}
+            fitted = getattr(recorder.words, name)(**given).fit(frame[:N_TRAINING], y[:N_TRAINING])
             _record_fitted(recorder, fitted, kind, frame[N_TRAINING:], y[N_TRAINING:], quick)
     numbers = frame.drop(columns=["purpose"]).fillna({"debt": 5000.0})
-    for name, kind, make in list_imported():
+    for name, kind, make in list_imported(quick):
         with recorder.at(f"imported/{name}"):
             y = take_target(kind)
             coded = y if kind == "regression" else np.unique(y, return_inverse=True)[1]
@@ -174,20 +178,21 @@ def _record_fitted(recorder: Recorder, fitted: Any, kind: str, X: pd.DataFrame, 
         with recorder.at(f"{place}/explain {at}"):
             asked = {"radius": 0.1} if kind == "regression" else {}
             told = words.call(fitted, "explain", X[at : at + 1], **asked)
-            recorder.add("sentences", words.read(told, "sentences")["sentences"])
+            recorder.add("sentences", words.get(told, "sentences"))
 
 
 def _record_terms(recorder: Recorder, fitted: Any) -> None:
     """The model of an estimator, number by number."""
-    for at, member in enumerate(fitted.ensemble_.members):
+    words, model = recorder.words, recorder.words.get(fitted, "ensemble_")
+    for at, member in enumerate(words.get(model, "members")):
         recorder.add_fields(member, *MODEL, below=f"model {at}")
-        for number, term in enumerate(member.terms):
+        for number, term in enumerate(words.get(member, "terms")):
             kind = type(term).__name__
-            for field, value in recorder.words.read(term, *TERMS[kind]).items():
+            for field, value in words.read(term, *TERMS[kind]).items():
                 several = field == "edges" and isinstance(value, tuple)
                 for part, one in enumerate(value if several else [value]):
                     recorder.add(f"model {at}/{number} {kind}/{field} {part}", one)
-    recorder.add_fields(fitted.ensemble_, "weights", below="model")
+    recorder.add_fields(model, "weights", below="model")
 
 
 def _record_rows(
@@ -209,7 +214,7 @@ def _record_rows(
         recorder.add_fields(found, *CERTIFICATES, *VERDICTS)
         tried = words.call(fitted, "attack", rows[:1], **asked)
         recorder.add_fields(tried, *(name for name in ATTACKS if name != "rows"), below="attack")
-        recorder.add("attack/rows", words.read(tried, "rows")["rows"].to_csv().splitlines())
+        recorder.add("attack/rows", words.get(tried, "rows").to_csv().splitlines())
     recorder.add_fields(words.call(fitted, "audit", rows, found, rows=1), *AUDIT, below="audit")
 
 
@@ -225,7 +230,7 @@ def _record_figures(recorder: Recorder, quick: bool) -> None:
             recorder.add(f"accuracy {balanced}", shares)
         recorder.add("average", words.average_certified_radius(y, found))
         recorder.add_json("radii", words.call(words.summarize_radii(y, found), "to_dict"))
-        graded = words.measure_answers(y, found.label, probability=fitted.predict_proba(X)[:, 1])
+        graded = words.measure_answers(y, words.get(found, "label"), probability=fitted.predict_proba(X)[:, 1])
         recorder.add_json("answers", words.call(graded, "to_dict"))
     with recorder.at("figures/tune"):
         known, labels = (frame, take_target("labels")) if not quick else (frame[:150], take_target("labels")[:150])

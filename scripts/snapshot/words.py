@@ -48,9 +48,13 @@ class Words:
         """Call a method of an object."""
         return self._bind(getattr(thing, self.translate(method)), method)(*given, **named)
 
+    def get(self, thing: Any, field: str) -> Any:
+        """An attribute of an object; None where it has none."""
+        return getattr(thing, self.translate(field), None)
+
     def read(self, thing: Any, *fields: str) -> dict[str, Any]:
-        """The attributes that the object has, by today's names."""
-        found = {name: getattr(thing, self.translate(name), None) for name in fields}
+        """The attributes that an object has, by today's names."""
+        found = {name: self.get(thing, name) for name in fields}
         return {name: value for name, value in found.items() if value is not None}
 
     def write_line(self, line: str) -> list[str]:

@@ -11,7 +11,7 @@ OLDEST := .venv-importers-oldest
 NEWEST := .venv-importers-newest
 IMPORTED := xgboost lightgbm catboost interpret-core pandas pytest hypothesis mpmath python-flint
 
-.PHONY: demo test test-long fuzz test-lowest test-importers test-nobody lint types bench reproduce screenshots docs clean
+.PHONY: demo test test-long fuzz snapshot test-lowest test-importers test-nobody lint types bench reproduce screenshots docs clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -43,6 +43,10 @@ fuzz: $(VENV)/.tested
 	@echo "seed $(SEED): make fuzz SEED=$(SEED) repeats this run"
 	$(BIN)/python scripts/check_against_oracle.py --ensembles 10000 --seed $(SEED)
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -q tests/fuzz --hypothesis-seed=$(SEED)
+
+# certificates, fitted models, reports and commands, to the last bit as at the commit in scripts/snapshot_base
+snapshot: $(VENV)/.tested
+	$(BIN)/python scripts/certificate_snapshot.py compare --quick
 
 # what a user runs first, and the tests of what the libraries change most, with the lowest versions that are allowed
 test-lowest: $(LOWEST)/.installed

@@ -1,131 +1,163 @@
-"""Labels, failure masses and radii of many models in one file, to hold a change of the code to the last bit.
+"""Values of every kind of model by the code as it is and as it was at a commit, compared to the last bit in one run.
 
-    python scripts/certificate_snapshot.py write before.npz      # with the code as it was
-    python scripts/certificate_snapshot.py compare before.npz    # with the code as it is
+    python scripts/certificate_snapshot.py compare COMMIT           # exit code 1 where a value differs
+    python scripts/certificate_snapshot.py compare COMMIT --quick   # a part, as CI does
+    python scripts/certificate_snapshot.py compare                  # with the commit in scripts/snapshot_base
 
-Golden models (where the shared folder is present) and 300 random ones: three noises, with and without units, budgets of
-0 to 2 categorical changes, votes. Bits may differ between machines: write and compare on the same one.
+Certificates, intervals, verdicts, witnesses, attacks and audits of drawn models; fitted models of every trainer;
+reports; command lines. Both sides run at the same time on this machine (bits may differ between machines), each with
+its own compiled kernels, which are kept in the user's cache. `scripts/snapshot/words.py` says what was renamed since.
+`--section certificates,reports` runs some sections alone, `--keep FOLDER` leaves the values of both sides there.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
+import shutil
+import subprocess
 import sys
-from collections.abc import Iterator
+import tarfile
+import tempfile
+import time
+import warnings
+from io import BytesIO
 from pathlib import Path
-
-import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from derand import AdditiveEnsemble, CategoryTable, Certificates, StepFunction, WeightedVote, certify
-from derand.noise import NOISES, Noise
-from tests.certificates import test_golden as golden
+from scripts.snapshot import recording, words
+from tests.compiled import hash_compiled
 
-N_RANDOM = 300
-FIELDS = ("label", "failure", "log_failure", "radius")
-
-
-def walk_golden() -> Iterator[tuple[str, list[Certificates]]]:
-    """Every published model over all of its published rows."""
-    for name in [*golden.INDEPENDENT, *golden.BOOSTED]:
-        model, _, rows, noise = golden.read_problem(name, "numba")
-        ensemble = golden.build_stumps(model["stumps"], rows.shape[1])
-        yield name, [certify(ensemble, rows, noise), *certify(ensemble, rows, noise, l0=[0, 2])]
-    for name in golden.VOTES:
-        model, _, rows, noise = golden.read_problem(name, "numba")
-        members = [golden.build_stumps(member["stumps"], rows.shape[1]) for member in model["members"]]
-        weights = np.array([member["weight"] for member in model["members"]])
-        singles = [certify(member, rows, noise) for member in members]
-        yield name, [certify(WeightedVote(members, weights), rows, noise), *singles]
-    for name in golden.JOINT:
-        model, numbers, rows, noise = golden.read_problem(name, "numba")
-        ensemble = golden.build_joint(model, rows.shape[1])
-        found = [certify(ensemble, rows, noise, l0=numbers["l0"].tolist(), unseen=unseen) for unseen in (False, True)]
-        yield name, [*found[0], *found[1], certify(ensemble, rows, noise)]
-
-
-def draw_terms(rng: np.random.Generator, features: np.ndarray, reach: int) -> list[StepFunction | CategoryTable]:
-    """Step functions of one to six cells, and for every fourth feature a table."""
-    terms: list[StepFunction | CategoryTable] = []
-    for feature in features.tolist():
-        if feature % 4 == 3:
-            codes = np.sort(rng.choice(8, rng.integers(0, 5), replace=False))
-            scores = rng.integers(-reach, reach + 1, codes.size)
-            terms.append(CategoryTable(feature, codes, scores, int(rng.integers(-reach, reach + 1))))
-        else:
-            edges = np.unique(rng.normal(0, 1, rng.integers(0, 6) if rng.random() < 0.5 else 1))
-            terms.append(StepFunction(feature, edges, rng.integers(-reach, reach + 1, edges.size + 1)))
-    return terms
-
-
-def draw_ensemble(rng: np.random.Generator, n_features: int) -> AdditiveEnsemble:
-    size = int(rng.integers(1, n_features + 1))
-    features = rng.permutation(n_features)[:size]
-    terms = draw_terms(rng, features, int(rng.choice([1, 5, 40, 100, 3000])))
-    centre = sum(int(term.scores.mean()) if term.scores.size else 0 for term in terms)
-    return AdditiveEnsemble(terms, centre + int(rng.integers(-20, 21)), n_features)
-
-
-def draw_noise(rng: np.random.Generator, number: int, n_features: int) -> Noise:
-    kind = list(NOISES.values())[number % 3]
-    units = tuple(rng.uniform(0.2, 5.0, n_features).tolist()) if rng.random() < 0.4 else None
-    return kind(float(rng.choice([0.05, 0.25, 1.0, 3.0])), units)  # type: ignore[call-arg]
-
-
-def walk_random() -> Iterator[tuple[str, list[Certificates]]]:
-    """Models of 1 to 200 features, of which every fifth is a vote of two to twenty members."""
-    for number in range(N_RANDOM):
-        rng = np.random.default_rng(number)
-        n_features = int(rng.choice([1, 3, 8, 20, 90, 200]))
-        noise = draw_noise(rng, number, n_features)
-        model: AdditiveEnsemble | WeightedVote = draw_ensemble(rng, n_features)
-        if number % 5 == 4:
-            members = [draw_ensemble(rng, n_features) for _ in range(rng.integers(2, 21))]
-            model = WeightedVote(members, rng.normal(0.5, 1.0, len(members)))
-        rows = rng.normal(0.0, 1.5, (int(rng.integers(1, 80)), n_features))
-        categorical = np.arange(n_features) % 4 == 3
-        rows[:, categorical] = rng.integers(0, 9, (len(rows), int(categorical.sum())))
-        unseen = bool(rng.random() < 0.5)
-        yield (
-            f"random_{number}",
-            [certify(model, rows, noise), *certify(model, rows, noise, l0=[0, 1, 2], unseen=unseen)],
-        )
-
-
-def collect() -> dict[str, np.ndarray]:
-    found = {}
-    for walk in (walk_golden, walk_random):
-        for name, certificates in walk():
-            for at, one in enumerate(certificates):
-                found |= {f"{name}/{at}/{field}": np.asarray(getattr(one, field)) for field in FIELDS}
-    return found
-
-
-def compare(before: dict[str, np.ndarray], after: dict[str, np.ndarray]) -> int:
-    """Print how many values were compared; how many differ in a bit."""
-    assert before.keys() == after.keys(), "other models were drawn"
-    wrong = total = 0
-    for name, values in before.items():
-        assert (values.shape, values.dtype) == (after[name].shape, after[name].dtype), name
-        differs = int((values.view(np.int64) != after[name].view(np.int64)).sum())
-        if differs:
-            print(f"{name}: {differs} of {values.size} differ")
-        wrong, total = wrong + differs, total + values.size
-    print(f"{total:,} values compared in {len(before):,} arrays, {wrong:,} differ")
-    return wrong
+ROOT = Path(__file__).resolve().parents[1]
+BASE = ROOT / "scripts" / "snapshot_base"
+SECTIONS = ("certificates", "rows", "trainers", "reports", "commands")
+"""What can be run alone; intervals, attacks and the like are recorded beside certificates."""
+FIXED = {"SOURCE_DATE_EPOCH": "1700000000", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "200"}
 
 
 def main() -> int:
-    if len(sys.argv) != 3 or sys.argv[1] not in ("write", "compare"):
-        print(__doc__)
-        return 2
-    found = collect()
-    if sys.argv[1] == "write":
-        np.savez_compressed(sys.argv[2], **found)
-        print(f"{sum(values.size for values in found.values()):,} values written")
+    """Read the command line; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    compare = commands.add_parser("compare")
+    compare.add_argument("commit", nargs="?", default=None)
+    compare.add_argument("--keep", type=Path)
+    collect = commands.add_parser("collect")  # what each side runs
+    collect.add_argument("path", type=Path)
+    collect.add_argument("--then", default="{}")
+    for one in (compare, collect):
+        one.add_argument("--quick", action="store_true")
+        one.add_argument("--section", default=",".join(SECTIONS))
+    asked = parser.parse_args()
+    if asked.command == "collect":
+        run_sections(asked.path, json.loads(asked.then), asked.section.split(","), asked.quick)
         return 0
-    with np.load(sys.argv[2], allow_pickle=False) as arrays:
-        return int(compare({name: arrays[name] for name in arrays.files}, found) > 0)
+    commit = find_commit(asked.commit or BASE.read_text(encoding="utf-8").strip())
+    if commit is None:
+        print(
+            "The commit to compare certificates with is not in this clone: fetch it to compare. Nothing was compared."
+        )
+        return 2 if asked.commit else 0
+    return compare_with(commit, [*(["--quick"] if asked.quick else []), "--section", asked.section], asked.keep)
+
+
+def run_sections(path: Path, then: dict[str, str], chosen: list[str], quick: bool) -> None:
+    """Collect the values of the package that is imported here, and write them."""
+    from scripts.snapshot import claims, commands, training
+
+    warnings.simplefilter("ignore")
+    work = {
+        "certificates": claims.record_claims,
+        "rows": claims.record_rows,
+        "trainers": training.record_trainers,
+        "reports": training.record_reports,
+        "commands": commands.record_commands,
+    }
+    recorder, taken = recording.Recorder(words.Words(then)), []
+    for name in chosen:
+        start = time.process_time()
+        work[name](recorder, quick)
+        taken.append(f"{name} {time.process_time() - start:.0f} s")
+    recording.write_values(recorder.values, path)
+    import derand
+
+    print(f"{Path(derand.__file__).parent}: {', '.join(taken)} of CPU time", flush=True)
+
+
+def compare_with(commit: str, options: list[str], keep: Path | None) -> int:
+    """Run both sides at once, and print what was compared and what differs."""
+    earlier = list_earlier(commit)
+    then = {new: old for key in words.RENAMED if key in earlier for new, old in words.RENAMED[key].items()}
+    lacking = tuple(start for key in words.LACKING if key in earlier for start in words.LACKING[key])
+    with tempfile.TemporaryDirectory(prefix="derand-snapshot-") as name:
+        folder, cache = Path(name), find_cache() or Path(name)
+        sides = {"then": (unpack(commit, cache), then), "now": (ROOT, {})}
+        running = {}
+        for side, (tree, renamed) in sides.items():
+            kernels = cache / f"kernels-{hash_compiled(tree / 'src' / 'derand')}"
+            environment = {**os.environ, **FIXED, "NUMBA_CACHE_DIR": str(kernels)}
+            environment["PYTHONPATH"] = os.pathsep.join([str(tree / "src"), str(ROOT)])
+            command = [sys.executable, __file__, "collect", str(folder / f"{side}.npz"), "--then", json.dumps(renamed)]
+            running[side] = subprocess.Popen([*command, *options], env=environment, cwd=folder)
+        codes = {side: process.wait() for side, process in running.items()}
+        if any(codes.values()):
+            print(f"A side ended with an error: {codes}.")
+            return 2
+        if keep is not None:
+            shutil.copytree(folder, keep, dirs_exist_ok=True)
+        old, new = (recording.read_values(folder / f"{side}.npz") for side in sides)
+    lines, counts = recording.compare_values(old, new, lacking)
+    for line in lines:
+        print(line)
+    for section, count in counts.items():
+        print(
+            f"{section:<14}{count['compared']:>9,} values, {count['raised']:>4,} errors, {count['differ']:>6,} differ"
+        )
+    total = sum(counts.values(), start=type(next(iter(counts.values())))())
+    print(f"{total['compared']:,} values compared with {commit[:10]}, {total['differ']:,} differ")
+    return int(total["differ"] > 0)
+
+
+def find_commit(name: str) -> str | None:
+    """The full name of a commit; None where this clone does not have it."""
+    done = _git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    return done.stdout.decode().strip() or None
+
+
+def list_earlier(commit: str) -> set[str]:
+    """The commits of the tables of words that this commit is, or came before."""
+    known = {*words.RENAMED, *words.LACKING}
+    return {one for one in known if _git("merge-base", "--is-ancestor", commit, one).returncode == 0}
+
+
+def find_cache() -> Path | None:
+    """A folder of the user's own: what lies in it is run, so that nobody else may write there."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    folder = Path(home) / "derand-snapshot"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) and folder.stat().st_uid == os.getuid() else None
+
+
+def unpack(commit: str, cache: Path) -> Path:
+    """The sources of a commit, always in the same place and with the same times, by which numba knows them again."""
+    tree = cache / commit
+    if not tree.exists():
+        with tempfile.TemporaryDirectory(dir=cache) as draft:
+            archive = _git("archive", "--format=tar", commit, "src")
+            with tarfile.open(fileobj=BytesIO(archive.stdout)) as sources:
+                sources.extractall(draft, filter="data")
+            Path(draft).chmod(0o700)
+            shutil.copytree(draft, tree)
+    return tree
+
+
+def _git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, check=False)
 
 
 if __name__ == "__main__":

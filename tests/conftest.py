@@ -7,7 +7,6 @@ whose number of examples is $FUZZ_EXAMPLES.
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import stat
 import subprocess
@@ -15,19 +14,15 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from derand.kernels import BACKENDS, has_gpu
+from tests.compiled import hash_compiled
 
-# numba's cache does not notice a change in another file that a kernel calls: one cache for each state of the sources,
-# and one for each version of numba, which throws away what another has compiled
-_SOURCES = sorted((Path(__file__).parent.parent / "src" / "derand").glob("[ekl]*/**/*.py"))
-_CONTENT = [version("numba").encode(), *(path.read_bytes() for path in _SOURCES)]
-_STATE = hashlib.sha256(b"".join(_CONTENT)).hexdigest()[:16]
+_STATE = hash_compiled(Path(__file__).parent.parent / "src" / "derand")  # one cache for each state of the sources
 
 
 def _make_private(name: str) -> Path:

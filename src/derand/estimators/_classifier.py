@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, overload
 
@@ -34,7 +34,6 @@ from derand.certificates import (
 from derand.estimators._attacking import attack_encoded, name_rows
 from derand.estimators._base import Training
 from derand.estimators._cutting import read_costs
-from derand.estimators._inside import certify_encoded, fit_table
 from derand.estimators._movable import MovableClassifier
 from derand.estimators._one_label import warn_of_no_gain, warn_of_one_label, warn_of_unseen_classes
 from derand.estimators._reading import (
@@ -42,9 +41,11 @@ from derand.estimators._reading import (
     keep_present,
     read_labels,
     resolve_class_weight,
+    warn_of_lone_labels,
 )
 from derand.estimators._showing import as_table, name_all, name_unit
 from derand.explaining import Explanations, RowExplanation, tell_row
+from derand.frames import TableEncoding
 from derand.learn import TrainingTable
 from derand.metrics import Costs, judge_labels
 from derand.noise import Noise
@@ -446,3 +447,51 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self._takes_several_classes
         return tags
+
+
+def fit_table(
+    classifier: CertifiedClassifier,
+    table: TrainingTable,
+    encoding: TableEncoding,
+    classes: NDArray[Any],
+    totals: FloatArray,
+    find_rows: Callable[[Noise | None], Any] | None = None,
+) -> tuple[str, ...]:
+    """Train on rows that were read and checked; what there is to warn of.
+
+    `totals` is the weight of the rows of each class. `find_rows`, told the noise in its units, gives what is trained on
+    instead of `table`, which is a sample of it then.
+    """
+    classifier.classes_ = classes
+    noise = classifier._keep_table(table, encoding)
+    training = classifier._train(table if find_rows is None else find_rows(noise), noise)
+    classifier.ensemble_ = training.model
+    classifier._move_as_asked()
+    told = classifier._warn_of_one_label(table, totals, training)
+    return (*warn_of_lone_labels(classes, table.target), *told, *training.warnings)
+
+
+def certify_encoded(
+    classifier: CertifiedClassifier,
+    rows: FloatArray,
+    threats: Sequence[Threat],
+    *,
+    rule: str | None = None,
+    proof: str = "best",
+    noise: Noise | str | float | None = None,
+    backend: str | None = None,
+    n_jobs: int | None = None,
+) -> list[Certificates]:
+    """`certify` for rows that `encode_rows` returned, for each of several threats that differ in `l0` alone."""
+    asked = [classifier._name_columns(one) for one in threats]
+    found = certify_checked(
+        classifier.ensemble_,
+        rows,
+        classifier._choose_noise(noise, *asked[:1]),
+        asked,
+        rule=rule or classifier.rule,
+        proof=proof,
+        backend=backend,
+        n_jobs=classifier.n_jobs if n_jobs is None else n_jobs,
+    )
+    return [one.with_classes(classifier.classes_) for one in found]

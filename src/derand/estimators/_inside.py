@@ -6,28 +6,22 @@ estimators put together from their parts. Must not know files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand._arrays import FloatArray
-from derand.certificates import Certificates, certify_checked, rank_rows
-from derand.estimators._reading import warn_of_lone_labels
+from derand.certificates import Certificates, rank_rows
+from derand.estimators._base import CertifiedEstimator
+from derand.estimators._classifier import CertifiedClassifier
 from derand.frames import TableEncoding
-from derand.learn import TrainingTable
 from derand.metrics import RowGrades
 from derand.model import Model
 from derand.noise import Noise
-from derand.threat import Threat
 
-if TYPE_CHECKING:
-    from derand.estimators._base import CertifiedEstimator
-    from derand.estimators._classifier import CertifiedClassifier
-    from derand.estimators._regressor import CertifiedRegressor
-
-Kind = TypeVar("Kind", bound="CertifiedEstimator")
+Kind = TypeVar("Kind", bound=CertifiedEstimator)
 
 _NO_CHANCES = {
     "vote": "`predict_proba` of a vote is a share of votes (of noisy copies, or of members), not how likely a label is",
@@ -40,28 +34,6 @@ _OTHER_RULE = "probabilities are those of the model's own rule and noise, and ot
 def fit_checked(estimator: Kind, X: Any, y: ArrayLike) -> Kind:
     """`fit` on a table that `derand.frames.check_columns` has looked at: doubtful columns are not looked for again."""
     return estimator._fit_or_leave(X, y, None, doubts=False)
-
-
-def fit_table(
-    classifier: CertifiedClassifier,
-    table: TrainingTable,
-    encoding: TableEncoding,
-    classes: NDArray[Any],
-    totals: FloatArray,
-    find_rows: Callable[[Noise | None], Any] | None = None,
-) -> tuple[str, ...]:
-    """Train on rows that were read and checked; what there is to warn of.
-
-    `totals` is the weight of the rows of each class. `find_rows`, told the noise in its units, gives what is trained on
-    instead of `table`, which is a sample of it then.
-    """
-    classifier.classes_ = classes
-    noise = classifier._keep_table(table, encoding)
-    training = classifier._train(table if find_rows is None else find_rows(noise), noise)
-    classifier.ensemble_ = training.model
-    classifier._move_as_asked()
-    told = classifier._warn_of_one_label(table, totals, training)
-    return (*warn_of_lone_labels(classes, table.target), *told, *training.warnings)
 
 
 def assemble(
@@ -97,32 +69,6 @@ def encode_rows(estimator: CertifiedEstimator, X: Any) -> FloatArray:
     return estimator._encode_rows(X)
 
 
-def certify_encoded(
-    classifier: CertifiedClassifier,
-    rows: FloatArray,
-    threats: Sequence[Threat],
-    *,
-    rule: str | None = None,
-    proof: str = "best",
-    noise: Noise | str | float | None = None,
-    backend: str | None = None,
-    n_jobs: int | None = None,
-) -> list[Certificates]:
-    """`certify` for rows that `encode_rows` returned, for each of several threats that differ in `l0` alone."""
-    asked = [classifier._name_columns(one) for one in threats]
-    found = certify_checked(
-        classifier.ensemble_,
-        rows,
-        classifier._choose_noise(noise, *asked[:1]),
-        asked,
-        rule=rule or classifier.rule,
-        proof=proof,
-        backend=backend,
-        n_jobs=classifier.n_jobs if n_jobs is None else n_jobs,
-    )
-    return [one.with_classes(classifier.classes_) for one in found]
-
-
 def grade_rows(
     classifier: CertifiedClassifier, X: Any, certificates: Certificates, *, encoded: FloatArray | None = None
 ) -> RowGrades:
@@ -149,17 +95,3 @@ def find_odds(classifier: CertifiedClassifier) -> tuple[float, float] | None:
         return None
     cut = classifier._find_cut()
     return cut.slope, cut.shift
-
-
-def choose_radius(regressor: CertifiedRegressor, threat: Threat, radius: float | None) -> float | None:
-    """The radius of intervals: as asked, or what the regressor was trained for; None where there is no ball."""
-    if radius is not None or threat.norm is None:
-        return radius
-    if threat.norm == 0:
-        raise ValueError("`radius` must be given in norm 0: how many numerical columns may become anything, such as 1.")
-    trained = regressor.get_params(deep=False).get("radius")
-    if not trained:
-        raise ValueError(
-            f"`radius` must be given, such as 0.25: this {type(regressor).__name__} was not trained for one."
-        )
-    return float(trained)

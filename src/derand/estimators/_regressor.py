@@ -30,7 +30,6 @@ from derand.certificates import (
 )
 from derand.estimators._attacking import name_changed
 from derand.estimators._base import CertifiedEstimator
-from derand.estimators._inside import choose_radius
 from derand.estimators._reading import refuse_gaps
 from derand.estimators._showing import as_table, name_all, name_unit
 from derand.explaining import Explanations, Extreme, NumberExplanation, Reach, tell_number
@@ -385,3 +384,17 @@ def read_targets(X: Any, y: ArrayLike) -> FloatArray:
     if largest > _LARGEST:
         raise ValueError(f"`y` must lie within +-{_LARGEST:g}, got {largest:g}: divide it by some large number.")
     return target
+
+
+def choose_radius(regressor: CertifiedRegressor, threat: Threat, radius: float | None) -> float | None:
+    """The radius of intervals: as asked, or what the regressor was trained for; None where there is no ball."""
+    if radius is not None or threat.norm is None:
+        return radius
+    if threat.norm == 0:
+        raise ValueError("`radius` must be given in norm 0: how many numerical columns may become anything, such as 1.")
+    trained = regressor.get_params(deep=False).get("radius")
+    if not trained:
+        raise ValueError(
+            f"`radius` must be given, such as 0.25: this {type(regressor).__name__} was not trained for one."
+        )
+    return float(trained)

@@ -48,7 +48,6 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__
 KNOWN_CYCLES = [
     {"frames._files", "frames._streams"},
     {"importers", "importers._sklearn_threshold"},
-    {"kernels.envelopes", "kernels.plain", "kernels.plain_pieces", "kernels.windows"},
     {"learn._class_trainer", "learn._product_trainer", "learn._shared", "learn._wide", "learn.additive"},
     {"model._additive", "model._base"},
     {"tuning._result", "tuning._words"},

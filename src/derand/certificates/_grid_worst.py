@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates._grid_curves import Block, line_up_jumps, trace_grids
 from derand.certificates._worst_base import DUAL, EXACT, WorstCase
+from derand.kernels.worst_case.drops import WHOLE
 from derand.kernels.worst_case.grid_steps import GridStairs, add_grid_scores, find_grid_distances, find_grid_floors
 from derand.kernels.worst_case.grids import Grids, bound_grids
 from derand.kernels.worst_case.jump_search import JUMP_ERROR, find_jump_squares
-from derand.kernels.worst_case.steps import WHOLE, Reach
+from derand.kernels.worst_case.steps import Reach
 from derand.noise import Noise
 
 _RATIO = {1: 4.0, 2: 8.0}

@@ -24,6 +24,7 @@ from derand.certificates._grid_worst import DeployedGridCase, SmoothedGridCase
 from derand.certificates._problem import PackedTerms
 from derand.certificates._worst_base import DUAL, EXACT, WorstCase, find_arrays
 from derand.kernels.worst_case.curves import UNEVEN, Curves, Places
+from derand.kernels.worst_case.drops import WHOLE
 from derand.kernels.worst_case.envelopes import (
     COARSE,
     SUM_ERROR,
@@ -38,7 +39,6 @@ from derand.kernels.worst_case.envelopes import (
     widen_tables,
 )
 from derand.kernels.worst_case.steps import (
-    WHOLE,
     Reach,
     Stairs,
     add_scores,

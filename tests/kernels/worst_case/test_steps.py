@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from derand.kernels.worst_case import steps
-from derand.kernels.worst_case.steps import WHOLE, Stairs, add_scores, find_distances, prepare_stairs
+from derand.kernels.worst_case.drops import WHOLE
+from derand.kernels.worst_case.steps import Stairs, add_scores, find_distances, prepare_stairs
 
 NORMS = [0.0, 1.0, 2.0, math.inf]
 

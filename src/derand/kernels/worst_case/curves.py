@@ -110,6 +110,18 @@ def _search_in_numpy(x: FloatArray, first: IntArray, last: IntArray, knots: Floa
     return at, np.where(is_low, 0.0, np.where(is_high, 1.0, share))
 
 
+@compile_loop()
+def bisect_right(x: float, start: int, stop: int, edges: FloatArray) -> int:
+    """The first of the increasing edges from `start` to `stop - 1` that is above x; `stop` without one."""
+    while start < stop:
+        middle = (start + stop) // 2
+        if edges[middle] <= x:
+            start = middle + 1
+        else:
+            stop = middle
+    return start
+
+
 @compile_loop(error_model="numpy")
 def search(x: float, first: int, last: int, knots: FloatArray) -> tuple[int, float]:
     """The knot left of x between two of them, and the share of the way to the next one."""

@@ -7,7 +7,7 @@ Must not know noises, models or what a price is for. README.md, step 9, has the 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -429,45 +429,32 @@ def _add_entries(
             _add_fine(at, shares, tables, slots, sums, first, last)
 
 
-@compile_loop()
-def _add_coarse(
-    at: IntArray, shares: FloatTable, tables: FloatTable, slots: IntArray, sums: FloatArray, first: int, last: int
-) -> None:
-    part = np.empty(COARSE, dtype=np.float32)
-    for row in range(slots.size):
-        slot = slots[row]
-        if slot < 0:
-            continue
-        for column in range(COARSE):
-            part[column] = np.float32(0.0)
-        for term in range(first, last):
-            right, knot = shares[term, row], at[term, row]
-            left = np.float32(1.0) - right
-            for column in range(COARSE):
-                part[column] += left * tables[slot, knot, column] + right * tables[slot, knot + 1, column]
-        for column in range(COARSE):
-            sums[row, column] += part[column]
+def _make_adder(width: int) -> Any:
+    """A loop over tables of one width: only a width that is known when it is compiled becomes vector instructions."""
+
+    @compile_loop()
+    def add(
+        at: IntArray, shares: FloatTable, tables: FloatTable, slots: IntArray, sums: FloatArray, first: int, last: int
+    ) -> None:
+        part = np.empty(width, dtype=np.float32)
+        for row in range(slots.size):
+            slot = slots[row]
+            if slot < 0:
+                continue
+            for column in range(width):
+                part[column] = np.float32(0.0)
+            for term in range(first, last):
+                right, knot = shares[term, row], at[term, row]
+                left = np.float32(1.0) - right
+                for column in range(width):
+                    part[column] += left * tables[slot, knot, column] + right * tables[slot, knot + 1, column]
+            for column in range(width):
+                sums[row, column] += part[column]
+
+    return add
 
 
-@compile_loop()
-def _add_fine(
-    at: IntArray, shares: FloatTable, tables: FloatTable, slots: IntArray, sums: FloatArray, first: int, last: int
-) -> None:
-    # as above: only a width that is known when it is compiled becomes vector instructions
-    part = np.empty(FINE, dtype=np.float32)
-    for row in range(slots.size):
-        slot = slots[row]
-        if slot < 0:
-            continue
-        for column in range(FINE):
-            part[column] = np.float32(0.0)
-        for term in range(first, last):
-            right, knot = shares[term, row], at[term, row]
-            left = np.float32(1.0) - right
-            for column in range(FINE):
-                part[column] += left * tables[slot, knot, column] + right * tables[slot, knot + 1, column]
-        for column in range(FINE):
-            sums[row, column] += part[column]
+_add_coarse, _add_fine = _make_adder(COARSE), _make_adder(FINE)
 
 
 @compile_loop()

@@ -1,7 +1,7 @@
 """Step functions on boxes: how little must change before a sum of them falls by so much, exactly, for every row.
 
 Owns the frontier of a row on functions of several numbers: the least distance at which each drop of a function can be
-had; `steps` says what follows from frontiers in any norm. Arrays in, arrays out; radii are rounded downward. Must not
+had; `drops` says what follows from frontiers in any norm. Arrays in, arrays out; radii are rounded downward. Must not
 know noises or models. README.md, steps 9 and 10, has the argument.
 """
 
@@ -14,16 +14,9 @@ from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
-from derand.kernels.worst_case.steps import (
-    AFFORDABLE,
-    FARTHEST,
-    NEAREST,
-    WHOLE,
-    Reach,
-    count_options,
-    find_level,
-    find_sum,
-)
+from derand.kernels.worst_case.curves import bisect_right
+from derand.kernels.worst_case.drops import AFFORDABLE, FARTHEST, NEAREST, WHOLE, measure_drop
+from derand.kernels.worst_case.steps import Reach
 
 
 class GridStairs(NamedTuple):
@@ -63,6 +56,17 @@ def find_grid_distances(
     _find_distances(rows, stairs, reach.low, reach.high, thresholds, float(norm), AFFORDABLE, distances, how)
     distances[distances < NEAREST] = 0.0
     return distances, how
+
+
+@compile_loop()
+def _make_workspace(stairs: GridStairs) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Arrays for the cells of an axis, and twice for the boxes of a function: as long as the longest ones."""
+    longest, widest = 1, 1
+    for i in range(stairs.axis_starts.size - 1):
+        longest = max(longest, stairs.score_starts[i + 1] - stairs.score_starts[i])
+    for axis in range(stairs.sizes.size):
+        widest = max(widest, stairs.sizes[axis])
+    return np.empty(widest), np.empty(longest), np.empty(longest)
 
 
 @compile_loop()
@@ -120,12 +124,7 @@ def _spread_distances(
 
 @compile_loop()
 def _find_floors(rows: FloatArray, stairs: GridStairs, low: FloatArray, high: FloatArray, floors: IntArray) -> None:
-    longest, widest = 1, 1
-    for i in range(floors.shape[1]):
-        longest = max(longest, stairs.score_starts[i + 1] - stairs.score_starts[i])
-    for axis in range(stairs.sizes.size):
-        widest = max(widest, stairs.sizes[axis])
-    side, far, longer = np.empty(widest), np.empty(longest), np.empty(longest)
+    side, far, longer = _make_workspace(stairs)
     for row in range(rows.shape[0]):
         for i in range(floors.shape[1]):
             _spread_distances(row, i, rows, stairs, low, high, np.inf, side, far, longer)
@@ -149,12 +148,7 @@ def _find_distances(
     how: NDArray[np.uint8],
 ) -> None:
     n_functions = stairs.axis_starts.size - 1
-    longest, widest = 1, 1
-    for i in range(n_functions):
-        longest = max(longest, stairs.score_starts[i + 1] - stairs.score_starts[i])
-    for axis in range(stairs.sizes.size):
-        widest = max(widest, stairs.sizes[axis])
-    side, boxes, longer = np.empty(widest), np.empty(longest), np.empty(longest)
+    side, boxes, longer = _make_workspace(stairs)
     options = np.zeros(n_functions + 1, dtype=np.int64)
     far, deep = np.empty(stairs.scores.size), np.empty(stairs.scores.size, dtype=np.int64)
     for row in range(rows.shape[0]):
@@ -170,16 +164,7 @@ def _find_distances(
                 deepest += deep[options[i + 1] - 1]
         for k in range(thresholds.shape[1]):
             drop = own - thresholds[row, k]
-            if drop <= 0:
-                continue
-            if deepest < drop:
-                distances[row, k] = np.inf
-            elif norm == 0.0:
-                distances[row, k] = count_options(options, deep, drop)
-            elif np.isinf(norm):
-                distances[row, k] = find_level(options, far, deep, drop)
-            else:
-                distances[row, k], how[row, k] = find_sum(options, far, deep, drop, int(norm), affordable)
+            distances[row, k], how[row, k] = measure_drop(options, far, deep, drop, deepest, norm, affordable)
 
 
 @compile_loop()
@@ -189,17 +174,8 @@ def _find_home(row: int, i: int, rows: FloatArray, stairs: GridStairs) -> int:
     for axis in range(stairs.axis_starts[i], stairs.axis_starts[i + 1]):
         x = rows[row, stairs.features[axis]]
         low, high = stairs.edge_starts[axis], stairs.edge_starts[axis + 1]
-        first = low
-        if x != x:  # noqa: PLR0124 - NaN
-            cell = stairs.sizes[axis] - 1
-        else:
-            while low < high:
-                middle = (low + high) // 2
-                if stairs.edges[middle] <= x:
-                    low = middle + 1
-                else:
-                    high = middle
-            cell = low - first
+        is_missing = x != x  # noqa: PLR0124 - NaN
+        cell = stairs.sizes[axis] - 1 if is_missing else bisect_right(x, low, high, stairs.edges) - low
         place = place * stairs.sizes[axis] + cell
     return stairs.scores[stairs.score_starts[i] + place]
 

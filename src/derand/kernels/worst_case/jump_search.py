@@ -64,6 +64,16 @@ def find_jump_squares(rows: FloatArray, thresholds: FloatArray, jumps: Jumps, er
     return squares
 
 
+class _Row(NamedTuple):
+    """Where a row stands on each axis, its columns of the table in either direction, and room for values."""
+
+    places: FloatArray
+    forth: FloatArray
+    """(n_axes, 3): column, share and arch, as `find_column` returns them; `back` those of the mirrored position."""
+    back: FloatArray
+    values: FloatArray
+
+
 @compile_loop(error_model="numpy")
 def _find_squares(rows: FloatArray, thresholds: FloatArray, jumps: Jumps, error: float, squares: FloatArray) -> None:
     n_axes = jumps.features.size
@@ -71,7 +81,7 @@ def _find_squares(rows: FloatArray, thresholds: FloatArray, jumps: Jumps, error:
     longest = 1
     for i in range(jumps.score_starts.size - 1):
         longest = max(longest, jumps.score_starts[i + 1] - jumps.score_starts[i])
-    values = np.empty(longest)
+    at = _Row(places, forth, back, np.empty(longest))
     for row in range(rows.shape[0]):
         for axis in range(n_axes):
             u = (rows[row, jumps.features[axis]] - jumps.edges[axis]) / jumps.scales[axis]
@@ -81,14 +91,15 @@ def _find_squares(rows: FloatArray, thresholds: FloatArray, jumps: Jumps, error:
             k, share, arch = find_column(-u, jumps.table.values.shape[0])
             back[axis, 0], back[axis, 1], back[axis, 2] = k, share, arch
         level = thresholds[row] + error + 4.0 * EPSILON * abs(thresholds[row])
-        margin = _average(places, jumps, values) - level
+        margin = _average(at, jumps) - level
         if margin > 0.0:
-            squares[row] = _search(margin, level, places, forth, back, jumps, values)
+            squares[row] = _search(margin, level, at, jumps)
 
 
 @compile_loop(error_model="numpy")
-def _average(places: FloatArray, jumps: Jumps, values: FloatArray) -> float:
+def _average(row: _Row, jumps: Jumps) -> float:
     """The sum of all functions where the row stands."""
+    places, values = row.places, row.values
     total = 0.0
     for i in range(jumps.score_starts.size - 1):
         start, size = jumps.score_starts[i], jumps.score_starts[i + 1] - jumps.score_starts[i]
@@ -105,10 +116,9 @@ def _average(places: FloatArray, jumps: Jumps, values: FloatArray) -> float:
 
 
 @compile_loop(error_model="numpy")
-def _bound(
-    price: float, places: FloatArray, forth: FloatArray, back: FloatArray, jumps: Jumps, values: FloatArray
-) -> float:
+def _bound(price: float, row: _Row, jumps: Jumps) -> float:
     """A lower bound, but for `error`, of the least over all moves of the sum and the price of the move."""
+    places, forth, back, values = row.places, row.forth, row.back, row.values
     table, arches = jumps.table.values, jumps.table.arches
     total = 0.0
     for i in range(jumps.score_starts.size - 1):
@@ -138,15 +148,7 @@ def _bound(
 
 
 @compile_loop(error_model="numpy")
-def _search(
-    margin: float,
-    level: float,
-    places: FloatArray,
-    forth: FloatArray,
-    back: FloatArray,
-    jumps: Jumps,
-    values: FloatArray,
-) -> float:
+def _search(margin: float, level: float, row: _Row, jumps: Jumps) -> float:
     """The best of several prices. What a price proves rises and falls but once.
 
     To first order a price m loses A / (4 m), A being the square of the slope: the best one is A / (2 margin).
@@ -156,7 +158,7 @@ def _search(
         return 0.0
     best, at, guesses = 0.0, price, 0
     for _ in range(_MOST_STEPS):
-        left = max(_bound(price, places, forth, back, jumps, values) - level, 0.0)
+        left = max(_bound(price, row, jumps) - level, 0.0)
         if left == 0.0 and best == 0.0:  # too low: a high one always proves something
             price *= 16.0
             continue
@@ -169,30 +171,21 @@ def _search(
         if guesses == 3 or price / _STEP < guess < price * _STEP:
             break
         price = guess
-    best = _climb(best, at, level, places, forth, back, jumps, values)
+    best = _climb(best, at, level, row, jumps)
     return best * (1.0 - 8.0 * EPSILON)
 
 
 @compile_loop(error_model="numpy")
-def _climb(
-    best: float,
-    at: float,
-    level: float,
-    places: FloatArray,
-    forth: FloatArray,
-    back: FloatArray,
-    jumps: Jumps,
-    values: FloatArray,
-) -> float:
+def _climb(best: float, at: float, level: float, row: _Row, jumps: Jumps) -> float:
     """From a price that proves `best` to its neighbours while they prove more, then to the top between them."""
     low = high = -1.0
     for _ in range(_MOST_STEPS):
         if high < 0.0:
-            high = max(_bound(at * _STEP, places, forth, back, jumps, values) - level, 0.0) / (at * _STEP)
+            high = max(_bound(at * _STEP, row, jumps) - level, 0.0) / (at * _STEP)
             if high > best:
                 low, best, at, high = best, high, at * _STEP, -1.0
         elif low < 0.0:
-            low = max(_bound(at / _STEP, places, forth, back, jumps, values) - level, 0.0) / (at / _STEP)
+            low = max(_bound(at / _STEP, row, jumps) - level, 0.0) / (at / _STEP)
             if low > best:
                 high, best, at, low = best, low, at / _STEP, -1.0
         else:
@@ -200,5 +193,5 @@ def _climb(
     bend = low - 2.0 * best + high
     if best > 0.0 and bend < 0.0:  # the top of the parabola through all three
         price = at * math.exp(0.5 * (low - high) / bend * math.log(_STEP))
-        best = max(best, (_bound(price, places, forth, back, jumps, values) - level) / price)
+        best = max(best, (_bound(price, row, jumps) - level) / price)
     return best

@@ -97,25 +97,8 @@ def _open_box(n_terms: int) -> Box:
 def find_floors(rows: FloatArray, places: Places, minima: Minima, box: Box) -> FloatArray:
     """Lower bounds of each term's curve within its box, (n_rows, n_terms)."""
     floors = np.empty(box.low.shape)
-    _find_floors(rows, places, minima, *box, floors)
+    _find_floors(rows, places, minima, box, floors)
     return floors
-
-
-def raise_floors(
-    floors: FloatArray,
-    rows: FloatArray,
-    places: Places,
-    minima: Minima,
-    low: FloatArray,
-    high: FloatArray,
-    steps: FloatArray,
-) -> None:
-    """Raise the floors of terms whose numbers change by whole steps alone to the least value at such steps.
-
-    `low` and `high` have the shape (n_rows, n_features), `steps` (n_features,). Where there are too many steps to try,
-    the floor of the whole interval stays.
-    """
-    _raise_floors(rows, places, minima, low, high, steps, floors)
 
 
 def find_windows(
@@ -144,7 +127,7 @@ def find_windows(
     """
     ends = _open_box(places.features.size) if box is None else box
     radii = np.zeros(thresholds.shape) if known is None else known.copy()
-    _find_windows(rows, places, minima, *ends, thresholds, error, radii)
+    _find_windows(rows, places, minima, ends, thresholds, error, radii)
     return radii
 
 
@@ -162,7 +145,7 @@ def count_terms(
     """
     counts = np.empty(thresholds.shape)
     ends = _open_box(places.features.size) if box is None else box
-    _count_terms(rows, places, minima, *ends, thresholds, error, counts)
+    _count_terms(rows, places, minima, ends, thresholds, error, counts)
     return counts
 
 
@@ -177,28 +160,32 @@ def _find_floors(
     rows: FloatArray,
     places: Places,
     minima: Minima,
-    lows: FloatArray,
-    highs: FloatArray,
+    box: Box,
     floors: FloatArray,
 ) -> None:
     tracks, knots, pieces, levels = minima.tracks, minima.knots, minima.pieces, minima.levels
     for row in range(rows.shape[0]):
         for term in range(places.features.size):
             x, track = _find_place(rows[row], term, places), tracks[places.curves[term]]
-            least, most = lows[row, term], highs[row, term]
+            least, most = box.low[row, term], box.high[row, term]
             floors[row, term] = _find_least(x, np.inf, least, most, track, knots, pieces, levels)
 
 
 @compile_loop()
-def _raise_floors(
+def raise_floors(
+    floors: FloatArray,
     rows: FloatArray,
     places: Places,
     minima: Minima,
     lows: FloatArray,
     highs: FloatArray,
     steps: FloatArray,
-    floors: FloatArray,
 ) -> None:
+    """Raise the floors of terms whose numbers change by whole steps alone to the least value at such steps.
+
+    `lows` and `highs` have the shape (n_rows, n_features), `steps` (n_features,). Where there are too many steps to
+    try, the floor of the whole interval stays.
+    """
     tracks, knots, pieces, levels = minima.tracks, minima.knots, minima.pieces, minima.levels
     for term in range(places.features.size):
         feature, track = places.features[term], tracks[places.curves[term]]
@@ -225,8 +212,7 @@ def _count_terms(
     rows: FloatArray,
     places: Places,
     minima: Minima,
-    lows: FloatArray,
-    highs: FloatArray,
+    box: Box,
     thresholds: FloatArray,
     error: float,
     counts: FloatArray,
@@ -238,8 +224,8 @@ def _count_terms(
         for term in range(places.features.size):
             x, track = _find_place(rows[row], term, places), tracks[places.curves[term]]
             value = _find_least(x, 0.0, -np.inf, np.inf, track, knots, pieces, levels)
-            at = min(row, lows.shape[0] - 1)
-            floor = _find_least(x, np.inf, lows[at, term], highs[at, term], track, knots, pieces, levels)
+            at = min(row, box.low.shape[0] - 1)
+            floor = _find_least(x, np.inf, box.low[at, term], box.high[at, term], track, knots, pieces, levels)
             total += value
             falls[term] = max(value - floor, 0.0)
         falls.sort()
@@ -255,15 +241,14 @@ def _find_windows_in_numpy(
     rows: FloatArray,
     places: Places,
     minima: Minima,
-    lows: FloatArray,
-    highs: FloatArray,
+    box: Box,
     thresholds: FloatArray,
     error: float,
     radii: FloatArray,
 ) -> None:
     """The steps of all rows at a time; distances that are known leave none of them out."""
     x, tracks = find_places(rows, places), minima.tracks[places.curves]
-    low, high = np.broadcast_to(lows, x.shape), np.broadcast_to(highs, x.shape)
+    low, high = np.broadcast_to(box.low, x.shape), np.broadcast_to(box.high, x.shape)
     least = _find_least_in_numpy(x, np.full(x.shape, np.inf), low, high, tracks, minima)
     is_free = (low == -np.inf) & (high == np.inf)
     anywhere = _add_in_order(np.where(is_free, minima.lowest[places.curves], least))
@@ -336,8 +321,7 @@ def _find_windows(
     rows: FloatArray,
     places: Places,
     minima: Minima,
-    lows: FloatArray,
-    highs: FloatArray,
+    box: Box,
     thresholds: FloatArray,
     error: float,
     radii: FloatArray,
@@ -346,8 +330,8 @@ def _find_windows(
     tracks, knots, pieces, levels = minima.tracks[places.curves], minima.knots, minima.pieces, minima.levels
     lowest, x = minima.lowest[places.curves], np.empty(places.features.size)
     for row in range(rows.shape[0]):
-        at = min(row, lows.shape[0] - 1)
-        low, high = lows[at], highs[at]
+        at = min(row, box.low.shape[0] - 1)
+        low, high = box.low[at], box.high[at]
         anywhere = 0.0
         for term in range(x.size):
             x[term] = _find_place(rows[row], term, places)

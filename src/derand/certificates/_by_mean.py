@@ -27,7 +27,7 @@ from derand.certificates._worst import (
     take_reach,
 )
 from derand.certificates._worst_base import WorstCase
-from derand.kernels import find_device, require_gradual_underflow
+from derand.kernels import as_device, require_gradual_underflow
 from derand.kernels.worst_case.envelopes import AskedMeans
 from derand.kernels.worst_case.steps import Reach
 from derand.noise import Noise
@@ -130,7 +130,7 @@ def _find_device_means(
     problem: Problem, noise: Noise | None, threats: Sequence[Threat], engine: Engine
 ) -> DeviceMeans | None:
     """The device that takes the rows first; None where there is none, or where it has no kernel for what is asked."""
-    device, terms, threat = find_device(engine.kernels), problem.terms, threats[0]
+    device, terms, threat = as_device(engine.kernels), problem.terms, threats[0]
     if device is None or noise is None or engine.draft or len(threats) > 1 or threat.has_box:
         return None
     if terms.grids or terms.gaps or not 0 < terms.n_terms <= device.MOST_TERMS:

@@ -31,7 +31,7 @@ from derand.certificates._missing import (
 from derand.certificates._problem import PackedTerms, Problem
 from derand.certificates._rule import DUAL, NO_PROOF, PAPER, Bounds, Engine, Rule, require_norm
 from derand.certificates._worst import NORMS, find_reach, find_smoothed_case, take_reach
-from derand.kernels import find_device, require_gradual_underflow
+from derand.kernels import as_device, require_gradual_underflow
 from derand.kernels.worst_case.steps import Reach
 from derand.noise import Noise
 from derand.threads import run_blocks
@@ -63,7 +63,7 @@ class ByVote(Rule):
 
     def looks_on_device(self, problem: Problem, noise: Noise | None, threat: Threat, engine: Engine) -> bool:
         """Where the device computes all that is asked of the law in one go, and sees all columns."""
-        device = find_device(engine.kernels)
+        device = as_device(engine.kernels)
         if device is None or noise is None or noise.name not in device.NOISES or problem.law.grids:
             return False
         law = problem.law
@@ -274,7 +274,7 @@ class Columns:
 
 def block_rows(terms: PackedTerms, engine: Engine, n_rows: int) -> int:
     """Rows per block: its arrays stay small whatever the model, and of many rows every core gets several blocks."""
-    device = find_device(engine.kernels)
+    device = as_device(engine.kernels)
     if device is not None and not terms.grids:
         return device.BLOCK_ROWS
     if n_rows * terms.scores.size <= _LIGHT_NUMBERS:

@@ -24,7 +24,7 @@ from derand.certificates._rules import find_rule
 from derand.certificates._votes import combine_members
 from derand.certificates._witness import find_witnesses
 from derand.finite import cast_exactly, refuse_masked, require_finite, require_unchanged
-from derand.kernels import NotFiniteError, find_device, load_backend, require_gradual_underflow
+from derand.kernels import NotFiniteError, as_device, load_backend, require_gradual_underflow
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise, as_noise_or_none, exp_upward
 from derand.threads import count_threads, share_out
@@ -188,7 +188,7 @@ def _looks_on_device(
     model: Model, rule: Rule, noise: Noise | None, threats: Sequence[Threat], engine: Engine, rows: NDArray[Any]
 ) -> bool:
     """Whether a device finds NaN and infinity, wherever they may not be, while it computes."""
-    if find_device(engine.kernels) is None or rows.dtype != np.float64 or len(threats) != 1 or threats[0].has_box:
+    if as_device(engine.kernels) is None or rows.dtype != np.float64 or len(threats) != 1 or threats[0].has_box:
         return False
     if model.weights is not None or model.is_linear or model.n_classes != 2:
         return False

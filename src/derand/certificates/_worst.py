@@ -32,9 +32,9 @@ from derand.kernels.worst_case.envelopes import (
     PriceTables,
     add_curves,
     extend_tables,
-    find_powers,
-    find_spans,
+    maximise_powers,
     measure_pieces,
+    select_spans,
     start_tables,
     widen_tables,
 )
@@ -42,19 +42,19 @@ from derand.kernels.worst_case.steps import (
     Reach,
     Stairs,
     add_scores,
-    find_distances,
-    find_lowest,
+    compute_lowest,
+    measure_distances,
     prepare_stairs,
 )
 from derand.kernels.worst_case.windows import (
     Box,
     Minima,
+    bound_floors,
     count_terms,
-    find_floors,
-    find_least,
-    find_windows,
+    minimise_curves,
     place_box,
     raise_floors,
+    search_windows,
     tabulate_minima,
 )
 from derand.noise import Noise
@@ -104,7 +104,7 @@ class Tables:
     @property
     def lowest(self) -> FloatArray:
         """The least value of each curve."""
-        made: FloatArray = self._make("lowest", lambda: find_least(self.curves))
+        made: FloatArray = self._make("lowest", lambda: minimise_curves(self.curves))
         return made
 
     def envelopes(self, power: int, blocks: IntArray, spans: IntArray) -> PriceTables:
@@ -221,7 +221,7 @@ class SmoothedCase(WorstCase):
         places, minima = self._places, self._tables.minima
         if not self._norm:
             return count_terms(rows, places, minima, thresholds, self._error, placed), how
-        return find_windows(rows, places, minima, thresholds, self._error, placed), how
+        return search_windows(rows, places, minima, thresholds, self._error, placed), how
 
     def sketch_radii(self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None) -> FloatArray | None:
         """By coarse prices alone."""
@@ -244,7 +244,7 @@ class SmoothedCase(WorstCase):
             return radii
         part = None if placed is None else Box(placed.low[at], placed.high[at])
         minima = self._tables.minima
-        radii[at] = find_windows(rows[at], self._places, minima, thresholds[at], self._error, part, known=radii[at])
+        radii[at] = search_windows(rows[at], self._places, minima, thresholds[at], self._error, part, known=radii[at])
         if few and self._norm == 1:
             radii = np.maximum(radii, self._price(rows, thresholds, floors, 2))
         return radii
@@ -256,7 +256,7 @@ class SmoothedCase(WorstCase):
     def find_floors(self, rows: FloatArray, reach: Reach) -> FloatArray:
         """Lower bounds of the least value of each curve within the reach."""
         places, minima = self._places, self._tables.minima
-        floors = find_floors(rows, places, minima, place_box(reach.low, reach.high, places))
+        floors = bound_floors(rows, places, minima, place_box(reach.low, reach.high, places))
         if reach.steps.any():
             raise_floors(floors, rows, places, minima, *reach)
         return floors
@@ -278,10 +278,10 @@ class SmoothedCase(WorstCase):
             return np.where(free, np.inf, 0.0)
         blocks = np.empty(0, dtype=np.int64)
         powers, again = np.empty(thresholds.shape), np.arange(rows.shape[0])
-        spans = find_spans(rows, self._places, tables.curves)
+        spans = select_spans(rows, self._places, tables.curves)
         while again.size:
             envelopes = tables.envelopes(power, blocks, spans)
-            powers[again], missing = find_powers(
+            powers[again], missing = maximise_powers(
                 rows[again],
                 self._places,
                 tables.curves,
@@ -315,16 +315,16 @@ class DeployedCase(WorstCase):
             assert reach is not None  # without a ball there is always one
             holds = self.find_lowest(rows, reach)[:, None] > thresholds
             return np.where(holds, np.inf, 0.0), np.full(thresholds.shape, EXACT, dtype=np.uint8)
-        radii, how = find_distances(rows, self._stairs, thresholds.astype(np.int64), self._norm, reach)
+        radii, how = measure_distances(rows, self._stairs, thresholds.astype(np.int64), self._norm, reach)
         return radii, np.where(how == WHOLE, EXACT, DUAL).astype(np.uint8)
 
     def find_lowest(self, rows: FloatArray, reach: Reach) -> FloatArray:
         """The least sum within the reach, exactly."""
-        return find_lowest(rows, self._stairs, reach).astype(np.float64)
+        return compute_lowest(rows, self._stairs, reach).astype(np.float64)
 
     def find_floors(self, rows: FloatArray, reach: Reach) -> IntArray:
         """The least value of each function within the reach, exactly."""
-        alone = [find_lowest(rows, _build_stairs([stretch], self._units), reach) for stretch in self._stretches]
+        alone = [compute_lowest(rows, _build_stairs([stretch], self._units), reach) for stretch in self._stretches]
         return np.stack(alone, axis=1)
 
 

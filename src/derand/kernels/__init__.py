@@ -134,7 +134,7 @@ class NotFiniteError(ValueError):
     """A device was given rows that hold NaN or infinity; whoever knows the columns says which."""
 
 
-def find_device(kernels: Backend) -> DeviceBackend | None:
+def as_device(kernels: Backend) -> DeviceBackend | None:
     """The backend as one on a device; None where it is none."""
     return cast(DeviceBackend, kernels) if hasattr(kernels, "failures_from_edges") else None
 

@@ -113,14 +113,14 @@ def failures(plan: Plan, table: FloatArray, thresholds: IntArray) -> Failures:
     """Whether P(S <= threshold) < 1/2 is proven, and the logarithm of the failing side's mass, rounded upward."""
     if not plan.scores.size:  # no work for a device
         return numpy_backend.failures(plan.plain, table, thresholds)
-    return _find_failures(plan, _SentTables(table), thresholds)
+    return _compute_failures(plan, _SentTables(table), thresholds)
 
 
 def tails(plan: Plan, table: FloatArray, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
     """P(S <= low) and P(S > high) for each row and each of its thresholds; exactly 0 where that is impossible."""
     if not plan.scores.size:
         return numpy_backend.tails(plan.plain, table, low, high)
-    return _find_tails(plan, _SentTables(table), low, high)
+    return _compute_tails(plan, _SentTables(table), low, high)
 
 
 def looks_at_all(plan: Plan, edges: Edges, n_features: int) -> bool:
@@ -137,7 +137,7 @@ def failures_from_edges(
         return failures(plan, np.ones((rows.shape[0], plan.scores.size)), thresholds)
     if plan.stumps is not None:
         return StumpRows(plan.stumps, plan.whole, rows, edges, thresholds, must_look=must_look).settle()
-    return _find_failures(plan, _ComputedTables(plan, rows, edges), thresholds)
+    return _compute_failures(plan, _ComputedTables(plan, rows, edges), thresholds)
 
 
 def tails_from_edges(
@@ -146,7 +146,7 @@ def tails_from_edges(
     """`tails` with the table computed on the device."""
     if not edges.values.size:
         return tails(plan, np.ones((rows.shape[0], plan.scores.size)), low, high)
-    return _find_tails(plan, _ComputedTables(plan, rows, edges), low, high)
+    return _compute_tails(plan, _ComputedTables(plan, rows, edges), low, high)
 
 
 def laws(plan: Plan, table: FloatArray) -> FloatArray:
@@ -214,7 +214,7 @@ class _ComputedTables:
 _Tables = _SentTables | _ComputedTables
 
 
-def _find_failures(plan: Plan, tables: _Tables, thresholds: IntArray) -> Failures:
+def _compute_failures(plan: Plan, tables: _Tables, thresholds: IntArray) -> Failures:
     proven = np.zeros(tables.n_rows, dtype=np.bool_)
     log_failure = np.zeros(tables.n_rows)
 
@@ -240,7 +240,7 @@ def _find_failures(plan: Plan, tables: _Tables, thresholds: IntArray) -> Failure
     return Failures(proven, log_failure, np.full(tables.n_rows, TILTED, dtype=np.uint8))
 
 
-def _find_tails(plan: Plan, tables: _Tables, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
+def _compute_tails(plan: Plan, tables: _Tables, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
     size = plan.whole + 1
     low_mass, high_mass = np.empty(low.shape), np.empty(high.shape)
 

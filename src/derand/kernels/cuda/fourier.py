@@ -27,12 +27,12 @@ from derand.kernels.cuda.stumps import (
     PROVEN,
     SHIFT,
     TO_DO,
+    compute_moments,
     count_roundings,
-    find_moments,
-    find_tilt,
     is_finite,
     load_cells,
     lowest_score,
+    solve_tilt,
     steepen_tilt,
     tilt_cells,
 )
@@ -92,7 +92,7 @@ def invert_rows(
         load_cells(x[row], model, noise, magnitude, work)
         for cell in range(cuda.threadIdx.x, 2 * n_terms, THREADS):
             table[row, cell] = work[cell]
-        mean, _ = find_moments(work, shifts, 0, 0.0, parts)
+        mean, _ = compute_moments(work, shifts, 0, 0.0, parts)
         side = 0 if thresholds[row] < mean else 1
         cut = thresholds[row] if side == 0 else whole - thresholds[row] - 1
         found, log_mass = TO_DO, 0.0
@@ -120,12 +120,12 @@ def _log_tail(  # noqa: PLR0911 - each return is one reason for which a law is b
 ) -> float:
     """Upper bound of the logarithm of the mass at or below `cut`; infinite where inversion does not settle it."""
     n_terms = shifts.size
-    tilt, gap, deviation = find_tilt(work, shifts, side, cut, largest, parts)
+    tilt, gap, deviation = solve_tilt(work, shifts, side, cut, largest, parts)
     if deviation <= 0.0:
         return math.inf
     if -tilt * deviation < 1.0:
         tilt = steepen_tilt(deviation, largest)
-        mean, deviation = find_moments(work, shifts, side, tilt, parts)
+        mean, deviation = compute_moments(work, shifts, side, tilt, parts)
         gap = cut - mean
     theta = -tilt
     if deviation <= 0.0 or theta * (n_terms * largest + 4.0 * cut) > 1e5:  # roundings that count near ties

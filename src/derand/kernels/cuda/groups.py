@@ -24,10 +24,10 @@ from derand.kernels.cuda.stumps import (
     OPEN,
     PROVEN,
     TO_DO,
+    compute_moments,
     count_roundings,
-    find_moments,
-    find_tilt,
     lowest_score,
+    solve_tilt,
     tilt_cells,
 )
 
@@ -108,7 +108,7 @@ def _settle_row(
             work[cell] = table[row, cell]
         cuda.syncthreads()
         if attempt == 0:
-            low_first = threshold < find_moments(work, shifts, 0, 0.0, parts)[0]
+            low_first = threshold < compute_moments(work, shifts, 0, 0.0, parts)[0]
         is_low = low_first == (attempt == 0)
         cut = threshold if is_low else whole - threshold - 1  # P(S > T) is P(mirrored S <= whole - T - 1)
         log_mass = _log_tail(work, law, parts, shifts, groups, 0 if is_low else 1, cut, capacity)
@@ -145,7 +145,7 @@ def _log_tail(
     largest = shifts[n_terms - 1]
     if cut < lowest_score(work, shifts, side, parts):
         return -math.inf
-    tilt, _, _ = find_tilt(work, shifts, side, cut, largest, parts)
+    tilt, _, _ = solve_tilt(work, shifts, side, cut, largest, parts)
     log_fraction, exponent = tilt_cells(work, shifts, side, tilt, parts)
     _count_moves(work, groups, side, n_terms)
     budget = _LOST / (4.0 * n_groups + 4.0)

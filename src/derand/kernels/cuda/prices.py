@@ -1,7 +1,7 @@
 """The mean rule on the GPU: expected scores and best prices of rows, from tables that the host has made.
 
-Contract: `add_curves` and `find_powers` of `envelopes.py` for rows of one threshold. Where entries are missing, nothing
-is proven or the label is not certain, a row is left to the host. Tables stay on the device from call to call.
+Contract: `add_curves` and `maximise_powers` of `envelopes.py` for rows of one threshold. Where entries are missing,
+nothing is proven or the label is not certain, a row is left to the host. Tables stay on the device from call to call.
 One block of threads per row. Cost per row: terms x prices that are added up / threads. Rounding: README.md, step 9.
 """
 
@@ -180,7 +180,7 @@ def price_rows(
         cuda.syncthreads()
         cut = levels[side, row] + error
         _add_columns(coarse, at, shares, n_terms, COARSE, parts, sums)
-        best, middle, rises = _find_best(sums, coarse_prices, COARSE, cut)
+        best, middle, rises = _select_best(sums, coarse_prices, COARSE, cut)
         power, is_missing = best, not best > 0.0
         for attempt in range(2):
             block = middle if rises == (attempt == 0) else middle - 1
@@ -190,7 +190,7 @@ def price_rows(
                     is_missing = True
                 else:
                     _add_columns(fine[slot], at, shares, n_terms, FINE, parts, sums)
-                    power = max(best, _find_best(sums, fine_prices[slot], FINE, cut)[0])
+                    power = max(best, _select_best(sums, fine_prices[slot], FINE, cut)[0])
         if cuda.threadIdx.x == 0:
             powers[row] = power
             if is_missing:
@@ -248,7 +248,7 @@ def _add_columns(
 
 
 @cuda.jit(device=True, fastmath=False)
-def _find_best(sums: FloatArray, prices: FloatArray, width: int, cut: float) -> tuple[float, int, bool]:
+def _select_best(sums: FloatArray, prices: FloatArray, width: int, cut: float) -> tuple[float, int, bool]:
     """The best margin per price, which price that is (but for the outermost), and whether it rises beyond."""
     best, at = 0.0, 0
     for i in range(width):

@@ -119,7 +119,7 @@ def lowest_score(work: FloatArray, shifts: FloatArray, side: int, parts: FloatAr
 
 
 @cuda.jit(device=True, fastmath=False)
-def find_moments(
+def compute_moments(
     work: FloatArray, shifts: FloatArray, side: int, tilt: float, parts: FloatArray
 ) -> tuple[float, float]:
     """Mean and deviation of the tilted law; to nearest, they only steer."""
@@ -135,7 +135,7 @@ def find_moments(
 
 
 @cuda.jit(device=True, fastmath=False)
-def find_tilt(
+def solve_tilt(
     work: FloatArray, shifts: FloatArray, side: int, cut: int, largest: float, parts: FloatArray
 ) -> tuple[float, float, float]:
     """About the t <= 0 at which the tilted mean is the threshold, by Newton steps kept between bounds.
@@ -146,7 +146,7 @@ def find_tilt(
     low, high, tilt = -STEEPEST / largest, 0.0, 0.0
     gap = deviation = 0.0
     for step in range(40):
-        mean, deviation = find_moments(work, shifts, side, tilt, parts)
+        mean, deviation = compute_moments(work, shifts, side, tilt, parts)
         gap = cut - mean
         close = abs(gap) <= 0.5 * deviation + 0.5 or (tilt == 0.0 and gap >= -2.0 * deviation)
         if close or step == 39:

@@ -169,7 +169,7 @@ def _log_tail(
     terms = starts.size - 1
     if threshold < possible_range(row, starts, scores, parts)[0]:
         return -math.inf
-    tilt = _find_tilt(row, starts, scores, parts, threshold, steepest)
+    tilt = _solve_tilt(row, starts, scores, parts, threshold, steepest)
     log_fraction, exponent, shift = _tilt_weights(row, starts, scores, parts, tilt, weights)
     budget = _LOST * TERMS_PER_TRIM / (2 * terms + 2 * TERMS_PER_TRIM)
     total = lost = 0.0
@@ -192,7 +192,7 @@ def _log_tail(
 
 
 @cuda.jit(device=True, fastmath=False)
-def _find_tilt(
+def _solve_tilt(
     row: FloatArray, starts: IntArray, scores: IntArray, parts: FloatArray, threshold: int, steepest: int
 ) -> float:
     """About the t <= 0 at which the tilted mean is the threshold, by Newton steps kept between bounds; any t is sound.

@@ -32,9 +32,9 @@ from derand.kernels.tails.tilted import (
     Workspace,
     count_roundings,
     cut_of,
-    find_tilt,
     is_possible,
     load_row,
+    solve_tilt,
     tilt_cells,
     tilt_for_inversion,
     tilt_stumps,
@@ -131,7 +131,7 @@ def tilt_row(
     batch.side[row] = side
     if not is_possible(cells, terms, side, cut, work):
         return False, cut, 0
-    tilt, gap, deviation = find_tilt(cells, terms, side, cut, gap, deviation, work)
+    tilt, gap, deviation = solve_tilt(cells, terms, side, cut, gap, deviation, work)
     tilt, gap, deviation = tilt_for_inversion(cells, terms, side, cut, tilt, gap, deviation, steepness, work)
     if deviation <= 0.0:
         return False, cut, 0

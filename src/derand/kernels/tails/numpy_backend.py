@@ -85,7 +85,7 @@ def failures(plan: Plan, table: FloatArray, thresholds: IntArray) -> Failures:
 def _log_tails(table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray) -> FloatArray:
     """Upper bounds of log P(S <= threshold), by the tilted law (README.md, step 6); -inf where that is impossible."""
     possible = thresholds >= _reached_scores(table, starts, scores)[0]
-    tilt = _find_tilts(table, starts, scores, thresholds)
+    tilt = _solve_tilts(table, starts, scores, thresholds)
     weights, masses, log_scales = _tilt(table, starts, scores, tilt)
     weights = np.maximum(weights / np.repeat(masses, np.diff(starts), axis=1), TINY * (table > 0))
     law = _build_laws(weights, starts, scores)
@@ -98,13 +98,13 @@ def _log_tails(table: FloatArray, starts: IntArray, scores: IntArray, thresholds
     return np.where(possible, result, -np.inf)
 
 
-def _find_tilts(table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray) -> FloatArray:
+def _solve_tilts(table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray) -> FloatArray:
     """About the t <= 0 at which the tilted mean is the threshold, by Newton steps kept between bounds. Any t is sound.
 
     Within two deviations of the mean t is 0: a mass near 1/2, which decides the label, gets the fewest roundings.
     """
     tilts = np.zeros(table.shape[0])
-    gaps, deviations = _find_moments(table, starts, scores, thresholds, tilts)
+    gaps, deviations = _compute_moments(table, starts, scores, thresholds, tilts)
     left = np.flatnonzero(gaps < -2.0 * deviations)
     low, high = np.full(tilts.size, -_STEEPEST / max(scores.max(initial=0), 1)), np.zeros(tilts.size)
     for _ in range(_NEWTON_STEPS):
@@ -117,11 +117,11 @@ def _find_tilts(table: FloatArray, starts: IntArray, scores: IntArray, threshold
             guess = tilt + gap / deviations[left] ** 2
         middle = 0.5 * (low[left] + high[left])
         tilts[left] = np.where((low[left] < guess) & (guess < high[left]), guess, middle)
-        gaps[left], deviations[left] = _find_moments(table[left], starts, scores, thresholds[left], tilts[left])
+        gaps[left], deviations[left] = _compute_moments(table[left], starts, scores, thresholds[left], tilts[left])
     return tilts
 
 
-def _find_moments(
+def _compute_moments(
     table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray, tilts: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Threshold minus mean, and deviation, of the tilted law of each row; to nearest, they only steer."""

@@ -208,7 +208,7 @@ def _begin_row(
     if not choose_period(terms, batch, row, cut, shift, below, shortest, log_expected):
         return False
     fourth = spread.work
-    alike = _find_moments(terms, batch.weights[row], batch.side[row], spread.variances[row], fourth)
+    alike = _compute_moments(terms, batch.weights[row], batch.side[row], spread.variances[row], fourth)
     wanted, found, spreading = math.log(allow_dropped(batch, row)), 0.0, 0.0
     chosen[:] = False
     batch.decline[row], batch.bend[row] = variances.sum(), (fourth + 3.0 * variances * variances).sum() / 12.0
@@ -269,7 +269,7 @@ def _reach_below(terms: Terms, batch: Batch, row: int, cut: int, powers: FloatAr
 
 
 @compile_loop()
-def _find_moments(
+def _compute_moments(
     terms: Terms, weights: FloatArray, side: int, variances: FloatArray, fourth: FloatArray
 ) -> FloatArray:
     """Fill in variances and fourth moments of all terms; the probability that two copies of a term are alike."""

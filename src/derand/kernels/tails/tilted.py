@@ -149,7 +149,7 @@ def log_tail_by_laws(row: FloatArray, terms: Terms, side: int, threshold: int, w
     gap, deviation = load_row(row, terms, threshold, work)
     if not is_possible(row, terms, side, cut, work):
         return -np.inf
-    tilt, _, _ = find_tilt(row, terms, side, cut, gap, deviation, work)
+    tilt, _, _ = solve_tilt(row, terms, side, cut, gap, deviation, work)
     fraction, exponent, shift = tilt_cells(row, terms, side, tilt, work.powers, work.weights)
     log_prefactor = math.log(fraction) + exponent * math.log(2.0) + tilt * (shift - cut)
     total, length = _sum_laws(work.weights, terms, side, cut, tilt, work)
@@ -210,7 +210,7 @@ def _order_by_variance(weights: FloatArray, starts: IntArray, scores: IntArray) 
 
 
 @compile_loop()
-def find_tilt(
+def solve_tilt(
     row: FloatArray, terms: Terms, side: int, cut: int, gap: float, deviation: float, work: Workspace
 ) -> tuple[float, float, float]:
     """About the t <= 0 at which the tilted mean is the threshold, by Newton steps kept between bounds.

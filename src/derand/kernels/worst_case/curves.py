@@ -77,7 +77,7 @@ def list_tracks(curves: Curves) -> Records:
     return tracks
 
 
-def find_places(rows: FloatArray, places: Places) -> FloatArray:
+def compute_positions(rows: FloatArray, places: Places) -> FloatArray:
     """Where rows stand on the curves of their terms, (n_rows, n_terms)."""
     with np.errstate(over="ignore", invalid="ignore"):  # infinity lies beyond the last knot
         return np.asarray((rows[:, places.features] - places.anchors) * places.factors)

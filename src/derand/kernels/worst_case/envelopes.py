@@ -17,7 +17,7 @@ from derand.kernels.worst_case.curves import (
     Curves,
     FloatTable,
     Places,
-    find_places,
+    compute_positions,
     list_tracks,
     locate_in_numpy,
     search,
@@ -96,11 +96,11 @@ def measure_pieces(curves: Curves) -> tuple[FloatArray, FloatArray]:
     return np.maximum.reduceat(slopes, firsts), np.minimum.reduceat(widths, firsts)
 
 
-def find_spans(rows: FloatArray, places: Places, curves: Curves) -> IntArray:
+def select_spans(rows: FloatArray, places: Places, curves: Curves) -> IntArray:
     """The first and the last knot of each curve that some rows look up, (n_curves, 2); with a few on either side."""
     spans = np.tile(np.array([curves.knots.size, -1]), (curves.starts.size - 1, 1))
     if rows.shape[0]:
-        ends = find_places(np.stack([rows.min(axis=0), rows.max(axis=0)]), places)
+        ends = compute_positions(np.stack([rows.min(axis=0), rows.max(axis=0)]), places)
         own = places.curves
         at, _ = locate_in_numpy(ends, list_tracks(curves)[own], curves.knots)
         np.minimum.at(spans[:, 0], own, np.maximum(at.min(axis=0) - MORE_KNOTS, curves.starts[own]))
@@ -186,7 +186,7 @@ def _fill_tables(curves: Curves, prices: FloatArray, power: int, spans: IntArray
     fill(curves, prices, spans, errors, tables)
 
 
-def find_powers(
+def maximise_powers(
     rows: FloatArray,
     places: Places,
     curves: Curves,
@@ -217,7 +217,7 @@ def find_powers(
     """
     single = np.empty((0, 0), dtype=np.float32) if floors is None else round_down(floors)
     powers, missing = np.zeros(thresholds.shape), np.full(thresholds.shape, -1, dtype=np.int64)
-    _find_powers(np.ascontiguousarray(rows), places, curves, tables, single, thresholds, error, powers, missing)
+    _maximise_powers(np.ascontiguousarray(rows), places, curves, tables, single, thresholds, error, powers, missing)
     return powers, missing
 
 
@@ -269,7 +269,7 @@ def _locate_all(
                 own_at[row], own_shares[row] = search(x, first, last, knots)
 
 
-def _find_powers_in_numpy(
+def _maximise_powers_in_numpy(
     rows: FloatArray,
     places: Places,
     curves: Curves,
@@ -281,7 +281,7 @@ def _find_powers_in_numpy(
     missing: IntArray,
 ) -> None:
     tracks = list_tracks(curves)[places.curves]
-    at, found = locate_in_numpy(find_places(rows, places), tracks, curves.knots)
+    at, found = locate_in_numpy(compute_positions(rows, places), tracks, curves.knots)
     shares = found.astype(np.float32)
 
     def add(table: FloatTable, some: IntArray | slice) -> FloatArray:
@@ -292,7 +292,7 @@ def _find_powers_in_numpy(
     coarse = add(tables.coarse, slice(None))
     for k in range(thresholds.shape[1]):
         cut = thresholds[:, k] + error
-        best, middle, rises = _find_best_in_numpy(coarse, tables.coarse_prices, cut)
+        best, middle, rises = _select_best_in_numpy(coarse, tables.coarse_prices, cut)
         powers[:, k] = best
         for side in (rises, ~rises):
             block = np.where(side, middle, middle - 1)
@@ -300,7 +300,7 @@ def _find_powers_in_numpy(
             missing[:, k] = np.where(slots == -1, block, missing[:, k])
             for slot in np.unique(slots[slots >= 0]):
                 some = np.flatnonzero(slots == slot)
-                finer = _find_best_in_numpy(add(tables.fine[slot], some), tables.fine_prices[slot], cut[some])[0]
+                finer = _select_best_in_numpy(add(tables.fine[slot], some), tables.fine_prices[slot], cut[some])[0]
                 powers[some, k] = np.maximum(best[some], finer)
 
 
@@ -326,7 +326,7 @@ def _blend(knots: IntArray, right: FloatTable, table: FloatTable) -> FloatTable:
     return np.asarray(left[:, None] * table[knots] + right[:, None] * table[knots + 1])
 
 
-def _find_best_in_numpy(
+def _select_best_in_numpy(
     sums: FloatArray, prices: FloatArray, cut: FloatArray
 ) -> tuple[FloatArray, IntArray, BoolArray]:
     """The best margin per price of each row, which price that is (but for the outermost), and whether it rises."""
@@ -342,11 +342,11 @@ def _find_best_in_numpy(
 
 
 @compile_loop(
-    early=_find_powers_in_numpy,
+    early=_maximise_powers_in_numpy,
     numbers=lambda rows, places, *_: rows.shape[0] * places.features.size * (COARSE + 2 * FINE),
     error_model="numpy",
 )
-def _find_powers(
+def _maximise_powers(
     rows: FloatArray,
     places: Places,
     curves: Curves,
@@ -372,7 +372,7 @@ def _find_powers(
         for k in range(thresholds.shape[1]):
             cuts, best, lacking = thresholds[part, k] + error, powers[part, k], missing[part, k]
             for row in range(n_rows):
-                best[row], middle, rises = _find_best(first[row], tables.coarse_prices, cuts[row])
+                best[row], middle, rises = _select_best(first[row], tables.coarse_prices, cuts[row])
                 blocks[row, 0], blocks[row, 1] = (middle, middle - 1) if rises else (middle - 1, middle)
                 slots[row] = 0 if best[row] > 0.0 else -1
             for side in range(2):  # the other side where the better one is no better than the coarse price itself
@@ -380,7 +380,7 @@ def _find_powers(
                 _add_entries(at, shares, fine, slots, own_floors, second)
                 for row in range(n_rows):
                     if slots[row] >= 0:
-                        power = _find_best(second[row], fine_prices[slots[row]], cuts[row])[0]
+                        power = _select_best(second[row], fine_prices[slots[row]], cuts[row])[0]
                         slots[row] = -1 if power > best[row] else 0
                         best[row] = max(best[row], power)
 
@@ -396,7 +396,7 @@ def _choose_slots(blocks: IntArray, made: IntArray, slots: IntArray, missing: In
 
 
 @compile_loop(error_model="numpy")
-def _find_best(sums: FloatArray, prices: FloatArray, cut: float) -> tuple[float, int, bool]:
+def _select_best(sums: FloatArray, prices: FloatArray, cut: float) -> tuple[float, int, bool]:
     """The best margin per price, which price that is (but for the outermost), and whether it rises beyond.
 
     The margin is concave in the price; its slope at the best one is guessed from those on both sides.
@@ -485,7 +485,7 @@ def _add_curves_in_numpy(
     rows: FloatArray, places: Places, curves: Curves, sums: FloatArray, errors: FloatArray
 ) -> None:
     tracks = list_tracks(curves)[places.curves]
-    at, shares = locate_in_numpy(find_places(rows, places), tracks, curves.knots)
+    at, shares = locate_in_numpy(compute_positions(rows, places), tracks, curves.knots)
     is_beyond = (shares == 1.0) | ((shares == 0.0) & (at == curves.starts[places.curves]))
     values = (1.0 - shares) * curves.low[at] + shares * curves.low[at + 1]
     sums[:], errors[:] = 0.0, 0.0

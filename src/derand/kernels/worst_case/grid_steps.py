@@ -34,26 +34,26 @@ class GridStairs(NamedTuple):
 
 def add_grid_scores(rows: FloatArray, stairs: GridStairs) -> IntArray:
     """The sum of each row's scores, (n_rows,)."""
-    return np.asarray(find_grid_floors(rows, stairs, Reach(rows, rows, np.zeros(rows.shape[1]))).sum(axis=1))
+    return np.asarray(compute_grid_floors(rows, stairs, Reach(rows, rows, np.zeros(rows.shape[1]))).sum(axis=1))
 
 
-def find_grid_floors(rows: FloatArray, stairs: GridStairs, reach: Reach) -> IntArray:
+def compute_grid_floors(rows: FloatArray, stairs: GridStairs, reach: Reach) -> IntArray:
     """The least score of each function within the reach, (n_rows, n_functions); missing numbers stay missing."""
     floors = np.empty((rows.shape[0], stairs.axis_starts.size - 1), dtype=np.int64)
-    _find_floors(rows, stairs, reach.low, reach.high, floors)
+    _compute_floors(rows, stairs, reach.low, reach.high, floors)
     return floors
 
 
-def find_grid_distances(
+def measure_grid_distances(
     rows: FloatArray, stairs: GridStairs, thresholds: IntArray, norm: float, reach: Reach
 ) -> tuple[FloatArray, NDArray[np.uint8]]:
     """How far each row can be moved before its sum can fall to a threshold, and how that was found.
 
-    As `steps.find_distances`; for norm 0 a change of any number of a function counts as one that lets it fall all the
-    way, which is a bound.
+    As `steps.measure_distances`; for norm 0 a change of any number of a function counts as one that lets it fall all
+    the way, which is a bound.
     """
     distances, how = np.zeros(thresholds.shape), np.full(thresholds.shape, WHOLE, dtype=np.uint8)
-    _find_distances(rows, stairs, reach.low, reach.high, thresholds, float(norm), AFFORDABLE, distances, how)
+    _measure_distances(rows, stairs, reach.low, reach.high, thresholds, float(norm), AFFORDABLE, distances, how)
     distances[distances < NEAREST] = 0.0
     return distances, how
 
@@ -123,7 +123,7 @@ def _spread_distances(
 
 
 @compile_loop()
-def _find_floors(rows: FloatArray, stairs: GridStairs, low: FloatArray, high: FloatArray, floors: IntArray) -> None:
+def _compute_floors(rows: FloatArray, stairs: GridStairs, low: FloatArray, high: FloatArray, floors: IntArray) -> None:
     side, far, longer = _make_workspace(stairs)
     for row in range(rows.shape[0]):
         for i in range(floors.shape[1]):
@@ -136,7 +136,7 @@ def _find_floors(rows: FloatArray, stairs: GridStairs, low: FloatArray, high: Fl
 
 
 @compile_loop()
-def _find_distances(
+def _measure_distances(
     rows: FloatArray,
     stairs: GridStairs,
     low: FloatArray,
@@ -156,7 +156,7 @@ def _find_distances(
         for i in range(n_functions):
             _spread_distances(row, i, rows, stairs, low, high, norm, side, boxes, longer)
             start, size = stairs.score_starts[i], stairs.score_starts[i + 1] - stairs.score_starts[i]
-            home = _find_home(row, i, rows, stairs)
+            home = _look_up_score(row, i, rows, stairs)
             own += home
             count = _list_options(home, stairs.scores[start : start + size], boxes[:size], norm, far, deep, options[i])
             options[i + 1] = options[i] + count
@@ -168,7 +168,7 @@ def _find_distances(
 
 
 @compile_loop()
-def _find_home(row: int, i: int, rows: FloatArray, stairs: GridStairs) -> int:
+def _look_up_score(row: int, i: int, rows: FloatArray, stairs: GridStairs) -> int:
     """The score where the row stands."""
     place = 0
     for axis in range(stairs.axis_starts[i], stairs.axis_starts[i + 1]):

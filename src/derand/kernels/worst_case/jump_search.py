@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from derand._arrays import EPSILON, FloatArray, IntArray
-from derand.kernels.cells.normal import find_tail
+from derand.kernels.cells.normal import compute_tail
 from derand.kernels.compiling import compile_loop
-from derand.kernels.worst_case.jumps import END, HUGE, JumpTable, find_column, look_up
+from derand.kernels.worst_case.jumps import END, HUGE, JumpTable, locate_column, look_up
 
 JUMP_ERROR = 2.0**-38
 """Per axis, relative to a function's range: what roundings of a bound can come to."""
@@ -44,7 +44,7 @@ class Jumps(NamedTuple):
     table: JumpTable
 
 
-def find_jump_squares(rows: FloatArray, thresholds: FloatArray, jumps: Jumps, error: float) -> FloatArray:
+def search_jump_squares(rows: FloatArray, thresholds: FloatArray, jumps: Jumps, error: float) -> FloatArray:
     """Lower bounds of the squared distance within which the sum stays above a threshold; 0 where nothing is proven.
 
     Parameters
@@ -60,7 +60,7 @@ def find_jump_squares(rows: FloatArray, thresholds: FloatArray, jumps: Jumps, er
     array of shape (n_rows,)
     """
     squares = np.zeros(rows.shape[0])
-    _find_squares(np.ascontiguousarray(rows), thresholds, jumps, error, squares)
+    _search_squares(np.ascontiguousarray(rows), thresholds, jumps, error, squares)
     return squares
 
 
@@ -69,13 +69,13 @@ class _Row(NamedTuple):
 
     places: FloatArray
     forth: FloatArray
-    """(n_axes, 3): column, share and arch, as `find_column` returns them; `back` those of the mirrored position."""
+    """(n_axes, 3): column, share and arch, as `locate_column` returns them; `back` those of the mirrored position."""
     back: FloatArray
     values: FloatArray
 
 
 @compile_loop(error_model="numpy")
-def _find_squares(rows: FloatArray, thresholds: FloatArray, jumps: Jumps, error: float, squares: FloatArray) -> None:
+def _search_squares(rows: FloatArray, thresholds: FloatArray, jumps: Jumps, error: float, squares: FloatArray) -> None:
     n_axes = jumps.features.size
     places, forth, back = np.empty(n_axes), np.empty((n_axes, 3)), np.empty((n_axes, 3))
     longest = 1
@@ -86,9 +86,9 @@ def _find_squares(rows: FloatArray, thresholds: FloatArray, jumps: Jumps, error:
         for axis in range(n_axes):
             u = (rows[row, jumps.features[axis]] - jumps.edges[axis]) / jumps.scales[axis]
             places[axis] = u
-            k, share, arch = find_column(u, jumps.table.values.shape[0])
+            k, share, arch = locate_column(u, jumps.table.values.shape[0])
             forth[axis, 0], forth[axis, 1], forth[axis, 2] = k, share, arch
-            k, share, arch = find_column(-u, jumps.table.values.shape[0])
+            k, share, arch = locate_column(-u, jumps.table.values.shape[0])
             back[axis, 0], back[axis, 1], back[axis, 2] = k, share, arch
         level = thresholds[row] + error + 4.0 * EPSILON * abs(thresholds[row])
         margin = _average(at, jumps) - level
@@ -107,7 +107,7 @@ def _average(row: _Row, jumps: Jumps) -> float:
         for axis in range(jumps.axis_starts[i], jumps.axis_starts[i + 1]):
             size //= 2
             z = min(max(places[axis], -_FARTHEST), _FARTHEST)
-            tail = find_tail(abs(z), math.exp(-0.5 * (z * z)))
+            tail = compute_tail(abs(z), math.exp(-0.5 * (z * z)))
             beyond = tail if z < 0.0 else 1.0 - tail
             for at in range(size):
                 values[at] += (values[size + at] - values[at]) * beyond

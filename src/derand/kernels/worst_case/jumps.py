@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from derand._arrays import FloatArray, freeze
-from derand.kernels.cells.normal import find_tail, upper_tail
+from derand.kernels.cells.normal import compute_tail, upper_tail
 from derand.kernels.compiling import compile_loop
 
 _PER_UNIT = 64  # nodes of u per scale of the noise
@@ -96,12 +96,12 @@ def _fill_table(sizes: FloatArray, places: FloatArray, below: FloatArray, values
 @compile_loop(error_model="numpy")
 def lose_jump(u: float, size: float, table: JumpTable) -> float:
     """A lower bound of E(u, size), for a positive size."""
-    k, share, arch = find_column(u, table.values.shape[0])
+    k, share, arch = locate_column(u, table.values.shape[0])
     return look_up(size, share, arch, table.values[k], table.values[k + 1], table.arches) if u > -END else 0.0
 
 
 @compile_loop(error_model="numpy", inline="always")
-def find_column(u: float, n_nodes: int) -> tuple[int, float, float]:
+def locate_column(u: float, n_nodes: int) -> tuple[int, float, float]:
     """Between which nodes of u: the left one, how far from it, and the height of an arch there. E rises with u."""
     place = (min(max(u, -END), END) + END) * _PER_UNIT
     k = min(int(place), n_nodes - 2)
@@ -145,9 +145,9 @@ def bound_jumps(
     out : array
         Is given the bounds.
     """
-    k, share, arch = find_column(u, table.shape[0])
+    k, share, arch = locate_column(u, table.shape[0])
     left, right = table[k], table[k + 1]
-    back, back_share, back_arch = find_column(-u, table.shape[0])
+    back, back_share, back_arch = locate_column(-u, table.shape[0])
     back_left, back_right = table[back], table[back + 1]
     inverse = 1.0 / worth
     for at in range(n_jumps):
@@ -167,7 +167,7 @@ def bound_jumps(
 def average_jumps(u: float, n_jumps: int, values: FloatArray, out: FloatArray) -> None:
     """Lower bounds of the same where the number stands."""
     z = min(max(u, -_FARTHEST), _FARTHEST)
-    tail = find_tail(abs(z), math.exp(-0.5 * (z * z)))
+    tail = compute_tail(abs(z), math.exp(-0.5 * (z * z)))
     beyond = tail if z < 0.0 else 1.0 - tail
     for at in range(n_jumps):
         jump = values[n_jumps + at] - values[at]

@@ -125,7 +125,7 @@ def _minimise(
             high = np.where(has_right[:, None], right, end[knots][:, None] - 2).ravel()
             asked = _Asked(np.repeat(knots, prices.size), np.tile(prices, knots.size))
             values[knots], best[knots] = (
-                found.reshape(knots.size, prices.size) for found in _find_least(pieces, asked, low, high)
+                found.reshape(knots.size, prices.size) for found in _minimise_pieces(pieces, asked, low, high)
             )
         stride //= 2
     return values
@@ -138,7 +138,7 @@ class _Asked(NamedTuple):
     prices: FloatArray
 
 
-def _find_least(pieces: _Pieces, asked: _Asked, first: IntArray, last: IntArray) -> tuple[FloatArray, IntArray]:
+def _minimise_pieces(pieces: _Pieces, asked: _Asked, first: IntArray, last: IntArray) -> tuple[FloatArray, IntArray]:
     """The least of the values of pieces from the first to the last, and whose it is: of equal ones the first's."""
     wide = np.flatnonzero(last - first >= WIDE)
     if wide.size:

@@ -61,7 +61,7 @@ def add_scores(rows: FloatArray, stairs: Stairs) -> IntArray:
     return sums
 
 
-def find_distances(
+def measure_distances(
     rows: FloatArray,
     stairs: Stairs,
     thresholds: IntArray,
@@ -90,17 +90,17 @@ def find_distances(
     distances, how = np.zeros(thresholds.shape), np.full(thresholds.shape, WHOLE, dtype=np.uint8)
     lowest = np.empty(rows.shape[0], dtype=np.int64)
     allowed = _reach_all(rows.shape[1]) if reach is None else reach
-    _find_distances(rows, stairs, allowed, thresholds, float(norm), AFFORDABLE, distances, how, lowest)
+    _measure_distances(rows, stairs, allowed, thresholds, float(norm), AFFORDABLE, distances, how, lowest)
     distances[distances < NEAREST] = 0.0
     return distances, how
 
 
-def find_lowest(rows: FloatArray, stairs: Stairs, reach: Reach) -> IntArray:
+def compute_lowest(rows: FloatArray, stairs: Stairs, reach: Reach) -> IntArray:
     """The least sum that each row can reach, (n_rows,)."""
     lowest = np.empty(rows.shape[0], dtype=np.int64)
     nothing = np.empty((rows.shape[0], 0), dtype=np.int64)
     no_distances, no_how = np.empty(nothing.shape), np.empty(nothing.shape, np.uint8)
-    _find_distances(rows, stairs, reach, nothing, np.inf, 0, no_distances, no_how, lowest)
+    _measure_distances(rows, stairs, reach, nothing, np.inf, 0, no_distances, no_how, lowest)
     return lowest
 
 
@@ -110,7 +110,7 @@ def _reach_all(n_features: int) -> Reach:
 
 
 @compile_loop()
-def _find_cell(x: float, i: int, starts: IntArray, edges: FloatArray) -> int:
+def _locate_cell(x: float, i: int, starts: IntArray, edges: FloatArray) -> int:
     """The cell of a function that x lies in, counted from the first of all."""
     return bisect_right(x, starts[i], starts[i + 1], edges) + i
 
@@ -122,7 +122,7 @@ def _add_scores(
     for row in range(rows.shape[0]):
         total = 0
         for i in range(features.size):
-            total += scores[_find_cell(rows[row, features[i]], i, starts, edges)]
+            total += scores[_locate_cell(rows[row, features[i]], i, starts, edges)]
         sums[row] = total
 
 
@@ -143,7 +143,7 @@ def _link_cells(starts: IntArray, scores: IntArray, left: IntArray, right: IntAr
 
 
 @compile_loop()
-def _find_distances(
+def _measure_distances(
     rows: FloatArray,
     stairs: Stairs,
     reach: Reach,
@@ -164,7 +164,7 @@ def _find_distances(
         own, deepest = 0, 0
         for i in range(n_terms):
             x = rows[row, features[i]]
-            cell = _find_cell(x, i, starts, edges)
+            cell = _locate_cell(x, i, starts, edges)
             own += scores[cell]
             box = min(row, lows.shape[0] - 1)
             least, most, step = lows[box, features[i]], highs[box, features[i]], steps[features[i]]
@@ -272,7 +272,7 @@ def _list_steps(
 @compile_loop()
 def _step_down(x: float, step: float, edge: float) -> float:
     """The nearest x - k * step, k whole, that is below the edge."""
-    k, least = max(np.floor((x - edge) / step) - 1.0, 1.0), _find_count(x, step)
+    k, least = max(np.floor((x - edge) / step) - 1.0, 1.0), _choose_stride(x, step)
     while x - k * step >= edge and x - k * step > -FARTHEST:
         k += max(least, k * EPSILON)
     return x - k * step
@@ -281,14 +281,14 @@ def _step_down(x: float, step: float, edge: float) -> float:
 @compile_loop()
 def _step_up(x: float, step: float, edge: float) -> float:
     """The nearest x + k * step, k whole, that is not below the edge."""
-    k, least = max(np.floor((edge - x) / step) - 1.0, 1.0), _find_count(x, step)
+    k, least = max(np.floor((edge - x) / step) - 1.0, 1.0), _choose_stride(x, step)
     while x + k * step < edge and x + k * step < FARTHEST:
         k += max(least, k * EPSILON)
     return x + k * step
 
 
 @compile_loop()
-def _find_count(x: float, step: float) -> float:
+def _choose_stride(x: float, step: float) -> float:
     """How many steps to take at once: less than half of an ulp of x, so that no double is passed over.
 
     Counts beyond 2**52 grow by their own ulp; what that passes over is less than distances are shortened by.

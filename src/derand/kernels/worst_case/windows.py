@@ -15,7 +15,15 @@ import numpy as np
 
 from derand._arrays import EPSILON, FloatArray
 from derand.kernels.compiling import compile_loop
-from derand.kernels.worst_case.curves import Curves, Places, Records, find_places, list_tracks, locate, locate_in_numpy
+from derand.kernels.worst_case.curves import (
+    Curves,
+    Places,
+    Records,
+    compute_positions,
+    list_tracks,
+    locate,
+    locate_in_numpy,
+)
 
 _STEPS = 100
 _USUAL_STEPS = 64
@@ -68,7 +76,7 @@ def tabulate_minima(curves: Curves) -> Minima:
             above, now = levels[level - 1, part], levels[level, part]
             now[:] = above
             now[:-half] = np.minimum(above[:-half], above[half:])
-    return Minima(levels, find_least(curves), list_tracks(curves), curves.knots, _list_pieces(curves))
+    return Minima(levels, minimise_curves(curves), list_tracks(curves), curves.knots, _list_pieces(curves))
 
 
 def _list_pieces(curves: Curves) -> Records:
@@ -77,7 +85,7 @@ def _list_pieces(curves: Curves) -> Records:
     return pieces
 
 
-def find_least(curves: Curves) -> FloatArray:
+def minimise_curves(curves: Curves) -> FloatArray:
     """The least value of each curve, (n_curves,)."""
     least = np.minimum(curves.low[:-1], curves.low[1:]) - curves.sag[:-1]
     least[curves.starts[1:-1] - 1] = np.inf  # from one curve to the next
@@ -86,7 +94,7 @@ def find_least(curves: Curves) -> FloatArray:
 
 def place_box(low: FloatArray, high: FloatArray, places: Places) -> Box:
     """What rows may become, both ends of shape (n_rows, n_features), as places on the curves of their terms."""
-    ends = find_places(low, places), find_places(high, places)
+    ends = compute_positions(low, places), compute_positions(high, places)
     return Box(np.minimum(*ends), np.maximum(*ends))
 
 
@@ -94,14 +102,14 @@ def _open_box(n_terms: int) -> Box:
     return Box(np.full((1, n_terms), -np.inf), np.full((1, n_terms), np.inf))
 
 
-def find_floors(rows: FloatArray, places: Places, minima: Minima, box: Box) -> FloatArray:
+def bound_floors(rows: FloatArray, places: Places, minima: Minima, box: Box) -> FloatArray:
     """Lower bounds of each term's curve within its box, (n_rows, n_terms)."""
     floors = np.empty(box.low.shape)
-    _find_floors(rows, places, minima, box, floors)
+    _bound_floors(rows, places, minima, box, floors)
     return floors
 
 
-def find_windows(
+def search_windows(
     rows: FloatArray,
     places: Places,
     minima: Minima,
@@ -127,7 +135,7 @@ def find_windows(
     """
     ends = _open_box(places.features.size) if box is None else box
     radii = np.zeros(thresholds.shape) if known is None else known.copy()
-    _find_windows(rows, places, minima, ends, thresholds, error, radii)
+    _search_windows(rows, places, minima, ends, thresholds, error, radii)
     return radii
 
 
@@ -150,13 +158,13 @@ def count_terms(
 
 
 @compile_loop()
-def _find_place(row: FloatArray, term: int, places: Places) -> float:
+def _compute_position(row: FloatArray, term: int, places: Places) -> float:
     """Where a row stands on the curve of a term."""
     return (row[places.features[term]] - places.anchors[term]) * places.factors[term]
 
 
 @compile_loop(numbers=lambda rows, places, *_: rows.shape[0] * places.features.size * _AS_WRITTEN)
-def _find_floors(
+def _bound_floors(
     rows: FloatArray,
     places: Places,
     minima: Minima,
@@ -166,9 +174,9 @@ def _find_floors(
     tracks, knots, pieces, levels = minima.tracks, minima.knots, minima.pieces, minima.levels
     for row in range(rows.shape[0]):
         for term in range(places.features.size):
-            x, track = _find_place(rows[row], term, places), tracks[places.curves[term]]
+            x, track = _compute_position(rows[row], term, places), tracks[places.curves[term]]
             least, most = box.low[row, term], box.high[row, term]
-            floors[row, term] = _find_least(x, np.inf, least, most, track, knots, pieces, levels)
+            floors[row, term] = _bound_least(x, np.inf, least, most, track, knots, pieces, levels)
 
 
 @compile_loop()
@@ -202,7 +210,7 @@ def raise_floors(
                 value = own + k * step
                 if lows[row, feature] <= value <= highs[row, feature]:
                     x = (value - places.anchors[term]) * places.factors[term]
-                    least = _find_least(x, 0.0, -np.inf, np.inf, track, knots, pieces, levels)
+                    least = _bound_least(x, 0.0, -np.inf, np.inf, track, knots, pieces, levels)
                     floor = min(floor, least)
             floors[row, term] = max(floors[row, term], floor)
 
@@ -222,10 +230,10 @@ def _count_terms(
     for row in range(rows.shape[0]):
         total = 0.0
         for term in range(places.features.size):
-            x, track = _find_place(rows[row], term, places), tracks[places.curves[term]]
-            value = _find_least(x, 0.0, -np.inf, np.inf, track, knots, pieces, levels)
+            x, track = _compute_position(rows[row], term, places), tracks[places.curves[term]]
+            value = _bound_least(x, 0.0, -np.inf, np.inf, track, knots, pieces, levels)
             at = min(row, box.low.shape[0] - 1)
-            floor = _find_least(x, np.inf, box.low[at, term], box.high[at, term], track, knots, pieces, levels)
+            floor = _bound_least(x, np.inf, box.low[at, term], box.high[at, term], track, knots, pieces, levels)
             total += value
             falls[term] = max(value - floor, 0.0)
         falls.sort()
@@ -237,7 +245,7 @@ def _count_terms(
             counts[row, k] = np.inf if count == places.features.size else max(count, 0)
 
 
-def _find_windows_in_numpy(
+def _search_windows_in_numpy(
     rows: FloatArray,
     places: Places,
     minima: Minima,
@@ -247,9 +255,9 @@ def _find_windows_in_numpy(
     radii: FloatArray,
 ) -> None:
     """The steps of all rows at a time; distances that are known leave none of them out."""
-    x, tracks = find_places(rows, places), minima.tracks[places.curves]
+    x, tracks = compute_positions(rows, places), minima.tracks[places.curves]
     low, high = np.broadcast_to(box.low, x.shape), np.broadcast_to(box.high, x.shape)
-    least = _find_least_in_numpy(x, np.full(x.shape, np.inf), low, high, tracks, minima)
+    least = _bound_least_in_numpy(x, np.full(x.shape, np.inf), low, high, tracks, minima)
     is_free = (low == -np.inf) & (high == np.inf)
     anywhere = _add_in_order(np.where(is_free, minima.lowest[places.curves], least))
     for k in range(thresholds.shape[1]):
@@ -260,7 +268,7 @@ def _find_windows_in_numpy(
         above, below = np.full(left.size, np.inf), np.full(left.size, -np.inf)
         for _ in range(_STEPS):
             reach = guess[:, None] * tracks["unit"]
-            parts = _find_least_in_numpy(x[left], reach, low[left], high[left], tracks, minima)
+            parts = _bound_least_in_numpy(x[left], reach, low[left], high[left], tracks, minima)
             margin = _add_in_order(parts) - cut[left]
             holds = margin > 0.0
             reached, beyond = np.where(holds, guess, reached), np.where(holds, beyond, guess)
@@ -282,10 +290,10 @@ def _choose_guess_in_numpy(reached: FloatArray, beyond: FloatArray, above: Float
     return np.where(beyond == np.inf, np.maximum(4.0 * reached, _FIRST), within)
 
 
-def _find_least_in_numpy(
+def _bound_least_in_numpy(
     x: FloatArray, reach: FloatArray, least_x: FloatArray, most_x: FloatArray, tracks: Records, minima: Minima
 ) -> FloatArray:
-    """`_find_least` for arrays of shape (n_rows, n_terms); tracks (n_terms,)."""
+    """`_bound_least` for arrays of shape (n_rows, n_terms); tracks (n_terms,)."""
     low, sag, knots = minima.pieces["low"], minima.pieces["sag"], minima.knots
     wider = reach + 16.0 * EPSILON * (np.abs(x) + reach)
     start = np.maximum(x - wider, least_x - 16.0 * EPSILON * np.abs(least_x))
@@ -314,10 +322,10 @@ def _add_in_order(parts: FloatArray) -> FloatArray:
 
 
 @compile_loop(
-    early=_find_windows_in_numpy,
+    early=_search_windows_in_numpy,
     numbers=lambda rows, places, *_: rows.shape[0] * places.features.size * _USUAL_STEPS,
 )
-def _find_windows(
+def _search_windows(
     rows: FloatArray,
     places: Places,
     minima: Minima,
@@ -334,21 +342,21 @@ def _find_windows(
         low, high = box.low[at], box.high[at]
         anywhere = 0.0
         for term in range(x.size):
-            x[term] = _find_place(rows[row], term, places)
+            x[term] = _compute_position(rows[row], term, places)
             if low[term] == -np.inf and high[term] == np.inf:
                 anywhere += lowest[term]
             else:
-                anywhere += _find_least(x[term], np.inf, low[term], high[term], tracks[term], knots, pieces, levels)
+                anywhere += _bound_least(x[term], np.inf, low[term], high[term], tracks[term], knots, pieces, levels)
         for k in range(thresholds.shape[1]):
             cut, known = thresholds[row, k] + error, radii[row, k]
             if anywhere > cut:
                 radii[row, k] = np.inf
             elif known == 0.0 or not _add_least(x, known, low, high, tracks, knots, pieces, levels) < cut - 2.0 * error:
-                radii[row, k] = max(known, _find_window(x, cut, low, high, tracks, knots, pieces, levels))
+                radii[row, k] = max(known, _search_window(x, cut, low, high, tracks, knots, pieces, levels))
 
 
 @compile_loop()
-def _find_window(
+def _search_window(
     x: FloatArray,
     cut: float,
     low: FloatArray,
@@ -388,7 +396,7 @@ def _add_least(
     total = 0.0
     for term in range(x.size):
         track = tracks[term]
-        total += _find_least(x[term], distance * track["unit"], low[term], high[term], track, knots, pieces, levels)
+        total += _bound_least(x[term], distance * track["unit"], low[term], high[term], track, knots, pieces, levels)
     return total
 
 
@@ -404,7 +412,7 @@ def _choose_guess(reached: float, beyond: float, above: float, below: float) -> 
 
 
 @compile_loop()
-def _find_least(
+def _bound_least(
     x: float,
     reach: float,
     least_x: float,

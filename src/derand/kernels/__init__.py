@@ -118,16 +118,16 @@ class DeviceBackend(Backend, Protocol):
     def looks_at_all(self, plan: Any, edges: Edges, n_features: int) -> bool:
         """Whether `failures_from_edges`, asked to look, refuses NaN and infinity in every one of so many columns."""
 
-    def sees_all(self, places: Any, n_features: int) -> bool:
-        """The same of `price_means`."""
+    def sees_all(self, positions: Any, n_features: int) -> bool:
+        """The same of `bound_means`."""
 
-    def price_means(
+    def bound_means(
         self, rows: FloatArray, curve: Any, sides: Any, asked: Any, *, must_look: bool
     ) -> tuple[NDArray[np.int8], FloatArray]:
         """By the mean rule, from tables of `envelopes`: labels, negative where left to the host, and powers."""
 
     MOST_TERMS: int
-    """Of which `price_means` takes sums."""
+    """Of which `bound_means` takes sums."""
 
 
 class NotFiniteError(ValueError):

@@ -12,7 +12,7 @@ from derand import Gaussian, Laplace, Uniform
 from derand.certificates._curves import name_shapes, place_terms, trace_curves
 from derand.kernels import compiling
 from derand.kernels.worst_case.curves import UNEVEN
-from derand.kernels.worst_case.windows import count_terms, place_box, search_windows, tabulate_minima
+from derand.kernels.worst_case.windows import count_terms, locate_box, search_windows, tabulate_minima
 from tests.kernels.worst_case.test_envelopes import draw_stretches, smooth
 
 KINDS = [Gaussian, Laplace, Uniform]
@@ -92,7 +92,7 @@ def test_what_is_known_ends_the_search_and_nothing_else(
         rows = np.stack([rng.choice(one.edges, 40) + rng.normal(0.0, 0.6, 40) for one in stretches], axis=1)
         own = sum(smooth(stretch, noise, rows[:, k]) for k, stretch in enumerate(stretches))
         thresholds = own[:, None] * np.array([0.3, 0.7, 0.95, 0.999])
-        box = place_box(rows - 0.5 * units, rows + 0.7 * units, places) if boxed else None
+        box = locate_box(rows - 0.5 * units, rows + 0.7 * units, places) if boxed else None
         alone = search_windows(rows, places, minima, thresholds, error, box)
         factors = [0.0, 0.3, 1 - 2e-7, np.nextafter(1, 0), 1.0, np.nextafter(1, 2), 1 + 2e-7, 1 + 1e-5, 3.0]
         with np.errstate(invalid="ignore"):

@@ -1,7 +1,7 @@
 """The GPU backend: rows stream through the device in blocks; one file per method.
 
 Contract: README.md, plus `failures_from_edges` and `tails_from_edges`, which compute the probability table on the
-device (`cells.py`), and `price_means`, the mean rule (`prices.py`). Laws and tails: `laws.py`; the
+device (`cells.py`), and `bound_means`, the mean rule (`means.py`). Laws and tails: `laws.py`; the
 fast path: `tilted.py`, of models of stumps `settle.py`. Two streams take the blocks in turn, so that one
 copies while the other computes. A call uses the whole device; calls from several threads wait for each other. Double
 precision, but for frequencies that are left out and for blending tables.
@@ -43,12 +43,12 @@ from derand.kernels.cuda.laws import (  # noqa: E402
     tails_in_global,
     tails_in_shared,
 )
-from derand.kernels.cuda.prices import MOST_TERMS, price_means, sees_all  # noqa: E402
+from derand.kernels.cuda.means import MOST_TERMS, bound_means, sees_all  # noqa: E402
 from derand.kernels.cuda.settle import StumpRows  # noqa: E402
 from derand.kernels.cuda.stumps import Stumps, list_stumps  # noqa: E402
 from derand.kernels.cuda.tilted import PROVEN, failures_in_global, failures_in_shared  # noqa: E402
 
-__all__ = ["MOST_TERMS", "price_means", "sees_all"]
+__all__ = ["MOST_TERMS", "bound_means", "sees_all"]
 
 HOLDS_ALL_LAWS = False
 BLOCK_ROWS = 2**17

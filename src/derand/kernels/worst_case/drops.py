@@ -96,7 +96,7 @@ def _bound_sum(
 
 @compile_loop()
 def _relax(options: IntArray, costs: FloatArray, deep: IntArray, drop: int) -> float:
-    """The linear relaxation: shares of the steepest ways down first. Any price proves a bound; this finds the best."""
+    """The linear relaxation: shares of the steepest ways down first. Any multiplier is sound; this is the best."""
     n = options[options.size - 1]
     gains, steps, hull = np.zeros(n), np.zeros(n), np.empty(n + 1, dtype=np.int64)
     count = 0
@@ -130,7 +130,7 @@ def _relax(options: IntArray, costs: FloatArray, deep: IntArray, drop: int) -> f
 
 @compile_loop()
 def _prove(options: IntArray, costs: FloatArray, deep: IntArray, drop: int, ratio: float) -> float:
-    """What a price of a drop proves: drop * ratio less what terms gain by it."""
+    """What a multiplier of a drop proves: drop * ratio less what terms gain by it."""
     gained, weight = 0.0, 0.0
     for i in range(options.size - 1):
         best = 0.0

@@ -170,14 +170,14 @@ def _measure_distances(
 @compile_loop()
 def _look_up_score(row: int, i: int, rows: FloatArray, stairs: GridStairs) -> int:
     """The score where the row stands."""
-    place = 0
+    index = 0
     for axis in range(stairs.axis_starts[i], stairs.axis_starts[i + 1]):
         x = rows[row, stairs.features[axis]]
         low, high = stairs.edge_starts[axis], stairs.edge_starts[axis + 1]
         is_missing = x != x  # noqa: PLR0124 - NaN
         cell = stairs.sizes[axis] - 1 if is_missing else bisect_right(x, low, high, stairs.edges) - low
-        place = place * stairs.sizes[axis] + cell
-    return stairs.scores[stairs.score_starts[i] + place]
+        index = index * stairs.sizes[axis] + cell
+    return stairs.scores[stairs.score_starts[i] + index]
 
 
 @compile_loop()

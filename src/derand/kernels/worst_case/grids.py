@@ -1,4 +1,4 @@
-"""Grids: lower bounds of functions of several numbers within windows and at prices per distance, axis after axis.
+"""Grids: lower bounds of functions of several numbers within windows plus multiples of the distance, axis after axis.
 
 Owns the least of an expected step function on boxes over all moves of its numbers: one axis is taken away after the
 other, each cell of the others keeping its own worst move (docs/theory.md, section 13). Arrays in, arrays out, lower
@@ -63,9 +63,9 @@ class Grids(NamedTuple):
 
 
 def bound_grids(
-    rows: FloatArray, grids: Grids, low: FloatArray, high: FloatArray, prices: FloatArray, power: int
+    rows: FloatArray, grids: Grids, low: FloatArray, high: FloatArray, multipliers: FloatArray, power: int
 ) -> FloatArray:
-    """Lower bounds of each function plus a price per distance, over all that the numbers of a row may become.
+    """Lower bounds of each function plus a multiple of the distance, over all that the numbers of a row may become.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def bound_grids(
     grids : Grids
     low, high : arrays of shape (n_rows, n_features)
         What numbers may become, both ends included.
-    prices : array of shape (n_rows,)
+    multipliers : array of shape (n_rows,)
         Per distance to that power, in units; 0 for none.
     power : {1, 2}
 
@@ -83,18 +83,18 @@ def bound_grids(
     array of shape (n_rows, n_functions)
     """
     bounds = np.empty((rows.shape[0], grids.axis_starts.size - 1))
-    _bound_grids(rows, grids, low, high, prices, power, bounds)
+    _bound_grids(rows, grids, low, high, multipliers, power, bounds)
     return bounds
 
 
 class _Move(NamedTuple):
-    """Where a number stands, the window in which it may move, and the cost: price * (distance / unit)^power."""
+    """Where a number stands, the window in which it may move, and the cost: multiplier * (distance / unit)^power."""
 
     x: float
     low: float
     high: float
     unit: float
-    price: float
+    multiplier: float
     power: int
 
 
@@ -113,7 +113,7 @@ def _bound_grids(
     grids: Grids,
     low: FloatArray,
     high: FloatArray,
-    prices: FloatArray,
+    multipliers: FloatArray,
     power: int,
     bounds: FloatArray,
 ) -> None:
@@ -130,7 +130,7 @@ def _bound_grids(
                 rest = size // grids.sizes[axis]
                 feature = grids.features[axis]
                 x, scale, table = rows[row, feature], grids.jump_scales[axis], grids.jumps
-                move = _Move(x, low[row, feature], high[row, feature], grids.units[axis], prices[row], power)
+                move = _Move(x, low[row, feature], high[row, feature], grids.units[axis], multipliers[row], power)
                 if x != x:  # noqa: PLR0124 - NaN
                     fewer[:rest] = values[size - rest : size]
                 elif scale <= 0.0 or not _take_jump(
@@ -160,10 +160,10 @@ def _take_jump(
     """
     is_open = move.low == -math.inf and move.high == math.inf
     stays = move.low == move.x and move.high == move.x
-    if not stays and not (is_open and (move.price == 0.0 or move.power == 2)):
+    if not stays and not (is_open and (move.multiplier == 0.0 or move.power == 2)):
         return False
     u, away = (move.x - edge) / scale, scale / move.unit
-    worth = move.price * (away * away) * (1.0 - 16.0 * EPSILON)
+    worth = move.multiplier * (away * away) * (1.0 - 16.0 * EPSILON)
     if stays:
         average_jumps(u, rest, values, fewer)
     elif worth > 0.0:
@@ -232,7 +232,7 @@ def _search(
     grids: Grids,
     values: FloatArray,
 ) -> float:
-    """The least of value and price over the window: interval after interval, away from x, while it can pay."""
+    """The least of value plus cost over the window: interval after interval, away from x, while it can pay."""
     start, stop = grids.knot_starts[axis], grids.knot_starts[axis + 1]
     knots, x, low, high = grids.knots, move.x, move.low, move.high
     if stop - start < 2:  # nothing is known but the range
@@ -241,15 +241,15 @@ def _search(
     spread = most - least
     if low < knots[start]:  # left of all knots
         end = values[at] - spread * grids.beyond[axis, 0]
-        best = min(best, end + _price(max(x - knots[start], 0.0), move))
+        best = min(best, end + _cost(max(x - knots[start], 0.0), move))
     if high > knots[stop - 1]:
         end = values[(n_cells - 1) * rest + at] - spread * grids.beyond[axis, 1]
-        best = min(best, end + _price(max(knots[stop - 1] - x, 0.0), move))
+        best = min(best, end + _cost(max(knots[stop - 1] - x, 0.0), move))
     knot = min(max(own, start), stop - 2)
     left = _look_up(knot, axis, first, rest, at, most, grids, values)
     begin = left
     for k in range(knot, stop - 1):  # to the right
-        if knots[k] > high or _price(max(knots[k] - x, 0.0), move) + least >= best:
+        if knots[k] > high or _cost(max(knots[k] - x, 0.0), move) + least >= best:
             break
         right = _look_up(k + 1, axis, first, rest, at, most, grids, values)
         sag = min(grids.bend_by_variation[k] * variation, grids.bend_by_range[k] * spread)
@@ -257,7 +257,7 @@ def _search(
         left = right
     right = begin
     for k in range(knot - 1, start - 1, -1):  # to the left
-        if knots[k + 1] < low or _price(max(x - knots[k + 1], 0.0), move) + least >= best:
+        if knots[k + 1] < low or _cost(max(x - knots[k + 1], 0.0), move) + least >= best:
             break
         left = _look_up(k, axis, first, rest, at, most, grids, values)
         sag = min(grids.bend_by_variation[k] * variation, grids.bend_by_range[k] * spread)
@@ -267,34 +267,34 @@ def _search(
 
 
 @compile_loop()
-def _price(distance: float, move: _Move) -> float:
-    if move.price == 0.0 or distance <= 0.0:
+def _cost(distance: float, move: _Move) -> float:
+    if move.multiplier == 0.0 or distance <= 0.0:
         return 0.0
     away = distance / move.unit
-    return move.price * (away if move.power == 1 else away * away) * (1.0 - 8.0 * EPSILON)
+    return move.multiplier * (away if move.power == 1 else away * away) * (1.0 - 8.0 * EPSILON)
 
 
 @compile_loop()
 def _least_of_chord(chord: _Chord, move: _Move) -> float:
-    """The least of a chord plus the price over an interval, cut to the window; infinite where nothing is left of it."""
+    """The least of a chord plus the cost over its interval within the window; infinite where there is none."""
     begin, end = max(chord.left, move.low), min(chord.right, move.high)
     if begin > end:
         return math.inf
-    x, unit, price, power = move.x, move.unit, move.price, move.power
+    x, unit, multiplier, power = move.x, move.unit, move.multiplier, move.power
     slope = (chord.at_right - chord.at_left) / (chord.right - chord.left)
     best = min(_on_chord(begin, chord, move), _on_chord(end, chord, move))
-    if price > 0.0:
+    if multiplier > 0.0:
         lowest = x
         if power == 2:  # where the parabola on the chord is least
-            lowest = x - 0.5 * slope * (unit / price) * unit
+            lowest = x - 0.5 * slope * (unit / multiplier) * unit
         if begin < lowest < end:
             slip = EPSILON * abs(x) / unit  # by which the position may be off; a parabola is flat there
             at_lowest = _on_chord(lowest, chord, move)
-            best = min(best, at_lowest - (price * slip * slip if power == 2 else 0.0))
+            best = min(best, at_lowest - (multiplier * slip * slip if power == 2 else 0.0))
     return best
 
 
 @compile_loop()
 def _on_chord(z: float, chord: _Chord, move: _Move) -> float:
     share = (z - chord.left) / (chord.right - chord.left)
-    return (1.0 - share) * chord.at_left + share * chord.at_right + _price(abs(z - move.x), move)
+    return (1.0 - share) * chord.at_left + share * chord.at_right + _cost(abs(z - move.x), move)

@@ -280,7 +280,7 @@ def block_rows(terms: PackedTerms, engine: Engine, n_rows: int) -> int:
     if n_rows * terms.scores.size <= _LIGHT_NUMBERS:
         return max(1, n_rows)
     widest = terms.scores.size
-    if engine.kernels.HOLDS_ALL_LAWS:
+    if engine.kernels.HOLDS_ALL_PMFS:
         widest = max(widest, 4 * terms.largest)
     shared = max(-(-n_rows // (4 * engine.n_threads)), min(_FEW_ROWS, -(-n_rows // engine.n_threads)))
     return max(1, min(_BLOCK_ROWS, _BLOCK_NUMBERS // max(widest, 1), shared))

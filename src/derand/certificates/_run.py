@@ -342,7 +342,7 @@ def distribution(
         raise ValueError(f"The laws of {rows.shape[0]} rows take {n_levels} levels each: pass fewer rows at a time.")
     kernels = load_backend(backend)
     require_gradual_underflow()
-    laws = kernels.laws(kernels.prepare(packed.starts, packed.scores, invert=False), packed.table(rows, noise))
+    laws = kernels.pmfs(kernels.prepare(packed.starts, packed.scores, invert=False), packed.table(rows, noise))
     pmf = np.zeros((rows.shape[0], n_levels))
     for row, start in enumerate(spread // step):
         pmf[row, start : start + packed.largest * stride + 1 : stride] = laws[row]

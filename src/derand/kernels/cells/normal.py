@@ -1,4 +1,4 @@
-"""Tails of the normal law and cells between them, compiled: one exponential per edge.
+"""Tails of the normal distribution and cells between them, compiled: one exponential per edge.
 
 Owns P(noise > z) for z >= 0, the mass between two ends, and the loops that take them over arrays. Must not know
 noises or what a bound is for: callers say how far a tail is widened. README.md, step 1, counts the errors.

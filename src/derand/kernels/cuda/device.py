@@ -215,8 +215,8 @@ class Stream:
             return parts
         np.copyto(staged, flat)
         whole = self.send_staged(name, staged)
-        cuts = zip(arrays, ends, strict=True)
-        parts = tuple(whole[end - a.size : end].view(a.dtype).reshape(a.shape) for a, end in cuts)
+        pairs = zip(arrays, ends, strict=True)
+        parts = tuple(whole[end - a.size : end].view(a.dtype).reshape(a.shape) for a, end in pairs)
         self._parts[name] = layout, parts
         self.finish()
         return parts

@@ -20,7 +20,7 @@ from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.kernels import NotFiniteError
 from derand.kernels.cuda.blocks import FEWEST_BLOCKS, MOST_ROWS, PickedRows, claim_device, pick_columns, stream_blocks
 from derand.kernels.cuda.device import Stream
-from derand.kernels.cuda.laws import PARTS, THREADS, add_up, compile_kernel
+from derand.kernels.cuda.pmfs import PARTS, THREADS, add_up, compile_kernel
 from derand.kernels.cuda.stumps import is_finite
 from derand.kernels.worst_case.curves import Curves, FloatTable, Positions
 from derand.kernels.worst_case.envelopes import COARSE, FINE, AskedMeans, LabelTables

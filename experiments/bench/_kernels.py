@@ -56,7 +56,7 @@ def measure_ways(task: str, levels: int, n_rows: int, few_rows: int, *, with_slo
     }
     if with_slow_ways:
         ways = {
-            "plain_laws": (few_rows, lambda: plain.laws(plain_plan, table[few])),
+            "plain_laws": (few_rows, lambda: plain.pmfs(plain_plan, table[few])),
             "halves": (len(rows), lambda: fast.tails(plan, table, cut[:, None], cut[:, None])),
         } | ways
     results: Figures = {

@@ -31,4 +31,4 @@ def tails(
 
 def laws(backend: str, table: np.ndarray, starts: np.ndarray, scores: np.ndarray) -> np.ndarray:
     kernels: Any = load_backend(backend)
-    return kernels.laws(kernels.prepare(starts, scores), table)
+    return kernels.pmfs(kernels.prepare(starts, scores), table)

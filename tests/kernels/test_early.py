@@ -180,17 +180,17 @@ def draw_spans(rng: np.random.Generator, curves: Curves) -> np.ndarray:
 
 @pytest.mark.parametrize("noise", list(NOISES))
 @pytest.mark.parametrize("power", [1, 2])
-def test_tables_of_prices_are_the_same(monkeypatch: pytest.MonkeyPatch, noise: str, power: int) -> None:
-    """Of near and far edges, in large numbers and small units, at prices from next to nothing to very much."""
+def test_tables_of_multipliers_are_the_same(monkeypatch: pytest.MonkeyPatch, noise: str, power: int) -> None:
+    """Of near and far edges, in large numbers and small units, at multipliers from next to nothing to very much."""
     rng = np.random.default_rng(power)
     for centre, scale in ((0.0, 1.0), (2000.0, 0.1), (1e8, 1e-3), (-1e-3, 1e-9)) * 3:
         width = scale * rng.choice([0.03, 0.5, 4.0])
         units = scale * rng.choice([0.2, 1.0, 5.0], 3)
         curves = trace(draw_stretches(rng, centre, scale), NOISES[noise](width), units)
         top = rng.choice([1e-2, 1.0, 1e4]) / (width / scale) ** power
-        prices = top * float(rng.choice([1.3, 8.0, 1e3])) ** -np.arange(8.0)
+        multipliers = top * float(rng.choice([1.3, 8.0, 1e3])) ** -np.arange(8.0)
         for spans in (None, draw_spans(rng, curves)):
-            early, compiled = both_ways(monkeypatch, partial(tabulate_envelopes, curves, prices, power, spans))
+            early, compiled = both_ways(monkeypatch, partial(tabulate_envelopes, curves, multipliers, power, spans))
             assert early.tobytes() == compiled.tobytes()
             assert np.isfinite(early).any() or (spans is not None and (spans[:, 0] > spans[:, 1]).all())
 
@@ -198,10 +198,10 @@ def test_tables_of_prices_are_the_same(monkeypatch: pytest.MonkeyPatch, noise: s
 @pytest.mark.parametrize(("wide", "block"), [(1, 8192), (10**9, 8192), (12, 1)])
 def test_how_searches_are_cut_changes_no_table(monkeypatch: pytest.MonkeyPatch, wide: int, block: int) -> None:
     """Made narrower first or not, many at a time or few."""
-    rng, prices = np.random.default_rng(5), 10.0 ** np.linspace(-3, 4, 8)
+    rng, multipliers = np.random.default_rng(5), 10.0 ** np.linspace(-3, 4, 8)
     curves = trace(draw_stretches(rng), NOISES["gaussian"](0.4), np.array([1.0, 0.2, 5.0]))
     monkeypatch.setattr(compiling.EARLY, "left", 2**62)
-    usual = tabulate_envelopes(curves, prices, 2)
+    usual = tabulate_envelopes(curves, multipliers, 2)
     monkeypatch.setattr(pieces_in_numpy, "WIDE", wide)
     monkeypatch.setattr(pieces_in_numpy, "BLOCK", block)
-    assert tabulate_envelopes(curves, prices, 2).tobytes() == usual.tobytes()
+    assert tabulate_envelopes(curves, multipliers, 2).tobytes() == usual.tobytes()

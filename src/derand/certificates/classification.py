@@ -25,7 +25,7 @@ from derand.certificates.search.linear import find_line_witnesses
 from derand.certificates.search.shrinking import Verifier, shrink_witnesses
 from derand.certificates.search.witness import find_witnesses
 from derand.finite import cast_exactly, refuse_masked, require_finite, require_unchanged
-from derand.kernels import DEFAULT_BACKEND, NotFiniteError, find_device
+from derand.kernels import DEFAULT_BACKEND, NotFiniteError, as_device
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise, as_noise_or_none, exp_upward
 from derand.perturbation import Perturbation, resolve, warn_of_nothing
@@ -216,7 +216,7 @@ def _looks_on_device(
     model: Model, rule: Rule, noise: Noise | None, perturbation: Perturbation, engine: Engine, rows: NDArray[Any]
 ) -> bool:
     """Whether a device finds NaN and infinity, wherever they may not be, while it computes."""
-    if find_device(engine.kernels) is None or rows.dtype != np.float64:
+    if as_device(engine.kernels) is None or rows.dtype != np.float64:
         return False
     if len(perturbation.budgets) != 1 or perturbation.has_box:
         return False
@@ -363,7 +363,7 @@ def distribution(
     if rows.shape[0] * n_levels > 2**28:
         raise ValueError(f"The laws of {rows.shape[0]} rows take {n_levels} levels each: pass fewer rows at a time.")
     kernels = make_engine(model, rows.shape[0], 1, backend=DEFAULT_BACKEND if backend is None else backend).kernels
-    laws = kernels.laws(kernels.prepare(packed.starts, packed.scores, invert=False), packed.table(rows, noise))
+    laws = kernels.pmfs(kernels.prepare(packed.starts, packed.scores, invert=False), packed.table(rows, noise))
     pmf = np.zeros((rows.shape[0], n_levels))
     for row, start in enumerate(spread // step):
         pmf[row, start : start + packed.largest * stride + 1 : stride] = laws[row]

@@ -1,7 +1,7 @@
 """Kernels: sums over all outcomes of independent terms, and the probabilities of cells, on arrays alone.
 
 README.md beside this file holds the contract and the rounding argument. A backend is one module with `prepare`, which
-turns a model's arrays into a plan, and the three functions `failures`, `tails` and `laws` that take the plan; it is
+turns a model's arrays into a plan, and the three functions `failures`, `tails` and `pmfs` that take the plan; it is
 named in BACKENDS. Cells of a noise: `normal`, `interval`, `laplace`. Kernels trust their input and import nothing of
 derand outside this folder but array types, constants and `threads`.
 """
@@ -26,7 +26,7 @@ TAIL_ERROR_GROWTH = 8 * EPSILON
 LOG_HALF = -0.6931471805599454
 """Below log(1/2)."""
 NEGLIGIBLE = 1e-307
-"""Mass that may be dropped at each end of a law after each term: in all, it weighs less than FLOOR."""
+"""Mass that may be dropped at each end of a pmf after each term: in all, it weighs less than FLOOR."""
 FLOOR = 1e-300
 """Added to each mass that is not impossible: more than dropping and underflow can have lost (README.md, step 3)."""
 
@@ -35,7 +35,7 @@ STEEPEST = 700.0
 """Largest exponent of a tilted weight: its exponential is a normal double (README.md, step 6)."""
 
 PATHS = ("law", "tilted", "inverted")
-"""How a mass was computed: from the law itself, from a tilted law, or by Fourier inversion of a tilted one."""
+"""How a mass was computed: from the pmf itself, from a tilted pmf, or by Fourier inversion of a tilted one."""
 LAW, TILTED, INVERTED = range(3)
 PATH_REASONS = (
     "several thresholds of a row share one law",
@@ -69,8 +69,8 @@ class Plan(Protocol):
 class Backend(Protocol):
     """What a backend offers; README.md says what the arrays hold. It takes only plans that it has prepared itself."""
 
-    HOLDS_ALL_LAWS: bool
-    """Whether the laws of all rows of a call are in memory at the same time."""
+    HOLDS_ALL_PMFS: bool
+    """Whether the pmfs of all rows of a call are in memory at the same time."""
 
     def prepare(self, starts: IntArray, scores: IntArray, *, invert: bool = True) -> Plan:
         """All that is known of a model before its rows; `invert=False` keeps Fourier inversion out of `failures`."""
@@ -81,7 +81,7 @@ class Backend(Protocol):
     def tails(self, plan: Any, table: FloatArray, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
         """P(S <= low) and P(S > high) for each row and each of its thresholds."""
 
-    def laws(self, plan: Any, table: FloatArray) -> FloatArray:
+    def pmfs(self, plan: Any, table: FloatArray) -> FloatArray:
         """P(S = s) for each row and s = 0, 1, ..., largest score."""
 
 
@@ -118,23 +118,23 @@ class DeviceBackend(Backend, Protocol):
     def looks_at_all(self, plan: Any, edges: Edges, n_features: int) -> bool:
         """Whether `failures_from_edges`, asked to look, refuses NaN and infinity in every one of so many columns."""
 
-    def sees_all(self, places: Any, n_features: int) -> bool:
-        """The same of `price_means`."""
+    def sees_all(self, positions: Any, n_features: int) -> bool:
+        """The same of `bound_means`."""
 
-    def price_means(
+    def bound_means(
         self, rows: FloatArray, curve: Any, sides: Any, asked: Any, *, must_look: bool
     ) -> tuple[NDArray[np.int8], FloatArray]:
         """By the mean rule, from tables of `envelopes`: labels, negative where left to the host, and powers."""
 
     MOST_TERMS: int
-    """Of which `price_means` takes sums."""
+    """Of which `bound_means` takes sums."""
 
 
 class NotFiniteError(ValueError):
     """A device was given rows that hold NaN or infinity; whoever knows the columns says which."""
 
 
-def find_device(kernels: Backend) -> DeviceBackend | None:
+def as_device(kernels: Backend) -> DeviceBackend | None:
     """The backend as one on a device; None where it is none."""
     return cast(DeviceBackend, kernels) if hasattr(kernels, "failures_from_edges") else None
 

@@ -194,8 +194,8 @@ rng = np.random.default_rng(0)
 steps = [StepFunction(at, [0.3, 0.6][: 1 + at % 2], rng.permutation(3)[: 2 + at % 2]) for at in range(10)]
 model, rows = AdditiveEnsemble(steps, 9, 10), rng.uniform(size=(5, 10))
 seen = []
-price = backend.price_means
-backend.price_means = lambda *asked, **how: seen.append(price(*asked, **how)) or seen[-1]
+bound = backend.bound_means
+backend.bound_means = lambda *asked, **how: seen.append(bound(*asked, **how)) or seen[-1]
 for noise in ("gaussian:0.3", "uniform:0.4"):
     ours = [certify(model, rows, noise, rule="mean", backend="cuda") for _ in range(2)]
     assert (seen[-1][0] >= 0).any()  # tables that the first call left are used by the second
@@ -499,7 +499,7 @@ def test_blocks_do_not_change_a_row_of_stumps(
     model, rows = draw_problem(n_terms, 1000, 2, 40, seed=4)
     certify(model, rows, Gaussian(0.25), backend="cuda", rule=rule)  # makes the tables
     whole = certify(model, rows, Gaussian(0.25), backend="cuda", rule=rule)
-    for module in ("settle", "prices"):
+    for module in ("settle", "means"):
         monkeypatch.setattr(f"derand.kernels.cuda.{module}._BLOCK_NUMBERS", 1)
         monkeypatch.setattr(f"derand.kernels.cuda.{module}._FEW_ROWS", 70)
     pieces = certify(model, rows, Gaussian(0.25), backend="cuda", rule=rule)

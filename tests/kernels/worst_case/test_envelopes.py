@@ -62,8 +62,8 @@ def test_no_chord_of_a_table_exceeds_the_envelope(kind: Any, power: int) -> None
         units = np.array([1.0, 0.2, 5.0])
         stretches = draw_stretches(rng)
         curves = trace(stretches, noise, units)
-        prices = np.geomspace(1e-3, 300.0, 8)
-        tables = tabulate_envelopes(curves, prices, power).astype(np.float64)
+        multipliers = np.geomspace(1e-3, 300.0, 8)
+        tables = tabulate_envelopes(curves, multipliers, power).astype(np.float64)
         for k, stretch in enumerate(stretches):
             part = slice(curves.starts[k], curves.starts[k + 1])
             knots = curves.knots[part]
@@ -71,8 +71,8 @@ def test_no_chord_of_a_table_exceeds_the_envelope(kind: Any, power: int) -> None
             x = np.concatenate([rng.uniform(*ends, 60), rng.choice(knots, 30), [knots[0] - 9.0, knots[-1] + 1e4]])
             z = np.concatenate([np.linspace(*ends, 4001), knots, x])
             values = smooth(stretch, noise, z)
-            for column, price in enumerate(prices):
-                costs = price * (np.abs(x[:, None] - z) / units[k]) ** power
+            for column, multiplier in enumerate(multipliers):
+                costs = multiplier * (np.abs(x[:, None] - z) / units[k]) ** power
                 true = (values + costs).min(axis=1)
                 low = look_up(curves, k, tables[:, column], x)
                 assert (low <= true + 1e-12).all()
@@ -83,14 +83,14 @@ def test_no_chord_of_a_table_exceeds_the_envelope(kind: Any, power: int) -> None
 def test_widened_tables_are_those_of_all_knots(power: int) -> None:
     """Bit by bit, of a curve without entries as well."""
     curves = trace(draw_stretches(np.random.default_rng(7)), Gaussian(0.5), np.ones(3))
-    prices = np.geomspace(1e-3, 100.0, COARSE)
+    multipliers = np.geomspace(1e-3, 100.0, COARSE)
     first, last = curves.starts[:-1], curves.starts[1:] - 1
     some = np.array([[curves.knots.size, -1], [first[1] + 9, first[1] + 20], [first[2], last[2] - 5]])
-    tables = extend_tables(start_tables(curves, prices, power, some), curves, power, np.array([3]), some)
+    tables = extend_tables(start_tables(curves, multipliers, power, some), curves, power, np.array([3]), some)
     assert np.isnan(tables.coarse[: last[0]]).all()
     wide = widen_tables(tables, curves, power, some, np.stack([first, last], axis=1))
-    assert np.array_equal(wide.coarse, tabulate_envelopes(curves, prices, power))
-    assert np.array_equal(wide.fine[0], tabulate_envelopes(curves, wide.fine_prices[0], power))
+    assert np.array_equal(wide.coarse, tabulate_envelopes(curves, multipliers, power))
+    assert np.array_equal(wide.fine[0], tabulate_envelopes(curves, wide.fine_multipliers[0], power))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -163,13 +163,13 @@ def test_entries_do_not_depend_on_which_others_are_made() -> None:
     rng = np.random.default_rng(8)
     for kind in KINDS:
         curves = trace(draw_stretches(rng), kind(0.4), np.array([1.0, 0.2, 5.0]))
-        prices = 10.0 ** np.linspace(-2, 4, 7)
-        whole = tabulate_envelopes(curves, prices, 2)
+        multipliers = 10.0 ** np.linspace(-2, 4, 7)
+        whole = tabulate_envelopes(curves, multipliers, 2)
         for _ in range(5):
             counts = np.diff(curves.starts)
             first = curves.starts[:-1] + rng.integers(0, counts)
             last = np.minimum(first + rng.integers(-1, counts), curves.starts[1:] - 1)
-            part = tabulate_envelopes(curves, prices, 2, np.stack([first, last], axis=1))
+            part = tabulate_envelopes(curves, multipliers, 2, np.stack([first, last], axis=1))
             made = np.zeros(curves.knots.size, dtype=bool)
             for start, stop in zip(first, last, strict=True):
                 made[start : stop + 1] = True

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from derand.kernels.worst_case import steps
-from derand.kernels.worst_case.steps import WHOLE, Stairs, add_scores, find_distances, prepare_stairs
+from derand.kernels.worst_case.drops import WHOLE
+from derand.kernels.worst_case.steps import Stairs, add_scores, measure_distances, prepare_stairs
 
 NORMS = [0.0, 1.0, 2.0, math.inf]
 
@@ -52,7 +53,7 @@ def test_distances_against_all_combinations(norm: float) -> None:
         rows = rng.choice([rng.normal(0.0, 2.0, (4, 4)), rng.integers(-3, 4, (4, 4)).astype(float)])
         sums = add_scores(rows, stairs)
         thresholds = (sums[:, None] * np.array([0.2, 0.6, 0.95])).astype(np.int64)
-        found, how = find_distances(rows, stairs, thresholds, norm)
+        found, how = measure_distances(rows, stairs, thresholds, norm)
         for at, threshold in np.ndenumerate(thresholds):
             true = enumerate_cells(stairs, rows[at[0]], int(threshold), norm)
             assert found[at] <= true
@@ -69,7 +70,7 @@ def test_the_relaxation_is_a_lower_bound(monkeypatch: pytest.MonkeyPatch, norm: 
         stairs = draw_stairs(rng, 4)
         rows = rng.normal(0.0, 2.0, (3, 4))
         thresholds = (add_scores(rows, stairs)[:, None] * np.array([0.3, 0.7])).astype(np.int64)
-        found, how = find_distances(rows, stairs, thresholds, norm)
+        found, how = measure_distances(rows, stairs, thresholds, norm)
         for at, threshold in np.ndenumerate(thresholds):
             true = enumerate_cells(stairs, rows[at[0]], int(threshold), norm)
             assert found[at] <= true
@@ -88,7 +89,7 @@ def test_numbers_of_any_size(norm: float) -> None:
         stairs = prepare_stairs(features, starts, edges, scores, np.array(units))
         rows = np.array([[1e308, -1.7e308], [5e-324, 1.7e308], [1.0, -1e308], [-1e308, 0.0]])
         thresholds = add_scores(rows, stairs)[:, None] - np.array([1, 2, 4])
-        found, _ = find_distances(rows, stairs, thresholds, norm)
+        found, _ = measure_distances(rows, stairs, thresholds, norm)
         assert not np.isnan(found).any()
         with np.errstate(over="ignore"):
             for at, threshold in np.ndenumerate(thresholds):
@@ -101,7 +102,7 @@ def test_distances_among_subnormal_numbers_prove_nothing(norm: float, unit: floa
     """Squares of 1.6e-162, and 2 * 5e-324 / 0.001, are rounded up by more than is ever taken off."""
     one = np.zeros(1, dtype=np.int64), np.array([0, 1]), np.array([0.0]), np.array([1, 0]), np.array([unit])
     rows = -np.array([[5e-324], [1e-323], [1.6e-162], [3e-155], [1e-140], [1.0]])
-    found, _ = find_distances(rows, prepare_stairs(*one), np.zeros((6, 1), dtype=np.int64), norm)
+    found, _ = measure_distances(rows, prepare_stairs(*one), np.zeros((6, 1), dtype=np.int64), norm)
     exact = [Fraction(-float(x)) / Fraction(unit) for x in rows.ravel()]
     assert all(Fraction(radius) <= distance for radius, distance in zip(found.ravel().tolist(), exact, strict=True))
     assert found[-2:].ravel() == pytest.approx([1e-140 / unit, 1 / unit], rel=1e-12)

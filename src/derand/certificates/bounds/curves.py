@@ -16,7 +16,7 @@ from derand._arrays import EPSILON, TINY, FloatArray
 from derand.certificates.bounds.packing import PackedTerms
 from derand.certificates.bounds.shared_edges import CommonGround, round_up
 from derand.kernels import TAIL_ERROR
-from derand.kernels.worst_case.curves import UNEVEN, Curves, Places
+from derand.kernels.worst_case.curves import UNEVEN, Curves, Positions
 from derand.noise import Noise
 
 _KNOTS = 200_000  # of all curves together: 64 columns of single precision then take 51 MB
@@ -170,13 +170,13 @@ def trace_curves(
     return _join(curves)
 
 
-def place_terms(stretches: list[Stretch], shapes: tuple[Shape, ...], units: FloatArray) -> Places:
+def place_terms(stretches: list[Stretch], shapes: tuple[Shape, ...], units: FloatArray) -> Positions:
     """Where terms look up the curves that `trace_curves` returns for their shapes."""
     known = {shape: at for at, shape in enumerate(dict.fromkeys(shapes))}
     features = np.array([stretch.feature for stretch in stretches], dtype=np.int64)
     shared = np.array([shape.scale > 0 for shape in shapes])
     signs = np.array([1.0 if stretch.scores[-1] > stretch.scores[0] else -1.0 for stretch in stretches])
-    return Places(
+    return Positions(
         features,
         np.array([known[shape] for shape in shapes], dtype=np.int64),
         np.where(shared, [stretch.edges[0] for stretch in stretches], 0.0),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.missing_values import Filled, find_ends
 from derand.certificates.bounds.packing import PackedTerms
-from derand.kernels import LAW, Backend, Failures, find_device, rounding_bound
+from derand.kernels import LAW, Backend, Failures, as_device, rounding_bound
 from derand.noise import Noise
 from derand.threads import share_out
 
@@ -123,7 +123,7 @@ class _Masses:
     def __init__(self, kernels: Backend, terms: PackedTerms, rows: FloatArray, noise: Noise, must_look: bool) -> None:
         self.terms, self._must_look = terms, must_look
         self._kernels, self._plan = kernels, terms.plan(kernels)
-        device = find_device(kernels)
+        device = as_device(kernels)
         self._device = device if device is not None and noise.name in device.NOISES and not terms.grids else None
         if self._device is not None:
             self._rows, self._edges = rows, terms.edges_under(noise)

@@ -16,10 +16,16 @@ from numpy.typing import NDArray
 from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.grid_curves import Block, line_up_jumps, trace_grids
 from derand.certificates.bounds.worst_case_base import DUAL, EXACT, WorstCase
-from derand.kernels.worst_case.grid_steps import GridStairs, add_grid_scores, find_grid_distances, find_grid_floors
+from derand.kernels.worst_case.drops import WHOLE
+from derand.kernels.worst_case.grid_steps import (
+    GridStairs,
+    add_grid_scores,
+    compute_grid_floors,
+    measure_grid_distances,
+)
 from derand.kernels.worst_case.grids import Grids, bound_grids
-from derand.kernels.worst_case.jump_search import JUMP_ERROR, find_jump_squares
-from derand.kernels.worst_case.steps import WHOLE, Reach
+from derand.kernels.worst_case.jump_search import JUMP_ERROR, search_jump_squares
+from derand.kernels.worst_case.steps import Reach
 from derand.noise import Noise
 
 _RATIO = {1: 4.0, 2: 8.0}
@@ -69,7 +75,7 @@ class SmoothedGridCase(WorstCase):
     def _find_column(self, rows: FloatArray, thresholds: FloatArray, box: Reach) -> FloatArray:
         """One threshold per row."""
         if self._jumps is not None and not (np.isfinite(box.low) | np.isfinite(box.high)).any():
-            squares = find_jump_squares(rows, thresholds, self._jumps, self._error + self._jump_error)
+            squares = search_jump_squares(rows, thresholds, self._jumps, self._error + self._jump_error)
             return np.where(-self._error > thresholds, np.inf, np.sqrt(squares) * (1 - 2 * EPSILON))
         floors = self.find_floors(rows, box)
         free = floors.sum(axis=1) - self._error > thresholds
@@ -234,7 +240,7 @@ class DeployedGridCase(WorstCase):
             holds = self.find_lowest(rows, reach)[:, None] > thresholds
             return np.where(holds, np.inf, 0.0), np.full(thresholds.shape, DUAL if stepped else EXACT, dtype=np.uint8)
         box = _open_reach(rows) if reach is None else reach
-        radii, how = find_grid_distances(rows, self._stairs, thresholds.astype(np.int64), self._norm, box)
+        radii, how = measure_grid_distances(rows, self._stairs, thresholds.astype(np.int64), self._norm, box)
         exact = (how == WHOLE) & (self._norm != 0) & (not stepped)
         return radii, np.where(exact, EXACT, DUAL).astype(np.uint8)
 
@@ -244,7 +250,7 @@ class DeployedGridCase(WorstCase):
 
     def find_floors(self, rows: FloatArray, reach: Reach) -> IntArray:
         """The least value of each function within the reach, exactly but for steps."""
-        return find_grid_floors(rows, self._stairs, reach)
+        return compute_grid_floors(rows, self._stairs, reach)
 
 
 def _build_stairs(blocks: list[Block], units: FloatArray) -> GridStairs:

@@ -30,38 +30,38 @@ from derand.certificates.bounds.grid_curves import orient_blocks
 from derand.certificates.bounds.grid_worst_case import DeployedGridCase, SmoothedGridCase
 from derand.certificates.bounds.packing import PackedTerms
 from derand.certificates.bounds.worst_case_base import DUAL, EXACT, WorstCase, find_arrays
-from derand.kernels.worst_case.curves import UNEVEN, Curves, Places
+from derand.kernels.worst_case.curves import UNEVEN, Curves, Positions
+from derand.kernels.worst_case.drops import WHOLE
 from derand.kernels.worst_case.envelopes import (
     COARSE,
     SUM_ERROR,
-    PricedSide,
-    PriceTables,
+    LabelTables,
+    MultiplierTables,
     add_curves,
     extend_tables,
-    find_powers,
-    find_spans,
+    maximise_powers,
     measure_pieces,
+    select_spans,
     start_tables,
     widen_tables,
 )
 from derand.kernels.worst_case.steps import (
-    WHOLE,
     Reach,
     Stairs,
     add_scores,
-    find_distances,
-    find_lowest,
+    compute_lowest,
+    measure_distances,
     prepare_stairs,
 )
 from derand.kernels.worst_case.windows import (
     Box,
     Minima,
+    bound_floors,
     count_terms,
-    find_floors,
-    find_least,
-    find_windows,
-    place_box,
+    locate_box,
+    minimise_curves,
     raise_floors,
+    search_windows,
     tabulate_minima,
 )
 from derand.noise import Noise
@@ -85,7 +85,7 @@ _MOST_BYTES = 2**30
 class Tables:
     """The curves of some terms with all that is tabulated of them, each table made when it is first asked for."""
 
-    def __init__(self, curves: Curves, places: Places) -> None:
+    def __init__(self, curves: Curves, places: Positions) -> None:
         self.curves = curves
         self._made: dict[Any, Any] = {}
         self._lock = RLock()
@@ -111,15 +111,15 @@ class Tables:
     @property
     def lowest(self) -> FloatArray:
         """The least value of each curve."""
-        made: FloatArray = self._make("lowest", lambda: find_least(self.curves))
+        made: FloatArray = self._make("lowest", lambda: minimise_curves(self.curves))
         return made
 
-    def envelopes(self, power: int, blocks: IntArray, spans: IntArray) -> PriceTables:
+    def envelopes(self, power: int, blocks: IntArray, spans: IntArray) -> MultiplierTables:
         """Envelopes of prices per distance to that power, with fine prices in these blocks and these knots at least."""
         curves = self.curves
         with self._lock:
             known = self._spans.setdefault(power, spans)
-            made: PriceTables = self._make(
+            made: MultiplierTables = self._make(
                 power, lambda: start_tables(curves, self._choose_prices(power), power, known)
             )
             wider = np.stack([np.minimum(known[:, 0], spans[:, 0]), np.maximum(known[:, 1], spans[:, 1])], axis=1)
@@ -138,7 +138,7 @@ class Tables:
         low, high = np.maximum(spans[:, 0] - more, starts[:-1]), np.minimum(spans[:, 1] + more, starts[1:] - 1)
         return np.where(more[:, None] > 0, np.stack([low, high], axis=1), spans)
 
-    def find_envelopes(self, power: int) -> PriceTables:
+    def find_envelopes(self, power: int) -> MultiplierTables:
         """What is made of them so far, which may be nothing."""
         with self._lock:
             nothing = np.tile(np.array([self.curves.knots.size, -1]), (self.curves.starts.size - 1, 1))
@@ -174,7 +174,7 @@ class SmoothedCase(WorstCase):
 
     together = 15  # prices are added up once for all thresholds
 
-    def __init__(self, tables: Tables, places: Places, norm: float | None) -> None:
+    def __init__(self, tables: Tables, places: Positions, norm: float | None) -> None:
         self._tables, self._places, self._norm = tables, places, norm
         total = float(tables.curves.ranges[places.curves].sum())
         self._error = (UNEVEN + EPSILON * (places.features.size + 16)) * total
@@ -195,16 +195,16 @@ class SmoothedCase(WorstCase):
         return self._error + float(self._tables.curves.too_low[self._places.curves].sum())
 
     @property
-    def curves(self) -> tuple[Places, Curves]:
+    def curves(self) -> tuple[Positions, Curves]:
         """Where rows stand on which curves."""
         return self._places, self._tables.curves
 
-    def find_side(self) -> PricedSide | None:
+    def find_side(self) -> LabelTables | None:
         """What a device needs to find prices; None where prices alone do not find the radius."""
         power = int(self._norm) if self._norm in (1, 2) else 0
         if not power or self._places.features.size <= _FEW_TERMS or not self._tables.are_priceable(power):
             return None
-        return PricedSide(self._places, self._tables.curves, self._tables.find_envelopes(power), self._table_error)
+        return LabelTables(self._places, self._tables.curves, self._tables.find_envelopes(power), self._table_error)
 
     def root_powers(self, powers: FloatArray, thresholds: FloatArray) -> FloatArray:
         """Radii from best margins per price, where no limits hold; infinite where nothing can bring the sum down."""
@@ -221,14 +221,14 @@ class SmoothedCase(WorstCase):
         if self._norm is None:
             assert reach is not None  # without a ball there is always one
             return np.where(self.find_lowest(rows, reach)[:, None] > thresholds, np.inf, 0.0), how
-        placed = None if reach is None else place_box(reach.low, reach.high, self._places)
+        placed = None if reach is None else locate_box(reach.low, reach.high, self._places)
         floors = None if reach is None or self._norm not in (1, 2) else self.find_floors(rows, reach)
         if self._norm in (1, 2):
             return self._find_best(rows, thresholds, placed, floors), how
         places, minima = self._places, self._tables.minima
         if not self._norm:
             return count_terms(rows, places, minima, thresholds, self._error, placed), how
-        return find_windows(rows, places, minima, thresholds, self._error, placed), how
+        return search_windows(rows, places, minima, thresholds, self._error, placed), how
 
     def sketch_radii(self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None) -> FloatArray | None:
         """By coarse prices alone."""
@@ -251,7 +251,7 @@ class SmoothedCase(WorstCase):
             return radii
         part = None if placed is None else Box(placed.low[at], placed.high[at])
         minima = self._tables.minima
-        radii[at] = find_windows(rows[at], self._places, minima, thresholds[at], self._error, part, known=radii[at])
+        radii[at] = search_windows(rows[at], self._places, minima, thresholds[at], self._error, part, known=radii[at])
         if few and self._norm == 1:
             radii = np.maximum(radii, self._price(rows, thresholds, floors, 2))
         return radii
@@ -263,7 +263,7 @@ class SmoothedCase(WorstCase):
     def find_floors(self, rows: FloatArray, reach: Reach) -> FloatArray:
         """Lower bounds of the least value of each curve within the reach."""
         places, minima = self._places, self._tables.minima
-        floors = find_floors(rows, places, minima, place_box(reach.low, reach.high, places))
+        floors = bound_floors(rows, places, minima, locate_box(reach.low, reach.high, places))
         if reach.steps.any():
             raise_floors(floors, rows, places, minima, *reach)
         return floors
@@ -285,10 +285,10 @@ class SmoothedCase(WorstCase):
             return np.where(free, np.inf, 0.0)
         blocks = np.empty(0, dtype=np.int64)
         powers, again = np.empty(thresholds.shape), np.arange(rows.shape[0])
-        spans = find_spans(rows, self._places, tables.curves)
+        spans = select_spans(rows, self._places, tables.curves)
         while again.size:
             envelopes = tables.envelopes(power, blocks, spans)
-            powers[again], missing = find_powers(
+            powers[again], missing = maximise_powers(
                 rows[again],
                 self._places,
                 tables.curves,
@@ -322,16 +322,16 @@ class DeployedCase(WorstCase):
             assert reach is not None  # without a ball there is always one
             holds = self.find_lowest(rows, reach)[:, None] > thresholds
             return np.where(holds, np.inf, 0.0), np.full(thresholds.shape, EXACT, dtype=np.uint8)
-        radii, how = find_distances(rows, self._stairs, thresholds.astype(np.int64), self._norm, reach)
+        radii, how = measure_distances(rows, self._stairs, thresholds.astype(np.int64), self._norm, reach)
         return radii, np.where(how == WHOLE, EXACT, DUAL).astype(np.uint8)
 
     def find_lowest(self, rows: FloatArray, reach: Reach) -> FloatArray:
         """The least sum within the reach, exactly."""
-        return find_lowest(rows, self._stairs, reach).astype(np.float64)
+        return compute_lowest(rows, self._stairs, reach).astype(np.float64)
 
     def find_floors(self, rows: FloatArray, reach: Reach) -> IntArray:
         """The least value of each function within the reach, exactly."""
-        alone = [find_lowest(rows, _build_stairs([stretch], self._units), reach) for stretch in self._stretches]
+        alone = [compute_lowest(rows, _build_stairs([stretch], self._units), reach) for stretch in self._stretches]
         return np.stack(alone, axis=1)
 
 

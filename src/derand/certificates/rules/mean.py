@@ -26,7 +26,7 @@ from derand.certificates.bounds.worst_case import (
 from derand.certificates.bounds.worst_case_base import WorstCase
 from derand.certificates.rules.base import DUAL, EXACT, NO_PROOF, Bounds, Engine, Rule, require_norm
 from derand.certificates.rules.mean_on_device import DeviceMeans
-from derand.kernels import find_device
+from derand.kernels import as_device
 from derand.kernels.worst_case.envelopes import AskedMeans
 from derand.kernels.worst_case.steps import Reach
 from derand.noise import Noise
@@ -129,7 +129,7 @@ def _find_device_means(
     problem: Problem, noise: Noise | None, perturbation: Perturbation, engine: Engine
 ) -> DeviceMeans | None:
     """The device that takes the rows first; None where there is none, or where it has no kernel for what is asked."""
-    device, terms = find_device(engine.kernels), problem.terms
+    device, terms = as_device(engine.kernels), problem.terms
     if device is None or noise is None or engine.draft or len(perturbation.budgets) > 1 or perturbation.has_box:
         return None
     if terms.grids or terms.gaps or not 0 < terms.n_terms <= device.MOST_TERMS:

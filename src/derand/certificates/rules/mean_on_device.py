@@ -80,6 +80,6 @@ class DeviceMeans:
         """Label, negative where a row is left to the host, and radius of each row."""
         asked = self._ask(rows)
         sides = tuple(case.find_side() for case in self._cases)
-        label, powers = self._device.price_means(rows, self._curve.curves, sides, asked, must_look=must_look)
+        label, powers = self._device.bound_means(rows, self._curve.curves, sides, asked, must_look=must_look)
         roots = [case.root_powers(powers, levels) for case, levels in zip(self._cases, asked.levels, strict=True)]
         return label.astype(np.int64), np.where(label == 1, roots[1], roots[0])

@@ -31,7 +31,7 @@ from derand.certificates.bounds.missing_values import Filled, fill_gaps
 from derand.certificates.bounds.packing import PackedTerms, Problem
 from derand.certificates.bounds.worst_case import NORMS, find_reach, find_smoothed_case, take_reach
 from derand.certificates.rules.base import DUAL, NO_PROOF, PAPER, Bounds, Engine, Rule, require_norm
-from derand.kernels import find_device
+from derand.kernels import as_device
 from derand.kernels.worst_case.steps import Reach
 from derand.noise import Noise
 from derand.perturbation import Perturbation
@@ -64,7 +64,7 @@ class ByVote(Rule):
         self, problem: Problem, noise: Noise | None, perturbation: Perturbation, engine: Engine
     ) -> bool:
         """Where the device computes all that is asked of the law in one go, and sees all columns."""
-        device = find_device(engine.kernels)
+        device = as_device(engine.kernels)
         if device is None or noise is None or noise.name not in device.NOISES or problem.law.grids:
             return False
         law = problem.law
@@ -277,13 +277,13 @@ class Columns:
 
 def block_rows(terms: PackedTerms, engine: Engine, n_rows: int) -> int:
     """Rows per block: its arrays stay small whatever the model, and of many rows every core gets several blocks."""
-    device = find_device(engine.kernels)
+    device = as_device(engine.kernels)
     if device is not None and not terms.grids:
         return device.BLOCK_ROWS
     if n_rows * terms.scores.size <= _LIGHT_NUMBERS:
         return max(1, n_rows)
     widest = terms.scores.size
-    if engine.kernels.HOLDS_ALL_LAWS:
+    if engine.kernels.HOLDS_ALL_PMFS:
         widest = max(widest, 4 * terms.largest)
     shared = max(-(-n_rows // (4 * engine.n_threads)), min(_FEW_ROWS, -(-n_rows // engine.n_threads)))
     return max(1, min(_BLOCK_ROWS, _BLOCK_NUMBERS // max(widest, 1), shared))

@@ -1,4 +1,4 @@
-"""Tails of the Laplace law and cells between them, rounded upward; arrays in, arrays out.
+"""Tails of the Laplace distribution and cells between them, rounded upward; arrays in, arrays out.
 
 Owns the sides of an edge and the cells of terms for Laplace noise. Must not know noises or units. README.md, step 1,
 counts the errors.

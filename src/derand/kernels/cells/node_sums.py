@@ -109,7 +109,7 @@ def sum_by_nodes(
     nodes, scales = _lay_cell()
     key = (cdf, grid.step, grid.width, grid.before, magnitude)
     few = N_NODES * (grid.width + 2 * grid.before) <= _KEPT_SHARES
-    shares = _keep_shares(*key) if few else _find_shares(*key)
+    shares = _keep_shares(*key) if few else _compute_shares(*key)
     result = np.zeros((rows.shape[0], n_candidates))
     size = grid.width * grid.step
     _sum_levels(levels, rows, grid.first, size, nodes, scales, shares, grid.width, grid.before, result)
@@ -125,13 +125,13 @@ def _lay_cell() -> tuple[FloatArray, FloatArray]:
     return freeze(nodes), freeze(1 / gaps.prod(axis=1))
 
 
-def _find_shares(cdf: Cdf, step: float, width: int, before: int, magnitude: float) -> FloatArray:
+def _compute_shares(cdf: Cdf, step: float, width: int, before: int, magnitude: float) -> FloatArray:
     """The share of each node of a cell that is left of the candidates around it."""
     steps = np.arange(-before, width + before)
     return freeze(cdf((steps * step - width * step * _lay_cell()[0][:, None]) / magnitude))
 
 
-_keep_shares = lru_cache(maxsize=64)(_find_shares)
+_keep_shares = lru_cache(maxsize=64)(_compute_shares)
 """Columns of like ranges ask for the same."""
 
 

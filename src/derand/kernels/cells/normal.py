@@ -1,4 +1,4 @@
-"""Tails of the normal law and cells between them, compiled: one exponential per edge.
+"""Tails of the normal distribution and cells between them, compiled: one exponential per edge.
 
 Owns P(noise > z) for z >= 0, the mass between two ends, and the loops that take them over arrays. Must not know
 noises or what a bound is for: callers say how far a tail is widened. README.md, step 1, counts the errors.
@@ -144,13 +144,13 @@ def _fill_distances_in_numpy(
 
 
 def _fill_tails_in_numpy(z: FloatArray, decay: FloatArray, tails: FloatArray) -> None:
-    tails[:] = _tail(z, decay)
+    tails[:] = compute_tail(z, decay)
 
 
 def _fill_sides_in_numpy(
     z: FloatArray, decay: FloatArray, sides: FloatArray, error: float, growth: float, least: float
 ) -> None:
-    tails = _tail(np.abs(z), decay)
+    tails = compute_tail(np.abs(z), decay)
     sides[0::2] = _side_in_numpy(z, tails, error, growth, least)
     sides[1::2] = _side_in_numpy(-z, tails, error, growth, least)
 
@@ -170,7 +170,7 @@ def _fill_cells_in_numpy(
     growth: float,
     least: float,
 ) -> None:
-    tails, roots = _tail(np.abs(z), decay), np.sqrt(decay)
+    tails, roots = compute_tail(np.abs(z), decay), np.sqrt(decay)
     left, right, widenings = z[:, :-1], z[:, 1:], error + growth * (z * z)
     less, more = tails * (1.0 - widenings), tails * (1.0 + widenings)
     apart = np.where(left + right > 0.0, more[:, 1:] - less[:, :-1], more[:, :-1] - less[:, 1:])
@@ -206,13 +206,13 @@ def _fill_distances(x: FloatArray, edges: FloatArray, scales: FloatArray, z: Flo
 @compile_loop(early=_fill_tails_in_numpy, numbers=lambda z, *_: z.size, error_model="numpy")
 def _fill_tails(z: FloatArray, decay: FloatArray, tails: FloatArray) -> None:
     for i in range(z.size):
-        tails[i] = _tail(z[i], decay[i])
+        tails[i] = compute_tail(z[i], decay[i])
 
 
 @compile_loop(early=_fill_sides_in_numpy, numbers=lambda z, *_: z.size, error_model="numpy")
 def _fill_sides(z: FloatArray, decay: FloatArray, sides: FloatArray, error: float, growth: float, least: float) -> None:
     for i in range(z.size):
-        tail = _tail(abs(z[i]), decay[i])
+        tail = compute_tail(abs(z[i]), decay[i])
         sides[2 * i] = _side(z[i], tail, error, growth, least)
         sides[2 * i + 1] = _side(-z[i], tail, error, growth, least)
 
@@ -233,7 +233,7 @@ def _fill_cells(
     for row in range(z.shape[0]):
         ends = z[row]
         for i in range(n_edges):
-            tails[i] = _tail(abs(ends[i]), decay[row, i])
+            tails[i] = compute_tail(abs(ends[i]), decay[row, i])
             roots[i] = math.sqrt(decay[row, i])
         for i in range(n_edges - 1):  # also from the last edge of a term to the first one of the next: never read
             middle, width = 0.5 * (ends[i] + ends[i + 1]), widths[i]
@@ -285,7 +285,8 @@ def _integrate(middle: float, width: float, decay: float, error: float, growth: 
 
 
 @compile_loop(error_model="numpy")
-def _tail(z: float, decay: float) -> float:
+def compute_tail(z: float, decay: float) -> float:
+    """P(noise > z) for 0 <= z <= 40 from exp(-z**2 / 2), to nearest."""
     t = (z - 5.0) / (z + 5.0)
     s = t * t
     even = _C[22]
@@ -295,7 +296,3 @@ def _tail(z: float, decay: float) -> float:
     odd = ((((odd * s + _C[21]) * s + _C[19]) * s + _C[17]) * s + _C[15]) * s + _C[13]
     odd = (((((odd * s + _C[11]) * s + _C[9]) * s + _C[7]) * s + _C[5]) * s + _C[3]) * s + _C[1]
     return (even + t * odd) / (z + 1.0) * decay
-
-
-find_tail = _tail
-"""P(noise > z) for 0 <= z <= 40 from exp(-z**2 / 2), to nearest, for compiled loops of other files."""

@@ -1,7 +1,7 @@
 """The GPU backend: rows stream through the device in blocks; one file per method.
 
 Contract: README.md, plus `failures_from_edges` and `tails_from_edges`, which compute the probability table on the
-device (`cells.py`), and `price_means`, the mean rule (`prices.py`). Laws and tails: `laws.py`; the
+device (`cells.py`), and `bound_means`, the mean rule (`means.py`). Pmfs and tails: `pmfs.py`; the
 fast path: `tilted.py`, of models of stumps `settle.py`. Two streams take the blocks in turn, so that one
 copies while the other computes. A call uses the whole device; calls from several threads wait for each other. Double
 precision, but for frequencies that are left out and for blending tables.
@@ -35,28 +35,28 @@ from derand.kernels.cuda.blocks import (  # noqa: E402 - numba-cuda is there, no
     stream_blocks,
 )
 from derand.kernels.cuda.cells import NOISE_CODES, fill_table  # noqa: E402
-from derand.kernels.cuda.laws import (  # noqa: E402
+from derand.kernels.cuda.means import MOST_TERMS, bound_means, sees_all  # noqa: E402
+from derand.kernels.cuda.pmfs import (  # noqa: E402
     MANY_CELLS,
     THREADS,
-    laws_in_global,
-    laws_in_shared,
+    pmfs_in_global,
+    pmfs_in_shared,
     tails_in_global,
     tails_in_shared,
 )
-from derand.kernels.cuda.prices import MOST_TERMS, price_means, sees_all  # noqa: E402
 from derand.kernels.cuda.settle import StumpRows  # noqa: E402
 from derand.kernels.cuda.stumps import Stumps, list_stumps  # noqa: E402
 from derand.kernels.cuda.tilted import PROVEN, failures_in_global, failures_in_shared  # noqa: E402
 
-__all__ = ["MOST_TERMS", "price_means", "sees_all"]
+__all__ = ["MOST_TERMS", "bound_means", "sees_all"]
 
-HOLDS_ALL_LAWS = False
+HOLDS_ALL_PMFS = False
 BLOCK_ROWS = 2**17
 """Rows that a call should get: several blocks for both streams, and no more than the host can hold many times over."""
 NOISES = frozenset(NOISE_CODES)
 """The noises whose probability tables the device computes itself."""
 
-_STATES_IN_SHARED = 4096  # states of a law, twice over, so that three blocks share a multiprocessor
+_STATES_IN_SHARED = 4096  # states of a pmf, twice over, so that three blocks share a multiprocessor
 _BLOCK_NUMBERS = 2**21  # numbers in a block's table: large enough to fill the device, small enough to overlap
 _BLOCK_ROWS = MOST_ROWS
 _FEW_ROWS = 256  # rows that keep the device busy, however wide the model
@@ -113,14 +113,14 @@ def failures(plan: Plan, table: FloatArray, thresholds: IntArray) -> Failures:
     """Whether P(S <= threshold) < 1/2 is proven, and the logarithm of the failing side's mass, rounded upward."""
     if not plan.scores.size:  # no work for a device
         return numpy_backend.failures(plan.plain, table, thresholds)
-    return _find_failures(plan, _SentTables(table), thresholds)
+    return _compute_failures(plan, _SentTables(table), thresholds)
 
 
 def tails(plan: Plan, table: FloatArray, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
     """P(S <= low) and P(S > high) for each row and each of its thresholds; exactly 0 where that is impossible."""
     if not plan.scores.size:
         return numpy_backend.tails(plan.plain, table, low, high)
-    return _find_tails(plan, _SentTables(table), low, high)
+    return _compute_tails(plan, _SentTables(table), low, high)
 
 
 def looks_at_all(plan: Plan, edges: Edges, n_features: int) -> bool:
@@ -137,7 +137,7 @@ def failures_from_edges(
         return failures(plan, np.ones((rows.shape[0], plan.scores.size)), thresholds)
     if plan.stumps is not None:
         return StumpRows(plan.stumps, plan.whole, rows, edges, thresholds, must_look=must_look).settle()
-    return _find_failures(plan, _ComputedTables(plan, rows, edges), thresholds)
+    return _compute_failures(plan, _ComputedTables(plan, rows, edges), thresholds)
 
 
 def tails_from_edges(
@@ -146,27 +146,27 @@ def tails_from_edges(
     """`tails` with the table computed on the device."""
     if not edges.values.size:
         return tails(plan, np.ones((rows.shape[0], plan.scores.size)), low, high)
-    return _find_tails(plan, _ComputedTables(plan, rows, edges), low, high)
+    return _compute_tails(plan, _ComputedTables(plan, rows, edges), low, high)
 
 
-def laws(plan: Plan, table: FloatArray) -> FloatArray:
+def pmfs(plan: Plan, table: FloatArray) -> FloatArray:
     """P(S = s) for each row and s = 0, 1, ..., largest score."""
     if not plan.scores.size:
-        return numpy_backend.laws(plan.plain, table)
+        return numpy_backend.pmfs(plan.plain, table)
     size = plan.whole + 1
     result = np.empty((table.shape[0], size))
     tables = _SentTables(table)
 
     def begin(stream: Stream, block: slice) -> Callable[[], None]:
-        found = stream.reserve("laws", (block.stop - block.start, size), np.float64)
+        found = stream.reserve("pmfs", (block.stop - block.start, size), np.float64)
         arguments = (tables.bring(stream, block), *model)
-        _launch_laws(stream, laws_in_shared, laws_in_global, arguments, size, (found,))
-        fetched = stream.fetch("laws", found)
+        _launch_pmfs(stream, pmfs_in_shared, pmfs_in_global, arguments, size, (found,))
+        fetched = stream.fetch("pmfs", found)
         return lambda: np.copyto(result[block], fetched)
 
     with claim_device():
         model = send_arrays("model", (plan.starts, plan.scores, plan.jumps))
-        stream_blocks(table.shape[0], _rows_of_laws(max(plan.scores.size, size)), begin)
+        stream_blocks(table.shape[0], _rows_of_pmfs(max(plan.scores.size, size)), begin)
     return result
 
 
@@ -214,17 +214,17 @@ class _ComputedTables:
 _Tables = _SentTables | _ComputedTables
 
 
-def _find_failures(plan: Plan, tables: _Tables, thresholds: IntArray) -> Failures:
+def _compute_failures(plan: Plan, tables: _Tables, thresholds: IntArray) -> Failures:
     proven = np.zeros(tables.n_rows, dtype=np.bool_)
     log_failure = np.zeros(tables.n_rows)
 
     def begin(stream: Stream, block: slice) -> Callable[[], None]:
         table = tables.bring(stream, block)
-        cuts = stream.send("thresholds", thresholds[block])
+        limits = stream.send("thresholds", thresholds[block])
         weights = stream.reserve("weights", table.shape, np.float64)
-        state = stream.reserve("state", cuts.shape, np.int8)
-        log_mass = stream.reserve("log_mass", cuts.shape, np.float64)
-        arguments = (table, *model, cuts, plan.whole, plan.steepest, weights)
+        state = stream.reserve("state", limits.shape, np.int8)
+        log_mass = stream.reserve("log_mass", limits.shape, np.float64)
+        arguments = (table, *model, limits, plan.whole, plan.steepest, weights)
         _launch_failures(stream, arguments, plan.whole + 1, (state, log_mass))
         states, masses = stream.fetch("state", state), stream.fetch("log_mass", log_mass)
 
@@ -236,19 +236,19 @@ def _find_failures(plan: Plan, tables: _Tables, thresholds: IntArray) -> Failure
     with claim_device():
         model = send_arrays("model", (plan.starts, plan.both_scores, plan.both_jumps))
         tables.send_model()
-        stream_blocks(tables.n_rows, _rows_of_laws(tables.width), begin)
+        stream_blocks(tables.n_rows, _rows_of_pmfs(tables.width), begin)
     return Failures(proven, log_failure, np.full(tables.n_rows, TILTED, dtype=np.uint8))
 
 
-def _find_tails(plan: Plan, tables: _Tables, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
+def _compute_tails(plan: Plan, tables: _Tables, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
     size = plan.whole + 1
     low_mass, high_mass = np.empty(low.shape), np.empty(high.shape)
 
     def begin(stream: Stream, block: slice) -> Callable[[], None]:
         table = tables.bring(stream, block)
-        cuts = stream.send("low", low[block]), stream.send("high", high[block])
-        found = tuple(stream.reserve(f"{side}_mass", cuts[0].shape, np.float64) for side in ("low", "high"))
-        _launch_laws(stream, tails_in_shared, tails_in_global, (table, *model, *cuts), size, found)
+        limits = stream.send("low", low[block]), stream.send("high", high[block])
+        found = tuple(stream.reserve(f"{side}_mass", limits[0].shape, np.float64) for side in ("low", "high"))
+        _launch_pmfs(stream, tails_in_shared, tails_in_global, (table, *model, *limits), size, found)
         below, above = (stream.fetch(f"{side}_mass", mass) for side, mass in zip(("low", "high"), found, strict=True))
 
         def store() -> None:
@@ -259,12 +259,12 @@ def _find_tails(plan: Plan, tables: _Tables, low: IntArray, high: IntArray) -> t
     with claim_device():
         model = send_arrays("model", (plan.starts, plan.scores, plan.jumps))
         tables.send_model()
-        stream_blocks(tables.n_rows, _rows_of_laws(max(tables.width, low.shape[1])), begin)
+        stream_blocks(tables.n_rows, _rows_of_pmfs(max(tables.width, low.shape[1])), begin)
     return low_mass, high_mass
 
 
-def _rows_of_laws(width: int) -> int:
-    """Rows in a block whose tables or laws have so many numbers each."""
+def _rows_of_pmfs(width: int) -> int:
+    """Rows in a block whose tables or pmfs have so many numbers each."""
     most = max(_BLOCK_NUMBERS // max(width, 1), min(_FEW_ROWS, 2**26 // max(width, 1)), 1)
     return min(most, _BLOCK_ROWS)
 
@@ -279,10 +279,10 @@ def _launch_failures(stream: Stream, arguments: tuple[Any, ...], size: int, foun
         launch_in_workspaces(stream, failures_in_global, arguments, size, n_rows, found)
 
 
-def _launch_laws(
+def _launch_pmfs(
     stream: Stream, in_shared: Any, in_global: Any, arguments: tuple[Any, ...], size: int, found: tuple[Any, ...]
 ) -> None:
-    """Whole laws of a block: in shared memory where they fit, else in device memory."""
+    """Whole pmfs of a block: in shared memory where they fit, else in device memory."""
     n_rows = arguments[0].shape[0]
     if size <= _states_in_shared(in_shared, (*arguments, size, n_rows, *found)):
         grid = max(FEWEST_BLOCKS, n_rows)
@@ -292,7 +292,7 @@ def _launch_laws(
 
 
 def _states_in_shared(kernel: Any, arguments: tuple[Any, ...]) -> int:
-    """States of a law that a block may keep in shared memory, two buffers of 8 bytes each."""
+    """States of a pmf that a block may keep in shared memory, two buffers of 8 bytes each."""
     return grant_shared(kernel, arguments, 16 * _STATES_IN_SHARED) // 16
 
 

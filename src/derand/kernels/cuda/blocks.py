@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from derand._arrays import FloatArray, IntArray
 from derand.kernels.cuda.device import Stream, explain_fork, open_streams
-from derand.kernels.cuda.laws import THREADS
+from derand.kernels.cuda.pmfs import THREADS
 from derand.threads import count_threads, share_out
 
 MOST_ROWS = 2**16
@@ -24,7 +24,7 @@ MOST_ROWS = 2**16
 FEWEST_BLOCKS = 1 if config.ENABLE_CUDASIM else 128
 """Of threads: numba warns of smaller grids, and a block without a row ends at once."""
 
-_WORKSPACE_NUMBERS = 2**27  # numbers in the laws that are held in device memory
+_WORKSPACE_NUMBERS = 2**27  # numbers in the pmfs that are held in device memory
 _MOST_WORKSPACES = 264
 _lock = threading.Lock()
 
@@ -109,7 +109,7 @@ def launch_in_workspaces(
     found: tuple[Any, ...],
     shared_bytes: int = 0,
 ) -> None:
-    """Launch with the laws in device memory: space for as many at a time as fit."""
+    """Launch with the pmfs in device memory: space for as many at a time as fit."""
     count = max(1, min(_MOST_WORKSPACES, _WORKSPACE_NUMBERS // (2 * size)))
     workspaces = stream.reserve("workspaces", (count, 2 * size), np.float64)
     grid = max(FEWEST_BLOCKS, count)

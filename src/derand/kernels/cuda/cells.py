@@ -16,7 +16,7 @@ from numba import cuda
 
 from derand._arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.kernels import TAIL_ERROR, TAIL_ERROR_GROWTH
-from derand.kernels.cuda.laws import compile_kernel
+from derand.kernels.cuda.pmfs import compile_kernel
 
 GAUSSIAN, UNIFORM, LAPLACE = 0, 1, 2
 NOISE_CODES = {"gaussian": GAUSSIAN, "uniform": UNIFORM, "laplace": LAPLACE}

@@ -98,7 +98,7 @@ def _cut(whole: Any, ends: list[int], layout: Layout) -> tuple[Any, ...]:
     return tuple(parts)
 
 
-def _find_copies() -> tuple[Any, Any] | None:
+def _load_copies() -> tuple[Any, Any] | None:
     """numba-cuda's functions below the methods of its arrays, which check so much that a copy lasts no longer.
 
     None where there are none by these names: the methods do the same.
@@ -127,7 +127,7 @@ class Stream:
         self._views: dict[str, Any] = {}
         self._parts: dict[str, tuple[list[Any], tuple[Any, ...]]] = {}
         self._laid_out: dict[str, _LaidOut] = {}
-        self._copies = _find_copies()
+        self._copies = _load_copies()
         self.watch: _Watch | None = None
 
     def launch(self, kernel: Any, grid: int, threads: int, arguments: tuple[Any, ...], shared_bytes: int = 0) -> None:
@@ -215,8 +215,8 @@ class Stream:
             return parts
         np.copyto(staged, flat)
         whole = self.send_staged(name, staged)
-        cuts = zip(arrays, ends, strict=True)
-        parts = tuple(whole[end - a.size : end].view(a.dtype).reshape(a.shape) for a, end in cuts)
+        pairs = zip(arrays, ends, strict=True)
+        parts = tuple(whole[end - a.size : end].view(a.dtype).reshape(a.shape) for a, end in pairs)
         self._parts[name] = layout, parts
         self.finish()
         return parts

@@ -1,6 +1,6 @@
 """The failing tail of rows of stumps by Fourier inversion on the GPU: one block of threads per row.
 
-Contract: `failures` of README.md for the rows that can be certified so; the others are marked, and laws are built for
+Contract: `failures` of README.md for the rows that can be certified so; the others are marked, and pmfs are built for
 them (`groups.py`), from the cells that this kernel leaves in device memory. The method is that of
 `tails/fourier.py`; what differs is how dropped frequencies are bounded: -log |phi|**2 is at least a polynomial of
 degree six in sin(w s / 2)**2 for each shift s, and single precision evaluates it at every frequency of the period, so
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.kernels import LOG_HALF
-from derand.kernels.cuda.laws import PARTS, THREADS, add_up, compile_kernel
+from derand.kernels.cuda.pmfs import PARTS, THREADS, add_up, compile_kernel
 from derand.kernels.cuda.stumps import (
     BY_INVERSION,
     NOT_FINITE,
@@ -27,12 +27,12 @@ from derand.kernels.cuda.stumps import (
     PROVEN,
     SHIFT,
     TO_DO,
+    compute_moments,
     count_roundings,
-    find_moments,
-    find_tilt,
     is_finite,
     load_cells,
     lowest_score,
+    solve_tilt,
     steepen_tilt,
     tilt_cells,
 )
@@ -92,14 +92,14 @@ def invert_rows(
         load_cells(x[row], model, noise, magnitude, work)
         for cell in range(cuda.threadIdx.x, 2 * n_terms, THREADS):
             table[row, cell] = work[cell]
-        mean, _ = find_moments(work, shifts, 0, 0.0, parts)
+        mean, _ = compute_moments(work, shifts, 0, 0.0, parts)
         side = 0 if thresholds[row] < mean else 1
-        cut = thresholds[row] if side == 0 else whole - thresholds[row] - 1
+        limit = thresholds[row] if side == 0 else whole - thresholds[row] - 1
         found, log_mass = TO_DO, 0.0
-        if cut < lowest_score(work, shifts, side, parts):
+        if limit < lowest_score(work, shifts, side, parts):
             found, log_mass = (PROVEN if side == 0 else OPEN), -math.inf
         elif n_terms >= MIN_TERMS_FOR_FOURIER:
-            log_mass = _log_tail(work, singles, parts, shifts, groups, side, cut, largest)
+            log_mass = _log_tail(work, singles, parts, shifts, groups, side, limit, largest)
             if log_mass < LOG_HALF:
                 found = (PROVEN if side == 0 else OPEN) + BY_INVERSION
         if cuda.threadIdx.x == 0:
@@ -108,30 +108,30 @@ def invert_rows(
 
 
 @cuda.jit(device=True, fastmath=False)
-def _log_tail(  # noqa: PLR0911 - each return is one reason for which a law is built instead
+def _log_tail(  # noqa: PLR0911 - each return is one reason for which a pmf is built instead
     work: FloatArray,
     singles: SinglesArray,
     parts: FloatArray,
     shifts: FloatArray,
     groups: IntArray,
     side: int,
-    cut: int,
+    limit: int,
     largest: float,
 ) -> float:
-    """Upper bound of the logarithm of the mass at or below `cut`; infinite where inversion does not settle it."""
+    """Upper bound of the logarithm of the mass at or below `limit`; infinite where inversion does not settle it."""
     n_terms = shifts.size
-    tilt, gap, deviation = find_tilt(work, shifts, side, cut, largest, parts)
+    tilt, gap, deviation = solve_tilt(work, shifts, side, limit, largest, parts)
     if deviation <= 0.0:
         return math.inf
     if -tilt * deviation < 1.0:
         tilt = steepen_tilt(deviation, largest)
-        mean, deviation = find_moments(work, shifts, side, tilt, parts)
-        gap = cut - mean
+        mean, deviation = compute_moments(work, shifts, side, tilt, parts)
+        gap = limit - mean
     theta = -tilt
-    if deviation <= 0.0 or theta * (n_terms * largest + 4.0 * cut) > 1e5:  # roundings that count near ties
+    if deviation <= 0.0 or theta * (n_terms * largest + 4.0 * limit) > 1e5:  # roundings that count near ties
         return math.inf
     log_fraction, exponent = tilt_cells(work, shifts, side, tilt, parts)
-    log_prefactor = log_fraction + exponent * math.log(2.0) + theta * cut
+    log_prefactor = log_fraction + exponent * math.log(2.0) + theta * limit
     expected = math.exp(min(gap / deviation, 0.0)) / (1.0 + 2.5 * theta * deviation)
     log_expected = min(log_prefactor + math.log(expected), 0.0)
     accuracy = _ACCURACY_NEAR_TIES if log_expected >= -4.0 else _ACCURACY
@@ -147,7 +147,7 @@ def _log_tail(  # noqa: PLR0911 - each return is one reason for which a law is b
     kept, dropped = _bound_dropped(singles, parts, shifts, groups, theta, period, slack, allowed)
     if kept >= NEAR or 2 * kept >= period:
         return math.inf
-    total, errors = _sum_kept(work, parts, shifts, groups, side, cut, theta, period, kept)
+    total, errors = _sum_kept(work, parts, shifts, groups, side, limit, theta, period, kept)
     bound = total + dropped + errors * (18.0 * n_terms + 80.0) * EPSILON
     if not 0.0 < bound <= (1.0 + accuracy) * total:
         return math.inf
@@ -156,7 +156,7 @@ def _log_tail(  # noqa: PLR0911 - each return is one reason for which a law is b
         return math.inf
     if math.log(0.1 * accuracy * total) < max(-_ALIASES, -theta * period - log_prefactor):
         return math.inf
-    roundings = 2.0 * n_terms + count_roundings(n_terms, tilt, cut, largest, log_fraction, exponent)
+    roundings = 2.0 * n_terms + count_roundings(n_terms, tilt, limit, largest, log_fraction, exponent)
     return log_bound + log_prefactor + (roundings + 2.0 * abs(log_bound)) * EPSILON
 
 
@@ -306,7 +306,7 @@ def _sum_kept(
     shifts: FloatArray,
     groups: IntArray,
     side: int,
-    cut: int,
+    limit: int,
     theta: float,
     period: float,
     kept: int,
@@ -322,7 +322,7 @@ def _sum_kept(
     layers = THREADS // width
     stay, move = np.uint64(side * shifts.size), np.uint64((1 - side) * shifts.size)
     decay, rest = math.exp(-theta), -math.expm1(-theta)
-    angle = cut - period * math.floor(cut / period)
+    angle = limit - period * math.floor(limit / period)
     total = errors = 0.0
     for start in range(0, kept, width):
         k = start + thread % width
@@ -340,7 +340,7 @@ def _sum_kept(
             for layer in range(1, layers):
                 a, b = parts[layer * width + thread], parts[THREADS + layer * width + thread]
                 real, imaginary = real * a - imaginary * b, real * b + imaginary * a
-            cosine, sine = _unit_root(k * angle, period)  # phi * exp(-i w cut)
+            cosine, sine = _unit_root(k * angle, period)  # phi * exp(-i w limit)
             a, b = real * cosine + imaginary * sine, imaginary * cosine - real * sine
             half = math.sin(math.pi * k / period)  # over 1 - exp(-theta + i w), without cancellation
             over, aside = rest + 2.0 * decay * half * half, -decay * math.sin(2.0 * math.pi * k / period)

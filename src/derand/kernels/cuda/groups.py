@@ -1,9 +1,9 @@
-"""The failing tail of rows of stumps from tilted laws on the GPU: one block of threads per row.
+"""The failing tail of rows of stumps from tilted pmfs on the GPU: one block of threads per row.
 
 Contract: `failures` of README.md for the rows that are marked as still to do, from the cells in `table`. Terms of equal
-shift s are taken together: how many of them move is a small law of its own, of which few counts carry mass, and the
-law of the sum takes one pass for each group in place of one for each term. It stands in two buffers of `capacity`
-states that take turns; a row whose law outgrows them is marked, and a launch with more memory computes it again.
+shift s are taken together: how many of them move is a small pmf of its own, of which few counts carry mass, and the
+pmf of the sum takes one pass for each group in place of one for each term. It stands in two buffers of `capacity`
+states that take turns; a row whose pmf outgrows them is marked, and a launch with more memory computes it again.
 Cost per row: groups x counts that carry mass x (about 12 tilted deviations) / threads.
 Rounding: README.md, step 8.
 """
@@ -18,25 +18,25 @@ from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.kernels import FLOOR, LOG_HALF, NEGLIGIBLE
-from derand.kernels.cuda.laws import PARTS, THREADS, add_tilted, add_up, compile_kernel, trim
+from derand.kernels.cuda.pmfs import PARTS, THREADS, add_tilted, add_up, compile_kernel, trim
 from derand.kernels.cuda.stumps import (
     DID_NOT_FIT,
     OPEN,
     PROVEN,
     TO_DO,
+    compute_moments,
     count_roundings,
-    find_moments,
-    find_tilt,
     lowest_score,
+    solve_tilt,
     tilt_cells,
 )
 
-_LOST = 1e-13  # mass that a first pass may drop, relative to the whole tilted law
+_LOST = 1e-13  # mass that a first pass may drop, relative to the whole tilted pmf
 _GROUPS_PER_TRIM = 2
 
 
 def count_shared_numbers(n_terms: int, n_groups: int) -> int:
-    """Numbers in shared memory that a row takes besides its law: weights, counts of groups, their ends."""
+    """Numbers in shared memory that a row takes besides its pmf: weights, counts of groups, their ends."""
     return 3 * n_terms + 5 * n_groups
 
 
@@ -52,12 +52,12 @@ def sum_in_shared(
     state: NDArray[np.int8],
     log_failure: FloatArray,
 ) -> None:
-    """State and log of the failing mass of each row that is to do or did not fit, laws in shared memory."""
+    """State and log of the failing mass of each row that is to do or did not fit, pmfs in shared memory."""
     work, parts = cuda.shared.array(0, float64), cuda.shared.array(PARTS, float64)
-    law = work[3 * shifts.size + 5 * (groups.size - 1) :]
+    pmf = work[3 * shifts.size + 5 * (groups.size - 1) :]
     for row in range(cuda.blockIdx.x, n_rows, cuda.gridDim.x):
         if state[row] == TO_DO or state[row] == DID_NOT_FIT:
-            _settle_row(table, shifts, groups, thresholds, whole, capacity, row, work, law, parts, state, log_failure)
+            _settle_row(table, shifts, groups, thresholds, whole, capacity, row, work, pmf, parts, state, log_failure)
 
 
 @compile_kernel
@@ -73,14 +73,14 @@ def sum_in_global(
     state: NDArray[np.int8],
     log_failure: FloatArray,
 ) -> None:
-    """The same with laws in device memory, one workspace per block; blocks without one stay idle."""
+    """The same with pmfs in device memory, one workspace per block; blocks without one stay idle."""
     if cuda.blockIdx.x >= workspaces.shape[0]:
         return
     work, parts = cuda.shared.array(0, float64), cuda.shared.array(PARTS, float64)
-    law = workspaces[cuda.blockIdx.x]
+    pmf = workspaces[cuda.blockIdx.x]
     for row in range(cuda.blockIdx.x, n_rows, workspaces.shape[0]):
         if state[row] == TO_DO or state[row] == DID_NOT_FIT:
-            _settle_row(table, shifts, groups, thresholds, whole, capacity, row, work, law, parts, state, log_failure)
+            _settle_row(table, shifts, groups, thresholds, whole, capacity, row, work, pmf, parts, state, log_failure)
 
 
 @cuda.jit(device=True, fastmath=False)
@@ -93,7 +93,7 @@ def _settle_row(
     capacity: int,
     row: int,
     work: FloatArray,
-    law: FloatArray,
+    pmf: FloatArray,
     parts: FloatArray,
     state: NDArray[np.int8],
     log_failure: FloatArray,
@@ -108,10 +108,10 @@ def _settle_row(
             work[cell] = table[row, cell]
         cuda.syncthreads()
         if attempt == 0:
-            low_first = threshold < find_moments(work, shifts, 0, 0.0, parts)[0]
+            low_first = threshold < compute_moments(work, shifts, 0, 0.0, parts)[0]
         is_low = low_first == (attempt == 0)
-        cut = threshold if is_low else whole - threshold - 1  # P(S > T) is P(mirrored S <= whole - T - 1)
-        log_mass = _log_tail(work, law, parts, shifts, groups, 0 if is_low else 1, cut, capacity)
+        limit = threshold if is_low else whole - threshold - 1  # P(S > T) is P(mirrored S <= whole - T - 1)
+        log_mass = _log_tail(work, pmf, parts, shifts, groups, 0 if is_low else 1, limit, capacity)
         fits = log_mass < math.inf
         if is_low:
             low_mass = log_mass
@@ -132,20 +132,20 @@ def _settle_row(
 @cuda.jit(device=True, fastmath=False)
 def _log_tail(
     work: FloatArray,
-    law: FloatArray,
+    pmf: FloatArray,
     parts: FloatArray,
     shifts: FloatArray,
     groups: IntArray,
     side: int,
-    cut: int,
+    limit: int,
     capacity: int,
 ) -> float:
-    """Upper bound of log P(S <= cut); -inf if and only if that is impossible, inf where the law did not fit."""
+    """Upper bound of log P(S <= limit); -inf if and only if that is impossible, inf where the pmf did not fit."""
     n_terms, n_groups = shifts.size, groups.size - 1
     largest = shifts[n_terms - 1]
-    if cut < lowest_score(work, shifts, side, parts):
+    if limit < lowest_score(work, shifts, side, parts):
         return -math.inf
-    tilt, _, _ = find_tilt(work, shifts, side, cut, largest, parts)
+    tilt, _, _ = solve_tilt(work, shifts, side, limit, largest, parts)
     log_fraction, exponent = tilt_cells(work, shifts, side, tilt, parts)
     _count_moves(work, groups, side, n_terms)
     budget = _LOST / (4.0 * n_groups + 4.0)
@@ -154,23 +154,23 @@ def _log_tail(
     for _ in range(2):
         cuda.syncthreads()
         dropped = add_up(parts, _choose_counts(work, groups, n_terms, budget), 0.0)[0]
-        first, size, at, certain, lost = _build_law(work, law, parts, shifts, groups, capacity, budget, cut)
+        first, size, at, certain, lost = _build_pmf(work, pmf, parts, shifts, groups, capacity, budget, limit)
         if size == 0:
             return math.inf
         lost += dropped
-        total = certain * add_tilted(law, parts, first, size, cut - at, tilt)
+        total = certain * add_tilted(pmf, parts, first, size, limit - at, tilt)
         if lost <= 1e-10 * total:
             break
         budget = NEGLIGIBLE  # the tilt is poor for this row: once more, dropping next to nothing
     log_total = math.log(total + 2.0 * lost + FLOOR)
     roundings = 4.0 * n_terms + size // THREADS + 2.0 * abs(log_total)
-    roundings += count_roundings(n_terms, tilt, cut, largest, log_fraction, exponent)
-    return log_total + log_fraction + exponent * math.log(2.0) - tilt * cut + roundings * EPSILON
+    roundings += count_roundings(n_terms, tilt, limit, largest, log_fraction, exponent)
+    return log_total + log_fraction + exponent * math.log(2.0) - tilt * limit + roundings * EPSILON
 
 
 @cuda.jit(device=True, fastmath=False)
 def _count_moves(work: FloatArray, groups: IntArray, side: int, n_terms: int) -> None:
-    """How many terms of each group move: a law of few states, one group per thread.
+    """How many terms of each group move: a pmf of few states, one group per thread.
 
     Terms that are certain to stay or to move are left out; noted are how many move for certain, and how many may.
     """
@@ -221,9 +221,9 @@ def _choose_counts(work: FloatArray, groups: IntArray, n_terms: int, budget: flo
 
 
 @cuda.jit(device=True, fastmath=False)
-def _build_law(
+def _build_pmf(
     work: FloatArray,
-    law: FloatArray,
+    pmf: FloatArray,
     parts: FloatArray,
     shifts: FloatArray,
     groups: IntArray,
@@ -231,9 +231,9 @@ def _build_law(
     budget: float,
     ceiling: int,
 ) -> tuple[int, int, int, float, float]:
-    """Law of the sum of all groups.
+    """The pmf of the sum of all groups.
 
-    Returns where in `law` it begins, its size (0 where it outgrew the capacity), the score of its first state, a
+    Returns where in `pmf` it begins, its size (0 where it outgrew the capacity), the score of its first state, a
     factor of all states (of groups of one count), and the mass dropped. States of a score above `ceiling` may be
     missing: scores never fall.
     """
@@ -243,7 +243,7 @@ def _build_law(
     size = 1
     certain, lost = 1.0, 0.0
     if cuda.threadIdx.x == 0:
-        law[0] = 1.0
+        pmf[0] = 1.0
     cuda.syncthreads()
     for group in range(n_groups):
         shift = int(shifts[groups[group]])
@@ -257,7 +257,7 @@ def _build_law(
         if since == _GROUPS_PER_TRIM or size + span > capacity:
             since = 0
             size = max(min(size, ceiling - at + 1), 1)
-            dropped, size, mass = trim(law, parts, first, size, budget)
+            dropped, size, mass = trim(pmf, parts, first, size, budget)
             first += dropped
             at += dropped
             lost += mass
@@ -265,7 +265,7 @@ def _build_law(
                 return 0, 0, at, certain, lost
         since += 1
         side = capacity - side
-        _add_group(law, work, first, size, side, base, high - low, shift)
+        _add_group(pmf, work, first, size, side, base, high - low, shift)
         first = side
         size += span
         cuda.syncthreads()
@@ -275,27 +275,27 @@ def _build_law(
 # Indices are unsigned here, because signed ones are checked for a wrap at each access.
 @cuda.jit(device=True, fastmath=False)
 def _add_group(
-    law: FloatArray, work: FloatArray, first: int, size: int, target: int, base: int, count: int, shift: int
+    pmf: FloatArray, work: FloatArray, first: int, size: int, target: int, base: int, count: int, shift: int
 ) -> None:
-    """The law after one more group, of which up to `count` terms move, written to the other buffer."""
+    """The pmf after one more group, of which up to `count` terms move, written to the other buffer."""
     old, new, counts = np.uint64(first), np.uint64(target), np.uint64(base)
     thread, step, gap, span = np.uint64(cuda.threadIdx.x), np.uint64(THREADS), np.uint64(shift), count * shift
     t, end = np.uint64(span) + thread, np.uint64(size)  # where every count has a state to come from
     if count == 1:
         light, heavy = work[counts], work[counts + np.uint64(1)]
         while t < end:
-            law[new + t] = light * law[old + t] + heavy * law[old + t - gap]
+            pmf[new + t] = light * pmf[old + t] + heavy * pmf[old + t - gap]
             t += step
     else:
         last = counts + np.uint64(count)
         while t < end:
             place, source = counts, old + t
-            value = work[place] * law[source]
+            value = work[place] * pmf[source]
             while place < last:
                 place += np.uint64(1)
                 source -= gap
-                value += work[place] * law[source]
-            law[new + t] = value
+                value += work[place] * pmf[source]
+            pmf[new + t] = value
             t += step
     overlaps = size >= span
     for number in range(cuda.threadIdx.x, 2 * span if overlaps else size + span, THREADS):
@@ -303,6 +303,6 @@ def _add_group(
         value, state = 0.0, at
         for moved in range(count + 1):
             if 0 <= state < size:
-                value += work[counts + np.uint64(moved)] * law[old + np.uint64(state)]
+                value += work[counts + np.uint64(moved)] * pmf[old + np.uint64(state)]
             state -= shift
-        law[new + np.uint64(at)] = value
+        pmf[new + np.uint64(at)] = value

@@ -2,7 +2,7 @@
 
 Contract: `failures` of README.md, from the rows themselves. The terms stand in two halves. The outcomes of the first
 are added up by ascending score, once for each row; those of the second are gone through one by one, and what the first
-may still score beside each is looked up in these sums. No law and no tilt: a mass too faint for a double is left to
+may still score beside each is looked up in these sums. No pmf and no tilt: a mass too faint for a double is left to
 those. Cost per row: twice the outcomes of half of the terms. Rounding: README.md, step 8.
 """
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.kernels import FLOOR, LOG_HALF
 from derand.kernels.cuda.cells import bound_sides
-from derand.kernels.cuda.laws import compile_kernel
+from derand.kernels.cuda.pmfs import compile_kernel
 from derand.kernels.cuda.stumps import (
     BY_LISTING,
     COLUMN,
@@ -79,8 +79,8 @@ def sum_outcomes(
     low_mass = high_mass = 0.0
     for attempt in range(2):
         is_low = low_first == (attempt == 0)
-        side, cut = (0, threshold) if is_low else (1, whole - threshold - 1)
-        log_mass = _log_tail(cells, products, sums, model[SHIFT], order, ranks, second, side, cut)
+        side, limit = (0, threshold) if is_low else (1, whole - threshold - 1)
+        log_mass = _log_tail(cells, products, sums, model[SHIFT], order, ranks, second, side, limit)
         if is_low:
             low_mass = log_mass
         else:
@@ -107,9 +107,9 @@ def _log_tail(
     ranks: IntArray,
     second: IntArray,
     side: int,
-    cut: int,
+    limit: int,
 ) -> float:
-    """Upper bound of log P(S <= cut); -inf if and only if that is impossible, inf where it is too faint."""
+    """Upper bound of log P(S <= limit); -inf if and only if that is impossible, inf where it is too faint."""
     n_terms = shifts.size
     half = n_terms // 2
     stay, move = side * MOST_LISTED, (1 - side) * MOST_LISTED
@@ -117,7 +117,7 @@ def _log_tail(
     for term in range(n_terms):
         if cells[stay + term] == 0.0:
             least += shifts[term]
-    if cut < least:
+    if limit < least:
         return -math.inf
     _multiply(cells, products, 0, stay, move, 0, min(_QUARTER, half))
     _multiply(cells, products, 1, stay, move, min(_QUARTER, half), half)
@@ -131,7 +131,7 @@ def _log_tail(
         sums[place + 1] = total
     total = 0.0
     for moved in range(second.size):
-        left = cut - second[moved]
+        left = limit - second[moved]
         if left >= 0:
             rank = ranks[min(left, ranks.size - 1)]
             mass = products[2 * _PRODUCTS + moved % _PRODUCTS] * products[3 * _PRODUCTS + moved // _PRODUCTS]

@@ -1,7 +1,7 @@
 """Failures of models of stumps on the GPU: which kernels a block of rows goes through, and in which order.
 
-Few terms: all outcomes are listed. Many: cells, tilt and Fourier inversion in one launch. Laws are built for the rows
-that are left; those whose laws do not fit into the memory of the first launch are known when results come back, and
+Few terms: all outcomes are listed. Many: cells, tilt and Fourier inversion in one launch. Pmfs are built for the rows
+that are left; those whose pmfs do not fit into the memory of the first launch are known when results come back, and
 only then the next one is queued.
 """
 
@@ -28,11 +28,11 @@ from derand.kernels.cuda.cells import NOISE_CODES
 from derand.kernels.cuda.device import Stream, grant_shared
 from derand.kernels.cuda.fourier import count_shared_bytes, invert_rows
 from derand.kernels.cuda.groups import count_shared_numbers, sum_in_global, sum_in_shared
-from derand.kernels.cuda.laws import THREADS
 from derand.kernels.cuda.outcomes import sum_outcomes
+from derand.kernels.cuda.pmfs import THREADS
 from derand.kernels.cuda.stumps import BY_INVERSION, BY_LISTING, DID_NOT_FIT, NOT_FINITE, PROVEN, TO_DO, Stumps
 
-_FIRST_STATES, _MORE_STATES = 3072, 6144  # of laws, by which rows that do not fit are tried again
+_FIRST_STATES, _MORE_STATES = 3072, 6144  # of pmfs, by which rows that do not fit are tried again
 _BLOCK_NUMBERS = 2**24  # numbers in a block of rows
 _FEW_ROWS = 2**10  # that are worth a block of their own
 
@@ -49,7 +49,7 @@ class StumpRows:
         columns = self._picked.places[order], edges.values[order], edges.units[order]
         self._packed = np.stack([*columns, stumps.rises, stumps.shifts])
         self._numbers = NOISE_CODES[edges.noise], float(edges.magnitude), whole, int(must_look)
-        self._law_bytes = 8 * count_shared_numbers(order.size, stumps.groups.size - 1)
+        self._pmf_bytes = 8 * count_shared_numbers(order.size, stumps.groups.size - 1)
         self._states, self._log_failure = np.empty(rows.shape[0], dtype=np.int8), np.empty(rows.shape[0])
         self._model: tuple[Any, ...] = ()
 
@@ -70,18 +70,18 @@ class StumpRows:
     def _begin(self, stream: Stream, block: slice) -> Callable[[], None]:
         """Queue a block; what is returned stores its results."""
         n_rows, n_terms = block.stop - block.start, self._stumps.order.size
-        x, cuts = self._picked.bring(stream, block, self._thresholds[block])
+        x, limits = self._picked.bring(stream, block, self._thresholds[block])
         table = stream.reserve("table", (n_rows, 2 * n_terms), np.float64)
         results = stream.lay_out("results", (((n_rows,), np.int8), ((n_rows,), np.float64)))
         found, (states, masses) = results.on_device, results.on_host
         model, shifts, groups, *halves = self._model
-        given = table, shifts, groups, cuts, self._whole
+        given = table, shifts, groups, limits, self._whole
         if halves:
-            arguments = (x, model, *halves, cuts, *self._numbers, n_rows, table, *found)
+            arguments = (x, model, *halves, limits, *self._numbers, n_rows, table, *found)
             stream.launch(sum_outcomes, max(FEWEST_BLOCKS, -(-n_rows // THREADS)), THREADS, arguments)
             launches = self._list_launches(stream, given, found)
         else:
-            arguments = (x, model, groups, cuts, *self._numbers, n_rows, table, *found)
+            arguments = (x, model, groups, limits, *self._numbers, n_rows, table, *found)
             n_bytes = grant_shared(invert_rows, arguments, count_shared_bytes(n_terms, groups.size - 1))
             stream.launch(invert_rows, max(FEWEST_BLOCKS, n_rows), THREADS, arguments, n_bytes)
             first, *launches = self._list_launches(stream, given, found)
@@ -102,19 +102,19 @@ class StumpRows:
     def _list_launches(
         self, stream: Stream, given: tuple[Any, ...], found: tuple[Any, ...]
     ) -> list[Callable[[], None]]:
-        """Launches that build laws of the rows that are left, each with more memory than the one before."""
-        size, n_rows, law_bytes = self._whole + 1, found[0].size, self._law_bytes
-        asked = law_bytes + 16 * _MORE_STATES
-        granted = grant_shared(sum_in_shared, (*given, size, n_rows, *found), asked) - law_bytes
+        """Launches that build pmfs of the rows that are left, each with more memory than the one before."""
+        size, n_rows, pmf_bytes = self._whole + 1, found[0].size, self._pmf_bytes
+        asked = pmf_bytes + 16 * _MORE_STATES
+        granted = grant_shared(sum_in_shared, (*given, size, n_rows, *found), asked) - pmf_bytes
         most = min(size, granted // 16)
 
         def in_shared(capacity: int) -> Callable[[], None]:
-            arguments, n_bytes = (*given, capacity, n_rows, *found), law_bytes + 16 * capacity
+            arguments, n_bytes = (*given, capacity, n_rows, *found), pmf_bytes + 16 * capacity
             return lambda: stream.launch(sum_in_shared, max(FEWEST_BLOCKS, n_rows), THREADS, arguments, n_bytes)
 
         launches = [in_shared(capacity) for capacity in sorted({min(most, _FIRST_STATES), most})]
         if size > most:
-            launches.append(lambda: launch_in_workspaces(stream, sum_in_global, given, size, n_rows, found, law_bytes))
+            launches.append(lambda: launch_in_workspaces(stream, sum_in_global, given, size, n_rows, found, pmf_bytes))
         return launches
 
 

@@ -17,7 +17,7 @@ from numba import cuda
 from derand._arrays import TINY, FloatArray, IntArray
 from derand.kernels import STEEPEST
 from derand.kernels.cuda.cells import bound_sides
-from derand.kernels.cuda.laws import THREADS, add_up
+from derand.kernels.cuda.pmfs import THREADS, add_up
 
 COLUMN, EDGE, UNIT, RISES, SHIFT = range(5)
 """The rows of a model."""
@@ -25,7 +25,7 @@ GROUP_TERMS = 16
 MOST_LISTED = 16
 """Terms of which all outcomes are listed."""
 OPEN, PROVEN, DID_NOT_FIT, TO_DO, NOT_FINITE = range(5)
-"""What a row's state says: P(S <= threshold) < 1/2 is not proven, is proven, the law outgrew its memory, or is still to
+"""What a row's state says: P(S <= threshold) < 1/2 is not proven, is proven, the pmf outgrew its memory, or is still to
 be built; or the row holds NaN or infinity."""
 BY_INVERSION, BY_LISTING = 8, 16
 """Added to the state of a row that Fourier inversion, or listing its outcomes, has settled."""
@@ -119,10 +119,10 @@ def lowest_score(work: FloatArray, shifts: FloatArray, side: int, parts: FloatAr
 
 
 @cuda.jit(device=True, fastmath=False)
-def find_moments(
+def compute_moments(
     work: FloatArray, shifts: FloatArray, side: int, tilt: float, parts: FloatArray
 ) -> tuple[float, float]:
-    """Mean and deviation of the tilted law; to nearest, they only steer."""
+    """Mean and deviation of the tilted pmf; to nearest, they only steer."""
     stay, move = side * shifts.size, (1 - side) * shifts.size
     mean = variance = 0.0
     for term in range(cuda.threadIdx.x, shifts.size, THREADS):
@@ -135,19 +135,19 @@ def find_moments(
 
 
 @cuda.jit(device=True, fastmath=False)
-def find_tilt(
-    work: FloatArray, shifts: FloatArray, side: int, cut: int, largest: float, parts: FloatArray
+def solve_tilt(
+    work: FloatArray, shifts: FloatArray, side: int, limit: int, largest: float, parts: FloatArray
 ) -> tuple[float, float, float]:
     """About the t <= 0 at which the tilted mean is the threshold, by Newton steps kept between bounds.
 
     Within two deviations of the mean t is 0: by Cantelli's inequality a tie lies there, and failure_excess counts
-    on it. Returns t, cut minus tilted mean, and tilted deviation.
+    on it. Returns t, limit minus tilted mean, and tilted deviation.
     """
     low, high, tilt = -STEEPEST / largest, 0.0, 0.0
     gap = deviation = 0.0
     for step in range(40):
-        mean, deviation = find_moments(work, shifts, side, tilt, parts)
-        gap = cut - mean
+        mean, deviation = compute_moments(work, shifts, side, tilt, parts)
+        gap = limit - mean
         close = abs(gap) <= 0.5 * deviation + 0.5 or (tilt == 0.0 and gap >= -2.0 * deviation)
         if close or step == 39:
             break
@@ -191,7 +191,9 @@ def tilt_cells(work: FloatArray, shifts: FloatArray, side: int, tilt: float, par
 
 
 @cuda.jit(device=True, fastmath=False)
-def count_roundings(n_terms: int, tilt: float, cut: int, largest: float, log_fraction: float, exponent: float) -> float:
+def count_roundings(
+    n_terms: int, tilt: float, limit: int, largest: float, log_fraction: float, exponent: float
+) -> float:
     """Of the weights, the normalisers' product and the final logarithm, in units of EPSILON (README.md, step 8)."""
     whole = 1024.0 + 6.0 * abs(log_fraction) + 2.0 * abs(exponent)
-    return whole + n_terms * (8.0 - tilt * largest) - 4.0 * tilt * cut
+    return whole + n_terms * (8.0 - tilt * largest) - 4.0 * tilt * limit

@@ -1,8 +1,8 @@
 """The failing tail of each row by exponential tilting on the GPU: one block of threads per row.
 
 Contract: `failures` of README.md. The method is that of `tails/tilted.py` without meeting in the middle: the tilted
-law of all terms is built in shared memory (`laws.py`), cut to the states that carry mass, and its sum up to the
-threshold T is of order one. A row whose law outgrows shared memory is marked, and the second kernel computes it again
+pmf of all terms is built in shared memory (`pmfs.py`), cut to the states that carry mass, and its sum up to the
+threshold T is of order one. A row whose pmf outgrows shared memory is marked, and the second kernel computes it again
 in device memory. Cost per row: terms x cells x (about 12 tilted deviations) / threads.
 Rounding (README.md, steps 6 and 8): as there, but the last sum runs over every THREADS-th state and then over the
 threads in pairs, and each of its products takes an exponential of an argument down to -745.
@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.kernels import FLOOR, LOG_HALF, NEGLIGIBLE, STEEPEST
-from derand.kernels.cuda.laws import (
+from derand.kernels.cuda.pmfs import (
     PARTS,
     TERMS_PER_TRIM,
     THREADS,
     add_tilted,
     add_up,
-    build_law,
+    build_pmf,
     compile_kernel,
     possible_range,
 )
@@ -32,9 +32,9 @@ from derand.kernels.cuda.laws import (
 StateArray = NDArray[np.int8]
 
 OPEN, PROVEN, DID_NOT_FIT = 0, 1, 2
-"""What a row's state says: P(S <= threshold) < 1/2 is not proven, is proven, or the law outgrew shared memory."""
+"""What a row's state says: P(S <= threshold) < 1/2 is not proven, is proven, or the pmf outgrew shared memory."""
 
-_LOST = 1e-13  # mass that a first pass may drop, relative to the whole tilted law
+_LOST = 1e-13  # mass that a first pass may drop, relative to the whole tilted pmf
 
 
 @compile_kernel
@@ -89,7 +89,7 @@ def failures_in_global(
     state: StateArray,
     log_failure: FloatArray,
 ) -> None:
-    """The same for the rows that did not fit, with laws in device memory, one workspace per block."""
+    """The same for the rows that did not fit, with pmfs in device memory, one workspace per block."""
     if cuda.blockIdx.x >= workspaces.shape[0]:
         return
     work, parts = workspaces[cuda.blockIdx.x], cuda.shared.array(PARTS, float64)
@@ -136,10 +136,10 @@ def _log_failing_side(
     low_mass = high_mass = 0.0
     for attempt in range(2):
         is_low = low_first == (attempt == 0)
-        cut = threshold if is_low else whole - threshold - 1  # P(S > T) is P(mirrored S <= whole - T - 1)
+        limit = threshold if is_low else whole - threshold - 1  # P(S > T) is P(mirrored S <= whole - T - 1)
         side = 0 if is_low else 1
         log_mass = _log_tail(
-            row, starts, both_scores[side], both_jumps[side], cut, steepest, weights, work, parts, capacity
+            row, starts, both_scores[side], both_jumps[side], limit, steepest, weights, work, parts, capacity
         )
         if log_mass == math.inf:
             return DID_NOT_FIT, 0.0
@@ -165,17 +165,17 @@ def _log_tail(
     parts: FloatArray,
     capacity: int,
 ) -> float:
-    """Upper bound of log P(S <= threshold); -inf if and only if that is impossible, inf where the law did not fit."""
+    """Upper bound of log P(S <= threshold); -inf if and only if that is impossible, inf where the pmf did not fit."""
     terms = starts.size - 1
     if threshold < possible_range(row, starts, scores, parts)[0]:
         return -math.inf
-    tilt = _find_tilt(row, starts, scores, parts, threshold, steepest)
+    tilt = _solve_tilt(row, starts, scores, parts, threshold, steepest)
     log_fraction, exponent, shift = _tilt_weights(row, starts, scores, parts, tilt, weights)
     budget = _LOST * TERMS_PER_TRIM / (2 * terms + 2 * TERMS_PER_TRIM)
     total = lost = 0.0
     size = 1
     for _ in range(2):
-        first, size, at, certain, lost = build_law(
+        first, size, at, certain, lost = build_pmf(
             weights, starts, scores, jumps, work, parts, capacity, budget, threshold
         )
         if size == 0:
@@ -192,7 +192,7 @@ def _log_tail(
 
 
 @cuda.jit(device=True, fastmath=False)
-def _find_tilt(
+def _solve_tilt(
     row: FloatArray, starts: IntArray, scores: IntArray, parts: FloatArray, threshold: int, steepest: int
 ) -> float:
     """About the t <= 0 at which the tilted mean is the threshold, by Newton steps kept between bounds; any t is sound.
@@ -219,7 +219,7 @@ def _find_tilt(
 def _tilted_moments(
     row: FloatArray, starts: IntArray, scores: IntArray, parts: FloatArray, tilt: float
 ) -> tuple[float, float]:
-    """Mean and variance of the tilted law; to nearest, they only steer the search."""
+    """Mean and variance of the tilted pmf; to nearest, they only steer the search."""
     mean = variance = 0.0
     for term in range(cuda.threadIdx.x, starts.size - 1, THREADS):
         mass = first = second = 0.0

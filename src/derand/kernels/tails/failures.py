@@ -1,8 +1,8 @@
-"""The failing tail of each row: Fourier inversion where that is cheaper and can be certified, else tilted laws.
+"""The failing tail of each row: Fourier inversion where that is cheaper and can be certified, else tilted pmfs.
 
 Contract: `failures` of README.md. Owns the plan, all that is known of a model before its rows. Rows go through in
 batches, since the cosine transforms of a batch are one call. Inversion is tried on the side that seems to fail. For
-rows where its bound is not good enough, or which lie next to a tie, the tilted laws are built.
+rows where its bound is not good enough, or which lie next to a tie, the tilted pmfs are built.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from derand.kernels.tails.tilted import (
     LOW,
     Terms,
     Workspace,
-    cut_of,
     load_row,
-    log_tail_by_laws,
+    log_tail_by_pmfs,
     make_workspace,
+    orient_threshold,
     prepare_terms,
 )
 
@@ -177,7 +177,7 @@ def _walk(table: FloatArray, thresholds: IntArray, terms: Terms, work: Workspace
         side = LOW if gap < 0.0 else HIGH
         mass = high_mass = 0.0
         for _ in range(2):
-            mass = log_tail_by_laws(table[row], terms, side, thresholds[row], work)
+            mass = log_tail_by_pmfs(table[row], terms, side, thresholds[row], work)
             high_mass = mass if side == HIGH else high_mass
             if mass < LOG_HALF:
                 break
@@ -233,8 +233,8 @@ def _begin(
     used = 0
     batch.slot[:] = -1
     for row in range(table.shape[0]):
-        is_tilted, cut, shift = tilt_row(table[row], terms, thresholds[row], batch, row, 1.0, work)
-        if is_tilted and begin_inversion(terms, grid, batch, row, cut, shift, coefficients[used]):
+        is_tilted, limit, shift = tilt_row(table[row], terms, thresholds[row], batch, row, 1.0, work)
+        if is_tilted and begin_inversion(terms, grid, batch, row, limit, shift, coefficients[used]):
             batch.slot[row] = used
             used += 1
     return used
@@ -254,8 +254,8 @@ def _finish(
     """Fill in the logarithm of the mass of each row of this period that is inverted and proven to fail."""
     for row in range(thresholds.size):
         if batch.slot[row] >= 0 and batch.period_number[row] == number:
-            cut = cut_of(terms, batch.side[row], thresholds[row])
-            total = finish_inversion(terms, grid, batch, row, cut, turns, phi_bounds[batch.slot[row]])
+            limit = orient_threshold(terms, batch.side[row], thresholds[row])
+            total = finish_inversion(terms, grid, batch, row, limit, turns, phi_bounds[batch.slot[row]])
             if total > 0.0:
                 mass = math.log(total) + batch.log_prefactor[row] + batch.roundings[row] * EPSILON
                 log_mass[row] = mass if mass < LOG_HALF else np.nan

@@ -1,8 +1,8 @@
 """The tilted sum of a row by Fourier inversion, compiled.
 
 Contract: an upper bound of `sum over s <= T of tilted(s) exp(-theta (T - s))` that is at most 1e-9 too large
-relative to itself, or -1 where that cannot be proven cheaply (the caller then builds laws).
-With phi the characteristic function of the tilted law and w_k = 2 pi k / N,
+relative to itself, or -1 where that cannot be proven cheaply (the caller then builds pmfs).
+With phi the characteristic function of the tilted pmf and w_k = 2 pi k / N,
 (1 - exp(-theta N)) / N * sum over all k of phi(w_k) exp(-i w_k T) / (1 - exp(-theta + i w_k))
 is never below that sum, and exceeds it by aliases alone. phi falls like a Gaussian: some twenty frequencies carry
 everything. The others are bounded: -log |phi|**2 is at least a trigonometric polynomial, which one cosine transform
@@ -31,10 +31,10 @@ from derand.kernels.tails.tilted import (
     Terms,
     Workspace,
     count_roundings,
-    cut_of,
-    find_tilt,
     is_possible,
     load_row,
+    orient_threshold,
+    solve_tilt,
     tilt_cells,
     tilt_for_inversion,
     tilt_stumps,
@@ -124,17 +124,17 @@ _period_of = compile_loop()(period_of)
 def tilt_row(
     cells: FloatArray, terms: Terms, threshold: int, batch: Batch, row: int, steepness: float, work: Workspace
 ) -> tuple[bool, int, int]:
-    """Tilt a row of the table on the side that seems to fail; whether it can be inverted, its cut and its shift."""
+    """Tilt a row of the table on the side that seems to fail; whether it can be inverted, its limit and its shift."""
     gap, deviation = load_row(cells, terms, threshold, work)
     side = LOW if gap < 0.0 else HIGH
-    cut = cut_of(terms, side, threshold)
+    limit = orient_threshold(terms, side, threshold)
     batch.side[row] = side
-    if not is_possible(cells, terms, side, cut, work):
-        return False, cut, 0
-    tilt, gap, deviation = find_tilt(cells, terms, side, cut, gap, deviation, work)
-    tilt, gap, deviation = tilt_for_inversion(cells, terms, side, cut, tilt, gap, deviation, steepness, work)
+    if not is_possible(cells, terms, side, limit, work):
+        return False, limit, 0
+    tilt, gap, deviation = solve_tilt(cells, terms, side, limit, gap, deviation, work)
+    tilt, gap, deviation = tilt_for_inversion(cells, terms, side, limit, tilt, gap, deviation, steepness, work)
     if deviation <= 0.0:
-        return False, cut, 0
+        return False, limit, 0
     shift = 0
     if terms.are_stumps:
         stay, move = batch.weights[row, : terms.shifts.size], batch.weights[row, terms.shifts.size :]
@@ -142,14 +142,14 @@ def tilt_row(
     else:
         fraction, exponent, shift = tilt_cells(cells, terms, side, tilt, work.powers, batch.weights[row])
     batch.theta[row], batch.gap[row], batch.deviation[row] = -tilt, gap, deviation
-    batch.log_prefactor[row] = math.log(fraction) + exponent * math.log(2.0) + tilt * (shift - cut)
-    batch.roundings[row] = count_roundings(terms, tilt, cut, exponent, shift)
-    return True, cut, shift
+    batch.log_prefactor[row] = math.log(fraction) + exponent * math.log(2.0) + tilt * (shift - limit)
+    batch.roundings[row] = count_roundings(terms, tilt, limit, exponent, shift)
+    return True, limit, shift
 
 
 @compile_loop()
 def begin_inversion(
-    terms: Terms, grid: Grid, batch: Batch, row: int, cut: int, shift: int, coefficients: NDArray[np.float32]
+    terms: Terms, grid: Grid, batch: Batch, row: int, limit: int, shift: int, coefficients: NDArray[np.float32]
 ) -> bool:
     """Choose the period and fill the coefficients of -f / 2 for a row; False where inversion is of no use."""
     deviation = batch.deviation[row]
@@ -161,7 +161,7 @@ def begin_inversion(
     log_expected = min(batch.log_prefactor[row] + math.log(expected), 0.0)
     accuracy = choose_accuracy(terms.shifts.size, log_expected)
     batch.expected[row], batch.accuracy[row] = expected, accuracy
-    if not choose_period(terms, batch, row, cut, shift, below, grid.shortest, log_expected):
+    if not choose_period(terms, batch, row, limit, shift, below, grid.shortest, log_expected):
         return False
     if terms.are_stumps:
         coefficients[:] = 0.0
@@ -185,7 +185,7 @@ def choose_period(
     terms: Terms,
     batch: Batch,
     row: int,
-    cut: int,
+    limit: int,
     shift: int,
     below: float,
     shortest: float,
@@ -196,7 +196,7 @@ def choose_period(
     above = (-math.log(0.05 * accuracy) - log_expected) / theta
     batch.period_number[row] = math.ceil(4 * math.log2(max(below, above, shortest) / shortest))
     # roundings of the exponents, which count near ties
-    exponents = theta * (terms.starts.size * terms.largest + 4 * (cut + shift))
+    exponents = theta * (terms.starts.size * terms.largest + 4 * (limit + shift))
     return batch.period_number[row] < N_PERIODS and exponents <= 1e5
 
 
@@ -296,12 +296,12 @@ def bound_phi(coefficients: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @compile_loop()
 def finish_inversion(
-    terms: Terms, grid: Grid, batch: Batch, row: int, cut: int, turns: FloatArray, phi_bounds: NDArray[np.float32]
+    terms: Terms, grid: Grid, batch: Batch, row: int, limit: int, turns: FloatArray, phi_bounds: NDArray[np.float32]
 ) -> float:
     """Upper bound of the tilted sum, or -1, given the period's `tabulate` and upper bounds of |phi| on the grid."""
     period = _period_of(grid.shortest, batch.period_number[row])
     kept, dropped = _bound_dropped(grid, batch, row, period, allow_dropped(batch, row), phi_bounds)
-    return sum_frequencies(terms, batch, row, cut, period, kept, dropped, turns)
+    return sum_frequencies(terms, batch, row, limit, period, kept, dropped, turns)
 
 
 @compile_loop()
@@ -313,7 +313,7 @@ def allow_dropped(batch: Batch, row: int) -> float:
 
 @compile_loop()
 def sum_frequencies(
-    terms: Terms, batch: Batch, row: int, cut: int, period: int, kept: int, dropped: float, turns: FloatArray
+    terms: Terms, batch: Batch, row: int, limit: int, period: int, kept: int, dropped: float, turns: FloatArray
 ) -> float:
     """Upper bound of the tilted sum from so many frequencies, or -1 where it is not known well enough."""
     if kept > MAX_FREQUENCIES or 2 * kept >= period:
@@ -326,7 +326,7 @@ def sum_frequencies(
     else:
         _multiply_cells(batch.weights[row], terms.starts, terms.scores[batch.side[row]], turns, real, imaginary)
     roundings = (16 if terms.are_stumps else 32) * terms.starts.size + terms.scores.shape[1] + 64
-    total, errors = _sum_kept(real[:kept], imaginary[:kept], cut, theta, period)
+    total, errors = _sum_kept(real[:kept], imaginary[:kept], limit, theta, period)
     bound = total + dropped + errors * roundings * EPSILON
     if not 0.0 < bound <= (1 + accuracy) * total:
         return -1.0
@@ -476,12 +476,12 @@ def _turn_four(
 
 
 @compile_loop()
-def _sum_kept(real: FloatArray, imaginary: FloatArray, cut: int, theta: float, period: int) -> tuple[float, float]:
+def _sum_kept(real: FloatArray, imaginary: FloatArray, limit: int, theta: float, period: int) -> tuple[float, float]:
     """The sum over the frequencies that are kept, and by how much an error of all values of phi can change it."""
     decay, rest = math.exp(-theta), -math.expm1(-theta)
     total = errors = 0.0
     for k in range(real.size):
-        cosine, sine = _unit_root(k * (cut % period), period)  # phi * exp(-i w cut)
+        cosine, sine = _unit_root(k * (limit % period), period)  # phi * exp(-i w limit)
         x, y = real[k] * cosine + imaginary[k] * sine, imaginary[k] * cosine - real[k] * sine
         half = math.sin(math.pi * k / period)  # over 1 - exp(-theta + i w), without cancellation
         a, b = rest + 2 * decay * half * half, -decay * math.sin(2 * math.pi * k / period)

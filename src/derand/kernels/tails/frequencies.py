@@ -73,7 +73,7 @@ def choose_grids(terms: Terms) -> tuple[Grid, ...]:
     may_help = may_invert(n_terms, terms.n_cells) and terms.shifts.any()
     if not may_help or split_levels(terms).size > _MOST_LEVELS:
         return ()
-    widest = find_widest(terms)
+    widest = compute_widest(terms)
     has_many_cells = terms.scores.shape[1] > MANY_CELLS * n_terms
     if n_terms < MIN_TERMS_FOR_FOURIER and (has_many_cells or n_terms < FEWEST_TERMS_OF_FEW_CELLS):
         return ()  # a polynomial is too weak: `spectra.py` bounds more
@@ -91,14 +91,14 @@ def _count_pairs(terms: Terms) -> float:
     return 0.5 * float((counts * (counts - 1)).sum())
 
 
-def find_widest(terms: Terms) -> float:
+def compute_widest(terms: Terms) -> float:
     """The largest deviation that the sum can have."""
     return 0.5 * math.sqrt(float((terms.shifts**2).sum()))
 
 
 def shortest_period(terms: Terms) -> float:
     """The shortest period N of a model."""
-    return max(64.0, 0.5 * find_widest(terms))
+    return max(64.0, 0.5 * compute_widest(terms))
 
 
 def _power_of_two(number: float) -> int:

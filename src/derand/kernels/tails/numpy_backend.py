@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from derand._arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.kernels import FLOOR, LOG_HALF, TILTED, Failures, rounding_bound
 
-HOLDS_ALL_LAWS = True
+HOLDS_ALL_PMFS = True
 _STEEPEST = 700.0  # largest exponent of a weight: its exponential is a normal double
 _NEWTON_STEPS = 40
 
@@ -31,35 +31,35 @@ def prepare(starts: IntArray, scores: IntArray, *, invert: bool = True) -> Plan:
     return Plan(starts, scores)
 
 
-def laws(plan: Plan, table: FloatArray) -> FloatArray:
+def pmfs(plan: Plan, table: FloatArray) -> FloatArray:
     """P(S = s) for each row and s = 0, 1, ..., largest score."""
-    return _build_laws(table, *plan)
+    return _build_pmfs(table, *plan)
 
 
-def _build_laws(table: FloatArray, starts: IntArray, scores: IntArray) -> FloatArray:
-    law = np.zeros((table.shape[0], _most_per_term(starts, scores).sum() + 1))
-    law[:, 0] = 1.0
+def _build_pmfs(table: FloatArray, starts: IntArray, scores: IntArray) -> FloatArray:
+    pmf = np.zeros((table.shape[0], _most_per_term(starts, scores).sum() + 1))
+    pmf[:, 0] = 1.0
     size = 1  # scores reached so far: 0 .. size - 1
     with np.errstate(under="ignore"):
         for first, stop in pairwise(starts):
-            grown = np.zeros_like(law)
+            grown = np.zeros_like(pmf)
             for cell in range(first, stop):
                 score = int(scores[cell])
-                grown[:, score : score + size] += law[:, :size] * table[:, cell, None]
-            law = grown
+                grown[:, score : score + size] += pmf[:, :size] * table[:, cell, None]
+            pmf = grown
             size += int(scores[first:stop].max())
-    return law
+    return pmf
 
 
 def tails(plan: Plan, table: FloatArray, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
     """P(S <= low) and P(S > high) for each row and each of its thresholds; exactly 0 where that is impossible."""
-    law = laws(plan, table)
-    support = np.arange(law.shape[1])
+    pmf = pmfs(plan, table)
+    support = np.arange(pmf.shape[1])
     low_mass, high_mass = np.empty(low.shape), np.empty(high.shape)
     least, most = _reached_scores(table, *plan)
     for k in range(low.shape[1]):
-        below = np.where(support <= low[:, k, None], law, 0.0).sum(axis=1)
-        above = np.where(support > high[:, k, None], law, 0.0).sum(axis=1)
+        below = np.where(support <= low[:, k, None], pmf, 0.0).sum(axis=1)
+        above = np.where(support > high[:, k, None], pmf, 0.0).sum(axis=1)
         low_mass[:, k] = np.where(low[:, k] >= least, below + FLOOR, 0.0)
         high_mass[:, k] = np.where(high[:, k] < most, above + FLOOR, 0.0)
     return low_mass, high_mass
@@ -74,37 +74,37 @@ def failures(plan: Plan, table: FloatArray, thresholds: IntArray) -> Failures:
     seems_low = _sum_per_term(table * scores, starts).sum(axis=1) > thresholds  # asked first
     low, high = (np.full(thresholds.size, np.inf) for _ in range(2))
     for other in (False, True):
-        for mass, (own, cuts), is_guess in zip((low, high), ends, (seems_low, ~seems_low), strict=True):
+        for mass, (own, limits), is_guess in zip((low, high), ends, (seems_low, ~seems_low), strict=True):
             left = (low >= LOG_HALF) & (high >= LOG_HALF) & (is_guess != other)
             if left.any():
-                mass[left] = _log_tails(table[left], starts, own, cuts[left])
+                mass[left] = _log_tails(table[left], starts, own, limits[left])
     proven = low < LOG_HALF
     return Failures(proven, np.where(proven, low, high), np.full(thresholds.size, TILTED, dtype=np.uint8))
 
 
 def _log_tails(table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray) -> FloatArray:
-    """Upper bounds of log P(S <= threshold), by the tilted law (README.md, step 6); -inf where that is impossible."""
+    """Upper bounds of log P(S <= threshold), by the tilted pmf (README.md, step 6); -inf where that is impossible."""
     possible = thresholds >= _reached_scores(table, starts, scores)[0]
-    tilt = _find_tilts(table, starts, scores, thresholds)
+    tilt = _solve_tilts(table, starts, scores, thresholds)
     weights, masses, log_scales = _tilt(table, starts, scores, tilt)
     weights = np.maximum(weights / np.repeat(masses, np.diff(starts), axis=1), TINY * (table > 0))
-    law = _build_laws(weights, starts, scores)
-    below = thresholds[:, None] - np.arange(law.shape[1])
+    pmf = _build_pmfs(weights, starts, scores)
+    below = thresholds[:, None] - np.arange(pmf.shape[1])
     with np.errstate(under="ignore"):
-        total = (law * np.where(below >= 0, np.exp(tilt[:, None] * np.maximum(below, 0)), 0.0)).sum(axis=1)
+        total = (pmf * np.where(below >= 0, np.exp(tilt[:, None] * np.maximum(below, 0)), 0.0)).sum(axis=1)
     result = np.log(total + FLOOR) + np.log(masses).sum(axis=1) + log_scales.sum(axis=1) - tilt * thresholds
     exponents = np.abs(log_scales).sum(axis=1) - tilt * (thresholds + scores.max(initial=0) * masses.shape[1])
     result += rounding_bound(scores.size) + EPSILON * (4 * exponents + 8 * masses.shape[1] + 512)
     return np.where(possible, result, -np.inf)
 
 
-def _find_tilts(table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray) -> FloatArray:
+def _solve_tilts(table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray) -> FloatArray:
     """About the t <= 0 at which the tilted mean is the threshold, by Newton steps kept between bounds. Any t is sound.
 
     Within two deviations of the mean t is 0: a mass near 1/2, which decides the label, gets the fewest roundings.
     """
     tilts = np.zeros(table.shape[0])
-    gaps, deviations = _find_moments(table, starts, scores, thresholds, tilts)
+    gaps, deviations = _compute_moments(table, starts, scores, thresholds, tilts)
     left = np.flatnonzero(gaps < -2.0 * deviations)
     low, high = np.full(tilts.size, -_STEEPEST / max(scores.max(initial=0), 1)), np.zeros(tilts.size)
     for _ in range(_NEWTON_STEPS):
@@ -117,14 +117,14 @@ def _find_tilts(table: FloatArray, starts: IntArray, scores: IntArray, threshold
             guess = tilt + gap / deviations[left] ** 2
         middle = 0.5 * (low[left] + high[left])
         tilts[left] = np.where((low[left] < guess) & (guess < high[left]), guess, middle)
-        gaps[left], deviations[left] = _find_moments(table[left], starts, scores, thresholds[left], tilts[left])
+        gaps[left], deviations[left] = _compute_moments(table[left], starts, scores, thresholds[left], tilts[left])
     return tilts
 
 
-def _find_moments(
+def _compute_moments(
     table: FloatArray, starts: IntArray, scores: IntArray, thresholds: IntArray, tilts: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Threshold minus mean, and deviation, of the tilted law of each row; to nearest, they only steer."""
+    """Threshold minus mean, and deviation, of the tilted pmf of each row; to nearest, they only steer."""
     weights, masses, _ = _tilt(table, starts, scores, tilts)
     means = _sum_per_term(weights * scores, starts) / masses
     squares = _sum_per_term(weights * scores.astype(np.float64) ** 2, starts) / masses

@@ -34,7 +34,7 @@ from derand.kernels.tails.fourier import (
     tilt_row,
 )
 from derand.kernels.tails.frequencies import MAX_FREQUENCIES, period_of
-from derand.kernels.tails.tilted import LOW, Terms, Workspace, cut_of, fill_powers
+from derand.kernels.tails.tilted import LOW, Terms, Workspace, fill_powers, orient_threshold
 
 _SPECTRUM_ERROR = 3e-5  # of a transform in single precision: of |phi|, which is at most 1
 _ACCURACY_OF_MANY = 2e-9  # for 64 terms and more of many cells: what may be added to the sum, relative to it
@@ -167,8 +167,8 @@ def _begin_spectra(
     batch.slot[:] = -1
     spread.n_tries[:] = 0
     for row in range(table.shape[0]):
-        is_tilted, cut, shift = tilt_row(table[row], terms, thresholds[row], batch, row, 2.0, work)
-        if is_tilted and _begin_row(terms, batch, spread, row, cut, shift, shortest, work):
+        is_tilted, limit, shift = tilt_row(table[row], terms, thresholds[row], batch, row, 2.0, work)
+        if is_tilted and _begin_row(terms, batch, spread, row, limit, shift, shortest, work):
             batch.slot[row] = row
 
 
@@ -184,8 +184,8 @@ def _finish_spectra(
     spectra: NDArray[np.float32],
 ) -> float:
     """The logarithm of the mass of a row that is proven to fail, infinite where the grid is too coarse, else NaN."""
-    cut = cut_of(terms, batch.side[row], threshold)
-    total = _finish_row(terms, batch, spread, row, cut, period, turns, spectra)
+    limit = orient_threshold(terms, batch.side[row], threshold)
+    total = _finish_row(terms, batch, spread, row, limit, period, turns, spectra)
     if total <= 0.0:
         return np.inf if total == _TOO_COARSE else np.nan
     mass = math.log(total) + batch.log_prefactor[row] + batch.roundings[row] * EPSILON
@@ -194,9 +194,9 @@ def _finish_spectra(
 
 @compile_loop()
 def _begin_row(
-    terms: Terms, batch: Batch, spread: Spread, row: int, cut: int, shift: int, shortest: float, work: Workspace
+    terms: Terms, batch: Batch, spread: Spread, row: int, limit: int, shift: int, shortest: float, work: Workspace
 ) -> bool:
-    """Choose the period, the terms and their grid for a row; False where that is of no use, or laws are cheaper."""
+    """Choose the period, the terms and their grid for a row; False where that is of no use, or pmfs are cheaper."""
     chosen, variances = spread.chosen[row], spread.variances[row]
     expected = 0.8 * _expect_sum(batch.theta[row] * batch.deviation[row], batch.gap[row] / batch.deviation[row])
     log_expected = min(batch.log_prefactor[row] + math.log(expected), 0.0)
@@ -204,11 +204,11 @@ def _begin_row(
     batch.accuracy[row] = choose_accuracy(chosen.size, log_expected)
     if chosen.size >= MIN_TERMS_FOR_FOURIER and terms.n_cells >= MANY_CELLS * chosen.size:  # as `failure_excess` counts
         batch.accuracy[row] = _ACCURACY_OF_MANY
-    below = _reach_below(terms, batch, row, cut, work.powers)
-    if not choose_period(terms, batch, row, cut, shift, below, shortest, log_expected):
+    below = _reach_below(terms, batch, row, limit, work.powers)
+    if not choose_period(terms, batch, row, limit, shift, below, shortest, log_expected):
         return False
     fourth = spread.work
-    alike = _find_moments(terms, batch.weights[row], batch.side[row], spread.variances[row], fourth)
+    alike = _compute_moments(terms, batch.weights[row], batch.side[row], spread.variances[row], fourth)
     wanted, found, spreading = math.log(allow_dropped(batch, row)), 0.0, 0.0
     chosen[:] = False
     batch.decline[row], batch.bend[row] = variances.sum(), (fourth + 3.0 * variances * variances).sum() / 12.0
@@ -242,7 +242,7 @@ def _begin_row(
 
 @compile_loop()
 def _expect_sum(theta: float, gap: float) -> float:
-    """The tilted sum of a normal law, both numbers in its deviations."""
+    """The tilted sum of a normal distribution, both numbers in its deviations."""
     apart = theta - gap
     if apart > 5.0:
         return math.exp(-0.5 * gap * gap) / (2.5066 * apart)
@@ -250,8 +250,8 @@ def _expect_sum(theta: float, gap: float) -> float:
 
 
 @compile_loop()
-def _reach_below(terms: Terms, batch: Batch, row: int, cut: int, powers: FloatArray) -> float:
-    """A period N such that the tilted mass at or below cut - N is less than exp(-ALIASES), by Chernoff's bound."""
+def _reach_below(terms: Terms, batch: Batch, row: int, limit: int, powers: FloatArray) -> float:
+    """A period N such that the tilted mass at or below limit - N is less than exp(-ALIASES), by Chernoff's bound."""
     weights, places = batch.weights[row], terms.places[batch.side[row]]
     steep = math.sqrt(2.0 * ALIASES) / batch.deviation[row]
     fill_powers(terms.levels, -steep, powers)
@@ -265,11 +265,11 @@ def _reach_below(terms: Terms, batch: Batch, row: int, cut: int, powers: FloatAr
             log_mass += math.log(product)
             product = 1.0
     log_mass += math.log(product)
-    return cut + 1.0 + (log_mass + ALIASES + 0.01) / steep
+    return limit + 1.0 + (log_mass + ALIASES + 0.01) / steep
 
 
 @compile_loop()
-def _find_moments(
+def _compute_moments(
     terms: Terms, weights: FloatArray, side: int, variances: FloatArray, fourth: FloatArray
 ) -> FloatArray:
     """Fill in variances and fourth moments of all terms; the probability that two copies of a term are alike."""
@@ -319,7 +319,7 @@ def _finish_row(
     batch: Batch,
     spread: Spread,
     row: int,
-    cut: int,
+    limit: int,
     period: int,
     turns: FloatArray,
     spectra: NDArray[np.float32],
@@ -336,7 +336,7 @@ def _finish_row(
     kept, dropped = _bound_dropped(batch, spread, row, period, bounds)
     if kept > MAX_FREQUENCIES:
         return _TOO_COARSE
-    return sum_frequencies(terms, batch, row, cut, period, kept, dropped, turns)
+    return sum_frequencies(terms, batch, row, limit, period, kept, dropped, turns)
 
 
 @compile_loop()

@@ -1,10 +1,10 @@
-"""Exponential tilting of a row's cells, and the failing tail from tilted laws, compiled.
+"""Exponential tilting of a row's cells, and the failing tail from tilted pmfs, compiled.
 
-Contract: with weights w_c = p_c exp(t s_c) / M_i, t <= 0, the law of the score is tilted so that its mean lies near
+Contract: with weights w_c = p_c exp(t s_c) / M_i, t <= 0, the pmf of the score is tilted so that its mean lies near
 the threshold T, and P(S <= T) = prod M_i * exp(-t T) * sum over s <= T of tilted(s) exp(t (T - s)),
 where the sum is of order one however small the tail is. So relative accuracy is kept far below the smallest double,
-and the law can be cut to the few deviations around T that carry mass: what is dropped is added to the bound.
-Cost per row: some passes over the cells for the tilt; by laws, terms x cells x (about 12 tilted deviations).
+and the pmf can be cut to the few deviations around T that carry mass: what is dropped is added to the bound.
+Cost per row: some passes over the cells for the tilt; by pmfs, terms x cells x (about 12 tilted deviations).
 Rounding: README.md, step 6. Any t is sound, a good one is fast.
 """
 
@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from derand._arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.kernels import FLOOR, NEGLIGIBLE, STEEPEST
 from derand.kernels.compiling import compile_loop
-from derand.kernels.tails.laws import add_compensated, build_law, possible_scores
+from derand.kernels.tails.pmfs import add_compensated, build_pmf, possible_scores
 
 PlaceArray = NDArray[np.uint64]  # unsigned: a signed index is checked for wrapping around, which no loop survives
 
 _FINE = 64  # powers of more scores than four times that are products of two
-_LOST = 1e-13  # mass that a first pass may drop, relative to the whole tilted law
+_LOST = 1e-13  # mass that a first pass may drop, relative to the whole tilted pmf
 LOW, HIGH = 0, 1
 """The sides: P(S <= T), and P(S > T), which is a lower tail when the scores are mirrored."""
 
@@ -68,9 +68,9 @@ class Workspace(NamedTuple):
     """Of all cells."""
     buffers_a: FloatArray
     buffers_b: FloatArray
-    """Two laws for each half of the terms."""
+    """Two pmfs for each half of the terms."""
     sums: FloatArray
-    """As long as a law of the second half."""
+    """As long as a pmf of the second half."""
 
 
 def prepare_terms(starts: IntArray, scores: IntArray, n_cells: int) -> Terms:
@@ -113,14 +113,14 @@ def make_workspace(terms: Terms) -> Workspace:
 
 
 @compile_loop()
-def cut_of(terms: Terms, side: int, threshold: int) -> int:
+def orient_threshold(terms: Terms, side: int, threshold: int) -> int:
     """The threshold as a lower tail of that side's scores."""
     return threshold if side == LOW else terms.whole - threshold - 1
 
 
 @compile_loop()
 def load_row(row: FloatArray, terms: Terms, threshold: int, work: Workspace) -> tuple[float, float]:
-    """Lay a row of stumps out in the workspace; threshold minus mean, and deviation, of the untilted law."""
+    """Lay a row of stumps out in the workspace; threshold minus mean, and deviation, of the untilted pmf."""
     if terms.are_stumps:
         for term in range(terms.shifts.size):
             work.stumps[0, term] = row[terms.stump_cells[0, term]]
@@ -129,8 +129,8 @@ def load_row(row: FloatArray, terms: Terms, threshold: int, work: Workspace) -> 
 
 
 @compile_loop()
-def is_possible(row: FloatArray, terms: Terms, side: int, cut: int, work: Workspace) -> bool:
-    """Whether an outcome of positive probability has a score of at most `cut`."""
+def is_possible(row: FloatArray, terms: Terms, side: int, limit: int, work: Workspace) -> bool:
+    """Whether an outcome of positive probability has a score of at most `limit`."""
     least = 0.0
     if terms.are_stumps:
         for term in range(terms.shifts.size):
@@ -139,37 +139,37 @@ def is_possible(row: FloatArray, terms: Terms, side: int, cut: int, work: Worksp
     else:
         for term in range(terms.starts.size - 1):
             least += possible_scores(row, terms.scores[side], terms.starts[term], terms.starts[term + 1], 0.0)[0]
-    return cut >= least
+    return limit >= least
 
 
 @compile_loop()
-def log_tail_by_laws(row: FloatArray, terms: Terms, side: int, threshold: int, work: Workspace) -> float:
+def log_tail_by_pmfs(row: FloatArray, terms: Terms, side: int, threshold: int, work: Workspace) -> float:
     """Upper bound of the logarithm of the mass on that side of the threshold; -inf if and only if it is impossible."""
-    cut = cut_of(terms, side, threshold)
+    limit = orient_threshold(terms, side, threshold)
     gap, deviation = load_row(row, terms, threshold, work)
-    if not is_possible(row, terms, side, cut, work):
+    if not is_possible(row, terms, side, limit, work):
         return -np.inf
-    tilt, _, _ = find_tilt(row, terms, side, cut, gap, deviation, work)
+    tilt, _, _ = solve_tilt(row, terms, side, limit, gap, deviation, work)
     fraction, exponent, shift = tilt_cells(row, terms, side, tilt, work.powers, work.weights)
-    log_prefactor = math.log(fraction) + exponent * math.log(2.0) + tilt * (shift - cut)
-    total, length = _sum_laws(work.weights, terms, side, cut, tilt, work)
-    roundings = count_roundings(terms, tilt, cut, exponent, shift) + (2 * length if tilt < 0.0 else 0)
+    log_prefactor = math.log(fraction) + exponent * math.log(2.0) + tilt * (shift - limit)
+    total, length = _sum_pmfs(work.weights, terms, side, limit, tilt, work)
+    roundings = count_roundings(terms, tilt, limit, exponent, shift) + (2 * length if tilt < 0.0 else 0)
     return math.log(total) + log_prefactor + roundings * EPSILON
 
 
 @compile_loop()
-def count_roundings(terms: Terms, tilt: float, cut: int, exponent: int, shift: int) -> float:
+def count_roundings(terms: Terms, tilt: float, limit: int, exponent: int, shift: int) -> float:
     """Of the weights, the normalisers' product and the final logarithm, in units of EPSILON (README.md, step 6)."""
     n_terms = terms.starts.size - 1
     of_term = (8 if terms.levels.size <= 4 * _FINE else 16) - tilt * terms.largest
-    return terms.n_cells + n_terms * of_term + 512 + 2 * abs(exponent) - 4 * tilt * (shift + cut)
+    return terms.n_cells + n_terms * of_term + 512 + 2 * abs(exponent) - 4 * tilt * (shift + limit)
 
 
 @compile_loop()
-def _sum_laws(
-    weights: FloatArray, terms: Terms, side: int, cut: int, tilt: float, work: Workspace
+def _sum_pmfs(
+    weights: FloatArray, terms: Terms, side: int, limit: int, tilt: float, work: Workspace
 ) -> tuple[float, int]:
-    """The tilted sum from the laws of two halves of the terms, with what was dropped, and the second one's length."""
+    """The tilted sum from the pmfs of two halves of the terms, with what was dropped, and the second one's length."""
     starts, scores = terms.starts, terms.scores[side]
     order = _order_by_variance(weights, starts, scores)
     first, second = order[1::2], order[0::2]
@@ -177,10 +177,10 @@ def _sum_laws(
     total = lost = 0.0
     length = 1
     for _ in range(2):
-        law_a, at_a, _, _, lost_a = build_law(weights, starts, scores, first, work.buffers_a, terms.largest, budget)
-        law_b, at_b, _, _, lost_b = build_law(weights, starts, scores, second, work.buffers_b, terms.largest, budget)
-        total = _join_tilted(law_a, law_b, cut - at_a - at_b, tilt, work.sums)
-        lost, length = lost_a + lost_b, law_b.size
+        pmf_a, at_a, _, _, lost_a = build_pmf(weights, starts, scores, first, work.buffers_a, terms.largest, budget)
+        pmf_b, at_b, _, _, lost_b = build_pmf(weights, starts, scores, second, work.buffers_b, terms.largest, budget)
+        total = _join_tilted(pmf_a, pmf_b, limit - at_a - at_b, tilt, work.sums)
+        lost, length = lost_a + lost_b, pmf_b.size
         if lost <= 1e-10 * total:
             break
         budget = NEGLIGIBLE  # the tilt is poor for this row: once more, dropping next to nothing
@@ -189,7 +189,7 @@ def _sum_laws(
 
 @compile_loop()
 def _order_by_variance(weights: FloatArray, starts: IntArray, scores: IntArray) -> IntArray:
-    """The terms from small to large variance, sorted by powers of two: a law stays narrow for as long as possible."""
+    """The terms from small to large variance, sorted by powers of two: a pmf stays narrow for as long as possible."""
     n_terms = starts.size - 1
     ranks, counts = np.empty(n_terms, dtype=np.int64), np.zeros(130, dtype=np.int64)  # how many rank below
     for term in range(n_terms):
@@ -210,21 +210,21 @@ def _order_by_variance(weights: FloatArray, starts: IntArray, scores: IntArray) 
 
 
 @compile_loop()
-def find_tilt(
-    row: FloatArray, terms: Terms, side: int, cut: int, gap: float, deviation: float, work: Workspace
+def solve_tilt(
+    row: FloatArray, terms: Terms, side: int, limit: int, gap: float, deviation: float, work: Workspace
 ) -> tuple[float, float, float]:
     """About the t <= 0 at which the tilted mean is the threshold, by Newton steps kept between bounds.
 
     Within two deviations of the mean t is 0: by Cantelli's inequality a tie lies there, and failure_excess counts
-    on it. Begins with the results of `load_row`. Returns t, cut minus tilted mean, and tilted deviation; `work.powers`
-    are those of t.
+    on it. Begins with the results of `load_row`. Returns t, limit minus tilted mean, and tilted deviation;
+    `work.powers` are those of t.
     """
     low, high, tilt = -STEEPEST / terms.largest, 0.0, 0.0
     if side == HIGH:
         gap = -gap - 1.0
     for step in range(40):
         if step > 0:
-            gap, deviation = tilted_moments(row, terms, side, cut, tilt, work)
+            gap, deviation = tilted_moments(row, terms, side, limit, tilt, work)
         close = abs(gap) <= 0.5 * deviation + 0.5 or (tilt == 0.0 and gap >= -2.0 * deviation)
         if close or step == 39:
             break
@@ -243,7 +243,7 @@ def tilt_for_inversion(
     row: FloatArray,
     terms: Terms,
     side: int,
-    cut: int,
+    limit: int,
     tilt: float,
     gap: float,
     deviation: float,
@@ -254,7 +254,7 @@ def tilt_for_inversion(
     if -tilt * deviation >= steepness or deviation <= 0.0:
         return tilt, gap, deviation
     steeper = max(-steepness / deviation, -STEEPEST / terms.largest)
-    gap, deviation = tilted_moments(row, terms, side, cut, steeper, work)
+    gap, deviation = tilted_moments(row, terms, side, limit, steeper, work)
     return steeper, gap, deviation
 
 
@@ -279,23 +279,23 @@ def fill_powers(levels: FloatArray, tilt: float, powers: FloatArray) -> None:
 
 @compile_loop()
 def tilted_moments(
-    row: FloatArray, terms: Terms, side: int, cut: int, tilt: float, work: Workspace
+    row: FloatArray, terms: Terms, side: int, limit: int, tilt: float, work: Workspace
 ) -> tuple[float, float]:
-    """Threshold minus mean, and deviation, of the tilted law; to nearest, they only steer. Fills `work.powers`."""
+    """Threshold minus mean, and deviation, of the tilted pmf; to nearest, they only steer. Fills `work.powers`."""
     fill_powers(terms.levels, tilt, work.powers)
     if terms.are_stumps:
         stay, move = work.stumps[side], work.stumps[1 - side]
         mean, variance = _moments_of_stumps(stay, move, terms.shifts, terms.shift_places, work.powers)
     else:
         mean, variance = _moments_of_cells(row, terms.starts, terms.scores[side], terms.places[side], work.powers)
-    return cut - mean, math.sqrt(variance)
+    return limit - mean, math.sqrt(variance)
 
 
 @compile_loop(error_model="numpy")
 def _moments_of_stumps(
     stay: FloatArray, move: FloatArray, shifts: FloatArray, places: PlaceArray, powers: FloatArray
 ) -> tuple[float, float]:
-    """Mean and variance of the tilted law of stumps."""
+    """Mean and variance of the tilted pmf of stumps."""
     mean = variance = 0.0
     for term in range(stay.size):
         heavy = move[term] * powers[places[term]]
@@ -309,7 +309,7 @@ def _moments_of_stumps(
 def _moments_of_cells(
     row: FloatArray, starts: IntArray, scores: IntArray, places: PlaceArray, powers: FloatArray
 ) -> tuple[float, float]:
-    """Mean and variance of the tilted law of terms of any number of cells."""
+    """Mean and variance of the tilted pmf of terms of any number of cells."""
     mean = variance = 0.0
     for term in range(starts.size - 1):
         mass = first = second = 0.0
@@ -413,17 +413,17 @@ def _heaviest_cell(row: FloatArray, scores: IntArray, begin: int, end: int, tilt
 
 
 @compile_loop()
-def _join_tilted(law_a: FloatArray, law_b: FloatArray, cut: int, tilt: float, sums: FloatArray) -> float:
-    """Sum over a + b <= cut of law_a[a] * law_b[b] * exp(tilt * (cut - a - b))."""
+def _join_tilted(pmf_a: FloatArray, pmf_b: FloatArray, limit: int, tilt: float, sums: FloatArray) -> float:
+    """Sum over a + b <= limit of pmf_a[a] * pmf_b[b] * exp(tilt * (limit - a - b))."""
     decay = math.exp(tilt)
     total = lost = 0.0
-    for b in range(law_b.size):
-        total, lost = add_compensated(total * decay, lost * decay, law_b[b])
+    for b in range(pmf_b.size):
+        total, lost = add_compensated(total * decay, lost * decay, pmf_b[b])
         sums[b] = total + lost
     total = lost = 0.0
-    last = law_b.size - 1
-    for a in range(min(law_a.size, cut + 1)):
-        rest = cut - a
+    last = pmf_b.size - 1
+    for a in range(min(pmf_a.size, limit + 1)):
+        rest = limit - a
         ahead = sums[rest] if rest <= last else sums[last] * math.exp(tilt * (rest - last))
-        total, lost = add_compensated(total, lost, law_a[a] * ahead)
+        total, lost = add_compensated(total, lost, pmf_a[a] * ahead)
     return total + lost

@@ -49,7 +49,7 @@ class Curves(NamedTuple):
     """(n_curves, 2): its first knot, counted from the first of all, and how many intervals follow; 0 without a run."""
 
 
-class Places(NamedTuple):
+class Positions(NamedTuple):
     """Where a row stands on the curves: term i looks up curve `curves[i]` at `(x - anchors[i]) * factors[i]`."""
 
     features: IntArray
@@ -77,10 +77,10 @@ def list_tracks(curves: Curves) -> Records:
     return tracks
 
 
-def find_places(rows: FloatArray, places: Places) -> FloatArray:
+def compute_positions(rows: FloatArray, positions: Positions) -> FloatArray:
     """Where rows stand on the curves of their terms, (n_rows, n_terms)."""
     with np.errstate(over="ignore", invalid="ignore"):  # infinity lies beyond the last knot
-        return np.asarray((rows[:, places.features] - places.anchors) * places.factors)
+        return np.asarray((rows[:, positions.features] - positions.anchors) * positions.factors)
 
 
 def locate_in_numpy(x: FloatArray, tracks: Records, knots: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -108,6 +108,18 @@ def _search_in_numpy(x: FloatArray, first: IntArray, last: IntArray, knots: Floa
         share = np.minimum((x - knots[left]) / (knots[right] - knots[left]), 1.0)
     at = np.where(is_low, first, np.where(is_high, last - 1, left))
     return at, np.where(is_low, 0.0, np.where(is_high, 1.0, share))
+
+
+@compile_loop()
+def bisect_right(x: float, start: int, stop: int, edges: FloatArray) -> int:
+    """The first of the increasing edges from `start` to `stop - 1` that is above x; `stop` without one."""
+    while start < stop:
+        middle = (start + stop) // 2
+        if edges[middle] <= x:
+            start = middle + 1
+        else:
+            stop = middle
+    return start
 
 
 @compile_loop(error_model="numpy")

@@ -1,13 +1,13 @@
-"""Envelopes: the least of a curve plus a price per distance, tabulated once and looked up for every row.
+"""Envelopes: the least of a curve plus a multiple of the distance, tabulated once and looked up for every row.
 
 Owns `e(x) = min over z of [g(z) + m |x - z|^p]` for p = 1, 2 at the knots of curves, and sums of such tables over the
 terms of a row; arrays in, arrays out. A curve is known by lower bounds of g; every number here is a lower bound, too.
-Must not know noises, models or what a price is for. README.md, step 9, has the argument.
+Must not know noises, models or what a multiplier is for. README.md, step 9, has the argument.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from derand.kernels.compiling import compile_loop
 from derand.kernels.worst_case.curves import (
     Curves,
     FloatTable,
-    Places,
-    find_places,
+    Positions,
+    compute_positions,
     list_tracks,
     locate_in_numpy,
     search,
@@ -26,7 +26,7 @@ from derand.kernels.worst_case.pieces import fill_linear_tables, fill_square_tab
 from derand.kernels.worst_case.pieces_in_numpy import round_down
 
 COARSE, FINE = 8, 16
-"""Prices that lie far apart, and between each two of them."""
+"""Multipliers that lie far apart, and between each two of them."""
 TABLE_ERROR = 256 * EPSILON
 """Taken off every entry of a table, relative to the curve's range: more than its rounding (README.md, step 9)."""
 
@@ -36,40 +36,40 @@ SUM_ERROR = 2.0**-24 * (GROUP + 6)
 """Error of a sum of looked-up entries, relative to the sum of the curves' ranges (README.md, step 9)."""
 
 _TOGETHER = 2**17
-"""Places that are looked up together, of all terms: the tables of a term stay in cache for many rows."""
+"""Positions that are looked up together, of all terms: the tables of a term stay in cache for many rows."""
 
 MORE_KNOTS = 6
 """So many are tabulated beyond those that rows have looked up, for rows to come."""
 
 
-class PriceTables(NamedTuple):
-    """Envelopes of few prices that lie far apart, and of many that lie between neighbours of them, where made."""
+class MultiplierTables(NamedTuple):
+    """Envelopes of few multipliers that lie far apart, and of many that lie between neighbours of them, where made."""
 
-    coarse_prices: FloatArray
+    coarse_multipliers: FloatArray
     """(COARSE,), increasing."""
     coarse: FloatTable
     """(n_knots, COARSE)."""
     slots: IntArray
-    """(COARSE - 1,): where the prices above each coarse one stand among the fine ones; -1 where they are not made."""
-    fine_prices: FloatArray
+    """(COARSE - 1,): the slot of the fine multipliers above each coarse one; -1 where they are not made."""
+    fine_multipliers: FloatArray
     """(n_slots, FINE)."""
     fine: FloatTable
     """(n_slots, n_knots, FINE)."""
 
 
-class PricedSide(NamedTuple):
+class LabelTables(NamedTuple):
     """The worst case of one label: its functions, their tables and what is taken off every sum of them."""
 
-    places: Places
+    positions: Positions
     curves: Curves
-    tables: PriceTables
+    tables: MultiplierTables
     error: float
 
 
 class AskedMeans(NamedTuple):
     """What rows are asked about; arrays of shape (n_rows,)."""
 
-    cuts: FloatArray
+    thresholds: FloatArray
     """Of the expected score: above it a row is of class 1."""
     slack: float
     """By how much the sum of curves may be off besides what their knots say."""
@@ -96,70 +96,76 @@ def measure_pieces(curves: Curves) -> tuple[FloatArray, FloatArray]:
     return np.maximum.reduceat(slopes, firsts), np.minimum.reduceat(widths, firsts)
 
 
-def find_spans(rows: FloatArray, places: Places, curves: Curves) -> IntArray:
+def select_spans(rows: FloatArray, positions: Positions, curves: Curves) -> IntArray:
     """The first and the last knot of each curve that some rows look up, (n_curves, 2); with a few on either side."""
     spans = np.tile(np.array([curves.knots.size, -1]), (curves.starts.size - 1, 1))
     if rows.shape[0]:
-        ends = find_places(np.stack([rows.min(axis=0), rows.max(axis=0)]), places)
-        own = places.curves
+        ends = compute_positions(np.stack([rows.min(axis=0), rows.max(axis=0)]), positions)
+        own = positions.curves
         at, _ = locate_in_numpy(ends, list_tracks(curves)[own], curves.knots)
         np.minimum.at(spans[:, 0], own, np.maximum(at.min(axis=0) - MORE_KNOTS, curves.starts[own]))
         np.maximum.at(spans[:, 1], own, np.minimum(at.max(axis=0) + 1 + MORE_KNOTS, curves.starts[own + 1] - 1))
     return spans
 
 
-def start_tables(curves: Curves, prices: FloatArray, power: int, spans: IntArray) -> PriceTables:
-    """Tables of coarse prices alone.
+def start_tables(curves: Curves, multipliers: FloatArray, power: int, spans: IntArray) -> MultiplierTables:
+    """Tables of coarse multipliers alone.
 
     Parameters
     ----------
     curves : Curves
-    prices : array of shape (COARSE,)
+    multipliers : array of shape (COARSE,)
         Positive, increasing.
     power : {1, 2}
     spans : array of shape (n_curves, 2)
         The first and the last knot of each curve for which entries are made; the others are NaN, which proves nothing.
     """
-    return PriceTables(
-        prices,
-        tabulate_envelopes(curves, prices, power, spans),
+    return MultiplierTables(
+        multipliers,
+        tabulate_envelopes(curves, multipliers, power, spans),
         np.full(COARSE - 1, -1, dtype=np.int64),
         np.empty((0, FINE)),
         np.empty((0, curves.knots.size, FINE), dtype=np.float32),
     )
 
 
-def widen_tables(tables: PriceTables, curves: Curves, power: int, known: IntArray, spans: IntArray) -> PriceTables:
+def widen_tables(
+    tables: MultiplierTables, curves: Curves, power: int, known: IntArray, spans: IntArray
+) -> MultiplierTables:
     """The same with entries for more knots: those of spans that contain the known ones."""
     coarse, fine = tables.coarse.copy(), tables.fine.copy()
     front = np.minimum(known[:, 0] - 1, spans[:, 1])  # of a curve without entries: all
     behind = np.maximum(known[:, 1], front) + 1
     for part in (np.stack([spans[:, 0], front], axis=1), np.stack([behind, spans[:, 1]], axis=1)):
-        _fill_tables(curves, tables.coarse_prices, power, part, coarse)
-        for prices, table in zip(tables.fine_prices, fine, strict=True):
-            _fill_tables(curves, prices, power, part, table)
+        _fill_tables(curves, tables.coarse_multipliers, power, part, coarse)
+        for multipliers, table in zip(tables.fine_multipliers, fine, strict=True):
+            _fill_tables(curves, multipliers, power, part, table)
     return tables._replace(coarse=coarse, fine=fine)
 
 
-def extend_tables(tables: PriceTables, curves: Curves, power: int, blocks: IntArray, spans: IntArray) -> PriceTables:
-    """The same with the fine prices above some of the coarse ones."""
-    slots, prices, fine = tables.slots.copy(), [*tables.fine_prices], [*tables.fine]
+def extend_tables(
+    tables: MultiplierTables, curves: Curves, power: int, blocks: IntArray, spans: IntArray
+) -> MultiplierTables:
+    """The same with the fine multipliers above some of the coarse ones."""
+    slots, multipliers, fine = tables.slots.copy(), [*tables.fine_multipliers], [*tables.fine]
     for block in blocks:
         if slots[block] < 0:
-            slots[block] = len(prices)
-            low, high = tables.coarse_prices[block : block + 2]
-            prices.append(low * (high / low) ** (np.arange(1, FINE + 1) / (FINE + 1)))
-            fine.append(tabulate_envelopes(curves, prices[-1], power, spans))
-    return tables._replace(slots=slots, fine_prices=np.array(prices), fine=np.array(fine))
+            slots[block] = len(multipliers)
+            low, high = tables.coarse_multipliers[block : block + 2]
+            multipliers.append(low * (high / low) ** (np.arange(1, FINE + 1) / (FINE + 1)))
+            fine.append(tabulate_envelopes(curves, multipliers[-1], power, spans))
+    return tables._replace(slots=slots, fine_multipliers=np.array(multipliers), fine=np.array(fine))
 
 
-def tabulate_envelopes(curves: Curves, prices: FloatArray, power: int, spans: IntArray | None = None) -> FloatTable:
+def tabulate_envelopes(
+    curves: Curves, multipliers: FloatArray, power: int, spans: IntArray | None = None
+) -> FloatTable:
     """Lower bounds of the envelopes such that a chord between knots is one, too.
 
     Parameters
     ----------
     curves : Curves
-    prices : array of shape (n_prices,)
+    multipliers : array of shape (n_multipliers,)
         Positive.
     power : {1, 2}
     spans : array of shape (n_curves, 2) or None
@@ -168,39 +174,39 @@ def tabulate_envelopes(curves: Curves, prices: FloatArray, power: int, spans: In
 
     Returns
     -------
-    array of shape (n_knots, n_prices), single precision, rounded downward
+    array of shape (n_knots, n_multipliers), single precision, rounded downward
     """
-    tables = np.full((curves.knots.size, prices.size), np.nan, dtype=np.float32)
+    tables = np.full((curves.knots.size, multipliers.size), np.nan, dtype=np.float32)
     if spans is None:
         spans = np.stack([curves.starts[:-1], curves.starts[1:] - 1], axis=1)
-    _fill_tables(curves, prices, power, spans, tables)
+    _fill_tables(curves, multipliers, power, spans, tables)
     return tables
 
 
-def _fill_tables(curves: Curves, prices: FloatArray, power: int, spans: IntArray, tables: FloatTable) -> None:
+def _fill_tables(curves: Curves, multipliers: FloatArray, power: int, spans: IntArray, tables: FloatTable) -> None:
     """Entries of the knots from the first to the last one of each span."""
     if (spans[:, 1] < spans[:, 0]).all():
         return
     errors = TABLE_ERROR * (np.diff(curves.starts) + 64) / 64 * curves.ranges
     fill = fill_linear_tables if power == 1 else fill_square_tables
-    fill(curves, prices, spans, errors, tables)
+    fill(curves, multipliers, spans, errors, tables)
 
 
-def find_powers(
+def maximise_powers(
     rows: FloatArray,
-    places: Places,
+    positions: Positions,
     curves: Curves,
-    tables: PriceTables,
+    tables: MultiplierTables,
     thresholds: FloatArray,
     error: float,
     floors: FloatArray | None = None,
 ) -> tuple[FloatArray, IntArray]:
-    """The best margin per price of each row: of the coarse prices, then of the fine ones on the better side of it.
+    """Maximise margin / multiplier for each row: over coarse multipliers, then over fine ones beside the best.
 
     Parameters
     ----------
     rows : array of shape (n_rows, n_features)
-    places, curves, tables
+    positions, curves, tables
     thresholds : array of shape (n_rows, n_thresholds)
         What sums of envelopes must exceed.
     error : float
@@ -213,37 +219,37 @@ def find_powers(
     powers : array of shape (n_rows, n_thresholds)
         Rounded downward; 0 where no margin is left.
     missing : array of the same shape
-        The block of fine prices that should have been asked, but is not made; -1 else.
+        The block of fine multipliers that should have been asked, but is not made; -1 else.
     """
     single = np.empty((0, 0), dtype=np.float32) if floors is None else round_down(floors)
     powers, missing = np.zeros(thresholds.shape), np.full(thresholds.shape, -1, dtype=np.int64)
-    _find_powers(np.ascontiguousarray(rows), places, curves, tables, single, thresholds, error, powers, missing)
+    _maximise_powers(np.ascontiguousarray(rows), positions, curves, tables, single, thresholds, error, powers, missing)
     return powers, missing
 
 
-def add_curves(rows: FloatArray, places: Places, curves: Curves) -> tuple[FloatArray, FloatArray]:
+def add_curves(rows: FloatArray, positions: Positions, curves: Curves) -> tuple[FloatArray, FloatArray]:
     """Sums of the chords of all curves at a row, and by how much they may be off, each (n_rows,)."""
     sums, errors = np.empty(rows.shape[0]), np.empty(rows.shape[0])
-    _add_curves(np.ascontiguousarray(rows), places, curves, sums, errors)  # one layout: it is compiled for each
+    _add_curves(np.ascontiguousarray(rows), positions, curves, sums, errors)  # one layout: it is compiled for each
     return sums, errors
 
 
 @compile_loop()
-def _list_runs(places: Places, curves: Curves) -> Runs:
-    even, knots = curves.even[places.curves], curves.even_knots[places.curves]
+def _list_runs(positions: Positions, curves: Curves) -> Runs:
+    even, knots = curves.even[positions.curves], curves.even_knots[positions.curves]
     return Runs(even[:, 0].copy(), even[:, 1].copy(), knots[:, 0].copy(), knots[:, 1].astype(np.float64))
 
 
 @compile_loop()
-def _count_together(places: Places, n_rows: int) -> int:
+def _count_together(positions: Positions, n_rows: int) -> int:
     """How many rows are looked up together, term by term."""
-    return min(max(_TOGETHER // max(places.features.size, 1), 64), max(n_rows, 1))
+    return min(max(_TOGETHER // max(positions.features.size, 1), 64), max(n_rows, 1))
 
 
 @compile_loop(error_model="numpy")
 def _locate_all(
     rows: FloatArray,
-    places: Places,
+    positions: Positions,
     curves: Curves,
     runs: Runs,
     at: IntArray,
@@ -254,10 +260,10 @@ def _locate_all(
     Beyond the knots a row counts as at their end. On an even run the share is that of rounded positions: off by less
     than UNEVEN.
     """
-    for term in range(places.features.size):
-        feature, anchor, factor = places.features[term], places.anchors[term], places.factors[term]
+    for term in range(positions.features.size):
+        feature, anchor, factor = positions.features[term], positions.anchors[term], positions.factors[term]
         begin, rate, base, count = runs.begins[term], runs.rates[term], runs.bases[term], runs.counts[term]
-        first, last = curves.starts[places.curves[term]], curves.starts[places.curves[term] + 1] - 1
+        first, last = curves.starts[positions.curves[term]], curves.starts[positions.curves[term] + 1] - 1
         own_at, own_shares, knots = at[term], shares[term], curves.knots
         for row in range(rows.shape[0]):
             x = (rows[row, feature] - anchor) * factor
@@ -269,19 +275,19 @@ def _locate_all(
                 own_at[row], own_shares[row] = search(x, first, last, knots)
 
 
-def _find_powers_in_numpy(
+def _maximise_powers_in_numpy(
     rows: FloatArray,
-    places: Places,
+    positions: Positions,
     curves: Curves,
-    tables: PriceTables,
+    tables: MultiplierTables,
     floors: FloatTable,
     thresholds: FloatArray,
     error: float,
     powers: FloatArray,
     missing: IntArray,
 ) -> None:
-    tracks = list_tracks(curves)[places.curves]
-    at, found = locate_in_numpy(find_places(rows, places), tracks, curves.knots)
+    tracks = list_tracks(curves)[positions.curves]
+    at, found = locate_in_numpy(compute_positions(rows, positions), tracks, curves.knots)
     shares = found.astype(np.float32)
 
     def add(table: FloatTable, some: IntArray | slice) -> FloatArray:
@@ -291,8 +297,8 @@ def _find_powers_in_numpy(
 
     coarse = add(tables.coarse, slice(None))
     for k in range(thresholds.shape[1]):
-        cut = thresholds[:, k] + error
-        best, middle, rises = _find_best_in_numpy(coarse, tables.coarse_prices, cut)
+        target = thresholds[:, k] + error
+        best, middle, rises = _select_best_in_numpy(coarse, tables.coarse_multipliers, target)
         powers[:, k] = best
         for side in (rises, ~rises):
             block = np.where(side, middle, middle - 1)
@@ -300,7 +306,9 @@ def _find_powers_in_numpy(
             missing[:, k] = np.where(slots == -1, block, missing[:, k])
             for slot in np.unique(slots[slots >= 0]):
                 some = np.flatnonzero(slots == slot)
-                finer = _find_best_in_numpy(add(tables.fine[slot], some), tables.fine_prices[slot], cut[some])[0]
+                finer = _select_best_in_numpy(
+                    add(tables.fine[slot], some), tables.fine_multipliers[slot], target[some]
+                )[0]
                 powers[some, k] = np.maximum(best[some], finer)
 
 
@@ -326,68 +334,68 @@ def _blend(knots: IntArray, right: FloatTable, table: FloatTable) -> FloatTable:
     return np.asarray(left[:, None] * table[knots] + right[:, None] * table[knots + 1])
 
 
-def _find_best_in_numpy(
-    sums: FloatArray, prices: FloatArray, cut: FloatArray
+def _select_best_in_numpy(
+    sums: FloatArray, multipliers: FloatArray, target: FloatArray
 ) -> tuple[FloatArray, IntArray, BoolArray]:
-    """The best margin per price of each row, which price that is (but for the outermost), and whether it rises."""
-    powers = (sums - cut[:, None]) / prices * (1.0 - 4.0 * EPSILON)
+    """`_select_best` for all rows."""
+    powers = (sums - target[:, None]) / multipliers * (1.0 - 4.0 * EPSILON)
     powers = np.where(powers > 0.0, powers, 0.0)
     best, rows = powers.max(axis=1), np.arange(sums.shape[0])
     at = np.clip(powers.argmax(axis=1), 1, sums.shape[1] - 2)
     own = sums[rows, at]
-    below = (own - sums[rows, at - 1]) / (prices[at] - prices[at - 1])
-    above = (sums[rows, at + 1] - own) / (prices[at + 1] - prices[at])
-    rises = np.maximum(below, 0.0) * np.maximum(above, 0.0) > ((own - cut) / prices[at]) ** 2
+    below = (own - sums[rows, at - 1]) / (multipliers[at] - multipliers[at - 1])
+    above = (sums[rows, at + 1] - own) / (multipliers[at + 1] - multipliers[at])
+    rises = np.maximum(below, 0.0) * np.maximum(above, 0.0) > ((own - target) / multipliers[at]) ** 2
     return best, at, rises
 
 
 @compile_loop(
-    early=_find_powers_in_numpy,
-    numbers=lambda rows, places, *_: rows.shape[0] * places.features.size * (COARSE + 2 * FINE),
+    early=_maximise_powers_in_numpy,
+    numbers=lambda rows, positions, *_: rows.shape[0] * positions.features.size * (COARSE + 2 * FINE),
     error_model="numpy",
 )
-def _find_powers(
+def _maximise_powers(
     rows: FloatArray,
-    places: Places,
+    positions: Positions,
     curves: Curves,
-    tables: PriceTables,
+    tables: MultiplierTables,
     floors: FloatTable,
     thresholds: FloatArray,
     error: float,
     powers: FloatArray,
     missing: IntArray,
 ) -> None:
-    n_terms, size = places.features.size, _count_together(places, rows.shape[0])
+    n_terms, size = positions.features.size, _count_together(positions, rows.shape[0])
     ats, all_shares = np.empty((n_terms, size), dtype=np.int64), np.empty((n_terms, size), dtype=np.float32)
     firsts, seconds, blocks = np.empty((size, COARSE)), np.empty((size, FINE)), np.empty((size, 2), dtype=np.int64)
-    coarse, fine, fine_prices = tables.coarse.reshape(1, -1, COARSE), tables.fine, tables.fine_prices
-    runs, nothing = _list_runs(places, curves), np.zeros(size, dtype=np.int64)
+    coarse, fine, fine_multipliers = tables.coarse.reshape(1, -1, COARSE), tables.fine, tables.fine_multipliers
+    runs, nothing = _list_runs(positions, curves), np.zeros(size, dtype=np.int64)
     for start in range(0, rows.shape[0], size):
         n_rows = min(size, rows.shape[0] - start)
         part = slice(start, start + n_rows)
         at, shares, own_floors = ats[:, :n_rows], all_shares[:, :n_rows], floors[part]
         first, second, slots = firsts[:n_rows], seconds[:n_rows], np.empty(n_rows, dtype=np.int64)
-        _locate_all(rows[part], places, curves, runs, at, shares)
+        _locate_all(rows[part], positions, curves, runs, at, shares)
         _add_entries(at, shares, coarse, nothing[:n_rows], own_floors, first)
         for k in range(thresholds.shape[1]):
-            cuts, best, lacking = thresholds[part, k] + error, powers[part, k], missing[part, k]
+            targets, best, lacking = thresholds[part, k] + error, powers[part, k], missing[part, k]
             for row in range(n_rows):
-                best[row], middle, rises = _find_best(first[row], tables.coarse_prices, cuts[row])
+                best[row], middle, rises = _select_best(first[row], tables.coarse_multipliers, targets[row])
                 blocks[row, 0], blocks[row, 1] = (middle, middle - 1) if rises else (middle - 1, middle)
                 slots[row] = 0 if best[row] > 0.0 else -1
-            for side in range(2):  # the other side where the better one is no better than the coarse price itself
+            for side in range(2):  # the other side where the better one is no better than the coarse multiplier itself
                 _choose_slots(blocks[:n_rows, side], tables.slots, slots, lacking)
                 _add_entries(at, shares, fine, slots, own_floors, second)
                 for row in range(n_rows):
                     if slots[row] >= 0:
-                        power = _find_best(second[row], fine_prices[slots[row]], cuts[row])[0]
+                        power = _select_best(second[row], fine_multipliers[slots[row]], targets[row])[0]
                         slots[row] = -1 if power > best[row] else 0
                         best[row] = max(best[row], power)
 
 
 @compile_loop()
 def _choose_slots(blocks: IntArray, made: IntArray, slots: IntArray, missing: IntArray) -> None:
-    """Where the fine prices of each row stand that asks for some (slot 0 or more); those not made are noted."""
+    """The slots of the fine multipliers that rows ask for (slot 0 or more); those not made are noted."""
     for row in range(blocks.size):
         if slots[row] >= 0:
             slots[row] = made[blocks[row]]
@@ -396,20 +404,20 @@ def _choose_slots(blocks: IntArray, made: IntArray, slots: IntArray, missing: In
 
 
 @compile_loop(error_model="numpy")
-def _find_best(sums: FloatArray, prices: FloatArray, cut: float) -> tuple[float, int, bool]:
-    """The best margin per price, which price that is (but for the outermost), and whether it rises beyond.
+def _select_best(sums: FloatArray, multipliers: FloatArray, target: float) -> tuple[float, int, bool]:
+    """The largest margin / multiplier, which multiplier that is (but for the outermost), and whether it rises beyond.
 
-    The margin is concave in the price; its slope at the best one is guessed from those on both sides.
+    The margin is concave in the multiplier; its slope at the best one is guessed from those on both sides.
     """
     best, at = 0.0, 0
     for i in range(sums.size):
-        power = (sums[i] - cut) / prices[i] * (1.0 - 4.0 * EPSILON)
+        power = (sums[i] - target) / multipliers[i] * (1.0 - 4.0 * EPSILON)
         if power > best:
             best, at = power, i
     at = min(max(at, 1), sums.size - 2)
-    below = (sums[at] - sums[at - 1]) / (prices[at] - prices[at - 1])
-    above = (sums[at + 1] - sums[at]) / (prices[at + 1] - prices[at])
-    rises = max(below, 0.0) * max(above, 0.0) > ((sums[at] - cut) / prices[at]) ** 2
+    below = (sums[at] - sums[at - 1]) / (multipliers[at] - multipliers[at - 1])
+    above = (sums[at + 1] - sums[at]) / (multipliers[at + 1] - multipliers[at])
+    rises = max(below, 0.0) * max(above, 0.0) > ((sums[at] - target) / multipliers[at]) ** 2
     return best, at, rises
 
 
@@ -429,45 +437,32 @@ def _add_entries(
             _add_fine(at, shares, tables, slots, sums, first, last)
 
 
-@compile_loop()
-def _add_coarse(
-    at: IntArray, shares: FloatTable, tables: FloatTable, slots: IntArray, sums: FloatArray, first: int, last: int
-) -> None:
-    part = np.empty(COARSE, dtype=np.float32)
-    for row in range(slots.size):
-        slot = slots[row]
-        if slot < 0:
-            continue
-        for column in range(COARSE):
-            part[column] = np.float32(0.0)
-        for term in range(first, last):
-            right, knot = shares[term, row], at[term, row]
-            left = np.float32(1.0) - right
-            for column in range(COARSE):
-                part[column] += left * tables[slot, knot, column] + right * tables[slot, knot + 1, column]
-        for column in range(COARSE):
-            sums[row, column] += part[column]
+def _make_adder(width: int) -> Any:
+    """A loop over tables of one width: only a width that is known when it is compiled becomes vector instructions."""
+
+    @compile_loop()
+    def add(
+        at: IntArray, shares: FloatTable, tables: FloatTable, slots: IntArray, sums: FloatArray, first: int, last: int
+    ) -> None:
+        part = np.empty(width, dtype=np.float32)
+        for row in range(slots.size):
+            slot = slots[row]
+            if slot < 0:
+                continue
+            for column in range(width):
+                part[column] = np.float32(0.0)
+            for term in range(first, last):
+                right, knot = shares[term, row], at[term, row]
+                left = np.float32(1.0) - right
+                for column in range(width):
+                    part[column] += left * tables[slot, knot, column] + right * tables[slot, knot + 1, column]
+            for column in range(width):
+                sums[row, column] += part[column]
+
+    return add
 
 
-@compile_loop()
-def _add_fine(
-    at: IntArray, shares: FloatTable, tables: FloatTable, slots: IntArray, sums: FloatArray, first: int, last: int
-) -> None:
-    # as above: only a width that is known when it is compiled becomes vector instructions
-    part = np.empty(FINE, dtype=np.float32)
-    for row in range(slots.size):
-        slot = slots[row]
-        if slot < 0:
-            continue
-        for column in range(FINE):
-            part[column] = np.float32(0.0)
-        for term in range(first, last):
-            right, knot = shares[term, row], at[term, row]
-            left = np.float32(1.0) - right
-            for column in range(FINE):
-                part[column] += left * tables[slot, knot, column] + right * tables[slot, knot + 1, column]
-        for column in range(FINE):
-            sums[row, column] += part[column]
+_add_coarse, _add_fine = _make_adder(COARSE), _make_adder(FINE)
 
 
 @compile_loop()
@@ -495,39 +490,42 @@ def _add_above(
 
 
 def _add_curves_in_numpy(
-    rows: FloatArray, places: Places, curves: Curves, sums: FloatArray, errors: FloatArray
+    rows: FloatArray, positions: Positions, curves: Curves, sums: FloatArray, errors: FloatArray
 ) -> None:
-    tracks = list_tracks(curves)[places.curves]
-    at, shares = locate_in_numpy(find_places(rows, places), tracks, curves.knots)
-    is_beyond = (shares == 1.0) | ((shares == 0.0) & (at == curves.starts[places.curves]))
+    tracks = list_tracks(curves)[positions.curves]
+    at, shares = locate_in_numpy(compute_positions(rows, positions), tracks, curves.knots)
+    is_beyond = (shares == 1.0) | ((shares == 0.0) & (at == curves.starts[positions.curves]))
     values = (1.0 - shares) * curves.low[at] + shares * curves.low[at + 1]
     sums[:], errors[:] = 0.0, 0.0
-    for term, curve in enumerate(places.curves):
+    for term, curve in enumerate(positions.curves):
         sums += values[:, term]
         errors += curves.sag[at[:, term]]
         errors += np.where(is_beyond[:, term], curves.ranges[curve], 0.0)
 
 
-@compile_loop(early=_add_curves_in_numpy, numbers=lambda rows, places, *_: rows.shape[0] * places.features.size)
+@compile_loop(early=_add_curves_in_numpy, numbers=lambda rows, positions, *_: rows.shape[0] * positions.features.size)
 def _add_curves(
     rows: FloatArray,
-    places: Places,
+    positions: Positions,
     curves: Curves,
     sums: FloatArray,
     errors: FloatArray,
 ) -> None:
-    size = _count_together(places, rows.shape[0])
-    ats, all_shares = np.empty((places.features.size, size), dtype=np.int64), np.empty((places.features.size, size))
-    runs = _list_runs(places, curves)
+    size = _count_together(positions, rows.shape[0])
+    ats, all_shares = (
+        np.empty((positions.features.size, size), dtype=np.int64),
+        np.empty((positions.features.size, size)),
+    )
+    runs = _list_runs(positions, curves)
     low, sag = curves.low, curves.sag
     sums[:], errors[:] = 0.0, 0.0
     for start in range(0, rows.shape[0], size):
         part = slice(start, min(start + size, rows.shape[0]))
         total, error = sums[part], errors[part]
         at, shares = ats[:, : total.size], all_shares[:, : total.size]
-        _locate_all(rows[part], places, curves, runs, at, shares)
-        for term in range(places.features.size):
-            first, whole = curves.starts[places.curves[term]], curves.ranges[places.curves[term]]
+        _locate_all(rows[part], positions, curves, runs, at, shares)
+        for term in range(positions.features.size):
+            first, whole = curves.starts[positions.curves[term]], curves.ranges[positions.curves[term]]
             for row in range(total.size):
                 knot, share = at[term, row], shares[term, row]
                 total[row] += (1.0 - share) * low[knot] + share * low[knot + 1]

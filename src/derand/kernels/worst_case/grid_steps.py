@@ -1,7 +1,7 @@
 """Step functions on boxes: how little must change before a sum of them falls by so much, exactly, for every row.
 
 Owns the frontier of a row on functions of several numbers: the least distance at which each drop of a function can be
-had; `steps` says what follows from frontiers in any norm. Arrays in, arrays out; radii are rounded downward. Must not
+had; `drops` says what follows from frontiers in any norm. Arrays in, arrays out; radii are rounded downward. Must not
 know noises or models. README.md, steps 9 and 10, has the argument.
 """
 
@@ -14,16 +14,9 @@ from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
-from derand.kernels.worst_case.steps import (
-    AFFORDABLE,
-    FARTHEST,
-    NEAREST,
-    WHOLE,
-    Reach,
-    count_options,
-    find_level,
-    find_sum,
-)
+from derand.kernels.worst_case.curves import bisect_right
+from derand.kernels.worst_case.drops import AFFORDABLE, FARTHEST, NEAREST, WHOLE, measure_drop
+from derand.kernels.worst_case.steps import Reach
 
 
 class GridStairs(NamedTuple):
@@ -41,28 +34,39 @@ class GridStairs(NamedTuple):
 
 def add_grid_scores(rows: FloatArray, stairs: GridStairs) -> IntArray:
     """The sum of each row's scores, (n_rows,)."""
-    return np.asarray(find_grid_floors(rows, stairs, Reach(rows, rows, np.zeros(rows.shape[1]))).sum(axis=1))
+    return np.asarray(compute_grid_floors(rows, stairs, Reach(rows, rows, np.zeros(rows.shape[1]))).sum(axis=1))
 
 
-def find_grid_floors(rows: FloatArray, stairs: GridStairs, reach: Reach) -> IntArray:
+def compute_grid_floors(rows: FloatArray, stairs: GridStairs, reach: Reach) -> IntArray:
     """The least score of each function within the reach, (n_rows, n_functions); missing numbers stay missing."""
     floors = np.empty((rows.shape[0], stairs.axis_starts.size - 1), dtype=np.int64)
-    _find_floors(rows, stairs, reach.low, reach.high, floors)
+    _compute_floors(rows, stairs, reach.low, reach.high, floors)
     return floors
 
 
-def find_grid_distances(
+def measure_grid_distances(
     rows: FloatArray, stairs: GridStairs, thresholds: IntArray, norm: float, reach: Reach
 ) -> tuple[FloatArray, NDArray[np.uint8]]:
     """How far each row can be moved before its sum can fall to a threshold, and how that was found.
 
-    As `steps.find_distances`; for norm 0 a change of any number of a function counts as one that lets it fall all the
-    way, which is a bound.
+    As `steps.measure_distances`; for norm 0 a change of any number of a function counts as one that lets it fall all
+    the way, which is a bound.
     """
     distances, how = np.zeros(thresholds.shape), np.full(thresholds.shape, WHOLE, dtype=np.uint8)
-    _find_distances(rows, stairs, reach.low, reach.high, thresholds, float(norm), AFFORDABLE, distances, how)
+    _measure_distances(rows, stairs, reach.low, reach.high, thresholds, float(norm), AFFORDABLE, distances, how)
     distances[distances < NEAREST] = 0.0
     return distances, how
+
+
+@compile_loop()
+def _make_workspace(stairs: GridStairs) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Arrays for the cells of an axis, and twice for the boxes of a function: as long as the longest ones."""
+    longest, widest = 1, 1
+    for i in range(stairs.axis_starts.size - 1):
+        longest = max(longest, stairs.score_starts[i + 1] - stairs.score_starts[i])
+    for axis in range(stairs.sizes.size):
+        widest = max(widest, stairs.sizes[axis])
+    return np.empty(widest), np.empty(longest), np.empty(longest)
 
 
 @compile_loop()
@@ -119,13 +123,8 @@ def _spread_distances(
 
 
 @compile_loop()
-def _find_floors(rows: FloatArray, stairs: GridStairs, low: FloatArray, high: FloatArray, floors: IntArray) -> None:
-    longest, widest = 1, 1
-    for i in range(floors.shape[1]):
-        longest = max(longest, stairs.score_starts[i + 1] - stairs.score_starts[i])
-    for axis in range(stairs.sizes.size):
-        widest = max(widest, stairs.sizes[axis])
-    side, far, longer = np.empty(widest), np.empty(longest), np.empty(longest)
+def _compute_floors(rows: FloatArray, stairs: GridStairs, low: FloatArray, high: FloatArray, floors: IntArray) -> None:
+    side, far, longer = _make_workspace(stairs)
     for row in range(rows.shape[0]):
         for i in range(floors.shape[1]):
             _spread_distances(row, i, rows, stairs, low, high, np.inf, side, far, longer)
@@ -137,7 +136,7 @@ def _find_floors(rows: FloatArray, stairs: GridStairs, low: FloatArray, high: Fl
 
 
 @compile_loop()
-def _find_distances(
+def _measure_distances(
     rows: FloatArray,
     stairs: GridStairs,
     low: FloatArray,
@@ -149,12 +148,7 @@ def _find_distances(
     how: NDArray[np.uint8],
 ) -> None:
     n_functions = stairs.axis_starts.size - 1
-    longest, widest = 1, 1
-    for i in range(n_functions):
-        longest = max(longest, stairs.score_starts[i + 1] - stairs.score_starts[i])
-    for axis in range(stairs.sizes.size):
-        widest = max(widest, stairs.sizes[axis])
-    side, boxes, longer = np.empty(widest), np.empty(longest), np.empty(longest)
+    side, boxes, longer = _make_workspace(stairs)
     options = np.zeros(n_functions + 1, dtype=np.int64)
     far, deep = np.empty(stairs.scores.size), np.empty(stairs.scores.size, dtype=np.int64)
     for row in range(rows.shape[0]):
@@ -162,7 +156,7 @@ def _find_distances(
         for i in range(n_functions):
             _spread_distances(row, i, rows, stairs, low, high, norm, side, boxes, longer)
             start, size = stairs.score_starts[i], stairs.score_starts[i + 1] - stairs.score_starts[i]
-            home = _find_home(row, i, rows, stairs)
+            home = _look_up_score(row, i, rows, stairs)
             own += home
             count = _list_options(home, stairs.scores[start : start + size], boxes[:size], norm, far, deep, options[i])
             options[i + 1] = options[i] + count
@@ -170,38 +164,20 @@ def _find_distances(
                 deepest += deep[options[i + 1] - 1]
         for k in range(thresholds.shape[1]):
             drop = own - thresholds[row, k]
-            if drop <= 0:
-                continue
-            if deepest < drop:
-                distances[row, k] = np.inf
-            elif norm == 0.0:
-                distances[row, k] = count_options(options, deep, drop)
-            elif np.isinf(norm):
-                distances[row, k] = find_level(options, far, deep, drop)
-            else:
-                distances[row, k], how[row, k] = find_sum(options, far, deep, drop, int(norm), affordable)
+            distances[row, k], how[row, k] = measure_drop(options, far, deep, drop, deepest, norm, affordable)
 
 
 @compile_loop()
-def _find_home(row: int, i: int, rows: FloatArray, stairs: GridStairs) -> int:
+def _look_up_score(row: int, i: int, rows: FloatArray, stairs: GridStairs) -> int:
     """The score where the row stands."""
-    place = 0
+    index = 0
     for axis in range(stairs.axis_starts[i], stairs.axis_starts[i + 1]):
         x = rows[row, stairs.features[axis]]
         low, high = stairs.edge_starts[axis], stairs.edge_starts[axis + 1]
-        first = low
-        if x != x:  # noqa: PLR0124 - NaN
-            cell = stairs.sizes[axis] - 1
-        else:
-            while low < high:
-                middle = (low + high) // 2
-                if stairs.edges[middle] <= x:
-                    low = middle + 1
-                else:
-                    high = middle
-            cell = low - first
-        place = place * stairs.sizes[axis] + cell
-    return stairs.scores[stairs.score_starts[i] + place]
+        is_missing = x != x  # noqa: PLR0124 - NaN
+        cell = stairs.sizes[axis] - 1 if is_missing else bisect_right(x, low, high, stairs.edges) - low
+        index = index * stairs.sizes[axis] + cell
+    return stairs.scores[stairs.score_starts[i] + index]
 
 
 @compile_loop()

@@ -1,4 +1,4 @@
-"""Grids: lower bounds of functions of several numbers within windows and at prices per distance, axis after axis.
+"""Grids: lower bounds of functions of several numbers within windows plus multiples of the distance, axis after axis.
 
 Owns the least of an expected step function on boxes over all moves of its numbers: one axis is taken away after the
 other, each cell of the others keeping its own worst move (docs/theory.md, section 13). Arrays in, arrays out, lower
@@ -14,6 +14,7 @@ import numpy as np
 
 from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
+from derand.kernels.worst_case.curves import bisect_right
 from derand.kernels.worst_case.jumps import JumpTable, average_jumps, bound_jumps
 
 GRID_ERROR = 64 * EPSILON
@@ -62,9 +63,9 @@ class Grids(NamedTuple):
 
 
 def bound_grids(
-    rows: FloatArray, grids: Grids, low: FloatArray, high: FloatArray, prices: FloatArray, power: int
+    rows: FloatArray, grids: Grids, low: FloatArray, high: FloatArray, multipliers: FloatArray, power: int
 ) -> FloatArray:
-    """Lower bounds of each function plus a price per distance, over all that the numbers of a row may become.
+    """Lower bounds of each function plus a multiple of the distance, over all that the numbers of a row may become.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ def bound_grids(
     grids : Grids
     low, high : arrays of shape (n_rows, n_features)
         What numbers may become, both ends included.
-    prices : array of shape (n_rows,)
+    multipliers : array of shape (n_rows,)
         Per distance to that power, in units; 0 for none.
     power : {1, 2}
 
@@ -82,8 +83,28 @@ def bound_grids(
     array of shape (n_rows, n_functions)
     """
     bounds = np.empty((rows.shape[0], grids.axis_starts.size - 1))
-    _bound_grids(rows, grids, low, high, prices, power, bounds)
+    _bound_grids(rows, grids, low, high, multipliers, power, bounds)
     return bounds
+
+
+class _Move(NamedTuple):
+    """Where a number stands, the window in which it may move, and the cost: multiplier * (distance / unit)^power."""
+
+    x: float
+    low: float
+    high: float
+    unit: float
+    multiplier: float
+    power: int
+
+
+class _Chord(NamedTuple):
+    """A line between two knots, by its values there."""
+
+    left: float
+    right: float
+    at_left: float
+    at_right: float
 
 
 @compile_loop()
@@ -92,7 +113,7 @@ def _bound_grids(
     grids: Grids,
     low: FloatArray,
     high: FloatArray,
-    prices: FloatArray,
+    multipliers: FloatArray,
     power: int,
     bounds: FloatArray,
 ) -> None:
@@ -108,26 +129,15 @@ def _bound_grids(
             for axis in range(grids.axis_starts[i], grids.axis_starts[i + 1]):
                 rest = size // grids.sizes[axis]
                 feature = grids.features[axis]
-                x = rows[row, feature]
+                x, scale, table = rows[row, feature], grids.jump_scales[axis], grids.jumps
+                move = _Move(x, low[row, feature], high[row, feature], grids.units[axis], multipliers[row], power)
                 if x != x:  # noqa: PLR0124 - NaN
                     fewer[:rest] = values[size - rest : size]
-                elif grids.jump_scales[axis] > 0.0 and _take_jump(
-                    x,
-                    (low[row, feature], high[row, feature]),
-                    prices[row],
-                    power,
-                    (grids.jump_edges[axis], grids.jump_scales[axis], grids.units[axis]),
-                    rest,
-                    grids.jumps.values,
-                    grids.jumps.arches,
-                    values,
-                    fewer,
+                elif scale <= 0.0 or not _take_jump(
+                    move, grids.jump_edges[axis], scale, rest, table.values, table.arches, values, fewer
                 ):
-                    pass
-                else:
                     first = i if axis == grids.axis_starts[i] else -1
-                    window = (low[row, feature], high[row, feature])
-                    _take_axis(x, window, prices[row], power, axis, first, rest, grids, values, fewer)
+                    _take_axis(move, axis, first, rest, grids, values, fewer)
                 values, fewer = fewer, values
                 size = rest
             bounds[row, i] = values[0]
@@ -135,11 +145,9 @@ def _bound_grids(
 
 @compile_loop()
 def _take_jump(
-    x: float,
-    window: tuple[float, float],
-    price: float,
-    power: int,
-    place: tuple[float, float, float],
+    move: _Move,
+    edge: float,
+    scale: float,
     rest: int,
     table: FloatArray,
     arches: FloatArray,
@@ -148,15 +156,14 @@ def _take_jump(
 ) -> bool:
     """The same as `_take_axis` for an axis of one edge, where that is known without walking; else false.
 
-    `place` holds the edge, the scale of the noise, and what counts as distance 1.
+    `scale` is that of the noise.
     """
-    is_open = window[0] == -math.inf and window[1] == math.inf
-    stays = window[0] == x and window[1] == x
-    if not stays and not (is_open and (price == 0.0 or power == 2)):
+    is_open = move.low == -math.inf and move.high == math.inf
+    stays = move.low == move.x and move.high == move.x
+    if not stays and not (is_open and (move.multiplier == 0.0 or move.power == 2)):
         return False
-    edge, scale, unit = place
-    u, away = (x - edge) / scale, scale / unit
-    worth = price * (away * away) * (1.0 - 16.0 * EPSILON)
+    u, away = (move.x - edge) / scale, scale / move.unit
+    worth = move.multiplier * (away * away) * (1.0 - 16.0 * EPSILON)
     if stays:
         average_jumps(u, rest, values, fewer)
     elif worth > 0.0:
@@ -171,10 +178,7 @@ def _take_jump(
 
 @compile_loop()
 def _take_axis(
-    x: float,
-    window: tuple[float, float],
-    price: float,
-    power: int,
+    move: _Move,
     axis: int,
     first: int,
     rest: int,
@@ -184,7 +188,7 @@ def _take_axis(
 ) -> None:
     """For each cell of the other axes the least over moves along this one."""
     n_cells = grids.sizes[axis] - grids.has_gap[axis]
-    own = _find_knot(x, grids.knot_starts[axis], grids.knot_starts[axis + 1], grids.knots)
+    own = bisect_right(move.x, grids.knot_starts[axis], grids.knot_starts[axis + 1], grids.knots) - 1
     for at in range(rest):
         least, most, variation = values[at], values[at], 0.0
         for cell in range(1, n_cells):
@@ -194,22 +198,9 @@ def _take_axis(
         if most <= least:
             fewer[at] = least
             continue
-        found = _search(x, window, price, power, axis, first, rest, at, own, least, most, variation, grids, values)
+        found = _search(move, axis, first, rest, at, own, least, most, variation, grids, values)
         found -= (GRID_ERROR + 2.0 * EPSILON * n_cells) * most
         fewer[at] = min(max(found, least), most)
-
-
-@compile_loop()
-def _find_knot(x: float, start: int, stop: int, knots: FloatArray) -> int:
-    """The last knot that is not above x; `start - 1` where all are."""
-    low, high = start, stop
-    while low < high:
-        middle = (low + high) // 2
-        if knots[middle] <= x:
-            low = middle + 1
-        else:
-            high = middle
-    return low - 1
 
 
 @compile_loop()
@@ -229,10 +220,7 @@ def _look_up(
 
 @compile_loop()
 def _search(
-    x: float,
-    window: tuple[float, float],
-    price: float,
-    power: int,
+    move: _Move,
     axis: int,
     first: int,
     rest: int,
@@ -244,92 +232,69 @@ def _search(
     grids: Grids,
     values: FloatArray,
 ) -> float:
-    """The least of value and price over the window: interval after interval, away from x, while it can pay."""
+    """The least of value plus cost over the window: interval after interval, away from x, while it can pay."""
     start, stop = grids.knot_starts[axis], grids.knot_starts[axis + 1]
-    knots, unit = grids.knots, grids.units[axis]
-    low, high = window
+    knots, x, low, high = grids.knots, move.x, move.low, move.high
     if stop - start < 2:  # nothing is known but the range
         return least
     n_cells, best = grids.sizes[axis] - grids.has_gap[axis], math.inf
     spread = most - least
     if low < knots[start]:  # left of all knots
         end = values[at] - spread * grids.beyond[axis, 0]
-        best = min(best, end + _price(max(x - knots[start], 0.0), unit, price, power))
+        best = min(best, end + _cost(max(x - knots[start], 0.0), move))
     if high > knots[stop - 1]:
         end = values[(n_cells - 1) * rest + at] - spread * grids.beyond[axis, 1]
-        best = min(best, end + _price(max(knots[stop - 1] - x, 0.0), unit, price, power))
+        best = min(best, end + _cost(max(knots[stop - 1] - x, 0.0), move))
     knot = min(max(own, start), stop - 2)
     left = _look_up(knot, axis, first, rest, at, most, grids, values)
     begin = left
     for k in range(knot, stop - 1):  # to the right
-        if knots[k] > high or _price(max(knots[k] - x, 0.0), unit, price, power) + least >= best:
+        if knots[k] > high or _cost(max(knots[k] - x, 0.0), move) + least >= best:
             break
         right = _look_up(k + 1, axis, first, rest, at, most, grids, values)
         sag = min(grids.bend_by_variation[k] * variation, grids.bend_by_range[k] * spread)
-        best = min(best, _least_of_chord(x, window, price, power, unit, knots[k], knots[k + 1], left, right) - sag)
+        best = min(best, _least_of_chord(_Chord(knots[k], knots[k + 1], left, right), move) - sag)
         left = right
     right = begin
     for k in range(knot - 1, start - 1, -1):  # to the left
-        if knots[k + 1] < low or _price(max(x - knots[k + 1], 0.0), unit, price, power) + least >= best:
+        if knots[k + 1] < low or _cost(max(x - knots[k + 1], 0.0), move) + least >= best:
             break
         left = _look_up(k, axis, first, rest, at, most, grids, values)
         sag = min(grids.bend_by_variation[k] * variation, grids.bend_by_range[k] * spread)
-        best = min(best, _least_of_chord(x, window, price, power, unit, knots[k], knots[k + 1], left, right) - sag)
+        best = min(best, _least_of_chord(_Chord(knots[k], knots[k + 1], left, right), move) - sag)
         right = left
     return max(best, least)
 
 
 @compile_loop()
-def _price(distance: float, unit: float, price: float, power: int) -> float:
-    if price == 0.0 or distance <= 0.0:
+def _cost(distance: float, move: _Move) -> float:
+    if move.multiplier == 0.0 or distance <= 0.0:
         return 0.0
-    away = distance / unit
-    return price * (away if power == 1 else away * away) * (1.0 - 8.0 * EPSILON)
+    away = distance / move.unit
+    return move.multiplier * (away if move.power == 1 else away * away) * (1.0 - 8.0 * EPSILON)
 
 
 @compile_loop()
-def _least_of_chord(
-    x: float,
-    window: tuple[float, float],
-    price: float,
-    power: int,
-    unit: float,
-    left: float,
-    right: float,
-    at_left: float,
-    at_right: float,
-) -> float:
-    """The least of a chord plus the price over an interval, cut to the window; infinite where nothing is left of it."""
-    begin, end = max(left, window[0]), min(right, window[1])
+def _least_of_chord(chord: _Chord, move: _Move) -> float:
+    """The least of a chord plus the cost over its interval within the window; infinite where there is none."""
+    begin, end = max(chord.left, move.low), min(chord.right, move.high)
     if begin > end:
         return math.inf
-    slope = (at_right - at_left) / (right - left)
-    best = min(
-        _on_chord(begin, x, price, power, unit, left, right, at_left, at_right),
-        _on_chord(end, x, price, power, unit, left, right, at_left, at_right),
-    )
-    if price > 0.0:
+    x, unit, multiplier, power = move.x, move.unit, move.multiplier, move.power
+    slope = (chord.at_right - chord.at_left) / (chord.right - chord.left)
+    best = min(_on_chord(begin, chord, move), _on_chord(end, chord, move))
+    if multiplier > 0.0:
         lowest = x
         if power == 2:  # where the parabola on the chord is least
-            lowest = x - 0.5 * slope * (unit / price) * unit
+            lowest = x - 0.5 * slope * (unit / multiplier) * unit
         if begin < lowest < end:
-            slip = EPSILON * abs(x) / unit  # by which the place may be off; a parabola is flat there
-            at_lowest = _on_chord(lowest, x, price, power, unit, left, right, at_left, at_right)
-            best = min(best, at_lowest - (price * slip * slip if power == 2 else 0.0))
+            slip = EPSILON * abs(x) / unit  # by which the position may be off; a parabola is flat there
+            at_lowest = _on_chord(lowest, chord, move)
+            best = min(best, at_lowest - (multiplier * slip * slip if power == 2 else 0.0))
     return best
 
 
 @compile_loop()
-def _on_chord(
-    z: float,
-    x: float,
-    price: float,
-    power: int,
-    unit: float,
-    left: float,
-    right: float,
-    at_left: float,
-    at_right: float,
-) -> float:
-    share = (z - left) / (right - left)
-    return (1.0 - share) * at_left + share * at_right + _price(abs(z - x), unit, price, power)
+def _on_chord(z: float, chord: _Chord, move: _Move) -> float:
+    share = (z - chord.left) / (chord.right - chord.left)
+    return (1.0 - share) * chord.at_left + share * chord.at_right + _cost(abs(z - move.x), move)

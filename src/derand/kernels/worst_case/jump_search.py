@@ -1,9 +1,9 @@
 """How far a row can be moved, in l2 under Gaussian noise, before a sum of functions of single jumps can fall.
 
 A function of several columns that has one edge along each of them is 2 to the power of its columns scores; its worst
-case at a price per square is looked up axis after axis (`jumps`), so that a whole search for the best price takes a
-fraction of a millisecond for hundreds of functions. Arrays in, arrays out, lower bounds throughout. Must not know
-noises or models. docs/theory.md, section 13; README.md, step 10, has the rounding argument.
+case for a multiple of the squared distance is looked up axis after axis (`jumps`), so that a whole search for the best
+multiplier takes a fraction of a millisecond for hundreds of functions. Arrays in, arrays out, lower bounds throughout.
+Must not know noises or models. docs/theory.md, section 13; README.md, step 10, has the rounding argument.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from derand._arrays import EPSILON, FloatArray, IntArray
-from derand.kernels.cells.normal import find_tail
+from derand.kernels.cells.normal import compute_tail
 from derand.kernels.compiling import compile_loop
-from derand.kernels.worst_case.jumps import END, HUGE, JumpTable, find_column, look_up
+from derand.kernels.worst_case.jumps import END, HUGE, JumpTable, locate_column, look_up
 
 JUMP_ERROR = 2.0**-38
 """Per axis, relative to a function's range: what roundings of a bound can come to."""
-_STEP = 1.3  # ratio of neighbouring prices
+_STEP = 1.3  # ratio of neighbouring multipliers
 _MOST_STEPS = 60
 _FARTHEST = 38.0
 
@@ -38,13 +38,13 @@ class Jumps(NamedTuple):
     scales: FloatArray
     """(n_axes,): of the noise, as rows count."""
     worths: FloatArray
-    """(n_axes,): what a move by the scale costs at price 1, rounded down."""
+    """(n_axes,): what a move by the scale costs at multiplier 1, rounded down."""
     score_starts: IntArray
     scores: FloatArray
     table: JumpTable
 
 
-def find_jump_squares(rows: FloatArray, thresholds: FloatArray, jumps: Jumps, error: float) -> FloatArray:
+def search_jump_squares(rows: FloatArray, thresholds: FloatArray, jumps: Jumps, error: float) -> FloatArray:
     """Lower bounds of the squared distance within which the sum stays above a threshold; 0 where nothing is proven.
 
     Parameters
@@ -60,43 +60,54 @@ def find_jump_squares(rows: FloatArray, thresholds: FloatArray, jumps: Jumps, er
     array of shape (n_rows,)
     """
     squares = np.zeros(rows.shape[0])
-    _find_squares(np.ascontiguousarray(rows), thresholds, jumps, error, squares)
+    _search_squares(np.ascontiguousarray(rows), thresholds, jumps, error, squares)
     return squares
 
 
+class _Row(NamedTuple):
+    """Where a row stands on each axis, its columns of the table in either direction, and room for values."""
+
+    positions: FloatArray
+    forth: FloatArray
+    """(n_axes, 3): column, share and arch, as `locate_column` returns them; `back` those of the mirrored position."""
+    back: FloatArray
+    values: FloatArray
+
+
 @compile_loop(error_model="numpy")
-def _find_squares(rows: FloatArray, thresholds: FloatArray, jumps: Jumps, error: float, squares: FloatArray) -> None:
+def _search_squares(rows: FloatArray, thresholds: FloatArray, jumps: Jumps, error: float, squares: FloatArray) -> None:
     n_axes = jumps.features.size
-    places, forth, back = np.empty(n_axes), np.empty((n_axes, 3)), np.empty((n_axes, 3))
+    positions, forth, back = np.empty(n_axes), np.empty((n_axes, 3)), np.empty((n_axes, 3))
     longest = 1
     for i in range(jumps.score_starts.size - 1):
         longest = max(longest, jumps.score_starts[i + 1] - jumps.score_starts[i])
-    values = np.empty(longest)
+    at = _Row(positions, forth, back, np.empty(longest))
     for row in range(rows.shape[0]):
         for axis in range(n_axes):
             u = (rows[row, jumps.features[axis]] - jumps.edges[axis]) / jumps.scales[axis]
-            places[axis] = u
-            k, share, arch = find_column(u, jumps.table.values.shape[0])
+            positions[axis] = u
+            k, share, arch = locate_column(u, jumps.table.values.shape[0])
             forth[axis, 0], forth[axis, 1], forth[axis, 2] = k, share, arch
-            k, share, arch = find_column(-u, jumps.table.values.shape[0])
+            k, share, arch = locate_column(-u, jumps.table.values.shape[0])
             back[axis, 0], back[axis, 1], back[axis, 2] = k, share, arch
         level = thresholds[row] + error + 4.0 * EPSILON * abs(thresholds[row])
-        margin = _average(places, jumps, values) - level
+        margin = _average(at, jumps) - level
         if margin > 0.0:
-            squares[row] = _search(margin, level, places, forth, back, jumps, values)
+            squares[row] = _search(margin, level, at, jumps)
 
 
 @compile_loop(error_model="numpy")
-def _average(places: FloatArray, jumps: Jumps, values: FloatArray) -> float:
+def _average(row: _Row, jumps: Jumps) -> float:
     """The sum of all functions where the row stands."""
+    positions, values = row.positions, row.values
     total = 0.0
     for i in range(jumps.score_starts.size - 1):
         start, size = jumps.score_starts[i], jumps.score_starts[i + 1] - jumps.score_starts[i]
         values[:size] = jumps.scores[start : start + size]
         for axis in range(jumps.axis_starts[i], jumps.axis_starts[i + 1]):
             size //= 2
-            z = min(max(places[axis], -_FARTHEST), _FARTHEST)
-            tail = find_tail(abs(z), math.exp(-0.5 * (z * z)))
+            z = min(max(positions[axis], -_FARTHEST), _FARTHEST)
+            tail = compute_tail(abs(z), math.exp(-0.5 * (z * z)))
             beyond = tail if z < 0.0 else 1.0 - tail
             for at in range(size):
                 values[at] += (values[size + at] - values[at]) * beyond
@@ -105,10 +116,9 @@ def _average(places: FloatArray, jumps: Jumps, values: FloatArray) -> float:
 
 
 @compile_loop(error_model="numpy")
-def _bound(
-    price: float, places: FloatArray, forth: FloatArray, back: FloatArray, jumps: Jumps, values: FloatArray
-) -> float:
-    """A lower bound, but for `error`, of the least over all moves of the sum and the price of the move."""
+def _bound(multiplier: float, row: _Row, jumps: Jumps) -> float:
+    """A lower bound, but for `error`, of the least over all moves of the sum plus the cost of the move."""
+    positions, forth, back, values = row.positions, row.forth, row.back, row.values
     table, arches = jumps.table.values, jumps.table.arches
     total = 0.0
     for i in range(jumps.score_starts.size - 1):
@@ -117,9 +127,9 @@ def _bound(
             values[at] = jumps.scores[start + at]
         for axis in range(jumps.axis_starts[i], jumps.axis_starts[i + 1]):
             size //= 2
-            worth = price * jumps.worths[axis]
+            worth = multiplier * jumps.worths[axis]
             inverse = 1.0 / worth
-            u, to, fro = places[axis], int(forth[axis, 0]), int(back[axis, 0])
+            u, to, fro = positions[axis], int(forth[axis, 0]), int(back[axis, 0])
             left, right, back_left, back_right = table[to], table[to + 1], table[fro], table[fro + 1]
             share, arch, back_share, back_arch = forth[axis, 1], forth[axis, 2], back[axis, 1], back[axis, 2]
             for at in range(size):
@@ -138,67 +148,50 @@ def _bound(
 
 
 @compile_loop(error_model="numpy")
-def _search(
-    margin: float,
-    level: float,
-    places: FloatArray,
-    forth: FloatArray,
-    back: FloatArray,
-    jumps: Jumps,
-    values: FloatArray,
-) -> float:
-    """The best of several prices. What a price proves rises and falls but once.
+def _search(margin: float, level: float, row: _Row, jumps: Jumps) -> float:
+    """The best of several multipliers. What a multiplier proves rises and falls but once.
 
-    To first order a price m loses A / (4 m), A being the square of the slope: the best one is A / (2 margin).
+    To first order a multiplier m loses A / (4 m), A being the square of the slope: the best one is A / (2 margin).
     """
-    price = margin / jumps.worths.max()  # at which the distance is at most a scale of the noise
-    if not 1e-140 < price < 1e140:
+    multiplier = margin / jumps.worths.max()  # at which the distance is at most a scale of the noise
+    if not 1e-140 < multiplier < 1e140:
         return 0.0
-    best, at, guesses = 0.0, price, 0
+    best, at, guesses = 0.0, multiplier, 0
     for _ in range(_MOST_STEPS):
-        left = max(_bound(price, places, forth, back, jumps, values) - level, 0.0)
+        left = max(_bound(multiplier, row, jumps) - level, 0.0)
         if left == 0.0 and best == 0.0:  # too low: a high one always proves something
-            price *= 16.0
+            multiplier *= 16.0
             continue
-        if left / price > best:
-            best, at = left / price, price
+        if left / multiplier > best:
+            best, at = left / multiplier, multiplier
         elif guesses > 0:
             break
         guesses += 1
-        guess = max(2.0 * price * ((margin - left) / margin), price * 1e-3)
-        if guesses == 3 or price / _STEP < guess < price * _STEP:
+        guess = max(2.0 * multiplier * ((margin - left) / margin), multiplier * 1e-3)
+        if guesses == 3 or multiplier / _STEP < guess < multiplier * _STEP:
             break
-        price = guess
-    best = _climb(best, at, level, places, forth, back, jumps, values)
+        multiplier = guess
+    best = _climb(best, at, level, row, jumps)
     return best * (1.0 - 8.0 * EPSILON)
 
 
 @compile_loop(error_model="numpy")
-def _climb(
-    best: float,
-    at: float,
-    level: float,
-    places: FloatArray,
-    forth: FloatArray,
-    back: FloatArray,
-    jumps: Jumps,
-    values: FloatArray,
-) -> float:
-    """From a price that proves `best` to its neighbours while they prove more, then to the top between them."""
+def _climb(best: float, at: float, level: float, row: _Row, jumps: Jumps) -> float:
+    """From a multiplier that proves `best` to its neighbours while they prove more, then to the top between them."""
     low = high = -1.0
     for _ in range(_MOST_STEPS):
         if high < 0.0:
-            high = max(_bound(at * _STEP, places, forth, back, jumps, values) - level, 0.0) / (at * _STEP)
+            high = max(_bound(at * _STEP, row, jumps) - level, 0.0) / (at * _STEP)
             if high > best:
                 low, best, at, high = best, high, at * _STEP, -1.0
         elif low < 0.0:
-            low = max(_bound(at / _STEP, places, forth, back, jumps, values) - level, 0.0) / (at / _STEP)
+            low = max(_bound(at / _STEP, row, jumps) - level, 0.0) / (at / _STEP)
             if low > best:
                 high, best, at, low = best, low, at / _STEP, -1.0
         else:
             break
     bend = low - 2.0 * best + high
     if best > 0.0 and bend < 0.0:  # the top of the parabola through all three
-        price = at * math.exp(0.5 * (low - high) / bend * math.log(_STEP))
-        best = max(best, (_bound(price, places, forth, back, jumps, values) - level) / price)
+        multiplier = at * math.exp(0.5 * (low - high) / bend * math.log(_STEP))
+        best = max(best, (_bound(multiplier, row, jumps) - level) / multiplier)
     return best

@@ -1,7 +1,7 @@
-"""One jump under Gaussian noise, moved at a price: the least of its probability's worth and the square of a move.
+"""One jump under Gaussian noise: the least over moves of its probability plus a multiple of the squared move.
 
 Owns one function of two numbers, E(u, k) = min over w of k P(noise < w) + (w - u)**2, tabulated once for all models:
-noise of another scale, another jump and another price come down to it (docs/theory.md, section 13). Lower bounds
+noise of another scale, another jump and another multiplier come down to it (docs/theory.md, section 13). Lower bounds
 throughout. Must not know terms or rows. README.md, step 10, has the rounding argument.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from derand._arrays import FloatArray, freeze
-from derand.kernels.cells.normal import find_tail, upper_tail
+from derand.kernels.cells.normal import compute_tail, upper_tail
 from derand.kernels.compiling import compile_loop
 
 _PER_UNIT = 64  # nodes of u per scale of the noise
@@ -61,29 +61,29 @@ def tabulate_jumps() -> JumpTable:
     octaves, parts = np.divmod(np.arange(_PER_OCTAVE * (_MOST - _LEAST) + 1), _PER_OCTAVE)
     sizes = np.ldexp(1.0 + parts / _PER_OCTAVE, octaves + _LEAST)
     step = 1.0 / (_PER_UNIT * _FINE)
-    places = np.arange(-int(_BOTTOM / step), int(END / step) + 1) * step
-    tails = upper_tail(np.abs(places))
-    below = np.where(places < 0, tails * (1 - _ROUNDING), 1 - tails * (1 + _ROUNDING))
+    positions = np.arange(-int(_BOTTOM / step), int(END / step) + 1) * step
+    tails = upper_tail(np.abs(positions))
+    below = np.where(positions < 0, tails * (1 - _ROUNDING), 1 - tails * (1 + _ROUNDING))
     values = np.empty((2 * int(END) * _PER_UNIT + 1, sizes.size))
-    _fill_table(sizes, places, below, values)
+    _fill_table(sizes, positions, below, values)
     bends = _STEEPEST * sizes
     return JumpTable(freeze(values), freeze(bends / (2 + bends) * (1 + _ROUNDING)))
 
 
 @compile_loop(error_model="numpy")
-def _fill_table(sizes: FloatArray, places: FloatArray, below: FloatArray, values: FloatArray) -> None:
+def _fill_table(sizes: FloatArray, positions: FloatArray, below: FloatArray, values: FloatArray) -> None:
     """E at all nodes: interval after interval of w, left of u, chords less what a curve can lie below them."""
-    step = places[1] - places[0]
-    first = places.size - 1 - (values.shape[0] - 1) * _FINE
+    step = positions[1] - positions[0]
+    first = positions.size - 1 - (values.shape[0] - 1) * _FINE
     for i in range(sizes.size):
         size = sizes[i]
         sag = size * _STEEPEST * step * step / 8.0
         for k in range(values.shape[0]):
             at = first + k * _FINE
-            u = places[at]
+            u = positions[at]
             best = (u + _BOTTOM) * (u + _BOTTOM)
             while at > 0:
-                away = u - places[at]
+                away = u - positions[at]
                 if away * away >= best:
                     break
                 slope = size * (below[at] - below[at - 1]) / step
@@ -96,16 +96,16 @@ def _fill_table(sizes: FloatArray, places: FloatArray, below: FloatArray, values
 @compile_loop(error_model="numpy")
 def lose_jump(u: float, size: float, table: JumpTable) -> float:
     """A lower bound of E(u, size), for a positive size."""
-    k, share, arch = find_column(u, table.values.shape[0])
+    k, share, arch = locate_column(u, table.values.shape[0])
     return look_up(size, share, arch, table.values[k], table.values[k + 1], table.arches) if u > -END else 0.0
 
 
 @compile_loop(error_model="numpy", inline="always")
-def find_column(u: float, n_nodes: int) -> tuple[int, float, float]:
+def locate_column(u: float, n_nodes: int) -> tuple[int, float, float]:
     """Between which nodes of u: the left one, how far from it, and the height of an arch there. E rises with u."""
-    place = (min(max(u, -END), END) + END) * _PER_UNIT
-    k = min(int(place), n_nodes - 2)
-    share = place - k
+    position = (min(max(u, -END), END) + END) * _PER_UNIT
+    k = min(int(position), n_nodes - 2)
+    share = position - k
     return k, share, share * (1.0 - share) / (_PER_UNIT * _PER_UNIT)
 
 
@@ -129,7 +129,7 @@ def look_up(size: float, share: float, arch: float, left: FloatArray, right: Flo
 def bound_jumps(
     u: float, worth: float, n_jumps: int, values: FloatArray, table: FloatArray, arches: FloatArray, out: FloatArray
 ) -> None:
-    """Lower bounds of the least, over all moves, of functions of one jump under noise and the price of the move.
+    """Lower bounds of the least, over all moves, of functions of one jump under noise plus the cost of the move.
 
     Parameters
     ----------
@@ -145,9 +145,9 @@ def bound_jumps(
     out : array
         Is given the bounds.
     """
-    k, share, arch = find_column(u, table.shape[0])
+    k, share, arch = locate_column(u, table.shape[0])
     left, right = table[k], table[k + 1]
-    back, back_share, back_arch = find_column(-u, table.shape[0])
+    back, back_share, back_arch = locate_column(-u, table.shape[0])
     back_left, back_right = table[back], table[back + 1]
     inverse = 1.0 / worth
     for at in range(n_jumps):
@@ -167,7 +167,7 @@ def bound_jumps(
 def average_jumps(u: float, n_jumps: int, values: FloatArray, out: FloatArray) -> None:
     """Lower bounds of the same where the number stands."""
     z = min(max(u, -_FARTHEST), _FARTHEST)
-    tail = find_tail(abs(z), math.exp(-0.5 * (z * z)))
+    tail = compute_tail(abs(z), math.exp(-0.5 * (z * z)))
     beyond = tail if z < 0.0 else 1.0 - tail
     for at in range(n_jumps):
         jump = values[n_jumps + at] - values[at]

@@ -1,7 +1,7 @@
-"""Tables of envelopes: the least of a curve's linear pieces plus a price per distance, at each of its knots.
+"""Tables of envelopes: the least of a curve's linear pieces plus a multiple of the distance, at each of its knots.
 
 Owns the search for the piece that is least and what is taken off so that chords between knots are lower bounds, too.
-Arrays in, arrays out. Must not know where knots come from or which prices are tried. README.md, step 9, has the
+Arrays in, arrays out. Must not know where knots come from or which multipliers are tried. README.md, step 9, has the
 argument.
 """
 
@@ -17,30 +17,30 @@ from derand.kernels.worst_case import pieces_in_numpy
 from derand.kernels.worst_case.curves import Curves, FloatTable
 
 
-def _count_entries(curves: Curves, prices: FloatArray, spans: IntArray, *_: Any) -> int:
+def _count_entries(curves: Curves, multipliers: FloatArray, spans: IntArray, *_: Any) -> int:
     """Numbers that the early version computes: several per entry."""
-    return int(np.maximum(spans[:, 1] - spans[:, 0] + 1, 0).sum()) * prices.size * 16
+    return int(np.maximum(spans[:, 1] - spans[:, 0] + 1, 0).sum()) * multipliers.size * 16
 
 
 @compile_loop(early=pieces_in_numpy.fill_linear_tables, numbers=_count_entries)
 def fill_linear_tables(
-    curves: Curves, prices: FloatArray, spans: IntArray, errors: FloatArray, tables: FloatTable
+    curves: Curves, multipliers: FloatArray, spans: IntArray, errors: FloatArray, tables: FloatTable
 ) -> None:
-    """Entries for a price per distance of the knots from the first to the last one of each span, less the errors."""
+    """Entries for multiples of the distance, at the knots of each span (first, last), less the errors."""
     for k in range(curves.starts.size - 1):
         if spans[k, 0] > spans[k, 1]:
             continue
         first, last = curves.starts[k], curves.starts[k + 1]
         knots, low, sag = curves.knots[first:last], curves.low[first:last], curves.sag[first:last]
         inverse = 1.0 / curves.units[k] * (1.0 - 4.0 * EPSILON)
-        _fill_linear(knots, low, sag, curves.ends[k], inverse, prices, errors[k], tables[first:last])
+        _fill_linear(knots, low, sag, curves.ends[k], inverse, multipliers, errors[k], tables[first:last])
 
 
 @compile_loop(early=pieces_in_numpy.fill_square_tables, numbers=_count_entries)
 def fill_square_tables(
-    curves: Curves, prices: FloatArray, spans: IntArray, errors: FloatArray, tables: FloatTable
+    curves: Curves, multipliers: FloatArray, spans: IntArray, errors: FloatArray, tables: FloatTable
 ) -> None:
-    """The same for a price per squared distance."""
+    """The same for multiples of the squared distance."""
     for k in range(curves.starts.size - 1):
         if spans[k, 0] > spans[k, 1]:
             continue
@@ -49,7 +49,7 @@ def fill_square_tables(
         knots, low, sag = curves.knots[first:last], curves.low[first:last], curves.sag[first:last]
         inverse = 1.0 / curves.units[k] * (1.0 - 4.0 * EPSILON)
         bend, table = curves.bends[k], tables[first:last]
-        _fill_square(knots, low, sag, curves.ends[k], inverse, bend, prices, errors[k], span, table)
+        _fill_square(knots, low, sag, curves.ends[k], inverse, bend, multipliers, errors[k], span, table)
 
 
 @compile_loop()
@@ -59,26 +59,26 @@ def _fill_linear(
     sag: FloatArray,
     ends: FloatArray,
     inverse: float,
-    prices: FloatArray,
+    multipliers: FloatArray,
     error: float,
     table: FloatTable,
 ) -> None:
-    """Envelopes of prices per distance: the least of what lies left of a knot and what lies right of it."""
+    """Envelopes for multiples of the distance: the least of what lies left of a knot and what lies right of it."""
     n = knots.size
     values = np.empty(n)
-    for column in range(prices.size):
-        price = prices[column] * (1.0 - 4.0 * EPSILON)
+    for column in range(multipliers.size):
+        multiplier = multipliers[column] * (1.0 - 4.0 * EPSILON)
         from_left = ends[0]
         for j in range(n):
             if j > 0:
-                from_left += price * (knots[j] - knots[j - 1]) * inverse
+                from_left += multiplier * (knots[j] - knots[j - 1]) * inverse
             own = low[j] - max(sag[max(j - 1, 0)], sag[min(j, n - 2)])
             from_left = min(from_left, own)
             values[j] = from_left
         from_right = ends[1]
         for j in range(n - 1, -1, -1):
             if j < n - 1:
-                from_right += price * (knots[j + 1] - knots[j]) * inverse
+                from_right += multiplier * (knots[j + 1] - knots[j]) * inverse
             from_right = min(from_right, values[j])
             table[j, column] = _round_down(from_right - error)
 
@@ -91,27 +91,27 @@ def _fill_square(
     ends: FloatArray,
     inverse: float,
     bend: float,
-    prices: FloatArray,
+    multipliers: FloatArray,
     error: float,
     span: tuple[int, int],
     table: FloatTable,
 ) -> None:
-    """Envelopes of prices per squared distance, less what a chord between knots may lie above them."""
+    """Envelopes for multiples of the squared distance, less what a chord between knots may lie above them."""
     n = knots.size
     start, stop = max(span[0] - 1, 0), min(span[1] + 1, n - 1)  # chords need neighbours
     y = (knots - knots[0]) * inverse
-    blur = 8.0 * EPSILON * y[n - 1]  # distances of y are at most that much too large
-    pieces = _cut_pieces(y, low, sag, blur)
+    slack = 8.0 * EPSILON * y[n - 1]  # distances of y are at most that much too large
+    pieces = _split_pieces(y, low, sag, slack)
     values, best, chords, shifts = np.empty(n), np.empty(n, dtype=np.int64), np.empty(n), np.empty(n - 1)
-    for column in range(prices.size):
-        price = prices[column] * (1.0 - 8.0 * EPSILON)
+    for column in range(multipliers.size):
+        multiplier = multipliers[column] * (1.0 - 8.0 * EPSILON)
         for k in range(n - 1):
-            shifts[k] = 0.5 * pieces.slopes[k] / price
-        _minimise(pieces, shifts, price, blur, start, stop, values, best)
+            shifts[k] = 0.5 * pieces.slopes[k] / multiplier
+        _minimise(pieces, shifts, multiplier, slack, start, stop, values, best)
         for j in range(start, stop + 1):
-            left, right = max(y[j] - blur, 0.0), max(y[n - 1] - y[j] - blur, 0.0)
-            values[j] = min(values[j], ends[0] + price * left * left, ends[1] + price * right * right)
-        _make_chords(y, low, sag, price, blur, bend, start, stop, values, chords)
+            left, right = max(y[j] - slack, 0.0), max(y[n - 1] - y[j] - slack, 0.0)
+            values[j] = min(values[j], ends[0] + multiplier * left * left, ends[1] + multiplier * right * right)
+        _make_chords(y, low, sag, multiplier, slack, bend, start, stop, values, chords)
         for j in range(span[0], span[1] + 1):
             table[j, column] = _round_down(chords[j] - error)
 
@@ -138,7 +138,7 @@ class Pieces(NamedTuple):
 
 
 @compile_loop()
-def _cut_pieces(y: FloatArray, low: FloatArray, sag: FloatArray, blur: float) -> Pieces:
+def _split_pieces(y: FloatArray, low: FloatArray, sag: FloatArray, slack: float) -> Pieces:
     n = y.size - 1
     starts, slopes, least = low[:-1].copy(), np.zeros(n), np.empty(n)
     for k in range(n):
@@ -147,7 +147,7 @@ def _cut_pieces(y: FloatArray, low: FloatArray, sag: FloatArray, blur: float) ->
         else:
             slopes[k] = (low[k + 1] - low[k]) / (y[k + 1] - y[k])
         rounding = 64.0 * EPSILON * (abs(low[k]) + abs(low[k + 1]) + sag[k])
-        least[k] = min(low[k], low[k + 1]) - sag[k] - 2.0 * blur * abs(slopes[k]) - rounding
+        least[k] = min(low[k], low[k + 1]) - sag[k] - 2.0 * slack * abs(slopes[k]) - rounding
     beyond, before = least.copy(), least.copy()
     for k in range(1, n):
         before[k] = min(before[k], before[k - 1])
@@ -159,21 +159,21 @@ def _cut_pieces(y: FloatArray, low: FloatArray, sag: FloatArray, blur: float) ->
 def _minimise(
     pieces: Pieces,
     shifts: FloatArray,
-    price: float,
-    blur: float,
+    multiplier: float,
+    slack: float,
     start: int,
     stop: int,
     values: FloatArray,
     best: IntArray,
 ) -> None:
-    """The least of piece + price * distance^2 at each knot. The best piece moves with the knot: halve and conquer.
+    """The least of piece + multiplier * distance^2 at each knot. The best piece moves with the knot: halve and conquer.
 
     Knots between which none is asked for, from `start` to `stop`, are left out: what is found for the others does not
     depend on them. From the piece beside a knot on the search goes outward, as far as a piece could still be lower for
     all that is known of the rest of them; of equal ones the first counts.
     """
     y, n = pieces.y, pieces.y.size
-    careful = price * (1.0 - 32.0 * EPSILON)
+    careful = multiplier * (1.0 - 32.0 * EPSILON)
     stride = 1
     while stride < n:
         stride *= 2
@@ -185,17 +185,17 @@ def _minimise(
             middle, x = min(max(j, first), last), y[j]
             least, at = np.inf, first
             for k in range(middle, last + 1):
-                distance = max(y[k] - x - blur, 0.0)
+                distance = max(y[k] - x - slack, 0.0)
                 if pieces.beyond[k] + careful * distance * distance > least:
                     break
-                value = _evaluate_piece(x, k, pieces, shifts, price, blur)
+                value = _evaluate_piece(x, k, pieces, shifts, multiplier, slack)
                 if value < least:
                     least, at = value, k
             for k in range(middle - 1, first - 1, -1):
-                distance = max(x - y[k + 1] - blur, 0.0)
+                distance = max(x - y[k + 1] - slack, 0.0)
                 if pieces.before[k] + careful * distance * distance > least:
                     break
-                value = _evaluate_piece(x, k, pieces, shifts, price, blur)
+                value = _evaluate_piece(x, k, pieces, shifts, multiplier, slack)
                 if value <= least:
                     least, at = value, k
             values[j], best[j] = least, at
@@ -203,12 +203,12 @@ def _minimise(
 
 
 @compile_loop(inline="always")
-def _evaluate_piece(x: float, k: int, pieces: Pieces, shifts: FloatArray, price: float, blur: float) -> float:
-    """The least of a linear piece + price * distance^2 over the piece: on a whole line, `shifts` below x."""
+def _evaluate_piece(x: float, k: int, pieces: Pieces, shifts: FloatArray, multiplier: float, slack: float) -> float:
+    """The least of a linear piece + multiplier * distance^2 over the piece: on a whole line, `shifts` below x."""
     start, slope = pieces.y[k], pieces.slopes[k]
     z = min(max(x - shifts[k], start), pieces.y[k + 1])
-    distance = max(abs(x - z) - blur, 0.0)
-    own = pieces.starts[k] + slope * (z - start) - 2.0 * blur * abs(slope) + price * distance * distance
+    distance = max(abs(x - z) - slack, 0.0)
+    own = pieces.starts[k] + slope * (z - start) - 2.0 * slack * abs(slope) + multiplier * distance * distance
     return own - pieces.drops[k]
 
 
@@ -217,8 +217,8 @@ def _make_chords(
     y: FloatArray,
     low: FloatArray,
     sag: FloatArray,
-    price: float,
-    blur: float,
+    multiplier: float,
+    slack: float,
     bend: float,
     start: int,
     stop: int,
@@ -230,11 +230,11 @@ def _make_chords(
     There the envelope lies above the chord of its ends less `curvature width^2 / 8`, and above the least of both ends
     and the curve; whichever is more.
     """
-    curvature = 2.0 * price if np.isinf(bend) else 2.0 * price * bend / (2.0 * price + bend)
+    curvature = 2.0 * multiplier if np.isinf(bend) else 2.0 * multiplier * bend / (2.0 * multiplier + bend)
     for j in range(start, stop + 1):
         column[j] = values[j]
     for j in range(start, stop):
-        width = y[j + 1] - y[j] + blur
+        width = y[j + 1] - y[j] + slack
         drop = 0.125 * curvature * width * width * (1.0 + 16.0 * EPSILON)
         flat = min(values[j], values[j + 1], low[j] - sag[j], low[j + 1] - sag[j])
         if not flat <= 0.5 * (values[j] + values[j + 1]) - drop:  # also where the drop is not a number

@@ -1,4 +1,4 @@
-"""Early versions of the loops of `pieces.py`, in NumPy: all curves and prices at once, equal to the last bit.
+"""Early versions of the loops of `pieces.py`, in NumPy: all curves and multipliers at once, equal to the last bit.
 
 Functions have the names of those whose work they do. Every number takes the same operations in the same order as there:
 their argument (README.md, step 9) holds here as it stands.
@@ -26,10 +26,10 @@ class _Pieces(NamedTuple):
     """
 
     y: FloatArray
-    blur: FloatArray
+    slack: FloatArray
     """Of the curve, for each knot."""
     packed: FloatArray
-    """(n_knots, 7): y at both ends, value at the left one, slope, what is taken off for the blur, sag, blur."""
+    """(n_knots, 7): y at both ends, value at the left one, slope, what is taken off for the slack, sag, slack."""
     beyond: FloatArray
     before: FloatArray
 
@@ -41,28 +41,28 @@ def round_down(values: FloatArray) -> FloatTable:
 
 
 def fill_linear_tables(
-    curves: Curves, prices: FloatArray, spans: IntArray, errors: FloatArray, tables: FloatTable
+    curves: Curves, multipliers: FloatArray, spans: IntArray, errors: FloatArray, tables: FloatTable
 ) -> None:
     """`pieces.fill_linear_tables`."""
-    price = prices * (1.0 - 4.0 * EPSILON)
+    multiplier = multipliers * (1.0 - 4.0 * EPSILON)
     for k in np.flatnonzero(spans[:, 0] <= spans[:, 1]):
         first, last = curves.starts[k], curves.starts[k + 1]
         knots, low, sag = curves.knots[first:last], curves.low[first:last], curves.sag[first : last - 1]
         inverse = 1.0 / curves.units[k] * (1.0 - 4.0 * EPSILON)
-        rises = price * np.diff(knots)[:, None] * inverse
+        increments = multiplier * np.diff(knots)[:, None] * inverse
         own = low - np.maximum(np.append(sag[:1], sag), np.append(sag, sag[-1:]))
-        values = np.empty((knots.size, prices.size))
+        values = np.empty((knots.size, multipliers.size))
         values[0] = np.minimum(curves.ends[k, 0], own[0])
-        for j, rise in enumerate(rises, start=1):
-            values[j] = np.minimum(values[j - 1] + rise, own[j])
+        for j, increment in enumerate(increments, start=1):
+            values[j] = np.minimum(values[j - 1] + increment, own[j])
         values[-1] = np.minimum(curves.ends[k, 1], values[-1])
         for j in range(knots.size - 2, -1, -1):
-            values[j] = np.minimum(values[j + 1] + rises[j], values[j])
+            values[j] = np.minimum(values[j + 1] + increments[j], values[j])
         tables[first:last] = round_down(values - errors[k])
 
 
 def fill_square_tables(
-    curves: Curves, prices: FloatArray, spans: IntArray, errors: FloatArray, tables: FloatTable
+    curves: Curves, multipliers: FloatArray, spans: IntArray, errors: FloatArray, tables: FloatTable
 ) -> None:
     """`pieces.fill_square_tables`."""
     sizes = np.diff(curves.starts)
@@ -70,85 +70,85 @@ def fill_square_tables(
     # chords need neighbours
     first, last = np.maximum(spans[:, 0] - 1, curves.starts[:-1]), np.minimum(spans[:, 1] + 1, curves.starts[1:] - 1)
     last = np.where(spans[:, 0] > spans[:, 1], -1, last)
-    pieces, price = _cut_pieces(curves, own), prices * (1.0 - 8.0 * EPSILON)
-    values = _minimise(pieces, price, curves.starts, own, first, last)
-    y, blur, ends = pieces.y[:, None], pieces.blur[:, None], curves.ends[own]
+    pieces, multiplier = _split_pieces(curves, own), multipliers * (1.0 - 8.0 * EPSILON)
+    values = _minimise(pieces, multiplier, curves.starts, own, first, last)
+    y, slack, ends = pieces.y[:, None], pieces.slack[:, None], curves.ends[own]
     right_end = pieces.y[curves.starts[1:] - 1][own][:, None]
-    left, right = np.maximum(y - blur, 0.0), np.maximum(right_end - y - blur, 0.0)
-    values = np.minimum(values, ends[:, :1] + price * left * left)
-    values = np.minimum(values, ends[:, 1:] + price * right * right)
+    left, right = np.maximum(y - slack, 0.0), np.maximum(right_end - y - slack, 0.0)
+    values = np.minimum(values, ends[:, :1] + multiplier * left * left)
+    values = np.minimum(values, ends[:, 1:] + multiplier * right * right)
     intervals = np.flatnonzero((knots >= first[own]) & (knots < last[own]))
-    chords = _make_chords(curves, pieces, price, values, intervals, own)
+    chords = _make_chords(curves, pieces, multiplier, values, intervals, own)
     made = np.flatnonzero((knots >= spans[own, 0]) & (knots <= spans[own, 1]))
     tables[made] = round_down(chords[made] - errors[own[made], None])
 
 
-def _cut_pieces(curves: Curves, own: IntArray) -> _Pieces:
-    """`pieces._cut_pieces`, of all curves."""
+def _split_pieces(curves: Curves, own: IntArray) -> _Pieces:
+    """`pieces._split_pieces`, of all curves."""
     firsts = curves.starts[:-1]
     inverse = 1.0 / curves.units * (1.0 - 4.0 * EPSILON)
     y = (curves.knots - curves.knots[firsts][own]) * inverse[own]
-    blur = (8.0 * EPSILON * y[curves.starts[1:] - 1])[own]
+    slack = (8.0 * EPSILON * y[curves.starts[1:] - 1])[own]
     low, following, sag = curves.low, np.append(curves.low[1:], 0.0), curves.sag
     widths = np.append(y[1:], 0.0) - y
     is_flat = ~(np.append(y[1:], 0.0) > y)
     starts = np.where(is_flat, np.minimum(low, following), low)
     slopes = np.where(is_flat, 0.0, (following - low) / widths)
-    spare = 2.0 * blur * np.abs(slopes)
+    spare = 2.0 * slack * np.abs(slopes)
     rounding = 64.0 * EPSILON * (np.abs(low) + np.abs(following) + sag)
     least = np.minimum(low, following) - sag - spare - rounding
     beyond, before = least.copy(), least.copy()
     for first, last in zip(firsts, curves.starts[1:] - 1, strict=True):
         before[first:last] = np.minimum.accumulate(least[first:last])
         beyond[first:last] = np.minimum.accumulate(least[first:last][::-1])[::-1]
-    packed = np.stack([y, np.append(y[1:], 0.0), starts, slopes, spare, sag, blur], axis=1)
-    return _Pieces(y, blur, packed, beyond, before)
+    packed = np.stack([y, np.append(y[1:], 0.0), starts, slopes, spare, sag, slack], axis=1)
+    return _Pieces(y, slack, packed, beyond, before)
 
 
 def _minimise(
-    pieces: _Pieces, prices: FloatArray, starts: IntArray, own: IntArray, first: IntArray, last: IntArray
+    pieces: _Pieces, multipliers: FloatArray, starts: IntArray, own: IntArray, first: IntArray, last: IntArray
 ) -> FloatArray:
-    """`pieces._minimise`: all knots of a stride at once, of all curves and prices, from the first to the last knot."""
-    values, best = np.empty((own.size, prices.size)), np.zeros((own.size, prices.size), dtype=np.int64)
+    """`pieces._minimise`: all knots of a stride at once, of all curves and multipliers."""
+    values, best = np.empty((own.size, multipliers.size)), np.zeros((own.size, multipliers.size), dtype=np.int64)
     begin, end = starts[own], starts[own + 1]
-    place, block = np.arange(own.size) - begin, max(BLOCK // prices.size, 1)
+    position, block = np.arange(own.size) - begin, max(BLOCK // multipliers.size, 1)
     stride = 1 << int(np.diff(starts).max() - 1).bit_length()
     while stride >= 1:
         skipped = np.maximum((first[own] - begin - 2 * stride + 1) // (2 * stride) + 1, 0)
-        is_due = (place % (2 * stride) == stride - 1) & (place >= stride - 1 + 2 * stride * skipped)
-        due = np.flatnonzero(is_due & (place + begin < last[own] + stride) & (last[own] >= 0))
+        is_due = (position % (2 * stride) == stride - 1) & (position >= stride - 1 + 2 * stride * skipped)
+        due = np.flatnonzero(is_due & (position + begin < last[own] + stride) & (last[own] >= 0))
         for at in range(0, due.size, block):
             knots = due[at : at + block]
             has_left, has_right = knots - stride >= begin[knots], knots + stride < end[knots]
             left, right = best[np.maximum(knots - stride, 0)], best[np.minimum(knots + stride, own.size - 1)]
             low = np.where(has_left[:, None], left, begin[knots][:, None]).ravel()
             high = np.where(has_right[:, None], right, end[knots][:, None] - 2).ravel()
-            asked = _Asked(np.repeat(knots, prices.size), np.tile(prices, knots.size))
+            asked = _Asked(np.repeat(knots, multipliers.size), np.tile(multipliers, knots.size))
             values[knots], best[knots] = (
-                found.reshape(knots.size, prices.size) for found in _find_least(pieces, asked, low, high)
+                found.reshape(knots.size, multipliers.size) for found in _minimise_pieces(pieces, asked, low, high)
             )
         stride //= 2
     return values
 
 
 class _Asked(NamedTuple):
-    """Knots, and prices, one by one."""
+    """Knots, and multipliers, one by one."""
 
     knots: IntArray
-    prices: FloatArray
+    multipliers: FloatArray
 
 
-def _find_least(pieces: _Pieces, asked: _Asked, first: IntArray, last: IntArray) -> tuple[FloatArray, IntArray]:
+def _minimise_pieces(pieces: _Pieces, asked: _Asked, first: IntArray, last: IntArray) -> tuple[FloatArray, IntArray]:
     """The least of the values of pieces from the first to the last, and whose it is: of equal ones the first's."""
     wide = np.flatnonzero(last - first >= WIDE)
     if wide.size:
-        some = _Asked(asked.knots[wide], asked.prices[wide])
+        some = _Asked(asked.knots[wide], asked.multipliers[wide])
         first[wide], last[wide] = _narrow(pieces, some, first[wide], last[wide])
     counts = last - first + 1
     offsets = np.cumsum(counts) - counts
     which = np.repeat(np.arange(counts.size), counts)
     candidates = np.arange(which.size) + (first - offsets)[which]
-    values = _evaluate(pieces, _Asked(asked.knots[which], asked.prices[which]), candidates)
+    values = _evaluate(pieces, _Asked(asked.knots[which], asked.multipliers[which]), candidates)
     least = np.minimum.reduceat(values, offsets)
     is_least = np.flatnonzero(values == least[which])
     at = first
@@ -161,17 +161,17 @@ def _narrow(pieces: _Pieces, asked: _Asked, first: IntArray, last: IntArray) -> 
     middle = np.minimum(np.maximum(asked.knots, first), last)
     least = np.minimum(_evaluate(pieces, asked, first), _evaluate(pieces, asked, last))
     least = np.minimum(least, _evaluate(pieces, asked, middle))
-    x, blur, careful = pieces.y[asked.knots], pieces.blur[asked.knots], asked.prices * (1.0 - 32.0 * EPSILON)
+    x, slack, careful = pieces.y[asked.knots], pieces.slack[asked.knots], asked.multipliers * (1.0 - 32.0 * EPSILON)
     low, high = middle, last
     while (low < high).any():
         k = (low + high + 1) // 2
-        distance = np.maximum(pieces.y[k] - x - blur, 0.0)
+        distance = np.maximum(pieces.y[k] - x - slack, 0.0)
         is_beyond = pieces.beyond[k] + careful * distance * distance > least
         low, high = np.where(is_beyond, low, k), np.where(is_beyond, k - 1, high)
     right, low, high = low, first, middle
     while (low < high).any():
         k = (low + high) // 2
-        distance = np.maximum(x - pieces.y[k + 1] - blur, 0.0)
+        distance = np.maximum(x - pieces.y[k + 1] - slack, 0.0)
         is_before = pieces.before[k] + careful * distance * distance > least
         low, high = np.where(is_before, k + 1, low), np.where(is_before, high, k)
     return low, right
@@ -179,21 +179,21 @@ def _narrow(pieces: _Pieces, asked: _Asked, first: IntArray, last: IntArray) -> 
 
 def _evaluate(pieces: _Pieces, asked: _Asked, k: IntArray) -> FloatArray:
     """`pieces._evaluate_piece`."""
-    start, end, base, slope, spare, drop, blur = pieces.packed.take(k, axis=0).T
-    x, price = pieces.y.take(asked.knots), asked.prices
-    z = np.minimum(np.maximum(x - 0.5 * slope / price, start), end)
-    distance = np.maximum(np.abs(x - z) - blur, 0.0)
-    own = base + slope * (z - start) - spare + price * distance * distance
+    start, end, base, slope, spare, drop, slack = pieces.packed.take(k, axis=0).T
+    x, multiplier = pieces.y.take(asked.knots), asked.multipliers
+    z = np.minimum(np.maximum(x - 0.5 * slope / multiplier, start), end)
+    distance = np.maximum(np.abs(x - z) - slack, 0.0)
+    own = base + slope * (z - start) - spare + multiplier * distance * distance
     return np.asarray(own - drop)
 
 
 def _make_chords(
-    curves: Curves, pieces: _Pieces, price: FloatArray, values: FloatArray, some: IntArray, own: IntArray
+    curves: Curves, pieces: _Pieces, multiplier: FloatArray, values: FloatArray, some: IntArray, own: IntArray
 ) -> FloatArray:
     """`pieces._make_chords`, on the intervals right of some knots."""
     bend = curves.bends[own[some]][:, None]
-    curvature = np.where(np.isinf(bend), 2.0 * price, 2.0 * price * bend / (2.0 * price + bend))
-    width = (pieces.y[some + 1] - pieces.y[some] + pieces.blur[some])[:, None]
+    curvature = np.where(np.isinf(bend), 2.0 * multiplier, 2.0 * multiplier * bend / (2.0 * multiplier + bend))
+    width = (pieces.y[some + 1] - pieces.y[some] + pieces.slack[some])[:, None]
     drop = 0.125 * curvature * width * width * (1.0 + 16.0 * EPSILON)
     low, sag, left, right = curves.low, curves.sag[some], values[some], values[some + 1]
     flat = np.minimum(np.minimum(left, right), np.minimum(low[some] - sag, low[some + 1] - sag)[:, None])

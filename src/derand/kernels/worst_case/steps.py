@@ -1,9 +1,8 @@
 """Steps: how little must change before a sum of step functions falls by so much, exactly, for every row.
 
-Owns the frontier of a row, per term the least distance at which each drop of the score can be had, and what follows
-from it in any norm: the largest distance of a term (linf), how many terms (l0), the sum of distances or of squares (l1,
-l2) by its linear relaxation or by a programme over whole drops. Arrays in, arrays out; radii are rounded downward.
-Must not know noises or models. README.md, step 9, has the argument.
+Owns the frontier of a row on functions of one number each: the least distance at which each drop of a function can be
+had; `drops` says what follows from frontiers in any norm. Arrays in, arrays out; radii are rounded downward. Must not
+know noises or models. README.md, step 9, has the argument.
 """
 
 from __future__ import annotations
@@ -15,15 +14,8 @@ from numpy.typing import NDArray
 
 from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
-
-AFFORDABLE = 2**20
-"""Steps that the programme over whole drops may take for a row."""
-FARTHEST = 1e300
-"""Differences and squares beyond it may overflow."""
-NEAREST = 2.0**-500
-"""Below it squares leave the normal numbers, and with them what is taken off for rounding."""
-RELAXED, WHOLE = range(2)
-"""How a radius was found: by the linear relaxation, or exactly."""
+from derand.kernels.worst_case.curves import bisect_right
+from derand.kernels.worst_case.drops import AFFORDABLE, FARTHEST, NEAREST, WHOLE, measure_drop
 
 
 class Stairs(NamedTuple):
@@ -69,7 +61,7 @@ def add_scores(rows: FloatArray, stairs: Stairs) -> IntArray:
     return sums
 
 
-def find_distances(
+def measure_distances(
     rows: FloatArray,
     stairs: Stairs,
     thresholds: IntArray,
@@ -98,18 +90,17 @@ def find_distances(
     distances, how = np.zeros(thresholds.shape), np.full(thresholds.shape, WHOLE, dtype=np.uint8)
     lowest = np.empty(rows.shape[0], dtype=np.int64)
     allowed = _reach_all(rows.shape[1]) if reach is None else reach
-    _find_distances(rows, *stairs, *allowed, thresholds, float(norm), AFFORDABLE, distances, how, lowest)
+    _measure_distances(rows, stairs, allowed, thresholds, float(norm), AFFORDABLE, distances, how, lowest)
     distances[distances < NEAREST] = 0.0
     return distances, how
 
 
-def find_lowest(rows: FloatArray, stairs: Stairs, reach: Reach) -> IntArray:
+def compute_lowest(rows: FloatArray, stairs: Stairs, reach: Reach) -> IntArray:
     """The least sum that each row can reach, (n_rows,)."""
     lowest = np.empty(rows.shape[0], dtype=np.int64)
     nothing = np.empty((rows.shape[0], 0), dtype=np.int64)
-    _find_distances(
-        rows, *stairs, *reach, nothing, np.inf, 0, np.empty(nothing.shape), np.empty(nothing.shape, np.uint8), lowest
-    )
+    no_distances, no_how = np.empty(nothing.shape), np.empty(nothing.shape, np.uint8)
+    _measure_distances(rows, stairs, reach, nothing, np.inf, 0, no_distances, no_how, lowest)
     return lowest
 
 
@@ -119,16 +110,9 @@ def _reach_all(n_features: int) -> Reach:
 
 
 @compile_loop()
-def _find_cell(x: float, i: int, starts: IntArray, edges: FloatArray) -> int:
+def _locate_cell(x: float, i: int, starts: IntArray, edges: FloatArray) -> int:
     """The cell of a function that x lies in, counted from the first of all."""
-    low, high = starts[i], starts[i + 1]
-    while low < high:
-        middle = (low + high) // 2
-        if edges[middle] <= x:
-            low = middle + 1
-        else:
-            high = middle
-    return low + i
+    return bisect_right(x, starts[i], starts[i + 1], edges) + i
 
 
 @compile_loop()
@@ -138,7 +122,7 @@ def _add_scores(
     for row in range(rows.shape[0]):
         total = 0
         for i in range(features.size):
-            total += scores[_find_cell(rows[row, features[i]], i, starts, edges)]
+            total += scores[_locate_cell(rows[row, features[i]], i, starts, edges)]
         sums[row] = total
 
 
@@ -159,18 +143,10 @@ def _link_cells(starts: IntArray, scores: IntArray, left: IntArray, right: IntAr
 
 
 @compile_loop()
-def _find_distances(
+def _measure_distances(
     rows: FloatArray,
-    features: IntArray,
-    starts: IntArray,
-    edges: FloatArray,
-    scores: IntArray,
-    units: FloatArray,
-    left: IntArray,
-    right: IntArray,
-    lows: FloatArray,
-    highs: FloatArray,
-    steps: FloatArray,
+    stairs: Stairs,
+    reach: Reach,
     thresholds: IntArray,
     norm: float,
     affordable: int,
@@ -178,6 +154,8 @@ def _find_distances(
     how: NDArray[np.uint8],
     lowest: IntArray,
 ) -> None:
+    features, starts, edges, scores = stairs.features, stairs.starts, stairs.edges, stairs.scores
+    lows, highs, steps = reach.low, reach.high, reach.steps
     n_cells, n_terms = scores.size, features.size
     options = np.empty(n_terms + 1, dtype=np.int64)
     far, deep = np.empty(n_cells), np.empty(n_cells, dtype=np.int64)
@@ -186,34 +164,21 @@ def _find_distances(
         own, deepest = 0, 0
         for i in range(n_terms):
             x = rows[row, features[i]]
-            cell = _find_cell(x, i, starts, edges)
+            cell = _locate_cell(x, i, starts, edges)
             own += scores[cell]
             box = min(row, lows.shape[0] - 1)
             least, most, step = lows[box, features[i]], highs[box, features[i]], steps[features[i]]
             if step > 0.0:
-                count = _list_steps(
-                    x, least, most, step, cell, i, starts, edges, scores, units[i], far, deep, options[i]
-                )
+                count = _list_steps(x, least, most, step, cell, i, stairs, far, deep, options[i])
             else:
-                count = _list_options(
-                    x, least, most, cell, i, starts, edges, scores, units[i], left, right, far, deep, options[i]
-                )
+                count = _list_options(x, least, most, cell, i, stairs, far, deep, options[i])
             options[i + 1] = options[i] + count
             if count > 0:
                 deepest += deep[options[i + 1] - 1]
         lowest[row] = own - deepest
         for k in range(thresholds.shape[1]):
             drop = own - thresholds[row, k]
-            if drop <= 0:
-                continue
-            if deepest < drop:
-                distances[row, k] = np.inf
-            elif norm == 0.0:
-                distances[row, k] = count_options(options, deep, drop)
-            elif np.isinf(norm):
-                distances[row, k] = find_level(options, far, deep, drop)
-            else:
-                distances[row, k], how[row, k] = find_sum(options, far, deep, drop, int(norm), affordable)
+            distances[row, k], how[row, k] = measure_drop(options, far, deep, drop, deepest, norm, affordable)
 
 
 @compile_loop()
@@ -223,17 +188,13 @@ def _list_options(
     most: float,
     cell: int,
     i: int,
-    starts: IntArray,
-    edges: FloatArray,
-    scores: IntArray,
-    unit: float,
-    left: IntArray,
-    right: IntArray,
+    stairs: Stairs,
     far: FloatArray,
     deep: IntArray,
     at: int,
 ) -> int:
     """Write the ways down of a term, the nearer ones first, each deeper than the one before: distance and drop."""
+    edges, scores, left, right, unit = stairs.edges, stairs.scores, stairs.left, stairs.right, stairs.units[i]
     own = scores[cell]
     down_left, down_right = left[cell], right[cell]
     shrink = 1.0 - 4.0 * EPSILON
@@ -268,16 +229,14 @@ def _list_steps(
     step: float,
     cell: int,
     i: int,
-    starts: IntArray,
-    edges: FloatArray,
-    scores: IntArray,
-    unit: float,
+    stairs: Stairs,
     far: FloatArray,
     deep: IntArray,
     at: int,
 ) -> int:
     """The same for numbers that change by whole steps: cell after cell, those that no step meets left out."""
-    own, first, last = scores[cell], starts[i] + i, starts[i + 1] + i
+    edges, scores, unit = stairs.edges, stairs.scores, stairs.units[i]
+    own, first, last = scores[cell], stairs.starts[i] + i, stairs.starts[i + 1] + i
     shrink = 1.0 - 4.0 * EPSILON
     to_left, to_right, count, deepest = cell - 1, cell + 1, 0, 0
     left_value, right_value = x, x
@@ -313,7 +272,7 @@ def _list_steps(
 @compile_loop()
 def _step_down(x: float, step: float, edge: float) -> float:
     """The nearest x - k * step, k whole, that is below the edge."""
-    k, least = max(np.floor((x - edge) / step) - 1.0, 1.0), _find_count(x, step)
+    k, least = max(np.floor((x - edge) / step) - 1.0, 1.0), _choose_stride(x, step)
     while x - k * step >= edge and x - k * step > -FARTHEST:
         k += max(least, k * EPSILON)
     return x - k * step
@@ -322,135 +281,16 @@ def _step_down(x: float, step: float, edge: float) -> float:
 @compile_loop()
 def _step_up(x: float, step: float, edge: float) -> float:
     """The nearest x + k * step, k whole, that is not below the edge."""
-    k, least = max(np.floor((edge - x) / step) - 1.0, 1.0), _find_count(x, step)
+    k, least = max(np.floor((edge - x) / step) - 1.0, 1.0), _choose_stride(x, step)
     while x + k * step < edge and x + k * step < FARTHEST:
         k += max(least, k * EPSILON)
     return x + k * step
 
 
 @compile_loop()
-def _find_count(x: float, step: float) -> float:
+def _choose_stride(x: float, step: float) -> float:
     """How many steps to take at once: less than half of an ulp of x, so that no double is passed over.
 
     Counts beyond 2**52 grow by their own ulp; what that passes over is less than distances are shortened by.
     """
     return max(np.floor(abs(x) * EPSILON / 8.0 / step), 1.0)
-
-
-@compile_loop()
-def count_options(options: IntArray, deep: IntArray, drop: int) -> float:
-    """How many terms may be changed at will: the deepest ones are the worst choice."""
-    most = np.zeros(options.size - 1, dtype=np.int64)
-    for i in range(options.size - 1):
-        if options[i + 1] > options[i]:
-            most[i] = deep[options[i + 1] - 1]
-    most.sort()
-    total, count = 0, 0
-    while total + most[most.size - 1 - count] < drop:
-        total += most[most.size - 1 - count]
-        count += 1
-    return float(count)
-
-
-@compile_loop()
-def find_level(options: IntArray, far: FloatArray, deep: IntArray, drop: int) -> float:
-    """The least distance at which all terms together can fall by the drop, when each may move that far."""
-    n = options[options.size - 1]
-    gains = np.empty(n, dtype=np.int64)
-    for i in range(options.size - 1):
-        before = 0
-        for o in range(options[i], options[i + 1]):
-            gains[o] = deep[o] - before
-            before = deep[o]
-    order = np.argsort(far[:n])
-    total = 0
-    for o in order:
-        total += gains[o]
-        if total >= drop:
-            return float(far[o])
-    return np.inf
-
-
-@compile_loop()
-def find_sum(
-    options: IntArray, far: FloatArray, deep: IntArray, drop: int, power: int, affordable: int
-) -> tuple[float, int]:
-    """The least sum of distances, or root of the sum of squares: exactly where that is affordable, else relaxed."""
-    n = options[options.size - 1]
-    costs = np.empty(n)
-    for o in range(n):
-        costs[o] = far[o] if power == 1 else min(far[o] * far[o] * (1.0 - 2.0 * EPSILON), FARTHEST)
-    bound, how = _relax(options, costs, deep, drop), RELAXED
-    if n * (drop + 1) <= affordable:
-        exact = _solve(options, costs, deep, drop)
-        if exact >= bound:
-            bound, how = exact, WHOLE
-    return (bound if power == 1 else np.sqrt(bound) * (1.0 - 2.0 * EPSILON)), how
-
-
-@compile_loop()
-def _relax(options: IntArray, costs: FloatArray, deep: IntArray, drop: int) -> float:
-    """The linear relaxation: shares of the steepest ways down first. Any price proves a bound; this finds the best."""
-    n = options[options.size - 1]
-    gains, steps, hull = np.zeros(n), np.zeros(n), np.empty(n + 1, dtype=np.int64)
-    count = 0
-    for i in range(options.size - 1):
-        size = 0  # the concave hull of drop over cost, from (0, 0)
-        for o in range(options[i], options[i + 1]):
-            while size > 0:
-                here = hull[size - 1]
-                cost0 = costs[hull[size - 2]] if size > 1 else 0.0
-                drop0 = deep[hull[size - 2]] if size > 1 else 0
-                if (deep[here] - drop0) * (costs[o] - cost0) > (deep[o] - drop0) * (costs[here] - cost0):
-                    break
-                size -= 1
-            hull[size] = o
-            size += 1
-        cost0, drop0 = 0.0, 0
-        for s in range(size):
-            o = hull[s]
-            gains[count], steps[count] = deep[o] - drop0, costs[o] - cost0
-            cost0, drop0 = costs[o], deep[o]
-            count += 1
-    order = np.argsort(steps[:count] / gains[:count])
-    total, ratio = 0.0, 0.0
-    for s in order:
-        total += gains[s]
-        ratio = steps[s] / gains[s]
-        if total >= drop:
-            break
-    return _prove(options, costs, deep, drop, ratio)
-
-
-@compile_loop()
-def _prove(options: IntArray, costs: FloatArray, deep: IntArray, drop: int, ratio: float) -> float:
-    """What a price of a drop proves: drop * ratio less what terms gain by it."""
-    gained, weight = 0.0, 0.0
-    for i in range(options.size - 1):
-        best = 0.0
-        for o in range(options[i], options[i + 1]):
-            best = max(best, deep[o] * ratio - costs[o])
-        if options[i + 1] > options[i]:
-            weight += deep[options[i + 1] - 1] * ratio
-        gained += best
-    error = 4.0 * EPSILON * (weight + drop * ratio) + 2.0 * EPSILON * options.size * gained
-    return max(drop * ratio - gained - error, 0.0)
-
-
-@compile_loop()
-def _solve(options: IntArray, costs: FloatArray, deep: IntArray, drop: int) -> float:
-    """The least cost of a drop or more, by the least cost of each whole drop, one term after the other."""
-    least, now = np.full(drop + 1, np.inf), np.full(drop + 1, np.inf)
-    least[0] = 0.0
-    for i in range(options.size - 1):
-        if options[i + 1] == options[i]:
-            continue
-        now[:] = least
-        for o in range(options[i], options[i + 1]):
-            size, cost = min(deep[o], drop), costs[o]
-            for j in range(drop - size + 1):
-                now[j + size] = min(now[j + size], least[j] + cost)
-            for j in range(drop - size + 1, drop):
-                now[drop] = min(now[drop], least[j] + cost)
-        least, now = now, least
-    return least[drop] * (1.0 - 2.0 * EPSILON * options.size)

@@ -15,7 +15,15 @@ import numpy as np
 
 from derand._arrays import EPSILON, FloatArray
 from derand.kernels.compiling import compile_loop
-from derand.kernels.worst_case.curves import Curves, Places, Records, find_places, list_tracks, locate, locate_in_numpy
+from derand.kernels.worst_case.curves import (
+    Curves,
+    Positions,
+    Records,
+    compute_positions,
+    list_tracks,
+    locate,
+    locate_in_numpy,
+)
 
 _STEPS = 100
 _USUAL_STEPS = 64
@@ -68,7 +76,7 @@ def tabulate_minima(curves: Curves) -> Minima:
             above, now = levels[level - 1, part], levels[level, part]
             now[:] = above
             now[:-half] = np.minimum(above[:-half], above[half:])
-    return Minima(levels, find_least(curves), list_tracks(curves), curves.knots, _list_pieces(curves))
+    return Minima(levels, minimise_curves(curves), list_tracks(curves), curves.knots, _list_pieces(curves))
 
 
 def _list_pieces(curves: Curves) -> Records:
@@ -77,16 +85,16 @@ def _list_pieces(curves: Curves) -> Records:
     return pieces
 
 
-def find_least(curves: Curves) -> FloatArray:
+def minimise_curves(curves: Curves) -> FloatArray:
     """The least value of each curve, (n_curves,)."""
     least = np.minimum(curves.low[:-1], curves.low[1:]) - curves.sag[:-1]
     least[curves.starts[1:-1] - 1] = np.inf  # from one curve to the next
     return np.asarray(np.minimum(np.minimum.reduceat(least, curves.starts[:-1]), curves.ends.min(axis=1)))
 
 
-def place_box(low: FloatArray, high: FloatArray, places: Places) -> Box:
-    """What rows may become, both ends of shape (n_rows, n_features), as places on the curves of their terms."""
-    ends = find_places(low, places), find_places(high, places)
+def locate_box(low: FloatArray, high: FloatArray, positions: Positions) -> Box:
+    """What rows may become, both ends of shape (n_rows, n_features), as positions on the curves of their terms."""
+    ends = compute_positions(low, positions), compute_positions(high, positions)
     return Box(np.minimum(*ends), np.maximum(*ends))
 
 
@@ -94,33 +102,16 @@ def _open_box(n_terms: int) -> Box:
     return Box(np.full((1, n_terms), -np.inf), np.full((1, n_terms), np.inf))
 
 
-def find_floors(rows: FloatArray, places: Places, minima: Minima, box: Box) -> FloatArray:
+def bound_floors(rows: FloatArray, positions: Positions, minima: Minima, box: Box) -> FloatArray:
     """Lower bounds of each term's curve within its box, (n_rows, n_terms)."""
     floors = np.empty(box.low.shape)
-    _find_floors(rows, places, minima, *box, floors)
+    _bound_floors(rows, positions, minima, box, floors)
     return floors
 
 
-def raise_floors(
-    floors: FloatArray,
+def search_windows(
     rows: FloatArray,
-    places: Places,
-    minima: Minima,
-    low: FloatArray,
-    high: FloatArray,
-    steps: FloatArray,
-) -> None:
-    """Raise the floors of terms whose numbers change by whole steps alone to the least value at such steps.
-
-    `low` and `high` have the shape (n_rows, n_features), `steps` (n_features,). Where there are too many steps to try,
-    the floor of the whole interval stays.
-    """
-    _raise_floors(rows, places, minima, low, high, steps, floors)
-
-
-def find_windows(
-    rows: FloatArray,
-    places: Places,
+    positions: Positions,
     minima: Minima,
     thresholds: FloatArray,
     error: float,
@@ -132,7 +123,7 @@ def find_windows(
     Parameters
     ----------
     rows : array of shape (n_rows, n_features)
-    places, minima
+    positions, minima
     thresholds : array of shape (n_rows, n_thresholds)
     error : float
         Taken off every sum; by how much a sum may be off at most, either way.
@@ -142,15 +133,15 @@ def find_windows(
         Distances that something else proves. The larger of both is returned; where the sum is below the threshold
         there by more than it can be off, no window is farther, and none is searched for.
     """
-    ends = _open_box(places.features.size) if box is None else box
+    ends = _open_box(positions.features.size) if box is None else box
     radii = np.zeros(thresholds.shape) if known is None else known.copy()
-    _find_windows(rows, places, minima, *ends, thresholds, error, radii)
+    _search_windows(rows, positions, minima, ends, thresholds, error, radii)
     return radii
 
 
 def count_terms(
     rows: FloatArray,
-    places: Places,
+    positions: Positions,
     minima: Minima,
     thresholds: FloatArray,
     error: float,
@@ -161,47 +152,51 @@ def count_terms(
     The terms that can fall most are the worst choice. Infinite where all of them together do not suffice.
     """
     counts = np.empty(thresholds.shape)
-    ends = _open_box(places.features.size) if box is None else box
-    _count_terms(rows, places, minima, *ends, thresholds, error, counts)
+    ends = _open_box(positions.features.size) if box is None else box
+    _count_terms(rows, positions, minima, ends, thresholds, error, counts)
     return counts
 
 
 @compile_loop()
-def _find_place(row: FloatArray, term: int, places: Places) -> float:
+def _compute_position(row: FloatArray, term: int, positions: Positions) -> float:
     """Where a row stands on the curve of a term."""
-    return (row[places.features[term]] - places.anchors[term]) * places.factors[term]
+    return (row[positions.features[term]] - positions.anchors[term]) * positions.factors[term]
 
 
-@compile_loop(numbers=lambda rows, places, *_: rows.shape[0] * places.features.size * _AS_WRITTEN)
-def _find_floors(
+@compile_loop(numbers=lambda rows, positions, *_: rows.shape[0] * positions.features.size * _AS_WRITTEN)
+def _bound_floors(
     rows: FloatArray,
-    places: Places,
+    positions: Positions,
     minima: Minima,
-    lows: FloatArray,
-    highs: FloatArray,
+    box: Box,
     floors: FloatArray,
 ) -> None:
     tracks, knots, pieces, levels = minima.tracks, minima.knots, minima.pieces, minima.levels
     for row in range(rows.shape[0]):
-        for term in range(places.features.size):
-            x, track = _find_place(rows[row], term, places), tracks[places.curves[term]]
-            least, most = lows[row, term], highs[row, term]
-            floors[row, term] = _find_least(x, np.inf, least, most, track, knots, pieces, levels)
+        for term in range(positions.features.size):
+            x, track = _compute_position(rows[row], term, positions), tracks[positions.curves[term]]
+            least, most = box.low[row, term], box.high[row, term]
+            floors[row, term] = _bound_least(x, np.inf, least, most, track, knots, pieces, levels)
 
 
 @compile_loop()
-def _raise_floors(
+def raise_floors(
+    floors: FloatArray,
     rows: FloatArray,
-    places: Places,
+    positions: Positions,
     minima: Minima,
     lows: FloatArray,
     highs: FloatArray,
     steps: FloatArray,
-    floors: FloatArray,
 ) -> None:
+    """Raise the floors of terms whose numbers change by whole steps alone to the least value at such steps.
+
+    `lows` and `highs` have the shape (n_rows, n_features), `steps` (n_features,). Where there are too many steps to
+    try, the floor of the whole interval stays.
+    """
     tracks, knots, pieces, levels = minima.tracks, minima.knots, minima.pieces, minima.levels
-    for term in range(places.features.size):
-        feature, track = places.features[term], tracks[places.curves[term]]
+    for term in range(positions.features.size):
+        feature, track = positions.features[term], tracks[positions.curves[term]]
         step = steps[feature]
         if step <= 0.0:
             continue
@@ -214,69 +209,67 @@ def _raise_floors(
             for k in range(-int(down) - 1, int(up) + 2):
                 value = own + k * step
                 if lows[row, feature] <= value <= highs[row, feature]:
-                    x = (value - places.anchors[term]) * places.factors[term]
-                    least = _find_least(x, 0.0, -np.inf, np.inf, track, knots, pieces, levels)
+                    x = (value - positions.anchors[term]) * positions.factors[term]
+                    least = _bound_least(x, 0.0, -np.inf, np.inf, track, knots, pieces, levels)
                     floor = min(floor, least)
             floors[row, term] = max(floors[row, term], floor)
 
 
-@compile_loop(numbers=lambda rows, places, *_: rows.shape[0] * places.features.size * _AS_WRITTEN)
+@compile_loop(numbers=lambda rows, positions, *_: rows.shape[0] * positions.features.size * _AS_WRITTEN)
 def _count_terms(
     rows: FloatArray,
-    places: Places,
+    positions: Positions,
     minima: Minima,
-    lows: FloatArray,
-    highs: FloatArray,
+    box: Box,
     thresholds: FloatArray,
     error: float,
     counts: FloatArray,
 ) -> None:
-    falls = np.empty(places.features.size)
+    max_decreases = np.empty(positions.features.size)
     tracks, knots, pieces, levels = minima.tracks, minima.knots, minima.pieces, minima.levels
     for row in range(rows.shape[0]):
         total = 0.0
-        for term in range(places.features.size):
-            x, track = _find_place(rows[row], term, places), tracks[places.curves[term]]
-            value = _find_least(x, 0.0, -np.inf, np.inf, track, knots, pieces, levels)
-            at = min(row, lows.shape[0] - 1)
-            floor = _find_least(x, np.inf, lows[at, term], highs[at, term], track, knots, pieces, levels)
+        for term in range(positions.features.size):
+            x, track = _compute_position(rows[row], term, positions), tracks[positions.curves[term]]
+            value = _bound_least(x, 0.0, -np.inf, np.inf, track, knots, pieces, levels)
+            at = min(row, box.low.shape[0] - 1)
+            floor = _bound_least(x, np.inf, box.low[at, term], box.high[at, term], track, knots, pieces, levels)
             total += value
-            falls[term] = max(value - floor, 0.0)
-        falls.sort()
+            max_decreases[term] = max(value - floor, 0.0)
+        max_decreases.sort()
         for k in range(thresholds.shape[1]):
             left, count = total - thresholds[row, k] - error, -1
-            while left > 0.0 and count < places.features.size:
+            while left > 0.0 and count < positions.features.size:
                 count += 1
-                left -= falls[places.features.size - 1 - count] if count < places.features.size else 0.0
-            counts[row, k] = np.inf if count == places.features.size else max(count, 0)
+                left -= max_decreases[positions.features.size - 1 - count] if count < positions.features.size else 0.0
+            counts[row, k] = np.inf if count == positions.features.size else max(count, 0)
 
 
-def _find_windows_in_numpy(
+def _search_windows_in_numpy(
     rows: FloatArray,
-    places: Places,
+    positions: Positions,
     minima: Minima,
-    lows: FloatArray,
-    highs: FloatArray,
+    box: Box,
     thresholds: FloatArray,
     error: float,
     radii: FloatArray,
 ) -> None:
     """The steps of all rows at a time; distances that are known leave none of them out."""
-    x, tracks = find_places(rows, places), minima.tracks[places.curves]
-    low, high = np.broadcast_to(lows, x.shape), np.broadcast_to(highs, x.shape)
-    least = _find_least_in_numpy(x, np.full(x.shape, np.inf), low, high, tracks, minima)
+    x, tracks = compute_positions(rows, positions), minima.tracks[positions.curves]
+    low, high = np.broadcast_to(box.low, x.shape), np.broadcast_to(box.high, x.shape)
+    least = _bound_least_in_numpy(x, np.full(x.shape, np.inf), low, high, tracks, minima)
     is_free = (low == -np.inf) & (high == np.inf)
-    anywhere = _add_in_order(np.where(is_free, minima.lowest[places.curves], least))
+    anywhere = _add_in_order(np.where(is_free, minima.lowest[positions.curves], least))
     for k in range(thresholds.shape[1]):
-        cut = thresholds[:, k] + error
-        found = np.where(anywhere > cut, np.inf, 0.0)
-        left = np.flatnonzero(~(anywhere > cut))
+        target = thresholds[:, k] + error
+        found = np.where(anywhere > target, np.inf, 0.0)
+        left = np.flatnonzero(~(anywhere > target))
         reached, beyond, guess = np.zeros(left.size), np.full(left.size, np.inf), np.zeros(left.size)
         above, below = np.full(left.size, np.inf), np.full(left.size, -np.inf)
         for _ in range(_STEPS):
             reach = guess[:, None] * tracks["unit"]
-            parts = _find_least_in_numpy(x[left], reach, low[left], high[left], tracks, minima)
-            margin = _add_in_order(parts) - cut[left]
+            parts = _bound_least_in_numpy(x[left], reach, low[left], high[left], tracks, minima)
+            margin = _add_in_order(parts) - target[left]
             holds = margin > 0.0
             reached, beyond = np.where(holds, guess, reached), np.where(holds, beyond, guess)
             above, below = np.where(holds, margin, 0.5 * above), np.where(holds, 0.5 * below, margin)
@@ -297,10 +290,10 @@ def _choose_guess_in_numpy(reached: FloatArray, beyond: FloatArray, above: Float
     return np.where(beyond == np.inf, np.maximum(4.0 * reached, _FIRST), within)
 
 
-def _find_least_in_numpy(
+def _bound_least_in_numpy(
     x: FloatArray, reach: FloatArray, least_x: FloatArray, most_x: FloatArray, tracks: Records, minima: Minima
 ) -> FloatArray:
-    """`_find_least` for arrays of shape (n_rows, n_terms); tracks (n_terms,)."""
+    """`_bound_least` for arrays of shape (n_rows, n_terms); tracks (n_terms,)."""
     low, sag, knots = minima.pieces["low"], minima.pieces["sag"], minima.knots
     wider = reach + 16.0 * EPSILON * (np.abs(x) + reach)
     start = np.maximum(x - wider, least_x - 16.0 * EPSILON * np.abs(least_x))
@@ -329,44 +322,46 @@ def _add_in_order(parts: FloatArray) -> FloatArray:
 
 
 @compile_loop(
-    early=_find_windows_in_numpy,
-    numbers=lambda rows, places, *_: rows.shape[0] * places.features.size * _USUAL_STEPS,
+    early=_search_windows_in_numpy,
+    numbers=lambda rows, positions, *_: rows.shape[0] * positions.features.size * _USUAL_STEPS,
 )
-def _find_windows(
+def _search_windows(
     rows: FloatArray,
-    places: Places,
+    positions: Positions,
     minima: Minima,
-    lows: FloatArray,
-    highs: FloatArray,
+    box: Box,
     thresholds: FloatArray,
     error: float,
     radii: FloatArray,
 ) -> None:
     """Raise the radii, which hold what is known, to the windows of each row."""
-    tracks, knots, pieces, levels = minima.tracks[places.curves], minima.knots, minima.pieces, minima.levels
-    lowest, x = minima.lowest[places.curves], np.empty(places.features.size)
+    tracks, knots, pieces, levels = minima.tracks[positions.curves], minima.knots, minima.pieces, minima.levels
+    lowest, x = minima.lowest[positions.curves], np.empty(positions.features.size)
     for row in range(rows.shape[0]):
-        at = min(row, lows.shape[0] - 1)
-        low, high = lows[at], highs[at]
+        at = min(row, box.low.shape[0] - 1)
+        low, high = box.low[at], box.high[at]
         anywhere = 0.0
         for term in range(x.size):
-            x[term] = _find_place(rows[row], term, places)
+            x[term] = _compute_position(rows[row], term, positions)
             if low[term] == -np.inf and high[term] == np.inf:
                 anywhere += lowest[term]
             else:
-                anywhere += _find_least(x[term], np.inf, low[term], high[term], tracks[term], knots, pieces, levels)
+                anywhere += _bound_least(x[term], np.inf, low[term], high[term], tracks[term], knots, pieces, levels)
         for k in range(thresholds.shape[1]):
-            cut, known = thresholds[row, k] + error, radii[row, k]
-            if anywhere > cut:
+            target, known = thresholds[row, k] + error, radii[row, k]
+            if anywhere > target:
                 radii[row, k] = np.inf
-            elif known == 0.0 or not _add_least(x, known, low, high, tracks, knots, pieces, levels) < cut - 2.0 * error:
-                radii[row, k] = max(known, _find_window(x, cut, low, high, tracks, knots, pieces, levels))
+            elif (
+                known == 0.0
+                or not _add_least(x, known, low, high, tracks, knots, pieces, levels) < target - 2.0 * error
+            ):
+                radii[row, k] = max(known, _search_window(x, target, low, high, tracks, knots, pieces, levels))
 
 
 @compile_loop()
-def _find_window(
+def _search_window(
     x: FloatArray,
-    cut: float,
+    target: float,
     low: FloatArray,
     high: FloatArray,
     tracks: Records,
@@ -374,11 +369,11 @@ def _find_window(
     pieces: Records,
     levels: FloatArray,
 ) -> float:
-    """The largest distance within which the sum of least values was seen to stay above the cut."""
+    """The largest distance within which the sum of least values was seen to stay above the target."""
     reached, beyond, guess = 0.0, np.inf, 0.0
     above, below = np.inf, -np.inf  # the margin at both, weakened where one of them stays
     for _ in range(_STEPS):
-        margin = _add_least(x, guess, low, high, tracks, knots, pieces, levels) - cut
+        margin = _add_least(x, guess, low, high, tracks, knots, pieces, levels) - target
         if margin > 0.0:
             reached, above, below = guess, margin, 0.5 * below
         else:
@@ -404,7 +399,7 @@ def _add_least(
     total = 0.0
     for term in range(x.size):
         track = tracks[term]
-        total += _find_least(x[term], distance * track["unit"], low[term], high[term], track, knots, pieces, levels)
+        total += _bound_least(x[term], distance * track["unit"], low[term], high[term], track, knots, pieces, levels)
     return total
 
 
@@ -420,7 +415,7 @@ def _choose_guess(reached: float, beyond: float, above: float, below: float) -> 
 
 
 @compile_loop()
-def _find_least(
+def _bound_least(
     x: float,
     reach: float,
     least_x: float,

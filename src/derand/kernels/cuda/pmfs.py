@@ -1,12 +1,12 @@
-"""The law of a sum of independent terms on the GPU: one block of threads per row.
+"""The pmf of a sum of independent terms on the GPU: one block of threads per row.
 
-Contract: `tails` and `laws` of README.md, and the law on which the tilted method (`tilted.py`) is built. A law
+Contract: `tails` and `pmfs` of README.md, and the pmf on which the tilted method (`tilted.py`) is built. A pmf
 lives in two buffers of `capacity` states that take turns, in shared memory where it fits, else in device memory. Every
 eight terms, states are dropped at both ends as long as they weigh no more than `budget`, and those above `ceiling`.
 Cost per row: terms x cells x states / threads, and one barrier per term.
 Rounding: every state gathers its cells in ascending order of the score (two cells) or of the cell, at most one rounding
 per cell (README.md, step 2). Sums run over every THREADS-th state, compensated, then over the threads in pairs; the
-order depends on nothing but the law. Products may be contracted with sums: one rounding instead of two.
+order depends on nothing but the pmf. Products may be contracted with sums: one rounding instead of two.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def compile_kernel(function: Callable[..., None]) -> Any:
 
 
 @compile_kernel
-def laws_in_shared(
+def pmfs_in_shared(
     table: FloatArray,
     starts: IntArray,
     scores: IntArray,
@@ -51,14 +51,14 @@ def laws_in_shared(
     n_rows: int,
     result: FloatArray,
 ) -> None:
-    """P(S = s) for each row, laws in shared memory; `result` is filled whole."""
+    """P(S = s) for each row, pmfs in shared memory; `result` is filled whole."""
     work, parts = cuda.shared.array(0, float64), cuda.shared.array(PARTS, float64)
     for row in range(cuda.blockIdx.x, n_rows, cuda.gridDim.x):
-        _write_law(table[row], starts, scores, jumps, work, parts, capacity, result[row])
+        _write_pmf(table[row], starts, scores, jumps, work, parts, capacity, result[row])
 
 
 @compile_kernel
-def laws_in_global(
+def pmfs_in_global(
     table: FloatArray,
     starts: IntArray,
     scores: IntArray,
@@ -68,11 +68,11 @@ def laws_in_global(
     n_rows: int,
     result: FloatArray,
 ) -> None:
-    """The same with laws in device memory, one workspace per block; blocks without one stay idle."""
+    """The same with pmfs in device memory, one workspace per block; blocks without one stay idle."""
     if cuda.blockIdx.x < workspaces.shape[0]:
         work, parts = workspaces[cuda.blockIdx.x], cuda.shared.array(PARTS, float64)
         for row in range(cuda.blockIdx.x, n_rows, workspaces.shape[0]):
-            _write_law(table[row], starts, scores, jumps, work, parts, capacity, result[row])
+            _write_pmf(table[row], starts, scores, jumps, work, parts, capacity, result[row])
 
 
 @compile_kernel
@@ -88,7 +88,7 @@ def tails_in_shared(
     low_mass: FloatArray,
     high_mass: FloatArray,
 ) -> None:
-    """P(S <= low) and P(S > high) for each row and each of its thresholds, laws in shared memory."""
+    """P(S <= low) and P(S > high) for each row and each of its thresholds, pmfs in shared memory."""
     work, parts = cuda.shared.array(0, float64), cuda.shared.array(PARTS, float64)
     for row in range(cuda.blockIdx.x, n_rows, cuda.gridDim.x):
         _write_tails(
@@ -110,7 +110,7 @@ def tails_in_global(
     low_mass: FloatArray,
     high_mass: FloatArray,
 ) -> None:
-    """The same with laws in device memory, one workspace per block; blocks without one stay idle."""
+    """The same with pmfs in device memory, one workspace per block; blocks without one stay idle."""
     if cuda.blockIdx.x < workspaces.shape[0]:
         work, parts = workspaces[cuda.blockIdx.x], cuda.shared.array(PARTS, float64)
         for row in range(cuda.blockIdx.x, n_rows, workspaces.shape[0]):
@@ -130,7 +130,7 @@ def tails_in_global(
 
 
 @cuda.jit(device=True, fastmath=False)
-def _write_law(
+def _write_pmf(
     row: FloatArray,
     starts: IntArray,
     scores: IntArray,
@@ -140,7 +140,7 @@ def _write_law(
     capacity: int,
     result: FloatArray,
 ) -> None:
-    first, size, at, certain, _ = build_law(row, starts, scores, jumps, work, parts, capacity, NEGLIGIBLE, result.size)
+    first, size, at, certain, _ = build_pmf(row, starts, scores, jumps, work, parts, capacity, NEGLIGIBLE, result.size)
     for s in range(cuda.threadIdx.x, result.size, THREADS):
         result[s] = certain * work[first + s - at] if at <= s < at + size else 0.0
     cuda.syncthreads()
@@ -161,7 +161,7 @@ def _write_tails(
     high_mass: FloatArray,
 ) -> None:
     least, most = possible_range(row, starts, scores, parts)
-    first, size, at, certain, _ = build_law(row, starts, scores, jumps, work, parts, capacity, NEGLIGIBLE, capacity)
+    first, size, at, certain, _ = build_pmf(row, starts, scores, jumps, work, parts, capacity, NEGLIGIBLE, capacity)
     for k in range(low.size):
         below = _add_states(work, parts, first, 0, min(max(low[k] + 1 - at, 0), size))
         above = _add_states(work, parts, first, min(max(high[k] + 1 - at, 0), size), size)
@@ -232,7 +232,7 @@ def possible_range(row: FloatArray, starts: IntArray, scores: IntArray, parts: F
 
 
 @cuda.jit(device=True, fastmath=False)
-def build_law(
+def build_pmf(
     row: FloatArray,
     starts: IntArray,
     scores: IntArray,
@@ -243,9 +243,9 @@ def build_law(
     budget: float,
     ceiling: int,
 ) -> tuple[int, int, int, float, float]:
-    """Law of the sum of all terms, by the whole block.
+    """The pmf of the sum of all terms, by the whole block.
 
-    Returns where in `work` the law begins, its size (0 where it outgrew the capacity), the score of its first state, a
+    Returns where in `work` the pmf begins, its size (0 where it outgrew the capacity), the score of its first state, a
     factor of all states (from terms of one outcome), and the mass dropped. States of a score above `ceiling` may be
     missing: scores never fall.
     """
@@ -303,7 +303,7 @@ def _sum_cells(row: FloatArray, begin: int, end: int) -> float:
 # Indices are unsigned here, because signed ones are checked for a wrap at each access, and loops have no branches.
 @cuda.jit(device=True, fastmath=False)
 def _add_stump(work: FloatArray, first: int, size: int, target: int, stay: float, move: float, shift: int) -> None:
-    """The law after one more term of two cells, `shift` apart, written to the other buffer."""
+    """The pmf after one more term of two cells, `shift` apart, written to the other buffer."""
     old, new = np.uint64(first), np.uint64(target)
     length, gap = np.uint64(size), np.uint64(shift)
     thread, step = np.uint64(cuda.threadIdx.x), np.uint64(THREADS)
@@ -338,7 +338,7 @@ def _add_steps(
     bottom: int,
     shift: int,
 ) -> None:
-    """The law after one more term of any number of cells."""
+    """The pmf after one more term of any number of cells."""
     old, new = np.uint64(first), np.uint64(target)
     for t in range(cuda.threadIdx.x, size + shift, THREADS):
         value = 0.0
@@ -382,9 +382,9 @@ def trim(work: FloatArray, parts: FloatArray, first: int, size: int, budget: flo
 
 
 @cuda.jit(device=True, fastmath=False)
-def add_tilted(work: FloatArray, parts: FloatArray, first: int, size: int, cut: int, tilt: float) -> float:
-    """Sum over the states t <= cut of law[t] * exp(tilt * (cut - t))."""
+def add_tilted(work: FloatArray, parts: FloatArray, first: int, size: int, limit: int, tilt: float) -> float:
+    """Sum over the states t <= limit of pmf[t] * exp(tilt * (limit - t))."""
     total = 0.0
-    for t in range(cuda.threadIdx.x, min(size, cut + 1), THREADS):
-        total += work[first + t] * math.exp(tilt * (cut - t))
+    for t in range(cuda.threadIdx.x, min(size, limit + 1), THREADS):
+        total += work[first + t] * math.exp(tilt * (limit - t))
     return add_up(parts, total, 0.0)[0]

@@ -1,8 +1,8 @@
-"""The mean rule on the GPU: expected scores and best prices of rows, from tables that the host has made.
+"""The mean rule on the GPU: expected scores and best multipliers of rows, from tables that the host has made.
 
-Contract: `add_curves` and `find_powers` of `envelopes.py` for rows of one threshold. Where entries are missing, nothing
-is proven or the label is not certain, a row is left to the host. Tables stay on the device from call to call.
-One block of threads per row. Cost per row: terms x prices that are added up / threads. Rounding: README.md, step 9.
+Contract: `add_curves` and `maximise_powers` of `envelopes.py` for rows of one threshold. Where entries are missing,
+nothing is proven or the label is not certain, a row is left to the host. Tables stay on the device from call to call.
+One block of threads per row. Cost per row: terms x multipliers tried / threads. Rounding: README.md, step 9.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from derand._arrays import EPSILON, FloatArray, IntArray
 from derand.kernels import NotFiniteError
 from derand.kernels.cuda.blocks import FEWEST_BLOCKS, MOST_ROWS, PickedRows, claim_device, pick_columns, stream_blocks
 from derand.kernels.cuda.device import Stream
-from derand.kernels.cuda.laws import PARTS, THREADS, add_up, compile_kernel
+from derand.kernels.cuda.pmfs import PARTS, THREADS, add_up, compile_kernel
 from derand.kernels.cuda.stumps import is_finite
-from derand.kernels.worst_case.curves import Curves, FloatTable, Places
-from derand.kernels.worst_case.envelopes import COARSE, FINE, AskedMeans, PricedSide
+from derand.kernels.worst_case.curves import Curves, FloatTable, Positions
+from derand.kernels.worst_case.envelopes import COARSE, FINE, AskedMeans, LabelTables
 
 MOST_TERMS = 4096
-"""Of which a block can note the places."""
+"""Of which a block can note the positions."""
 LEFT = -1
 """In place of a label: the host must see to this row."""
 
@@ -39,35 +39,35 @@ _ONE = np.float32(1.0)
 _kept: OrderedDict[tuple[int, ...], tuple[list[ref[Any]], tuple[Any, ...]]] = OrderedDict()
 
 
-def sees_all(places: Places, n_features: int) -> bool:
+def sees_all(positions: Positions, n_features: int) -> bool:
     """Whether all columns travel."""
-    return pick_columns(places.features, n_features)[0].size == n_features
+    return pick_columns(positions.features, n_features)[0].size == n_features
 
 
-def price_means(
+def bound_means(
     rows: FloatArray,
-    curve: tuple[Places, Curves],
-    sides: tuple[PricedSide, PricedSide],
+    curve: tuple[Positions, Curves],
+    sides: tuple[LabelTables, LabelTables],
     asked: AskedMeans,
     *,
     must_look: bool,
 ) -> tuple[NDArray[np.int8], FloatArray]:
-    """The label of each row, or LEFT, and the best margin per price of its side, rounded downward."""
+    """The label of each row, or LEFT, and the best margin per multiplier of its side, rounded downward."""
     n_rows, n_terms = rows.shape[0], curve[0].features.size
     label, powers = np.empty(n_rows, dtype=np.int8), np.empty(n_rows)
     picked = PickedRows(rows, curve[0].features)
-    levels = np.stack([*asked.levels, asked.cuts])
+    levels = np.stack([*asked.levels, asked.thresholds])
     most = min(max(_BLOCK_NUMBERS // max(picked.width, n_terms), _FEW_ROWS), MOST_ROWS)
 
     def begin(stream: Stream, block: slice) -> Callable[[], None]:
         size = block.stop - block.start
         grid = max(FEWEST_BLOCKS, size)
-        x, cuts = picked.bring(stream, block, levels[:, block])
+        x, targets = picked.bring(stream, block, levels[:, block])
         results = stream.lay_out("results", (((size,), np.int8), ((size,), np.float64)))
         found = results.on_device
-        stream.launch(label_rows, grid, THREADS, (x, *means, cuts, asked.slack, int(must_look), size, found[0]))
+        stream.launch(label_rows, grid, THREADS, (x, *means, targets, asked.slack, int(must_look), size, found[0]))
         for side, (given, one) in enumerate(zip(tables, sides, strict=True)):
-            stream.launch(price_rows, grid, THREADS, (x, *given, cuts, one.error, side, size, *found), 8 * n_terms)
+            stream.launch(bound_rows, grid, THREADS, (x, *given, targets, one.error, side, size, *found), 8 * n_terms)
         stream.fetch_laid_out("results")
 
         def store() -> None:
@@ -84,21 +84,23 @@ def price_means(
     return label, powers
 
 
-def _send_side(side: PricedSide, picked: PickedRows) -> tuple[Any, ...]:
+def _send_side(side: LabelTables, picked: PickedRows) -> tuple[Any, ...]:
     tables = side.tables
-    fine, prices = tables.fine, tables.fine_prices
+    fine, multipliers = tables.fine, tables.fine_multipliers
     if not len(fine):  # a device has no empty arrays
-        fine, prices = np.zeros((1, 1, FINE), dtype=np.float32), np.ones((1, FINE))
-    packed = _pack_terms(side.places, side.curves, picked)
-    return _keep([packed, side.curves.knots, tables.coarse_prices, tables.coarse, tables.slots, prices, fine], tables)
+        fine, multipliers = np.zeros((1, 1, FINE), dtype=np.float32), np.ones((1, FINE))
+    packed = _pack_terms(side.positions, side.curves, picked)
+    return _keep(
+        [packed, side.curves.knots, tables.coarse_multipliers, tables.coarse, tables.slots, multipliers, fine], tables
+    )
 
 
-def _pack_terms(places: Places, curves: Curves, picked: PickedRows) -> FloatArray:
+def _pack_terms(positions: Positions, curves: Curves, picked: PickedRows) -> FloatArray:
     """What a row needs to know of each term, (10, n_terms), features as they travel."""
-    known = curves.even[places.curves], curves.even_knots[places.curves]
-    ends = curves.starts[places.curves], curves.starts[places.curves + 1] - 1
-    where = places.anchors, places.factors, *known[0].T, *known[1].T, *ends, curves.ranges[places.curves]
-    return np.stack([picked.find(places.features), *where]).astype(np.float64)
+    known = curves.even[positions.curves], curves.even_knots[positions.curves]
+    ends = curves.starts[positions.curves], curves.starts[positions.curves + 1] - 1
+    where = positions.anchors, positions.factors, *known[0].T, *known[1].T, *ends, curves.ranges[positions.curves]
+    return np.stack([picked.find(positions.features), *where]).astype(np.float64)
 
 
 def _keep(arrays: Sequence[NDArray[Any]], owner: Sequence[NDArray[Any]]) -> tuple[Any, ...]:
@@ -126,7 +128,7 @@ def label_rows(
     n_rows: int,
     label: NDArray[np.int8],
 ) -> None:
-    """Whether the expected score of each row is above its cut; LEFT where the curves do not tell."""
+    """Whether the expected score of each row is above its threshold; LEFT where the curves do not tell."""
     parts = cuda.shared.array(PARTS, float64)
     for row in range(cuda.blockIdx.x, n_rows, cuda.gridDim.x):
         if must_look:
@@ -150,14 +152,14 @@ def label_rows(
 
 
 @compile_kernel
-def price_rows(
+def bound_rows(
     x: FloatArray,
     terms: FloatArray,
     knots: FloatArray,
-    coarse_prices: FloatArray,
+    coarse_multipliers: FloatArray,
     coarse: FloatTable,
     slots: IntArray,
-    fine_prices: FloatArray,
+    fine_multipliers: FloatArray,
     fine: FloatTable,
     levels: FloatArray,
     error: float,
@@ -166,7 +168,7 @@ def price_rows(
     label: NDArray[np.int8],
     powers: FloatArray,
 ) -> None:
-    """The best margin per price of each row of a label: of coarse prices, then of fine ones beside the best."""
+    """`maximise_powers` for the rows of a label."""
     at, shares = cuda.shared.array(0, int32), cuda.shared.array(0, float32)
     parts = cuda.shared.array(PARTS, float64)
     sums = cuda.shared.array(FINE, float64)  # the simulator takes two of one line for the same
@@ -178,9 +180,9 @@ def price_rows(
             knot, share = _locate(x[row, int(terms[_FEATURE, term])], terms, term, knots)
             at[term], shares[n_terms + term] = knot, share
         cuda.syncthreads()
-        cut = levels[side, row] + error
+        target = levels[side, row] + error
         _add_columns(coarse, at, shares, n_terms, COARSE, parts, sums)
-        best, middle, rises = _find_best(sums, coarse_prices, COARSE, cut)
+        best, middle, rises = _select_best(sums, coarse_multipliers, COARSE, target)
         power, is_missing = best, not best > 0.0
         for attempt in range(2):
             block = middle if rises == (attempt == 0) else middle - 1
@@ -190,7 +192,7 @@ def price_rows(
                     is_missing = True
                 else:
                     _add_columns(fine[slot], at, shares, n_terms, FINE, parts, sums)
-                    power = max(best, _find_best(sums, fine_prices[slot], FINE, cut)[0])
+                    power = max(best, _select_best(sums, fine_multipliers[slot], FINE, target)[0])
         if cuda.threadIdx.x == 0:
             powers[row] = power
             if is_missing:
@@ -230,7 +232,7 @@ def _add_columns(
     parts: FloatArray,
     sums: FloatArray,
 ) -> None:
-    """Sums over all terms of the entries of a row, for each price: neighbouring threads take neighbouring prices."""
+    """Sums over all terms of the entries of a row, for each multiplier; neighbouring threads take neighbouring ones."""
     thread = cuda.threadIdx.x
     lanes = min(width, THREADS)
     for first in range(0, width, lanes):
@@ -248,15 +250,15 @@ def _add_columns(
 
 
 @cuda.jit(device=True, fastmath=False)
-def _find_best(sums: FloatArray, prices: FloatArray, width: int, cut: float) -> tuple[float, int, bool]:
-    """The best margin per price, which price that is (but for the outermost), and whether it rises beyond."""
+def _select_best(sums: FloatArray, multipliers: FloatArray, width: int, target: float) -> tuple[float, int, bool]:
+    """`_select_best` of `envelopes.py`."""
     best, at = 0.0, 0
     for i in range(width):
-        power = (sums[i] - cut) / prices[i] * (1.0 - 4.0 * EPSILON)
+        power = (sums[i] - target) / multipliers[i] * (1.0 - 4.0 * EPSILON)
         if power > best:
             best, at = power, i
     at = min(max(at, 1), width - 2)
-    below = (sums[at] - sums[at - 1]) / (prices[at] - prices[at - 1])
-    above = (sums[at + 1] - sums[at]) / (prices[at + 1] - prices[at])
-    margin = (sums[at] - cut) / prices[at]
+    below = (sums[at] - sums[at - 1]) / (multipliers[at] - multipliers[at - 1])
+    above = (sums[at + 1] - sums[at]) / (multipliers[at + 1] - multipliers[at])
+    margin = (sums[at] - target) / multipliers[at]
     return best, at, max(below, 0.0) * max(above, 0.0) > margin * margin

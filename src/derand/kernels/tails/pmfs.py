@@ -1,7 +1,7 @@
-"""Laws and tails by the paper's dynamic programme, one row at a time, compiled.
+"""Pmfs and tails by the paper's dynamic programme, one row at a time, compiled.
 
-Contract: `tails` and `laws` of README.md, several thresholds per row. The terms are cut into two halves; each half's
-law is built term by term, and the two are joined by one pass over running sums (meet in the middle):
+Contract: `tails` and `pmfs` of README.md, several thresholds per row. The terms are cut into two halves; each half's
+pmf is built term by term, and the two are joined by one pass over running sums (meet in the middle):
 P(A + B <= T) = sum over a of P(A = a) P(B <= T - a).
 Cost per row: terms x cells x (states that carry mass) / 2. Rounding: README.md, steps 2 and 3. No fastmath here: it
 would reorder the sums that the argument counts.
@@ -17,7 +17,7 @@ from derand.kernels.compiling import compile_loop
 
 
 @compile_loop()
-def laws(table: FloatArray, starts: IntArray, scores: IntArray) -> FloatArray:
+def pmfs(table: FloatArray, starts: IntArray, scores: IntArray) -> FloatArray:
     """P(S = s) for each row and s = 0, 1, ..., largest score."""
     terms = starts.size - 1
     size = largest_score(starts, scores, 0, terms) + 1
@@ -26,8 +26,8 @@ def laws(table: FloatArray, starts: IntArray, scores: IntArray) -> FloatArray:
     buffers = np.empty((2, size + 2 * margin))
     order = np.arange(terms)
     for row in range(table.shape[0]):
-        law, at, _, _, _ = build_law(table[row], starts, scores, order, buffers, margin, NEGLIGIBLE)
-        result[row, at : at + law.size] = law
+        pmf, at, _, _, _ = build_pmf(table[row], starts, scores, order, buffers, margin, NEGLIGIBLE)
+        result[row, at : at + pmf.size] = pmf
     return result
 
 
@@ -45,14 +45,14 @@ def tails(
     below, above = np.empty(buffers_b.shape[1] + 1), np.empty(buffers_b.shape[1] + 1)
     low_mass, high_mass = np.zeros(low.shape), np.zeros(high.shape)
     for row in range(table.shape[0]):
-        law_a, at_a, least_a, most_a, _ = build_law(table[row], starts, scores, first, buffers_a, margin, NEGLIGIBLE)
-        law_b, at_b, least_b, most_b, _ = build_law(table[row], starts, scores, second, buffers_b, margin, NEGLIGIBLE)
-        _running_sums(law_b, below, above)
+        pmf_a, at_a, least_a, most_a, _ = build_pmf(table[row], starts, scores, first, buffers_a, margin, NEGLIGIBLE)
+        pmf_b, at_b, least_b, most_b, _ = build_pmf(table[row], starts, scores, second, buffers_b, margin, NEGLIGIBLE)
+        _running_sums(pmf_b, below, above)
         for k in range(low.shape[1]):
             if low[row, k] >= least_a + least_b:
-                low_mass[row, k] = _join(law_a, below, law_b.size, low[row, k] - at_a - at_b) + FLOOR
+                low_mass[row, k] = _join(pmf_a, below, pmf_b.size, low[row, k] - at_a - at_b) + FLOOR
             if high[row, k] < most_a + most_b:
-                high_mass[row, k] = _join(law_a, above, law_b.size, high[row, k] - at_a - at_b) + FLOOR
+                high_mass[row, k] = _join(pmf_a, above, pmf_b.size, high[row, k] - at_a - at_b) + FLOOR
     return low_mass, high_mass
 
 
@@ -75,7 +75,7 @@ def _largest_shift(scores: IntArray) -> int:
 
 
 @compile_loop()
-def build_law(
+def build_pmf(
     row: FloatArray,
     starts: IntArray,
     scores: IntArray,
@@ -84,15 +84,15 @@ def build_law(
     margin: int,
     budget: float,
 ) -> tuple[FloatArray, int, int, int, float]:
-    """Law of the sum of the chosen terms, added in that order, as a view of a buffer.
+    """The pmf of the sum of the chosen terms, added in that order, as a view of a buffer.
 
-    A buffer has room for `margin` states, no less than any score, on either side of the law. Returns the law, the
+    A buffer has room for `margin` states, no less than any score, on either side of the pmf. Returns the pmf, the
     score of its first entry, the least and the most score of positive probability, and the mass dropped: after every
     second term, states are dropped at each end as long as they weigh no more than twice `budget` together.
     """
-    law, grown = buffers[0], buffers[1]
-    first, stop = margin, margin + 1  # the law's place in its buffer
-    law[first] = 1.0
+    pmf, grown = buffers[0], buffers[1]
+    first, stop = margin, margin + 1  # the pmf's place in its buffer
+    pmf[first] = 1.0
     least = most = offset = 0
     lost = 0.0
     is_trimmed = True
@@ -115,26 +115,26 @@ def build_law(
                 mass += row[cell] if row[cell] > weak else 0.0
             if mass != 1.0:
                 for t in range(first, stop):  # slices of arrays set by others take seconds to compile
-                    law[t] *= mass
+                    pmf[t] *= mass
             continue
         span = top - bottom
         if end - begin > 2 and 2 * (stop - first) < span:
-            _scatter_steps(law, grown, first, stop, span, row, scores, begin, end, bottom, weak)
+            _scatter_steps(pmf, grown, first, stop, span, row, scores, begin, end, bottom, weak)
         else:
-            law[first - span : first] = 0.0
-            law[stop : stop + span] = 0.0
+            pmf[first - span : first] = 0.0
+            pmf[stop : stop + span] = 0.0
             if end - begin == 2:
                 low = begin if scores[begin] < scores[begin + 1] else begin + 1
-                _add_stump(law, grown, first, stop + span, span, row[low], row[2 * begin + 1 - low])
+                _add_stump(pmf, grown, first, stop + span, span, row[low], row[2 * begin + 1 - low])
             else:
-                _gather_steps(law, grown, first, stop + span, row, scores, begin, end, bottom, weak)
-        law, grown = grown, law
+                _gather_steps(pmf, grown, first, stop + span, row, scores, begin, end, bottom, weak)
+        pmf, grown = grown, pmf
         stop += span
         is_trimmed = not is_trimmed
         if is_trimmed:
-            first, stop, mass = _drop_light_ends(law, first, stop, 2 * budget)
+            first, stop, mass = _drop_light_ends(pmf, first, stop, 2 * budget)
             lost += mass
-    return law[first:stop], first - margin + offset, least, most, lost
+    return pmf[first:stop], first - margin + offset, least, most, lost
 
 
 @compile_loop()
@@ -160,17 +160,17 @@ def _weigh_weak(row: FloatArray, begin: int, end: int, weak: float) -> float:
 
 
 @compile_loop()
-def _drop_light_ends(law: FloatArray, first: int, stop: int, budget: float) -> tuple[int, int, float]:
+def _drop_light_ends(pmf: FloatArray, first: int, stop: int, budget: float) -> tuple[int, int, float]:
     """The range left when light states are dropped at both ends, eight at a time, and their mass."""
     left = right = 0.0
     while stop - first > 8:
-        more = left + _sum_of_eight(law, first)
+        more = left + _sum_of_eight(pmf, first)
         if more > budget:
             break
         left = more
         first += 8
     while stop - first > 8:
-        more = right + _sum_of_eight(law, stop - 8)
+        more = right + _sum_of_eight(pmf, stop - 8)
         if more > budget:
             break
         right = more
@@ -179,29 +179,29 @@ def _drop_light_ends(law: FloatArray, first: int, stop: int, budget: float) -> t
 
 
 @compile_loop(inline="always")
-def _sum_of_eight(law: FloatArray, at: int) -> float:
-    a, b = (law[at] + law[at + 1]) + (law[at + 2] + law[at + 3]), (law[at + 4] + law[at + 5])
-    return a + (b + (law[at + 6] + law[at + 7]))
+def _sum_of_eight(pmf: FloatArray, at: int) -> float:
+    a, b = (pmf[at] + pmf[at + 1]) + (pmf[at + 2] + pmf[at + 3]), (pmf[at + 4] + pmf[at + 5])
+    return a + (b + (pmf[at + 6] + pmf[at + 7]))
 
 
 def _add_stump_in_numpy(
-    law: FloatArray, grown: FloatArray, first: int, stop: int, span: int, stay: float, move: float
+    pmf: FloatArray, grown: FloatArray, first: int, stop: int, span: int, stay: float, move: float
 ) -> None:
-    grown[first:stop] = stay * law[first:stop] + move * law[first - span : stop - span]
+    grown[first:stop] = stay * pmf[first:stop] + move * pmf[first - span : stop - span]
 
 
 # The loops below run over slices from 0 upward: only so are they compiled to vector instructions.
 @compile_loop(early=_add_stump_in_numpy)
-def _add_stump(law: FloatArray, grown: FloatArray, first: int, stop: int, span: int, stay: float, move: float) -> None:
-    """The law after one more term of two cells; it is 0 for `span` states on either side."""
-    after, unmoved, moved = grown[first:stop], law[first:stop], law[first - span : stop - span]
+def _add_stump(pmf: FloatArray, grown: FloatArray, first: int, stop: int, span: int, stay: float, move: float) -> None:
+    """The pmf after one more term of two cells; it is 0 for `span` states on either side."""
+    after, unmoved, moved = grown[first:stop], pmf[first:stop], pmf[first - span : stop - span]
     for t in range(after.size):
         after[t] = stay * unmoved[t] + move * moved[t]
 
 
 @compile_loop()
 def _scatter_steps(
-    law: FloatArray,
+    pmf: FloatArray,
     grown: FloatArray,
     first: int,
     stop: int,
@@ -213,8 +213,8 @@ def _scatter_steps(
     bottom: int,
     weak: float,
 ) -> None:
-    """The law after one more term of any number of cells, cell after cell: for a law that is short beside the term."""
-    before = law[first:stop]
+    """The pmf after one more term of any number of cells, cell after cell: for a pmf that is short beside the term."""
+    before = pmf[first:stop]
     grown[first : stop + span] = 0.0
     for cell in range(begin, end):
         mass = row[cell]
@@ -226,7 +226,7 @@ def _scatter_steps(
 
 @compile_loop()
 def _gather_steps(
-    law: FloatArray,
+    pmf: FloatArray,
     grown: FloatArray,
     first: int,
     stop: int,
@@ -237,7 +237,7 @@ def _gather_steps(
     bottom: int,
     weak: float,
 ) -> None:
-    """The same, eight cells at a time, which reads and writes the new law less often; the old one is 0 around it."""
+    """The same, eight cells at a time, which reads and writes the new pmf less often; the old one is 0 around it."""
     after = grown[first:stop]
     cells, count = np.empty(end - begin + 8, dtype=np.int64), 0
     for cell in range(begin, end):
@@ -250,7 +250,7 @@ def _gather_steps(
             is_there = start + j < count
             masses[j] = row[cells[start + j]] if is_there else 0.0
             shifts[j] = scores[cells[start + j]] - bottom if is_there else 0
-        _add_eight(law[first - shifts.max() :], after, masses, shifts.max() - shifts, start == 0)
+        _add_eight(pmf[first - shifts.max() :], after, masses, shifts.max() - shifts, start == 0)
 
 
 def _add_eight_in_numpy(
@@ -264,7 +264,7 @@ def _add_eight_in_numpy(
 
 @compile_loop(early=_add_eight_in_numpy)
 def _add_eight(before: FloatArray, after: FloatArray, masses: FloatArray, at: IntArray, is_first: bool) -> None:
-    """Add eight shifted laws, each times its mass."""
+    """Add eight shifted pmfs, each times its mass."""
     a, b, c, d = before[at[0] :], before[at[1] :], before[at[2] :], before[at[3] :]
     e, f, g, h = before[at[4] :], before[at[5] :], before[at[6] :], before[at[7] :]
     p, q, r, s = masses[0], masses[1], masses[2], masses[3]
@@ -277,27 +277,27 @@ def _add_eight(before: FloatArray, after: FloatArray, masses: FloatArray, at: In
 
 
 @compile_loop()
-def _running_sums(law: FloatArray, below: FloatArray, above: FloatArray) -> None:
-    """below[j] = law[0] + ... + law[j-1] and above[j] = law[j] + ... + law[size-1], both compensated."""
-    size = law.size
+def _running_sums(pmf: FloatArray, below: FloatArray, above: FloatArray) -> None:
+    """below[j] = pmf[0] + ... + pmf[j-1] and above[j] = pmf[j] + ... + pmf[size-1], both compensated."""
+    size = pmf.size
     below[0] = 0.0
     total, lost = 0.0, 0.0
     for t in range(size):
-        total, lost = add_compensated(total, lost, law[t])
+        total, lost = add_compensated(total, lost, pmf[t])
         below[t + 1] = total + lost
     above[size] = 0.0
     total, lost = 0.0, 0.0
     for t in range(size - 1, -1, -1):
-        total, lost = add_compensated(total, lost, law[t])
+        total, lost = add_compensated(total, lost, pmf[t])
         above[t] = total + lost
 
 
 @compile_loop()
-def _join(law: FloatArray, sums: FloatArray, last: int, cut: int) -> float:
-    """Sum over a of law[a] * sums[cut - a + 1], the index kept within 0 .. last; compensated."""
+def _join(pmf: FloatArray, sums: FloatArray, last: int, limit: int) -> float:
+    """Sum over a of pmf[a] * sums[limit - a + 1], the index kept within 0 .. last; compensated."""
     total, lost = 0.0, 0.0
-    for a in range(law.size):
-        total, lost = add_compensated(total, lost, law[a] * sums[min(max(cut - a + 1, 0), last)])
+    for a in range(pmf.size):
+        total, lost = add_compensated(total, lost, pmf[a] * sums[min(max(limit - a + 1, 0), last)])
     return total + lost
 
 

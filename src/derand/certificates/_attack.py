@@ -23,6 +23,7 @@ from derand.certificates._flips import Attacks
 from derand.certificates._labels import find_labels
 from derand.certificates._run import check_request, check_threat, read_rows
 from derand.certificates._witness import find_witnesses
+from derand.kernels.norms import measure_norms
 from derand.model import Model, as_model, coarsen
 from derand.noise import Noise, as_noise_or_none
 from derand.threads import count_threads, run_blocks
@@ -278,7 +279,7 @@ def _choose_others(request: _Request, rows: FloatArray, labels: IntArray) -> Flo
         at = np.flatnonzero(request.other_labels != labels[k])
         with np.errstate(over="ignore"):
             away = np.nan_to_num((request.others[np.ix_(at, columns)] - row[columns]) / units)
-            nearest = at[np.argsort(np.linalg.norm(away, ord=norm, axis=1), kind="stable")[:count]]
+            nearest = at[np.argsort(measure_norms(away, norm), kind="stable")[:count]]
         chosen[k, : nearest.size] = request.others[nearest]
     return chosen
 

@@ -325,7 +325,9 @@ def distribution(
     if model.is_linear:
         raise ValueError("`distribution` lists whole scores, of which a linear model has none.")
     if model.n_classes > 2:
-        raise ValueError(f"`distribution` lists the scores of one sum, got {model.n_classes} classes: ask for a `duel`.")
+        raise ValueError(
+            f"`distribution` lists the scores of one sum, got {model.n_classes} classes: ask for a `duel`."
+        )
     (model,) = model.members
     rows = np.asarray(read_rows(model, X, noise), dtype=np.float64)
     packed = pack_terms(model.terms)

@@ -43,7 +43,9 @@ def _standardise(low: Edge, high: Edge, x: float, scale: tuple[float, float]) ->
 
 
 def gaussian_tail(z: Number) -> Number:
-    """P(noise > z) for noise of deviation 1."""
+    """P(noise > z) for noise of deviation 1; 0 far beyond what has a name."""
+    if z > 1e8:
+        return MP.mpf(0)
     return MP.erfc(z / MP.sqrt(2)) / 2
 
 

@@ -10,9 +10,19 @@ import numpy as np
 import pytest
 from scipy import special
 
-from derand import AdditiveEnsemble, CategoryTable, StepFunction, Threat, WeightedVote, certify
+from derand import (
+    AdditiveEnsemble,
+    CategoryTable,
+    Gaussian,
+    StepFunction,
+    Threat,
+    WeightedVote,
+    certify,
+    certify_interval,
+)
 from derand.certificates import find_labels
 from derand.certificates.bounds import missing_changes as _missing
+from derand.model import Value
 from derand.noise import NOISES, Noise
 from tests import oracle
 
@@ -408,3 +418,11 @@ def test_a_missing_number_may_score_what_no_sum_of_cells_does(
         for norm in (0, 1, 2, math.inf):
             threat = Threat(norm=norm, missing=1)
             assert certify(model, [[row]], noise, rule=rule, threat=threat).radius.tolist() == [0.0]
+
+
+def test_an_interval_within_limits_holds_the_answer_of_a_missing_number() -> None:
+    """A number that is at its worst already: what it loses by going missing is counted from the same floor."""
+    model = AdditiveEnsemble([StepFunction(0, [0.1], [467, 794], 809)], Value(0), 1)
+    threat = Threat(norm=None, limits={0: "0%"}, missing=1)
+    found = certify_interval(model, [[3929.57]], Gaussian(3.93), None, rule="mean", threat=threat)
+    assert found.high[0] >= 8.09

@@ -15,6 +15,7 @@ from sklearn.metrics import log_loss
 
 from derand import AdditiveClassifier, Gaussian, Threat, load, save
 from derand.estimators import encode_rows
+from derand.learn import additive
 
 
 def make_rows(n_rows: int = 160, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -184,6 +185,17 @@ def test_a_collapse_is_told_with_a_radius() -> None:
     told = r"it has collapsed.* 0\.\d+ is the largest at which it did better: train with that"
     with pytest.warns(UserWarning, match=told):
         AdditiveClassifier(radius=3.0, regularization=1.0).fit(frame[["a", "b", "c"]], target)
+
+
+def test_a_collapse_that_is_measured_on_some_rows_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A share of a sample is not called one of the training rows."""
+    frame, target = make_rows()
+    clf = AdditiveClassifier(radius=3.0, regularization=1.0)
+    with pytest.warns(UserWarning, match=r"certifies \d+\.\d % of the training rows, no more"):
+        clf.fit(frame[["a", "b", "c"]], target)
+    monkeypatch.setattr(additive, "_CHECKED_ROWS", 150)
+    with pytest.warns(UserWarning, match=r"certifies \d+\.\d % of a sample of 150 training rows, no more"):
+        clf.fit(frame[["a", "b", "c"]], target)
 
 
 def test_scores_probabilities_and_labels_agree() -> None:

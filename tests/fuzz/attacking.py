@@ -136,8 +136,9 @@ class Attack:
             return
         power = int(norm)
         spread = max(float(np.ptp(curve)) for curve in curves) or 1.0
-        for price in _PRICES * spread / max(radius**power, 1e-290):
-            costs = [price * np.abs((one - x) / u) ** power for one, x, u in zip(places, own, units, strict=True)]
+        for price in _PRICES * spread:
+            shares = [np.abs((one - x) / u / radius) for one, x, u in zip(places, own, units, strict=True)]
+            costs = [price * share**power for share in shares]
             chosen = [one[(curve + cost).argmin()] for one, curve, cost in zip(places, curves, costs, strict=True)]
             yield from _fit(np.array(chosen) - own, units, power, radius)
         for at in range(count):
@@ -315,8 +316,12 @@ def _list_steps(own: float, edge: float, step: float) -> list[float]:
 
 def _fit(shift: np.ndarray, units: np.ndarray, power: int, radius: float) -> Iterator[np.ndarray]:
     """A shift as long as the ball allows, and as it is where it lies inside."""
-    length = float(np.linalg.norm(shift / units, ord=power))
-    if 0 < length < math.inf:
-        yield shift * (radius * _INSIDE / length)
-        if length < radius:
+    moves = shift / units
+    largest = float(np.abs(moves).max(initial=0.0))
+    if 0 < largest < math.inf:
+        moves = moves / largest  # squares neither vanish nor overflow
+        moves /= float(np.linalg.norm(moves, ord=power))
+        yield moves * units * (radius * _INSIDE)
+        yield moves * (radius * _INSIDE) * units
+        if largest * float(np.linalg.norm(shift / units / largest, ord=power)) < radius:
             yield shift

@@ -223,14 +223,17 @@ def _check_failure(case: Case, claimed: Certificates, at: int, worst: np.ndarray
     if claimed.proof[at] != "paper" or not 0 < radius < math.inf or case.norm in (None, 0):
         return
     assert case.noise is not None
-    largest = true_radius(case.noise, truth) if truth else math.inf
-    largest = float(largest) / _stretch(case)
-    tally.note("radius, paper", largest / radius - 1)
+    largest, stretch = true_radius(case.noise, truth) if truth else MP.inf, _stretch(case)
+    if not stretch:
+        return
+    largest = MP.mpf(largest.numerator) / largest.denominator if isinstance(largest, Fraction) else MP.mpf(largest)
+    largest /= stretch
+    tally.note("radius, paper", float(largest / radius - 1))
     if radius > largest * (1 + 1e-12):
-        yield f"radius {radius!r} by the paper's proof exceeds {largest!r}, which follows from the exact mass"
+        yield f"radius {radius!r} by the paper's proof exceeds {float(largest)!r}, which follows from the exact mass"
 
 
-def _stretch(case: Case) -> float:
+def _stretch(case: Case) -> Number:
     """By how much a ball of the threat may be longer in the noise's own norm and units (docs/theory.md, section 9)."""
     assert case.noise is not None
     assert case.norm is not None
@@ -240,12 +243,13 @@ def _stretch(case: Case) -> float:
         levels = choose_support(case.model.member_terms)
         terms = [term for term in terms if np.ptp(np.rint(term.scores / -(-spread // levels)))]
     ratios = [
-        find_unit(case, at) / (1.0 if case.noise.units is None else case.noise.units[at])
+        MP.mpf(find_unit(case, at)) / (1.0 if case.noise.units is None else case.noise.units[at])
         for at in {axis.feature for term in terms for axis in term.axes}
         if at not in case.threat.frozen
     ]
     power = 1 / case.noise.norm - 1 / case.norm
-    return float(np.linalg.norm(ratios, ord=1 / power if power > 0 else math.inf)) if ratios else 0.0
+    largest = max(ratios, default=MP.mpf(0))
+    return largest if power <= 0 else sum((one ** (1 / power) for one in ratios), start=MP.mpf(0)) ** power
 
 
 def _check_witness(attack: Attack, row: np.ndarray, witness: np.ndarray, label: int) -> Iterator[str]:

@@ -490,8 +490,10 @@ class Trainer:
         certified = self._measure_certified(design, weights, some)
         if certified > share:
             return ()
+        n_seen = some.target.size
+        whose = "the" if n_seen == self._binned.target.size else f"a sample of {n_seen:,}"
         return (
-            f"{self._name_threat()} the model certifies {100 * certified:.1f} % of the training rows, no "
+            f"{self._name_threat()} the model certifies {100 * certified:.1f} % of {whose} training rows, no "
             f"more than the constant answer, which is right on {100 * share:.1f} %: it has collapsed, training found "
             f"nothing better. {self._advise(chosen, some, share)}",
         )

@@ -72,7 +72,7 @@ class Model(Frozen, ABC):
 
         @property
         def members(self) -> tuple[AdditiveEnsemble, ...]:
-            """The sums that it consists of; an ensemble is its own only member, two outputs their difference."""
+            """The sums that it consists of: an ensemble itself, but of two outputs their difference."""
 
         @property
         def weights(self) -> FloatArray | None:

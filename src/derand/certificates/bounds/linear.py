@@ -23,12 +23,15 @@ from derand.certificates.bounds.pairwise import LARGEST_ODDS
 from derand.certificates.bounds.worst_case import find_reach
 from derand.certificates.rules.base import EXACT, NO_PROOF, PAPER, Bounds, Rule
 from derand.certificates.rules.vote import carry_over
+from derand.kernels.norms import SMALLEST
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
 from derand.perturbation import Perturbation
 
 _UP = 1 + 8 * EPSILON
 _BLOCK_NUMBERS = 2**20
+_LARGE = 1e150
+"""Deviations that a margin counts as at most: squares of more may overflow."""
 _FAR = 80.0
 """Magnitudes of noise beyond which it carries no share of a row that a bound of its tail could notice."""
 
@@ -119,7 +122,8 @@ class Lines:
         """Upper bounds of what the score of the model that is meant falls by per unit of each column."""
         with np.errstate(over="ignore"):
             units = perturbation.units[self.features] if perturbation.norm != 0 else 1.0
-            return np.asarray((np.abs(self.slopes) + self.errors) * units * _UP)
+            sizes = np.abs(self.slopes) + self.errors
+            return np.asarray(np.where(sizes > 0, sizes * units * _UP + SMALLEST, 0.0))
 
     def find_caps(self, perturbation: Perturbation, rows: FloatArray, side: int) -> FloatArray:
         """Upper bounds of how far each column can be moved to its worse side, in units, (n_rows, n_lines).
@@ -133,7 +137,7 @@ class Lines:
             worse = np.where((self.slopes > 0) == bool(side), down, up)
             moves = np.where(np.abs(self.slopes) > self.errors, worse, np.maximum(down, up))
             units = perturbation.units[self.features] if perturbation.norm != 0 else 1.0
-            return np.asarray(np.where((moves > 0) & ~np.isnan(own), moves / units * _UP, 0.0))
+            return np.asarray(np.where((moves > 0) & ~np.isnan(own), moves / units * _UP + SMALLEST, 0.0))
 
     def shift_categories(self, rows: FloatArray, perturbation: Perturbation, side: int) -> IntArray:
         """What changes of categories take off at most, (n_rows, n_budgets)."""
@@ -268,8 +272,9 @@ def _bound_by_mass(
     assert noise is not None  # a vote has one
     reach = find_reach(perturbation, rows)
     moving = lines.features[(lines.slopes != 0) | (lines.errors > 0)]
+    is_constant = np.isnan(rows[:, moving]).all(axis=1)
     with np.errstate(all="ignore"):
-        own = np.where(log_failure == -np.inf, np.inf, noise.radius_of_log(log_failure))
+        own = np.where(is_constant & (log_failure == -np.inf), np.inf, noise.radius_of_log(log_failure))
     return carry_over(own.T, noise, perturbation, moving, rows, reach).T
 
 
@@ -285,11 +290,11 @@ def bound_failures(lines: Lines, margins: FloatArray, noise: Noise, rows: FloatA
     scales, is_off = np.where(gaps, 0.0, every), (~gaps & (lines.errors > 0)).any(axis=1)
     slack = (count + 16) * EPSILON
     with np.errstate(all="ignore"):
-        parts = np.abs(lines.slopes) * scales
+        parts = np.where((lines.slopes != 0) & (scales > 0), np.abs(lines.slopes) * scales + SMALLEST, 0.0)
         top = parts.max(axis=1, initial=0.0)
         shares = np.where(top[:, None] > 0, parts / top[:, None], 0.0)
         spread = top * np.sqrt(np.sum(shares**2, axis=1)) * (1 + slack)
-        spare = (scales @ lines.errors) * (1 + slack)
+        spare = (scales @ lines.errors) * (1 + slack) + count * SMALLEST
         far = np.full(margins.shape, min(_FAR, noise.support))
         if noise.norm == 2:
             far = np.where(spread > 0, 10 + np.maximum(margins, 0.0) / spread, _FAR)
@@ -297,14 +302,14 @@ def bound_failures(lines: Lines, margins: FloatArray, noise: Noise, rows: FloatA
         if noise.norm == 2:
             from scipy.special import log_ndtr
 
-            log = log_ndtr(-left / spread)
+            log = log_ndtr(-np.where(spread > 0, np.minimum(left / spread, _LARGE), left / spread))
             beyond = log_ndtr(-far) + math.log(2 * count)
             log = np.where(is_off, np.logaddexp(log, beyond), log)
         else:
             deviation = spread * math.sqrt(_VARIANCES[noise.name]) * (1 + 2 * EPSILON)
             z = left / deviation
             share = np.where(z >= 2 / math.sqrt(3), 2 / (9 * z * z), 0.5 - z / (2 * math.sqrt(3)))
-            log = np.log(share * (1 + 16 * EPSILON))
+            log = np.where(z < _LARGE, np.log(share * (1 + 16 * EPSILON)), math.log(2 / 9) - 2 * math.log(_LARGE))
             reach = np.where(top > 0, parts.sum(axis=1) * noise.support * (1 + slack), 0.0)
             log = np.where(left > reach, -np.inf, log)
             if math.isinf(noise.support):

@@ -52,7 +52,10 @@ def bound_distances(margins: FloatArray, prices: FloatArray, caps: FloatArray, n
         else:
             top = prices.max()
             shares = np.maximum(prices / top, _LEAST_SHARE) * (1 + EPSILON)
-            found = _DISTANCES[norm](room / top * (1 - EPSILON), shares, caps, slack) * (1 - 4 * EPSILON)
+            # by a power of two near 1, which loses nothing, so that squares neither vanish nor overflow
+            needed, powers = np.frexp(room / top * (1 - EPSILON))
+            within = np.ldexp(caps, -powers[:, None])
+            found = np.ldexp(_DISTANCES[norm](needed, shares, within, slack) * (1 - 4 * EPSILON), powers)
         found = np.where((margins >= _SMALLEST) & (found >= _SMALLEST) & np.isfinite(found), found, 0.0)
     return np.where(never, np.inf, found)
 

@@ -130,7 +130,9 @@ def find_least_sums(
     """
     if perturbation.norm is None:
         assert reach is not None  # without a ball there is always one
-        return np.maximum(case.find_lowest(rows, reach), 0.0)
+        lowest = case.find_lowest(rows, reach)
+        # what missing numbers take off is counted from floors that may lie as much too low
+        return lowest if perturbation.missing_budget else np.maximum(lowest, 0.0)
     if perturbation.norm == math.inf:
         return np.maximum(case.find_lowest(rows, _box_ball(rows, perturbation, radius, reach)), 0.0)
     unit = 1.0 if whole else float(largest / _FINENESS)

@@ -32,6 +32,7 @@ from derand.certificates.bounds.packing import PackedTerms, Problem
 from derand.certificates.bounds.worst_case import NORMS, find_reach, find_smoothed_case, take_reach
 from derand.certificates.rules.base import DUAL, NO_PROOF, PAPER, Bounds, Engine, Rule, require_norm
 from derand.kernels import as_device
+from derand.kernels.norms import SMALLEST, measure_norms
 from derand.kernels.worst_case.steps import Reach
 from derand.noise import Noise
 from derand.perturbation import Perturbation
@@ -40,6 +41,7 @@ _BLOCK_NUMBERS = 2**19  # numbers in a block's probability table
 _BLOCK_ROWS = 2**13
 _LIGHT_NUMBERS = 2**12  # numbers that are not worth a thread
 _FEW_ROWS = 2**7  # not worth the change from one block to the next
+_LARGEST = np.finfo(np.float64).max
 
 
 class ByVote(Rule):
@@ -148,9 +150,9 @@ def carry_over(
     if norm is None:
         assert reach is not None  # without a ball there is always one
         with np.errstate(over="ignore"):  # a corner that is infinitely far proves nothing
-            far = np.maximum(rows[:, free] - reach.low[:, free], reach.high[:, free] - rows[:, free]) / own
-            far = np.where(np.isnan(rows[:, free]), 0.0, far)  # missing numbers stay missing
-            corner = np.linalg.norm(far, ord=noise.norm, axis=1)[:, None] * (1 + EPSILON * (free.size + 8))
+            far = np.maximum(rows[:, free] - reach.low[:, free], reach.high[:, free] - rows[:, free])
+            far = np.where(far > 0, far / own + SMALLEST, 0.0)  # missing numbers stay missing
+            corner = measure_norms(far, noise.norm)[:, None] * (1 + EPSILON * (free.size + 8))
         return np.where(corner < radius, np.inf, 0.0)
     if norm == 0:
         return np.zeros(radius.shape)
@@ -159,11 +161,13 @@ def carry_over(
     with np.errstate(over="ignore"):
         ratios = perturbation.units[free] / own
     stretch, power = float(ratios.max()), 1 / noise.norm - 1 / norm
-    if not 0 < stretch < np.inf:
+    if not TINY <= stretch < np.inf:
         return np.zeros(radius.shape)
     if power > 0:  # Hoelder's inequality for three norms
-        stretch *= float(np.linalg.norm(ratios / stretch, ord=1 / power))
-    carried = radius / (stretch * (1 + EPSILON * (2 * free.size + 16)))
+        stretch *= float(measure_norms(ratios[None] / stretch, 1 / power)[0])
+    with np.errstate(over="ignore"):
+        carried = radius / (stretch * (1 + EPSILON * (2 * free.size + 16)))
+    carried = np.where(np.isinf(radius), radius, np.minimum(carried, _LARGEST))  # a flip may lie beyond all doubles
     return np.where(carried < TINY, 0.0, carried)  # subnormal numbers are rounded by more than that
 
 

@@ -24,6 +24,7 @@ from derand.certificates.search.nearest_flip import Search, confirm
 from derand.certificates.search.shrinking import Verifier, put_back, shrink_witnesses
 from derand.certificates.search.starts import are_same, lay_ground, list_starts
 from derand.certificates.search.witness import find_witnesses
+from derand.kernels.norms import measure_norms
 from derand.model import Model, as_model, coarsen
 from derand.noise import Noise, as_noise_or_none
 from derand.perturbation import Perturbation
@@ -294,7 +295,7 @@ def _choose_others(request: _Request, rows: FloatArray, labels: IntArray) -> Flo
         at = np.flatnonzero(request.other_labels != labels[k])
         with np.errstate(over="ignore"):
             away = np.nan_to_num((request.others[np.ix_(at, columns)] - row[columns]) / units)
-            nearest = at[np.argsort(np.linalg.norm(away, ord=norm, axis=1), kind="stable")[:count]]
+            nearest = at[np.argsort(measure_norms(away, norm), kind="stable")[:count]]
         chosen[k, : nearest.size] = request.others[nearest]
     return chosen
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from derand._arrays import BoolArray, FloatArray, IntArray
 from derand.certificates.labels import find_labels
+from derand.kernels.norms import measure_norms
 from derand.model import Model
 from derand.noise import Noise
 
@@ -107,7 +108,4 @@ def measure_changes(changes: FloatArray, units: FloatArray, norm: float | None) 
     if norm == 0:
         return np.asarray(np.count_nonzero(changes, axis=1), dtype=np.float64)
     with np.errstate(over="ignore"):
-        scaled = np.abs(changes) / units
-        largest = scaled.max(axis=1, initial=0.0)
-        unit = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)  # squares neither vanish nor overflow
-        return np.asarray(unit * np.linalg.norm(scaled / unit[:, None], ord=norm, axis=1) * (1 + _HAIR))
+        return np.asarray(measure_norms(changes / units, norm) * (1 + _HAIR))

@@ -18,6 +18,7 @@ from derand.certificates.rules.mean import expect_scores
 from derand.certificates.search.cell_weights import Member, list_members, measure_lead, orient_scores, weigh_cells
 from derand.certificates.search.feasible_set import Ground
 from derand.certificates.search.positions import Landscape, Turn, find_turn, list_beside, list_local, list_wide
+from derand.kernels.norms import measure_norms
 
 _ROUNDS = 4
 """Of following what cells are worth at the flip that was found."""
@@ -209,7 +210,7 @@ class Search:
         slopes[:, ground.features] = beside[:, 3] - beside[:, 2]
         slopes /= ground.noise.scales(np.arange(slopes.shape[1])) / ground.units
         moves = slopes if norm == 2 else np.sign(slopes)
-        sizes = np.asarray(np.linalg.norm(moves, ord=float(norm), axis=1))
+        sizes = measure_norms(moves, norm)
         chosen = np.flatnonzero(sizes > 0)
         rows = at[chosen]
         moves = moves[chosen] / sizes[chosen, None] * self.distances[rows][:, None] * self.ground.units

@@ -70,8 +70,10 @@ def spend(ground: Ground, landscape: Landscape, worths: Sequence[FloatArray], ra
         falls = np.where(costs <= radius * (1 - _HAIR), falls, -np.inf)
         falls[:, 0] = 0.0
     if norm in (1, 2) and math.isfinite(radius):
+        share, power = math.frexp(radius)  # squares of distances in other units than the radius may overflow
         with np.errstate(over="ignore"):
-            best = _choose_by_prices(falls, np.minimum(costs ** float(norm), 1e200), (radius * (1 - _HAIR)) ** norm)
+            paid = np.minimum(np.ldexp(costs, -power) ** float(norm), 1e200)
+        best = _choose_by_prices(falls, paid, (share * (1 - _HAIR)) ** norm)
     else:
         best = falls.argmax(axis=1)
         if norm == 0:

@@ -54,7 +54,7 @@ def measure_grid_distances(
     """
     distances, how = np.zeros(thresholds.shape), np.full(thresholds.shape, WHOLE, dtype=np.uint8)
     _measure_distances(rows, stairs, reach.low, reach.high, thresholds, float(norm), AFFORDABLE, distances, how)
-    distances[distances < NEAREST] = 0.0
+    distances[~(distances >= NEAREST)] = 0.0  # not a number where costs overflow
     return distances, how
 
 

@@ -91,7 +91,7 @@ def measure_distances(
     lowest = np.empty(rows.shape[0], dtype=np.int64)
     allowed = _reach_all(rows.shape[1]) if reach is None else reach
     _measure_distances(rows, stairs, allowed, thresholds, float(norm), AFFORDABLE, distances, how, lowest)
-    distances[distances < NEAREST] = 0.0
+    distances[~(distances >= NEAREST)] = 0.0  # not a number where costs overflow
     return distances, how
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from derand.certificates._line_falls import bound_distances
+from derand.certificates.bounds.linear_duality import bound_distances
 
 from derand import (
     AdditiveEnsemble,

@@ -1,4 +1,4 @@
-"""Names of a package that are imported on first use, so that whoever needs one of them does not wait for all."""
+"""What is imported on first use: names of a package, so that nobody waits for all, and libraries of extras."""
 
 from __future__ import annotations
 
@@ -24,3 +24,40 @@ def import_later(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]
         return getattr(import_module(f"{package}.{homes[name]}"), name)
 
     return find
+
+
+class MissingLibraryError(ImportError):
+    """A library that is not installed by itself: the message says what needs it, and how to get it."""
+
+
+def import_extra(module: str, extra: str | None, what: str) -> Any:
+    """A module of a library that comes with an extra; where it is not there, one line says how to get it.
+
+    Parameters
+    ----------
+    module : str
+    extra : str or None
+        None for libraries that no extra brings: they are installed by their own name.
+    what : str
+        What needs it; the sentence begins with it.
+
+    Examples
+    --------
+    >>> import_extra("no_such_library", "audit", "This")
+    Traceback (most recent call last):
+        ...
+    derand._later.MissingLibraryError: This needs no_such_library, which is not installed: pip install 'derand[audit]'.
+    """
+    library = module.partition(".")[0]
+    try:
+        import_module(library)
+        return import_module(module)
+    except ImportError as error:
+        name, cure = _NAMES.get(library, library), library if extra is None else f"'derand[{extra}]'"
+        is_missing = error.name is not None and error.name.partition(".")[0] == library
+        reason = "is not installed" if is_missing else f"cannot be imported ({error})"
+        raise MissingLibraryError(f"{what} needs {name}, which {reason}: pip install {cure}.") from None
+
+
+_NAMES = {"flint": "python-flint"}
+"""Libraries that are not called as their modules are."""

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import IntArray
+from derand._later import import_extra
 
 Columns = Mapping[str, NDArray[Any]]
 """Arrays of one length, by name."""
@@ -68,8 +69,7 @@ class Origin:
         return {"pandas": self._make_pandas, "polars": _make_polars, "pyarrow": _make_pyarrow}[self.library](columns)
 
     def _make_pandas(self, columns: Columns) -> Any:
-        import pandas as pd
-
+        pd = import_extra("pandas", None, "A pandas frame of results")
         return pd.DataFrame(dict(columns), index=self.index)
 
 

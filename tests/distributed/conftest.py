@@ -49,6 +49,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="package")  # not longer: idle workers keep a core busy beside all other tests
 def cluster() -> Iterator[Any]:
+    pytest.importorskip("cryptography", reason="Keys of TLS need cryptography: pip install 'derand[dask]'")
     from derand.distributed import connect
 
     with connect(workers=2) as client:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +89,77 @@ def test_a_damaged_file_is_named_and_the_others_are_done(
     assert not (tmp_path / "out" / "part-1.parquet").exists()
 
 
+def test_processes_of_this_machine_give_the_same_bytes(model: Path, folder: Path, tmp_path: Path) -> None:
+    """Also for what an earlier run left over; a file without rows is named."""
+    (folder / "part-3.csv").write_text("amount,count,job,age\n")
+    out = tmp_path / "out"
+    counted: list[int] = []
+    summary = certify_files(model, str(folder / "*"), out, workers=2, advance=counted.append, keep=["job"])
+    assert (summary["files"], summary["rows"], sorted(counted)) == (4, 1_200, [400] * 3)
+    assert [*summary["failed"].values()] == [f"{folder / 'part-3.csv'} has a header line but no rows."]
+    wanted = {}
+    for file in sorted(folder.glob("*.parquet")):
+        certify_file(model, file, tmp_path / "alone.parquet", keep=["job"])
+        wanted[file.name] = (tmp_path / "alone.parquet").read_bytes()
+        assert (out / file.name).read_bytes() == wanted[file.name]
+    (out / "part-1.parquet").unlink()
+    again = certify_files(model, folder, out, workers=1, resume=True, keep=["job"])
+    assert (again["done_before"], again["rows"]) == (2, 400)
+    assert (out / "part-1.parquet").read_bytes() == wanted["part-1.parquet"]
+    with pytest.raises(ValueError, match="1 or larger"):
+        certify_files(model, folder, tmp_path / "none", workers=0)
+    assert not (tmp_path / "none").exists()
+
+
+_COUNT_SOCKETS = """
+import os, sys
+from pathlib import Path
+from derand.distributed import certify_files
+
+def list_sockets(rows):
+    own = os.getpid()
+    others = [int(pid) for file in Path("/proc/self/task").glob("*/children") for pid in file.read_text().split()]
+    links = [os.readlink(link) for pid in (own, *others) for link in Path(f"/proc/{pid}/fd").iterdir() if link.exists()]
+    print(len(others), [link for link in links if link.startswith("socket:")])
+
+summary = certify_files(*sys.argv[1:4], workers=2, advance=list_sockets)
+assert not summary["failed"], summary
+print([name for name in ("dask", "distributed", "multiprocessing") if name in sys.modules])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="open files are listed in /proc")
+def test_processes_of_this_machine_open_no_socket_and_need_no_guard(model: Path, folder: Path, tmp_path: Path) -> None:
+    """A script without `if __name__ == "__main__"` starts them, too; Dask is not imported."""
+    script = tmp_path / "script.py"
+    script.write_text(_COUNT_SOCKETS)
+    command = [sys.executable, str(script), str(model), str(folder), str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
+    *counts, loaded = done.stdout.splitlines()
+    assert counts == ["2 []"] * 3
+    assert "dask" not in loaded
+    assert "distributed" not in loaded
+
+
+def test_a_cluster_of_this_machine_talks_by_tls_and_answers_no_http(cluster: Any) -> None:
+    """Whoever has no key is not served, and its HTTP servers have no page."""
+    from urllib.error import HTTPError
+    from urllib.request import urlopen
+
+    from distributed import Client
+
+    assert cluster.scheduler.address.startswith("tls://127.0.0.1:")
+    for protocol in ("tls", "tcp"):
+        address = cluster.scheduler.address.replace("tls", protocol)
+        with pytest.raises((OSError, TypeError)):
+            Client(address, timeout="2s", set_as_default=False)
+    workers = cluster.run(lambda dask_worker: dask_worker.http_server.port)
+    for port in (cluster.cluster.scheduler.http_server.port, *workers.values()):
+        for page in ("", "health", "metrics", "info/main/workers.html", "json/counts.json"):
+            with pytest.raises(HTTPError, match="404"):
+                urlopen(f"http://127.0.0.1:{port}/{page}")
+
+
 @pytest.mark.long
 def test_a_worker_that_is_killed_changes_nothing(model: Path, folder: Path, tmp_path: Path) -> None:
     with connect(workers=2) as client:
@@ -126,7 +199,7 @@ def test_schedulers_that_are_not_there(model: Path, folder: Path, tmp_path: Path
 
 def test_workers_of_another_version(cluster: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(derand, "__version__", "99.0")
-    with pytest.raises(RuntimeError, match=r"derand 99\.0, but .* has derand"), connect(cluster.scheduler.address):
+    with pytest.raises(ConnectionError, match=r"derand 99\.0, but .* has derand"), connect(cluster.scheduler.address):
         pass
 
 

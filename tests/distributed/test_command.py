@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +15,7 @@ import pytest
 
 from derand import StumpClassifier, save
 from derand.cli import app
-from tests.cli.running import RUNNER, run
+from tests.cli.running import MAIN, RUNNER, run
 from tests.distributed.conftest import make_table
 
 
@@ -50,6 +55,30 @@ def test_a_stream_gives_what_a_file_gives(model: Path, tmp_path: Path) -> None:
     assert found.stdout_bytes == (tmp_path / "out.csv").read_bytes()
     refused = RUNNER.invoke(app, [*asked, "--json"], input=b"age\n1\n")
     assert refused.exit_code == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of a terminal")
+@pytest.mark.parametrize(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_what_is_stopped_can_be_gone_on_with(model: Path, tmp_path: Path, stop: signal.Signals, code: int) -> None:
+    """As Ctrl-C does, the signal goes to all processes; no process and no draft stays behind."""
+    for at in range(24):
+        make_table(2_000, seed=at).to_csv(tmp_path / f"rows-{at}.csv", index=False)
+    out = tmp_path / "out"
+    asked = ["certify", str(model), str(tmp_path / "rows-*.csv"), "-o", str(out), "--workers", "2"]
+    with subprocess.Popen([*MAIN, *asked], stderr=subprocess.PIPE, text=True, start_new_session=True) as job:
+        while not list(out.glob("rows-*.json")):
+            time.sleep(0.01)
+        os.killpg(job.pid, stop)
+        errors = job.communicate()[1]
+    assert job.returncode == code
+    assert len(errors.splitlines()) == 1
+    assert not list(out.glob(".*"))
+    with pytest.raises(ProcessLookupError):
+        os.killpg(job.pid, 0)
+    done = len(list(out.glob("rows-*.csv")))
+    again = json.loads(run(*asked, "--resume", "--json").stdout)
+    assert (again["files"], again["failed"]) == (24, {})
+    assert done - 2 <= again["done_before"] <= done < 24  # a record may be missing
 
 
 def test_a_scheduler_that_is_not_there_leaves_no_folder(model: Path, folder: Path, tmp_path: Path) -> None:

@@ -46,12 +46,23 @@ def test_any_parts_and_order_give_the_same_stumps(seed: int, n_parts: int) -> No
     assert write_bytes(fit(StumpClassifier(), shuffle(frame, n_parts, seed), "bad")) == write_bytes(alone)
 
 
-def test_units_of_scaling_come_from_the_sample(frame: Any) -> None:
-    one = fit(StumpClassifier(scaling="standard"), frame, "bad")
-    many = fit(StumpClassifier(scaling="standard"), shuffle(frame, 5, 1), "bad")
+@pytest.mark.parametrize("scaling", ["standard", "range"])
+@pytest.mark.parametrize("sample", [50, 65_536])
+def test_units_of_scaling_are_those_of_all_rows(
+    frame: Any, scaling: str, sample: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where not all different rows are in the sample, in any number of parts and any order."""
+    monkeypatch.setattr("derand.distributed._fitting.SAMPLE_ROWS", sample)
+    alone = StumpClassifier(scaling=scaling).fit(frame.drop(columns="bad"), frame["bad"])
+    for n_parts in (1, 7):
+        parts = fit(StumpClassifier(scaling=scaling), shuffle(frame, n_parts, n_parts), "bad")
+        assert write_bytes(parts) == write_bytes(alone)
+
+
+def test_quartiles_come_from_the_sample(frame: Any) -> None:
+    one = fit(StumpClassifier(scaling="robust"), frame, "bad")
+    many = fit(StumpClassifier(scaling="robust"), shuffle(frame, 5, 1), "bad")
     assert write_bytes(one) == write_bytes(many)
-    alone = StumpClassifier(scaling="standard").fit(frame.drop(columns="bad"), frame["bad"])
-    np.testing.assert_allclose(one.noise_.units, alone.noise_.units, rtol=1e-12)
 
 
 def test_several_classes() -> None:
@@ -144,10 +155,13 @@ def test_bad_input(frame: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda frame: frame.drop(columns="age"), "lacks 'age'"),
+        (lambda frame: frame.drop(columns="age"), "part-9.parquet lacks 'age'"),
         (lambda frame: frame.assign(more=1.0), "has 'more' as well"),
-        (lambda frame: frame.assign(count="many"), "'count' holds"),
-        (lambda frame: frame.assign(bad=1), "labels of one type"),
+        (
+            lambda frame: frame.assign(count="many"),
+            "part-9.parquet: the column 'count' holds text, but numbers in .*part-0.parquet",
+        ),
+        (lambda frame: frame.assign(bad=1), "part-9.parquet: .* labels of one type"),
         (lambda frame: frame.assign(bad=None), "no label"),
         (lambda frame: frame.assign(age=np.inf), "age"),
     ],
@@ -156,6 +170,12 @@ def test_parts_that_do_not_belong_together(folder: Path, spoil: Any, message: st
     spoil(make_table(50)).to_parquet(folder / "part-9.parquet")
     with pytest.raises(ValueError, match=message):
         fit(StumpClassifier(), folder, "bad")
+
+
+def test_labels_of_several_types_are_refused_with_the_name_of_the_part(frame: Any) -> None:
+    mixed = frame.assign(bad=[1, "yes"] * (len(frame) // 2))
+    with pytest.raises(ValueError, match="the table: the labels in 'bad' are of several types"):
+        fit(StumpClassifier(), mixed, "bad")
 
 
 def test_a_damaged_part_is_named(folder: Path) -> None:

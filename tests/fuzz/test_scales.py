@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from derand.certificates.bounds.linear_duality import bound_distances
 
 from derand import (
     AdditiveEnsemble,
@@ -22,6 +21,7 @@ from derand import (
     certify_interval,
     certify_radius,
 )
+from derand.certificates.bounds.linear_duality import bound_distances
 from derand.kernels.norms import measure_norms
 from derand.model import Argmax, Value
 from tests.fuzz import drawing, scaling

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand._arrays import FloatArray, Frozen, IntArray, freeze
+from derand._later import import_extra
 from derand.auditing._balls import require_flint
 from derand.auditing._machine import MachineCheck, check_machine, find_failed
 from derand.auditing._row_claims import Claimed, RowClaims, list_checked, list_unchecked, read_claims
@@ -97,8 +98,7 @@ class Audit(Frozen):
 
     def to_pandas(self) -> Any:
         """A pandas frame with the columns row, claimed, proven, verdict, claim and seconds."""
-        import pandas as pd
-
+        pd = import_extra("pandas", None, "A pandas frame of results")
         names = ("row", "claimed", "proven", "verdict", "claim", "seconds")
         return pd.DataFrame({name: getattr(self, name) for name in names})
 

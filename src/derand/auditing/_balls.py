@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from derand._arrays import FloatArray
+from derand._later import import_extra
 from derand.noise import Noise
 from derand.units import require_numbered
 
@@ -30,13 +31,7 @@ _lock = RLock()
 
 def require_flint() -> Any:
     """The library of ball arithmetic, or one line that says how to get it."""
-    try:
-        import flint
-    except ImportError:
-        raise ImportError(
-            "An audit computes with python-flint, which is not installed: it comes with the extra derand[audit]."
-        ) from None
-    return flint
+    return import_extra("flint", "audit", "An audit")
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, Protocol
 import typer
 from typer.core import TyperCommand
 
+from derand._later import MissingLibraryError
 from derand.text import make_printable
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ def clear_errors(command: Callable[Parameters, None]) -> Callable[Parameters, No
     def run(*arguments: Parameters.args, **options: Parameters.kwargs) -> None:
         try:
             command(*arguments, **options)
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, MissingLibraryError) as error:
             if _explain_printing(error) is not None:
                 raise  # the input is not bad: `run_app` tells what is
             raise typer.Exit(complain(str(error))) from None

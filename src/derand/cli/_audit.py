@@ -59,19 +59,16 @@ def audit(
     with show_progress("auditing", unit="rows") as advance:
         from derand.jobs import audit_file
 
-        try:
-            summary = audit_file(
-                model,
-                data,
-                certified,
-                target=target,
-                rows=rows or None,
-                random_state=drawn,
-                output=output,
-                advance=advance,
-            )
-        except ImportError as error:
-            raise ValueError(str(error)) from None
+        summary = audit_file(
+            model,
+            data,
+            certified,
+            target=target,
+            rows=rows or None,
+            random_state=drawn,
+            output=output,
+            advance=advance,
+        )
     if as_json:
         print_json(summary)
     else:

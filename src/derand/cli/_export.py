@@ -29,10 +29,7 @@ def export(
     with show_progress("exporting"):
         from derand.jobs import export_file
 
-        try:
-            summary = export_file(model, output)
-        except ImportError as error:
-            raise ValueError(str(error)) from None
+        summary = export_file(model, output)
     if as_json:
         print_json(summary)
     else:

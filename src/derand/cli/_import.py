@@ -111,24 +111,21 @@ def import_(
 
         if rule is not None:
             require_choice("--rule", rule, list(RULES))
-        try:
-            summary = import_file(
-                model,
-                output,
-                trust_pickle=trust_pickle,
-                trusted=trust or (),
-                classes=[] if classes is None else [label.strip() for label in classes.split(",")],
-                data=data,
-                target=target,
-                scaling=None if scaling == "none" else scaling,
-                noise=noise,
-                rule=rule,
-                decision_threshold=decision_threshold,
-                cost=None if cost is None else read_cost(cost),
-                spell=lambda parameter: f"--{parameter.replace('_', '-')}",
-            )
-        except ImportError as error:
-            raise ValueError(str(error)) from None
+        summary = import_file(
+            model,
+            output,
+            trust_pickle=trust_pickle,
+            trusted=trust or (),
+            classes=[] if classes is None else [label.strip() for label in classes.split(",")],
+            data=data,
+            target=target,
+            scaling=None if scaling == "none" else scaling,
+            noise=noise,
+            rule=rule,
+            decision_threshold=decision_threshold,
+            cost=None if cost is None else read_cost(cost),
+            spell=lambda parameter: f"--{parameter.replace('_', '-')}",
+        )
     if as_json:
         print_json(summary)
     else:

@@ -1,4 +1,4 @@
-"""Certifying many files into a folder, one task for each, by the workers of a Dask cluster.
+"""Certifying many files into a folder, one task for each, by processes of this machine or workers of a Dask cluster.
 
 Owns which files go where, which of them are done already, and what happens where one fails. Every file is certified as
 `derand certify` does it, so that the results are the same bytes. Must not know how rows are certified.
@@ -10,7 +10,8 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -19,6 +20,7 @@ from derand.distributed._cluster import connect
 from derand.distributed._parts import list_files
 from derand.files import PathLike, replace_when_done
 from derand.jobs import certify_file, certify_numbers_file
+from derand.processes import LostProcessError, WorkerPool
 from derand.storage import find_record, load_record, mark_file, read_json, read_kind
 
 JOB_FILE = "derand-job.json"
@@ -67,9 +69,10 @@ def certify_files(
     scheduler : str or None
         Address of a Dask scheduler.
     workers : int or None
-        How many processes to start on this machine where there is no scheduler.
+        How many processes to start on this machine where there is no scheduler. They need no Dask, and nobody can
+        connect to them.
     memory : str or None
-        Limit of each of these.
+        Limit of each of these, such as "2GB", which Dask sees to: they are workers of a cluster of this machine then.
     resume : bool
         Leave out files whose certificates are there: same bytes of input, model and output, same request.
     advance : callable
@@ -99,41 +102,60 @@ def certify_files(
         "seconds": 0.0,
     }
     if left:
-        with connect(scheduler, workers, memory) as client:
-            _open_folder(Path(output), job)  # not before: a scheduler that is not there leaves nothing behind
-            _run(client, model, left, asked, summary, advance)
+        _run(_start(model, left, asked, Path(output), job, (scheduler, workers, memory)), summary, advance)
     summary["seconds"] = time.perf_counter() - start
     return summary
 
 
-def _run(
-    client: Any,
+_Found = tuple[str, Any, BaseException | None]
+"""A file, what was found, and what went wrong."""
+
+
+def _start(
     model: PathLike,
     left: Mapping[str, Path],
     asked: Mapping[str, Any],
-    summary: FilesSummary,
-    advance: Callable[[int], None],
-) -> None:
-    """Certify files by workers; what fails is noted, and the others go on."""
-    from distributed import as_completed
-
+    output: Path,
+    job: Mapping[str, Any],
+    where: tuple[str | None, int | None, str | None],
+) -> Iterator[_Found]:
+    """Certify files where it was asked for; the folder of results is made once that is ready to begin."""
     options = {**asked, "n_jobs": 1}
+    tasks = {
+        source: (*(os.path.abspath(path) for path in (model, source, target)), options)
+        for source, target in left.items()
+    }
+    scheduler, workers, memory = where
+    if scheduler is None and memory is None:
+        with WorkerPool(min(1 if workers is None else workers, len(tasks))) as pool:
+            _open_folder(output, job)
+            yield from pool.run(_certify_one, tasks)
+        return
+    with connect(scheduler, workers, memory) as client:
+        from distributed import as_completed
 
-    def start(source: str, target: Path) -> Any:
-        places = [os.path.abspath(path) for path in (model, source, target)]
-        return client.submit(_certify_one, *places, options, pure=False)
+        _open_folder(output, job)
+        futures = {client.submit(_certify_one, *task, pure=False): source for source, task in tasks.items()}
+        for future in as_completed(futures):
+            error = future.exception()
+            yield futures[future], None if error else future.result(), error
+            future.release()
 
-    futures = {start(source, target): source for source, target in left.items()}
-    for future in as_completed(futures):
-        error = future.exception()
-        if error is not None:
-            summary["failed"][futures[future]] = " ".join(str(error).split()) or type(error).__name__
-            continue
-        found = future.result()
-        summary["rows"] += found["rows"]
-        summary["certified_rows"] += found["certified_rows"]
-        advance(found["rows"])
-        future.release()
+
+def _run(results: Iterator[_Found], summary: FilesSummary, advance: Callable[[int], None]) -> None:
+    """Count what is done; what fails is noted, and the others go on."""
+    with closing(results):  # type: ignore[type-var]
+        for source, found, error in results:
+            if isinstance(error, LostProcessError):
+                summary["failed"][source] = (
+                    f"{source} was not certified: {error}, twice. Is there enough memory for so many workers?"
+                )
+            elif error is not None:
+                summary["failed"][source] = " ".join(str(error).split()) or type(error).__name__
+            else:
+                summary["rows"] += found["rows"]
+                summary["certified_rows"] += found["certified_rows"]
+                advance(found["rows"])
 
 
 def _certify_one(model: str, source: str, target: str, options: dict[str, Any]) -> dict[str, int]:

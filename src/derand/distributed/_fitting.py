@@ -53,10 +53,10 @@ Estimator = TypeVar("Estimator", StumpClassifier, AdditiveClassifier)
 def fit(estimator: Estimator, data: Any, target: str, *, columns: Sequence[str] | None = None) -> Estimator:
     """Train on a table of parts; the model does not depend on how the rows are cut into parts, nor on their order.
 
-    A StumpClassifier without `scaling` is the one that its own `fit` finds on all rows, bit for bit. What needs rows
-    rather than counts, units of `scaling`, bins, penalties and the first weights of an AdditiveClassifier, comes from a
-    sample: at most 65,536 different rows, each with how often it occurs, chosen by their values. All rows are fitted
-    then, by sums of 64-bit integers.
+    A StumpClassifier is the one that its own `fit` finds on all rows, bit for bit, unless `scaling` is "robust". What
+    needs rows rather than counts (quartiles, and bins, penalties and the first weights of an AdditiveClassifier) comes
+    from a sample: at most 65,536 different rows, each with how often it occurs, chosen by their values. All rows are
+    fitted then, by sums of 64-bit integers.
 
     Parameters
     ----------
@@ -120,7 +120,9 @@ def _require_supported(estimator: Any) -> None:
 def _fit(estimator: Any, parts: Parts, target: str) -> tuple[tuple[str, ...], str | None]:
     """Train; what there is to warn of, and which columns are doubtful."""
     tell(f"reading {len(parts):,} parts: columns and classes")
-    survey = parts.reduce(survey_part, join_surveys, target, estimator.categorical_features)
+    is_scaled = estimator.scaling is not None
+    asked = (target, estimator.categorical_features, is_scaled)
+    survey = parts.reduce(survey_part, join_surveys, *asked, with_names=True)
     if survey is None:
         raise ValueError("The table has no rows.")
     reading = _Reading.plan(survey, target)
@@ -132,7 +134,8 @@ def _fit(estimator: Any, parts: Parts, target: str) -> tuple[tuple[str, ...], st
     class_weight = resolve_class_weight(estimator.class_weight, reading.classes, totals)
     weights = None if (sample.counts == 1).all() else sample.counts * (sample.counts.size / sample.counts.sum())
     names = reading.encoding.names
-    table = TrainingTable(sample.rows, sample.target, class_weight, weights, reading.n_categories, names)
+    seen = (sample.rows, sample.target, class_weight, weights, reading.n_categories, names)
+    table = TrainingTable(*seen, survey.measure_spreads())
     estimator.n_features_in_ = reading.encoding.n_features
     estimator.feature_names_in_ = np.array(names, dtype=object)
     rows: Callable[[Noise | None], Any]
@@ -249,6 +252,7 @@ def _share(parts: Parts, reading: _Reading, table: TrainingTable, totals: FloatA
         table.sample_weight,
         table.n_categories,
         table.names,
+        table.spreads,
         totals.astype(np.int64),
         sample.count_distinct(),
         share,

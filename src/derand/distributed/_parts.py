@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from derand._later import import_extra
 from derand.frames import is_frame
 
 _BATCH_ROWS = 2**18
@@ -151,20 +152,25 @@ class Parts:
         return len(self._parts)
 
     def reduce(
-        self, work: Callable[..., Any], combine: Callable[[list[Any]], Any], *arguments: Any, keep_parts: bool = False
+        self,
+        work: Callable[..., Any],
+        combine: Callable[[list[Any]], Any],
+        *arguments: Any,
+        keep_parts: bool = False,
+        with_names: bool = False,
     ) -> Any:
         """One result of all parts: `combine` of what `work(table, *arguments)` gives for each batch of rows.
 
-        With `keep_parts` a list of one result for each part, which stays with the workers, as handles.
+        With `keep_parts` a list of one result for each part, which stays with the workers, as handles. With
+        `with_names` the name of the part is the last argument of `work`.
         """
         if not self._on_workers:
-            found = [_work_on(part, work, combine, arguments, name) for part, name in self._pairs()]
+            found = [_work_on(part, work, combine, arguments, name, with_names) for part, name in self._pairs()]
             return found if keep_parts else combine(found)
-        from dask import delayed
-
+        delayed = import_extra("dask", "dask", "Training on files").delayed
         shared = delayed(tuple(arguments), traverse=False) if arguments else ()
         run = delayed(_work_on, pure=False)
-        found = [run(part, work, combine, shared, name) for part, name in self._pairs()]
+        found = [run(part, work, combine, shared, name, with_names) for part, name in self._pairs()]
         return found if keep_parts else reduce_tree(found, combine)
 
     def _pairs(self) -> Iterator[tuple[Any, str]]:
@@ -192,7 +198,12 @@ def reduce_tree(found: Sequence[Any], combine: Callable[[list[Any]], Any]) -> An
 
 
 def _work_on(
-    part: Any, work: Callable[..., Any], combine: Callable[[list[Any]], Any], arguments: Any, name: str
+    part: Any,
+    work: Callable[..., Any],
+    combine: Callable[[list[Any]], Any],
+    arguments: Any,
+    name: str,
+    with_names: bool,
 ) -> Any:
     """What a part gives, batch by batch; None where it has no rows. An error names the part."""
     total = None
@@ -201,7 +212,7 @@ def _work_on(
         for table in batches:
             if not len(table):
                 continue
-            found = work(table, *arguments)
+            found = work(table, *arguments, name) if with_names else work(table, *arguments)
             total = found if total is None else combine([total, found])
     except ValueError as error:
         text = str(error)

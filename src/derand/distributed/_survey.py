@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from derand._arrays import BoolArray, FloatArray, IntArray
 from derand.frames import ColumnKind, TableEncoding, is_whole
+from derand.learn import Moments, Spread
 from derand.text import quote_short
 
 MOST_CATEGORIES = 2**16
@@ -42,6 +43,10 @@ class Survey:
         How many rows have each.
     label_type : str
         Of an array of them.
+    moments : tuple of Moments
+        Of the numbers of each column; none where they were not asked for.
+    sources : tuple of str
+        By column the name of a part that holds its kind; the last one is that of some part.
     """
 
     n_rows: int
@@ -53,6 +58,8 @@ class Survey:
     whole: BoolArray
     labels: Mapping[Any, int]
     label_type: str
+    moments: tuple[Moments, ...] = ()
+    sources: tuple[str, ...] = ()
 
     def list_classes(self) -> NDArray[Any]:
         """The labels that occur, in order."""
@@ -70,6 +77,11 @@ class Survey:
         is_boolean = [kind == ColumnKind.BOOLEAN.value for kind in self.kinds]
         booleans = tuple(at for at in range(len(self.names)) if is_boolean[at] and at not in categories)
         return TableEncoding(len(self.names), self.names, categories, whole, booleans=booleans)
+
+    def measure_spreads(self) -> dict[int, Spread]:
+        """How far numbers lie apart, by column."""
+        ranges = self.highs - self.lows
+        return {at: Spread(float(ranges[at]), self.moments[at]) for at in self.find_known().tolist() if self.moments}
 
     def find_known(self) -> IntArray:
         """Numerical columns that hold some number."""
@@ -103,7 +115,12 @@ def split_target(table: Any, target: str) -> tuple[Any, Labels]:
 def _read_labels(column: Any, target: str) -> Labels:
     import pyarrow as pa
 
-    cells = column.combine_chunks() if hasattr(column, "combine_chunks") else pa.array(column, from_pandas=True)
+    try:
+        cells = column.combine_chunks() if hasattr(column, "combine_chunks") else pa.array(column, from_pandas=True)
+    except pa.ArrowException as error:
+        raise ValueError(
+            f"the labels in {quote_short(target)} are of several types ({error}): store them with one type."
+        ) from None
     if isinstance(cells, pa.ChunkedArray):
         cells = cells.combine_chunks()
     if cells.null_count:
@@ -122,8 +139,8 @@ def _read_labels(column: Any, target: str) -> Labels:
     return Labels(values, coded.indices.to_numpy(zero_copy_only=False).astype(np.int64), kind)
 
 
-def survey_part(table: Any, target: str, categorical: Any) -> Survey:
-    """A first look at the rows of a part."""
+def survey_part(table: Any, target: str, categorical: Any, is_scaled: bool, name: str) -> Survey:
+    """A first look at the rows of a part; moments are for models that are scaled."""
     X, labels = split_target(table, target)
     encoding = TableEncoding.learn(X, categorical)
     if encoding.names is None:
@@ -131,12 +148,14 @@ def survey_part(table: Any, target: str, categorical: Any) -> Survey:
     matrix = encoding.encode_finite(X, may_miss=encoding.numerical)
     lows, highs = np.full(encoding.n_features, np.inf), np.full(encoding.n_features, -np.inf)
     whole = np.ones(encoding.n_features, dtype=bool)
+    moments = [Moments()] * encoding.n_features
     for column in encoding.numerical:
         present = matrix[:, column]
         present = present[~np.isnan(present)]
         if present.size:
             lows[column], highs[column] = present.min() + 0.0, present.max() + 0.0
             whole[column] = bool(is_whole(present).all())
+            moments[column] = Moments.measure(present) if is_scaled else moments[column]
     kinds = [
         encoding.kind(column).value if encoding.categories.get(column, ("",)) else ""
         for column in range(encoding.n_features)
@@ -146,7 +165,8 @@ def survey_part(table: Any, target: str, categorical: Any) -> Survey:
     categories = {column: frozenset(values) for column, values in encoding.categories.items()}
     _refuse_many(categories, encoding.names)
     counts = labels.count_rows()
-    return Survey(len(matrix), encoding.names, tuple(kinds), categories, lows, highs, whole, counts, labels.type)
+    shown = (encoding.names, tuple(kinds), categories, lows, highs, whole, counts, labels.type)
+    return Survey(len(matrix), *shown, tuple(moments) if is_scaled else (), (name,) * (len(kinds) + 1))
 
 
 def _refuse_many(categories: Mapping[int, frozenset[Any]], names: Sequence[str]) -> None:
@@ -170,6 +190,10 @@ def join_surveys(parts: Sequence[Survey | None]) -> Survey | None:
         column: frozenset().union(*(part.categories[column] for part in known)) for column in first.categories
     }
     _refuse_many(categories, first.names)
+    sources = [
+        next((part.sources[at] for part in known if part.kinds[at]), first.sources[at])
+        for at in range(len(first.kinds))
+    ]
     labels: dict[Any, int] = {}
     for part in known:
         for label, count in part.labels.items():
@@ -184,27 +208,33 @@ def join_surveys(parts: Sequence[Survey | None]) -> Survey | None:
         np.all([part.whole for part in known], axis=0),
         labels,
         first.label_type,
+        tuple(sum(own, Moments()) for own in zip(*(part.moments for part in known), strict=True)),
+        (*sources, first.sources[-1]),
     )
 
 
 def _refuse_other(first: Survey, other: Survey) -> None:
-    """Refuse parts that do not belong to one table."""
+    """Refuse parts that do not belong to one table; both are named."""
+    one, two = first.sources[-1], other.sources[-1]
     if first.names != other.names:
         missing = [name for name in first.names if name not in other.names]
         more = [name for name in other.names if name not in first.names]
         what = (
             f"lacks {missing[0]!r}" if missing else f"has {more[0]!r} as well" if more else "has them in another order"
         )
-        raise ValueError(f"All parts must have the same columns, but one {what}: {', '.join(first.names[:8])} ...")
-    for name, one, two in zip(first.names, first.kinds, other.kinds, strict=True):
-        if one and two and one != two:
+        raise ValueError(f"{two} {what}, but must have the columns of {one}: {', '.join(first.names[:8])} ...")
+    for at, (kind, another) in enumerate(zip(first.kinds, other.kinds, strict=True)):
+        if kind and another and kind != another:
             raise ValueError(
-                f"All parts must hold the same types, but the column {quote_short(name)} holds {one} in one and {two} "
-                "in another: store it with one type."
+                f"{other.sources[at]}: the column {quote_short(first.names[at])} holds {another}, but {kind} in "
+                f"{first.sources[at]}: store it with one type."
             )
     if first.label_type != other.label_type:
-        kinds = sorted({type(label).__name__ for part in (first, other) for label in part.labels})
         raise ValueError(
-            f"All parts must hold labels of one type, got {' and '.join(kinds)} ({first.label_type} and "
-            f"{other.label_type}): store them alike."
+            f"{two}: the labels are {_name_types(other)} ({other.label_type}), but {_name_types(first)} "
+            f"({first.label_type}) in {one}: all parts must hold labels of one type."
         )
+
+
+def _name_types(survey: Survey) -> str:
+    return " and ".join(sorted({type(label).__name__ for label in survey.labels}))

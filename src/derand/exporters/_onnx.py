@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from derand import __version__
 from derand._arrays import EPSILON, FloatArray, IntArray
+from derand._later import import_extra
 from derand.exporters._columns import MATRIX, Column, list_columns
 from derand.exporters._graph import LABEL_ENCODER, Graph
 from derand.exporters._lookups import Cells, Lookup, tabulate
@@ -86,7 +87,7 @@ def export_onnx(model: Any, path: PathLike) -> OnnxExport:
     ...     export_onnx(model, f"{folder}/model.onnx").outputs
     ('score', 'label')
     """
-    _require_onnx()
+    import_extra("onnx", "onnx", "Writing ONNX")
     subject = _open_model(model)
     graph, outputs = _draw(subject)
     content = graph.serialize(_tell_facts(subject), __version__, _ABOUT)
@@ -123,15 +124,6 @@ def _name_outputs(model: Model) -> tuple[str, ...]:
     if first.offset is not None:
         return ("value",)
     return ("score", "label") if model.n_classes else ("score",)
-
-
-def _require_onnx() -> None:
-    try:
-        import onnx  # noqa: F401
-    except ImportError:
-        raise ImportError(
-            "Writing ONNX needs the library onnx, which is not installed: pip install 'derand[onnx]'."
-        ) from None
 
 
 def _open_model(model: Any) -> _Subject:

@@ -12,7 +12,7 @@ from typing import Any
 
 from derand.importers._columns import adopt_table, decode_rows
 from derand.importers._files import read_file
-from derand.importers._objects import PICKLES, SKOPS, load_pickle, load_skops, shorten
+from derand.importers._objects import PICKLES, SKOPS, load_pickle, load_skops
 from derand.importers._probing import compare_scores, is_explained, probe_rows
 from derand.importers._reading import Reading
 from derand.importers._sklearn_threshold import Wrapped, unwrap
@@ -100,7 +100,6 @@ __all__ = [
     "probe_rows",
     "read_file",
     "read_model",
-    "shorten",
     "truncates_categories",
 ]
 

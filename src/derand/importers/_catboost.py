@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from derand._arrays import FloatArray
+from derand._later import import_extra
 from derand.frames import TableEncoding
 from derand.importers._additions import DOUBLE, bound_additions, read_sum
 from derand.importers._edges import after_single
@@ -66,8 +67,7 @@ def read(model: Any) -> Reading:
 
 def load_file(path: Path) -> Reading:
     """A model that `save_model` wrote as .cbm."""
-    import catboost
-
+    catboost = import_extra("catboost", "catboost", str(path))
     model = catboost.CatBoost()
     try:
         model.load_model(str(path))

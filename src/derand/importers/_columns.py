@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import FloatArray
+from derand._later import import_extra
 from derand.frames import ColumnKind, TableEncoding
 from derand.importers._reading import Reading
 from derand.model import CategoryShape
@@ -161,8 +162,7 @@ def decode_rows(encoding: TableEncoding, rows: FloatArray) -> Any:
     if encoding.names is None:
         kind = object if any(column.dtype == object for column in columns) else np.float64
         return np.stack([column.astype(kind) for column in columns], axis=1) if columns else rows
-    import pandas as pd
-
+    pd = import_extra("pandas", None, "A table of rows with names")
     return pd.DataFrame(dict(enumerate(columns))).set_axis(list(encoding.names), axis=1)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from derand._later import import_extra
 from derand.files import PathLike
 
 PICKLES = (".pkl", ".pickle", ".joblib")
@@ -41,12 +42,7 @@ def load_skops(path: PathLike, trusted: Collection[str] = ()) -> Any:
 
     `trusted`: full names of types.
     """
-    try:
-        from skops import io
-    except ImportError:
-        raise ImportError(
-            f"Reading {os.fspath(path)} needs the library skops, which is not installed: pip install 'derand[skops]'."
-        ) from None
+    io = import_extra("skops.io", "skops", os.fspath(path))
     _require_file(path)
     try:
         unknown = [name for name in io.get_untrusted_types(file=path) if name not in trusted]

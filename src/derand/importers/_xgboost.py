@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import FloatArray
+from derand._later import import_extra
 from derand.frames import TableEncoding
 from derand.importers._additions import (
     SINGLE,
@@ -71,8 +72,7 @@ def read(model: Any) -> Reading:
 
 def load_file(path: Path) -> Reading:
     """A model that `save_model` wrote, as JSON or UBJSON."""
-    import xgboost
-
+    xgboost = import_extra("xgboost", "xgboost", str(path))
     booster = xgboost.Booster()
     try:
         booster.load_model(path)

@@ -30,7 +30,6 @@ from derand.importers import (
     probe_rows,
     read_file,
     read_model,
-    shorten,
 )
 from derand.jobs._tasks import Spell, quote_parameter
 from derand.jobs._training_table import as_doubles
@@ -204,11 +203,9 @@ def _read_native(path: PathLike) -> Reading:
         raise ValueError(f"{os.fspath(path)} is a model of derand already: it can be certified as it is.")
     try:
         return read_file(Path(path))
-    except (ImportError, OSError):
-        raise
-    except Exception as error:  # libraries have errors of their own
-        reason = f"{type(error).__name__}: {shorten(error)}" if type(error) not in (ValueError, TypeError) else error
-        raise ValueError(f"{os.fspath(path)} cannot be imported: {reason}") from None
+    except (TypeError, ValueError) as error:
+        named = str(error).startswith(os.fspath(path))
+        raise ValueError(str(error) if named else f"{os.fspath(path)} cannot be imported: {error}") from None
 
 
 def _is_ours(path: PathLike) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from derand.learn._groups import MOST_COLUMNS
 from derand.learn._margin_loops import hash_rows
+from derand.learn._moments import Moments
 from derand.learn._shared import CodedRows, PartsInMemory, SharedTable
 from derand.learn.additive import AdditiveOptions, AdditiveTraining, SelectionPath, train_additive
 from derand.learn.bins import BinnedTable, NumberBins, bin_table, code_rows
@@ -32,7 +33,7 @@ from derand.learn.splits import (
     search_minimum,
 )
 from derand.learn.stumps import CategoryLeaves, Stumps, StumpTraining, find_first_step, join_tables, train_stumps
-from derand.learn.table import SCALINGS, TrainingTable, measure_units
+from derand.learn.table import SCALINGS, Spread, TrainingTable, measure_units
 
 __all__ = [
     "MOST_COLUMNS",
@@ -45,6 +46,7 @@ __all__ = [
     "CountedTable",
     "CountingPlan",
     "Histogram",
+    "Moments",
     "NumberBins",
     "PartCounts",
     "PartsInMemory",
@@ -54,6 +56,7 @@ __all__ = [
     "SharedTable",
     "SplitGrid",
     "Splits",
+    "Spread",
     "StumpTraining",
     "Stumps",
     "TrainingTable",

@@ -8,16 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._arrays import FloatArray, IntArray
+from derand.learn._moments import Moments
 from derand.learn._quartiles import measure_quartile_range
 from derand.learn.histogram import Counts, Histogram, tabulate
 
 MAX_CLASSES = 256
 """A class takes a byte."""
+
+
+class Spread(NamedTuple):
+    """How far the numbers of a column lie apart, in all rows of a table of which only a sample is at hand."""
+
+    range: float
+    moments: Moments
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +47,8 @@ class TrainingTable:
         How many categories each categorical column has; all other columns are numerical.
     names : tuple of str, or None
         Names of the columns.
+    spreads : mapping of column number to Spread
+        Of numerical columns, where the rows are a sample of a table whose units count.
 
     Examples
     --------
@@ -52,6 +63,7 @@ class TrainingTable:
     sample_weight: FloatArray | None = None
     n_categories: Mapping[int, int] = field(default_factory=dict)
     names: tuple[str, ...] | None = None
+    spreads: Mapping[int, Spread] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 2 <= self.n_classes <= MAX_CLASSES:
@@ -146,7 +158,8 @@ def measure_units(table: TrainingTable, scaling: str) -> FloatArray:
     """The unit of each column, 1 for constant and categorical ones; cells that are not finite do not count.
 
     The population deviation ("standard"), the range ("range"), or the interquartile range and, where that is 0, the
-    deviation ("robust"). Deviations and quartiles count the rows' weights.
+    deviation ("robust"). Deviations and quartiles count the rows' weights; deviations of rows that weigh alike do not
+    depend on their order, and ranges and deviations are those of all rows where `table` is a sample that knows them.
 
     Returns shape (n_features,).
 
@@ -163,20 +176,30 @@ def measure_units(table: TrainingTable, scaling: str) -> FloatArray:
         if not known.all():
             values, weights = values[known], None if weights is None else weights[known]
         span = float(values.max() - values.min()) if values.size else 0.0
+        moments = None
+        if column in table.spreads:
+            span, moments = table.spreads[column]
         if span > 0:
-            units[column] = span if scaling == "range" else _measure_spread(values, weights, scaling)
+            units[column] = span if scaling == "range" else _measure_spread(values, weights, moments, scaling)
     return units
 
 
-def _measure_spread(values: FloatArray, weights: FloatArray | None, scaling: str) -> float:
+def _measure_spread(values: FloatArray, weights: FloatArray | None, moments: Moments | None, scaling: str) -> float:
     """Deviation of values that are not all equal, or their interquartile range where that is asked for and not 0."""
     quartiles = measure_quartile_range(values, weights) if scaling == "robust" else 0.0
     if quartiles > 0:
         return quartiles
+    if weights is None or moments is not None:
+        return (Moments.measure(values) if moments is None else moments).find_deviation()
+    return _measure_weighted(values, weights)
+
+
+def _measure_weighted(values: FloatArray, weights: FloatArray) -> float:
+    """Deviation of values that weigh differently."""
     with np.errstate(over="ignore"):
         mean = np.average(values, weights=weights)
         spread = float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
     if np.isfinite(spread):
         return spread
     largest = float(np.abs(values).max())  # squares of values beyond 1e154 overflow: those of their shares do not
-    return largest * _measure_spread(values / largest, weights, "standard")
+    return largest * _measure_weighted(values / largest, weights)

@@ -1,5 +1,6 @@
 """Golden: the published models give their published failure masses, labels and radii, on every backend.
 
+So do those of the project's own set (`tests/golden`), whose values are by exact arithmetic and which is in every clone.
 The plain backend runs on the first rows of the image models alone: 600 stumps are slow work for it.
 """
 
@@ -18,6 +19,8 @@ from scipy import special
 from derand import AdditiveEnsemble, CategoryTable, Certificates, Noise, StepFunction, WeightedVote
 from derand.noise import NOISES
 from tests.certificates.by_law import certify
+from tests.golden import NAMES, list_names, read_golden
+from tests.oracle import find_truth
 from tests.shared import shared_folder
 
 INDEPENDENT = [
@@ -44,6 +47,8 @@ MIXED = {
 
 @functools.cache
 def read_model(name: str) -> dict[str, Any]:
+    if name in NAMES:
+        return read_golden(name)[0]
     folder = shared_folder("golden") / "models"
     packed = folder / f"{name}.json.gz"
     text = gzip.decompress(packed.read_bytes()) if packed.exists() else (folder / f"{name}.json").read_bytes()
@@ -94,6 +99,9 @@ def read_test_rows(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def read_problem(name: str, backend: str) -> tuple[dict[str, Any], dict[str, np.ndarray], np.ndarray, Noise]:
     """Model, published numbers, their rows (few for the plain backend) and noise."""
+    if name in NAMES:
+        model, numbers = read_golden(name)
+        return model, numbers, numbers["rows"], NOISES[model["noise"]](model["scale"])
     model, numbers = read_model(name), read_numbers(name)
     X, labels = read_test_rows(model["dataset"])
     index = numbers["index"]
@@ -127,7 +135,7 @@ def check_masses(c: Certificates, numbers: dict[str, np.ndarray], noise: Noise) 
     np.testing.assert_allclose(c.radius[finite], radius[finite], rtol=1e-9, atol=1e-9 * noise.magnitude)
 
 
-@pytest.mark.parametrize("name", [*INDEPENDENT, *BOOSTED])
+@pytest.mark.parametrize("name", [*INDEPENDENT, *BOOSTED, *list_names("independent"), *list_names("boosted")])
 def test_published_models(name: str, backend: str) -> None:
     """Ten models of one stump per feature and four boosted ones give their masses, labels and radii."""
     model, numbers, rows, noise = read_problem(name, backend)
@@ -136,7 +144,7 @@ def test_published_models(name: str, backend: str) -> None:
     check_masses(certify(ensemble, rows, noise, backend=backend), numbers, noise)
 
 
-@pytest.mark.parametrize("name", VOTES)
+@pytest.mark.parametrize("name", [*VOTES, *list_names("adaboost")])
 def test_published_votes(name: str, backend: str) -> None:
     """Every member of the two published votes gives its masses, and where the vote is right it has their radius.
 
@@ -181,7 +189,7 @@ def apply_published_rule(radii: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return result
 
 
-@pytest.mark.parametrize("name", JOINT)
+@pytest.mark.parametrize("name", [*JOINT, *list_names("joint")])
 def test_published_joint_models(name: str, backend: str) -> None:
     """Four models with categories give their exact failure masses for 0 to 3 changed categories.
 
@@ -210,7 +218,7 @@ def build_joint(model: dict[str, Any], n_features: int) -> AdditiveEnsemble:
     return AdditiveEnsemble(terms, 100 * len(terms), n_features, levels=200)
 
 
-@pytest.mark.parametrize("name", JOINT)
+@pytest.mark.parametrize("name", [*JOINT, *list_names("joint")])
 def test_from_stumps_builds_the_joint_models(name: str) -> None:
     """`from_stumps` with tables gives the terms and the threshold that are written down by hand."""
     model = read_model(name)
@@ -227,3 +235,13 @@ def test_from_stumps_builds_the_joint_models(name: str) -> None:
     assert built.score_error == 0
     for term in built.terms:
         assert term.scores.tolist() == expected[term.feature].scores.tolist()
+
+
+@pytest.mark.parametrize("name", [name for name in list_names("independent") if "iris" in name])
+def test_values_of_the_own_set_are_exact(name: str) -> None:
+    """What is stored of the smallest models is what the oracle finds."""
+    model, numbers, rows, noise = read_problem(name, "numba")
+    ensemble = build_stumps(model["stumps"], rows.shape[1])
+    found = [find_truth(ensemble, row, noise, [0])[0] for row in rows.tolist()]
+    assert [float(truth.failure) for truth in found] == numbers["q_acc"].tolist()
+    assert [float(truth.radius(noise)) for truth in found] == numbers["radius_acc"].tolist()

@@ -24,6 +24,7 @@ from derand import (
 from derand.auditing._threat import AllowedChanges
 from derand.certificates import PROOFS
 from derand.model import Value
+from derand.perturbation import Perturbation
 
 N_NUMBERS, CODE = 3, 3
 TERMS = [StepFunction(at, [0.0], [0, 10], missing=10) for at in range(N_NUMBERS)]
@@ -87,42 +88,46 @@ def test_a_certificate_of_a_smaller_threat_is_refused(name: str) -> None:
     assert audit(model, rows, honest).passed
 
 
-def shrink_box(self: Threat, rows: Any, columns: Any) -> Any:
+def shrink_box(self: Perturbation, rows: Any) -> Any:
     own = np.array(rows, dtype=np.float64)
     return own, own.copy()
 
 
 PLANTED: dict[str, tuple[Threat, Any]] = {
-    "find_box": (Threat(norm=None, limits={0: 1.5}), shrink_box),
-    "units_of": (Threat(norm=2, units=(2.0, 1, 1, 1)), lambda self, count: np.ones(count)),
-    "steps_of": (
-        Threat(norm=None, limits={0: 1.5}, steps={0: 0.25}),
-        lambda self, count: np.full(count, 2.0),
-    ),
-    "find_free": (Threat(norm=None, limits={0: 1.5}), lambda self, columns: np.zeros(len(columns), dtype=bool)),
-    "missing_budget": (Threat(norm=None, limits={0: 0.5}, missing=1), property(lambda self: 0)),
-    "ball_norm": (Threat(norm=math.inf), property(lambda self: 1)),
+    "units": (Threat(norm=2, units=(2.0, 1, 1, 1)), np.ones(4)),
+    "steps": (Threat(norm=None, limits={0: 1.5}, steps={0: 0.25}), np.full(4, 2.0)),
+    "free": (Threat(norm=None, limits={0: 1.5}), np.zeros(4, dtype=bool)),
+    "down": (Threat(norm=None, limits={0: 1.5}), np.zeros(4)),
+    "share": (Threat(norm=None, limits={0: "150%"}), np.zeros(4)),
+    "least": (Threat(norm=None, domain={0: (-1, 2)}), np.zeros(4)),
+    "missing_budget": (Threat(norm=None, limits={0: 0.5}, missing=1), 0),
+    "norm": (Threat(norm=math.inf), 1),
 }
-"""For each method of Threat that certificates rest on a threat, and a faulty method."""
+"""For each field of a perturbation that certificates rest on a threat, and a wrong value of the field."""
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_fault_in_a_method_of_threat_does_not_pass_the_audit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_in_resolving_a_threat_does_not_pass_the_audit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fault is there while the audit runs, too."""
-    threat, faulty = PLANTED[name]
-    model, rows = OF_FAULT.get({"missing_budget": "missing", "ball_norm": "norm"}.get(name, ""), (MODEL, ROW))
+    threat, wrong_value = PLANTED[name]
+    model, rows = OF_FAULT.get({"missing_budget": "missing", "norm": "norm"}.get(name, ""), (MODEL, ROW))
     assert audit(model, rows, certify(model, rows, None, rule="mean", threat=threat)).passed
-    monkeypatch.setattr(Threat, name, faulty)
+    right = Perturbation.of.__func__  # type: ignore[attr-defined]
+    wrong_of = classmethod(lambda cls, *given: replace(right(cls, *given), **{name: wrong_value}))
+    monkeypatch.setattr(Perturbation, "of", wrong_of)
     wrong = certify(model, rows, None, rule="mean", threat=threat)
     assert wrong.radius[0] > 0
     assert not audit(model, rows, replace(wrong, flips=None, witness=None)).passed
 
 
-def test_a_faulty_box_does_not_pass_for_lines_and_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_faulty_box_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of steps, lines and intervals."""
     threat = Threat(norm=None, limits={0: 1.5})
     line = AdditiveEnsemble([LinearTerm(0, [1.0])], 0, n_features=1)
     number = AdditiveEnsemble([StepFunction(0, [0.0], [0, 10])], Value(0), n_features=1)
-    monkeypatch.setattr(Threat, "find_box", shrink_box)
+    monkeypatch.setattr(Perturbation, "box", shrink_box)
+    wrong = certify(MODEL, ROW, None, rule="mean", threat=threat)
+    assert not audit(MODEL, ROW, replace(wrong, flips=None, witness=None)).passed
     wrong = certify(line, [[1.0]], None, rule="mean", threat=threat)
     assert audit(line, [[1.0]], replace(wrong, worst=None, flips=None, witness=None)).claim.tolist() == ["radius"]
     assert audit(line, [[1.0]], replace(wrong, radius=np.zeros(1), _proof=np.zeros(1, np.uint8))).claim == ["worst"]
@@ -180,7 +185,7 @@ def test_ends_are_those_of_certificates_to_the_last_bit(n_threats: int) -> None:
         asked["frozen"] = [at for at in range(4) if at not in taken and rng.random() < 0.3]
         threat = Threat(**asked)
         with np.errstate(over="ignore"):
-            low, high = threat.find_box(row[None], range(4))
+            low, high = Perturbation.of(threat, 4, range(4)).box(row[None])
         read = AllowedChanges.read(threat, model)
         mine = [read.interval(at, float(row[at])) for at in range(4)]
         assert mine == list(zip(low[0].tolist(), high[0].tolist(), strict=True)), (threat, row.tolist())

@@ -241,7 +241,7 @@ def _describe_number(inputs: Moved, feature: int) -> WhatIfColumn:
 
 
 def _describe_limit(limit: Any) -> dict[str, Any]:
-    """A limit as `Threat.find_box` reads it, to the last bit."""
+    """A limit as `Perturbation.box` reads it, to the last bit."""
     if isinstance(limit, str):
         return {"share": float(limit.rstrip("%")) / 100}
     down, up = limit if isinstance(limit, tuple) else (limit, limit)

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TypedDict
 
 import derand
-from derand.threads import count_threads
+from derand._core.threads import count_threads
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 

@@ -33,7 +33,7 @@ from typing import TypedDict
 import numpy as np
 
 from derand import cli
-from derand.files import fill_when_done, restore_folder
+from derand._core.files import fill_when_done, restore_folder
 
 N_SIGNALS = 50
 N_ROWS = 30_000

@@ -23,7 +23,7 @@ TESTS = (
     "tests/jobs",
     "tests/kernels/test_compiling.py",
     "tests/storage",
-    "tests/test_files.py",
+    "tests/core/test_files.py",
 )
 """What reads and writes files, and what compiles."""
 

@@ -17,10 +17,7 @@ PACKAGE = Path(derand.__file__).parent
 
 # From low to high: each room may import the rooms of earlier lines, and nothing of its own line but itself.
 ORDER = [
-    {"_arrays", "_later", "progress"},
-    {"threads", "processes"},
-    {"files", "text", "finite", "origin", "units"},
-    {"markup"},
+    {"_core"},
     {"kernels"},
     {"noise"},
     {"threat"},

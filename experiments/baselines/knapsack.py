@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
+from derand._core.threads import count_threads, run_blocks
 from derand.certificates import Certificates
 from derand.kernels.compiling import compile_loop
 from derand.model import AdditiveEnsemble, StepFunction
-from derand.threads import count_threads, run_blocks
 from derand.threat import Threat
 
 _BLOCK_ROWS = 64

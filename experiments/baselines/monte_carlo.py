@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
+from derand._core.threads import count_threads, run_blocks
 from derand.certificates import Certificates, fill_gaps, pack_terms
 from derand.model import AdditiveEnsemble, Axis
 from derand.noise import Noise, as_noise
-from derand.threads import count_threads, run_blocks
 from derand.threat import Threat
 
 _BLOCK_ROWS = 16

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.learn import Histogram, SplitGrid, find_splits, measure_entropy
 from derand.model import AdditiveEnsemble, StepFunction
 from derand.noise import Gaussian, Noise, as_noise

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise, as_noise
 from experiments.baselines.plain_certification import certify_plainly, compute_pmf

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.model import AdditiveEnsemble, StepFunction
 from derand.noise import Noise, as_noise
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.learn import Histogram, SplitGrid, measure_left
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise, as_noise

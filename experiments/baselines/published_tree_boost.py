@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from derand._core.threads import count_threads
 from derand.estimators import CertifiedClassifier
 from derand.learn import TrainingTable, TreeBoosting, boost_stumps
 from derand.noise import Noise
-from derand.threads import count_threads
 
 
 class PublishedRobTreeBoostClassifier(CertifiedClassifier):

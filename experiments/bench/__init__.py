@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from derand.files import PathLike, replace_when_done, require_folder
+from derand._core.files import PathLike, replace_when_done, require_folder
 from experiments._machine import LIBRARIES, Surroundings, describe_machine
 from experiments.bench._boost import bench_boost
 from experiments.bench._cells import bench_cells

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.certificates import pack_terms
 from derand.kernels import INVERTED, load_backend
 from derand.model import StepFunction

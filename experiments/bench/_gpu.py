@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.certificates import Certificates, certify
 from derand.estimators import StumpClassifier
 from derand.kernels import DEFAULT_BACKEND, DeviceTimes, load_backend, measure_device

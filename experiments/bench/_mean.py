@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.certificates import certify
 from derand.model import AdditiveEnsemble, StepFunction
 from derand.noise import Gaussian, Noise

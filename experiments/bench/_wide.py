@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
+from derand._core.progress import tell
 from derand.certificates import certify
 from derand.learn import AdditiveOptions, TrainingTable, measure_units, train_additive
 from derand.noise import Gaussian
-from derand.progress import tell
 from derand.threat import Threat
 from experiments.bench._measure import Figures, prefix
 from experiments.datasets import load

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from derand import AdditiveEnsemble, Gaussian, certify
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.importers import read_model
 
 N_TERMS, N_CELLS = 14, 250

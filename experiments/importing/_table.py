@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand import AdditiveClassifier, SmoothedClassifier, StumpClassifier, certified_accuracy, from_model
-from derand._arrays import IntArray
+from derand._core.arrays import IntArray
 from experiments.datasets import Dataset, load
 
 IMPORT_DATASETS = ("adult", "credit", "breast_cancer", "diabetes", "spambase")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.certificates import certify
 from derand.model import AdditiveEnsemble
 from derand.threat import Threat

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 
 RELATIVE_TOLERANCE = 1e-5
 """Veritas stops bisecting where the bounds are this close, relative to the upper one; it cannot be told otherwise."""

@@ -18,7 +18,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.estimators import AdditiveRegressor, CertifiedRegressor, StumpRegressor
 
 RADII = (0.05, 0.1, 0.25, 0.5)

@@ -13,7 +13,7 @@ from typing import TypedDict, cast
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.metrics import certified_share
 from derand.noise import Gaussian, parse_noise
 from experiments.reproduce._outcomes import Outcome

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from derand import __version__
-from derand.files import PathLike, replace_when_done
+from derand._core.files import PathLike, replace_when_done
 from experiments.reproduce._cells import Cell
 from experiments.reproduce._render import draw_markdown, list_rows, show_difference, show_number
 from experiments.reproduce._specification import describe, read_reasons

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derand import plot
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
+from derand._core.files import replace_when_done
 from derand.certificates import certify, distribution
-from derand.files import replace_when_done
 from derand.model import AdditiveEnsemble, CategoryTable, StepFunction
 from derand.noise import parse_noise
 from experiments.reproduce._outcomes import Outcome

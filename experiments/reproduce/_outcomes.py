@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.certificates import Certificates, certify
 from derand.estimators import RobAdaBoostClassifier, RobTreeBoostClassifier, StumpClassifier
 from derand.metrics import certified_share

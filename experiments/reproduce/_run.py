@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypedDict
 
-from derand.files import PathLike
+from derand._core.files import PathLike
 from experiments._machine import Surroundings, describe_machine
 from experiments.reproduce._cells import Cell, CellRecord, make_cells, make_settings_cells
 from experiments.reproduce._claims import Sources, list_lines, make_claim_cells

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from derand import __version__
-from derand.files import PathLike, replace_when_done
+from derand._core.files import PathLike, replace_when_done
 from experiments._machine import Surroundings, describe_machine
 from experiments.datasets import CATALOG, find_file, name_checksum
 from experiments.reproduce._outcomes import Outcome

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.certificates import Certificates, attack, certify
 from derand.estimators import StumpClassifier
 from derand.model import AdditiveEnsemble

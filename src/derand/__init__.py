@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from derand._later import import_later
+from derand._core.later import import_later
 
 __version__ = "0.1.0"
 

@@ -13,11 +13,11 @@ from typing import TypedDict
 import numpy as np
 
 from derand import plot
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
+from derand._core.files import PathLike, replace_when_done
 from derand.certificates import Certificates
 from derand.datasets import Dataset, load
 from derand.estimators import AdditiveClassifier
-from derand.files import PathLike, replace_when_done
 from derand.frames import Labels
 from derand.metrics import ShareAtRadius, average_certified_radius, certified_accuracy
 from derand.report import CertificateReport

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._arrays import EPSILON, TINY, FloatArray, IntArray
+from derand._core.arrays import EPSILON, TINY, FloatArray, IntArray
+from derand._core.units import NamedUnits, as_positive, as_units, require_numbered
 from derand.kernels import TAIL_ERROR, TAIL_ERROR_GROWTH
-from derand.units import NamedUnits, as_positive, as_units, require_numbered
 
 if TYPE_CHECKING:
     from derand.kernels.worst_case.jumps import JumpTable

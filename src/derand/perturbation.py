@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from derand._arrays import BoolArray, FloatArray
+from derand._core.arrays import BoolArray, FloatArray
+from derand._core.units import require_numbered
 from derand.model import Model
 from derand.noise import Noise
 from derand.threat import COLUMN_FIELDS, EVERY, Threat, refuse_category
-from derand.units import require_numbered
 
 _MOST_STEPS = 2.0**50
 

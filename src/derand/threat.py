@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from derand._core.units import NamedUnits, as_positive, as_units, look_up
 from derand.noise import Noise
-from derand.units import NamedUnits, as_positive, as_units, look_up
 
 Column = int | str
 """A column by its number or, in estimators, by its name."""

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from derand.files import PathLike, open_plain
-from derand.text import quote_short
+from derand._core.files import PathLike, open_plain
+from derand._core.text import quote_short
+from derand._core.units import NamedUnits, as_units
 from derand.threat import Limit, Threat
-from derand.units import NamedUnits, as_units
 
 NORMS: dict[str, float | str | None] = {"auto": "auto", "0": 0, "1": 1, "2": 2, "inf": math.inf, "none": None}
 """Norms as text."""

@@ -12,7 +12,7 @@ from typing import TypedDict
 import numpy as np
 
 from derand import certificates, estimators
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.kernels import compiling
 from derand.model import AdditiveEnsemble, CategoryTable, GridTerm, StepFunction, Term
 from derand.noise import NOISES

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from derand import AdditiveRegressor, StumpRegressor
+from derand._core.text import format_short, format_short_down, format_short_up
 from derand.certificates import find_answers
 from derand.report import IntervalReport
-from derand.text import format_short, format_short_down, format_short_up
 from tests.browser.test_what_if import PLAY, draw_moves, encode_moves, make_table
 
 Visit = Callable[..., Any]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from derand import StumpClassifier, certified_accuracy
+from derand._core.text import format_short_down
 from derand.report import CertificateReport
-from derand.text import format_short_down
 
 Visit = Callable[..., Any]
 N_ROWS, ON_A_PAGE = 20_000, 200

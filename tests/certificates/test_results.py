@@ -22,8 +22,8 @@ from derand import (
     certify_radius,
     distribution,
 )
+from derand._core.text import format_short_down
 from derand.model import Shape
-from derand.text import format_short_down
 
 MODEL = AdditiveEnsemble.from_stumps(
     [0], [0.5], [0.1], [0.9], n_features=2, levels=200, tables=[(1, [0, 1], [0.4, 0.6], 0.5)]

@@ -12,7 +12,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from derand import cli, progress
+from derand import cli
+from derand._core import progress
 from derand.cli import _app
 from derand.estimators import TRAINERS
 from tests.cli.running import run, run_in_shell, run_process
@@ -163,7 +164,7 @@ def test_closed_streams_do_not_end_in_a_file(data: Path, tmp_path: Path) -> None
 def test_sigterm_removes_what_was_begun(tmp_path: Path) -> None:
     """Like Ctrl-C: the draft goes, one line, and the exit code that shells give to SIGTERM."""
     program = (
-        "import sys, time; from derand import cli; from derand.files import replace_when_done\n"
+        "import sys, time; from derand import cli; from derand._core.files import replace_when_done\n"
         "app = cli.make_app('wait', 'Waits.')\n"
         "@app.command()\n"
         "@cli.clear_errors\n"

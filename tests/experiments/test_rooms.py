@@ -10,7 +10,7 @@ import derand
 import experiments
 
 FOLDER = Path(experiments.__file__).parent
-SHARED = {"derand._arrays"}
+SHARED = {"derand._core.arrays"}
 """The types of arrays, which all code of the repository shares."""
 
 

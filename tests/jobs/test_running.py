@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from derand.files import fill_when_done, restore_folder
+from derand._core.files import fill_when_done, restore_folder
 from derand.jobs import (
     _running,
     certify_file,
@@ -510,7 +510,7 @@ def test_parts_of_a_table_hold_its_cells(suffix: str, tmp_path: Path) -> None:
 
 FILL_AND_WAIT = """
 import sys, time
-from derand.files import fill_when_done
+from derand._core.files import fill_when_done
 with fill_when_done(sys.argv[1], "run.json") as draft:
     (draft / "half.txt").write_text("half")
     print("begun", flush=True)

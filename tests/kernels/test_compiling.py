@@ -119,7 +119,7 @@ def test_only_one_module_asks_for_a_cache(folder: str) -> None:
 
 _TELL = """
 from derand.kernels import compiling
-from derand.progress import listen
+from derand._core.progress import listen
 compiling.MOMENT = 0.0
 with listen(print):
     from derand.kernels.cells.interval import _subtract_up

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.learn._design import Design, design_model
 from derand.learn._margin import MarginLoss, Precondition
 from derand.learn.bins import BinnedTable, bin_table

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.learn._design import Design, design_model
 from derand.learn._margin import MarginLoss
 from derand.learn._softmax import ClassPrecondition, DuelLoss, SoftmaxLoss, Steepness

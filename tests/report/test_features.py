@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from derand import StumpClassifier, distribution
+from derand._core.text import format_short_down
 from derand.explaining import move_alone, multiply_down
 from derand.report import CertificateReport
-from derand.text import format_short_down
 from tests.report.pages import check_page
 from tests.report.samples import make_rows, report_on_codes
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from derand import certified_accuracy
+from derand._core.text import format_exactly
 from derand.report import CertificateReport
 from derand.report._render import list_facts
 from derand.report._text import percent
-from derand.text import format_exactly
 from tests.report.samples import make_vote, report_on_bare, report_on_words, series
 
 

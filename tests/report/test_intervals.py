@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 from derand import AdditiveRegressor, IntervalReport, StumpRegressor, Threat
+from derand._core.text import format_short, format_short_down
 from derand.report import _interval_summary
 from derand.report._interval_tolerance import round_one
 from derand.report._interval_types import IntervalSummary
-from derand.text import format_short, format_short_down
 from tests.report.pages import SIZE_LIMIT, Page
 from tests.report.test_types import list_faults
 

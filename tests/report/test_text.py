@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from derand._core.text import format_short_down
 from derand.report._text import percent
-from derand.text import format_short_down
 
 
 def test_text_never_rounds_in_favour() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from derand import Threat
+from derand._core.text import format_short_down
 from derand.report import CertificateReport
-from derand.text import format_short_down
 from tests.report.pages import check_page
 
 

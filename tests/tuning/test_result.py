@@ -11,7 +11,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from derand import plot
-from derand.text import as_plain_json
+from derand._core.text import as_plain_json
 from tests.tuning.examples import RadiusClassifier, make_tuning
 
 RADII = [0.0, 0.1, 0.5]

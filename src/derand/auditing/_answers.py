@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.auditing._claim import Claim
 from derand.auditing._proofs import RowProof, prove_vote, share_codes, weigh_labels
 from derand.auditing._threat import AllowedChanges

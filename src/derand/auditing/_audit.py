@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._arrays import FloatArray, Frozen, IntArray, freeze
-from derand._later import import_extra
+from derand._core.arrays import FloatArray, Frozen, IntArray, freeze
+from derand._core.later import import_extra
+from derand._core.origin import refuse_other_rows
+from derand._core.progress import count, counting
 from derand.auditing._balls import require_flint
 from derand.auditing._machine import MachineCheck, check_machine, find_failed
 from derand.auditing._row_claims import Claimed, RowClaims, list_checked, list_unchecked, read_claims
 from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.model import Model, as_model
-from derand.origin import refuse_other_rows
-from derand.progress import count, counting
 
 PROVEN, NOT_PROVEN = "proven", "not proven"
 _OF_CHANGES = ("radius", "low", "high")

@@ -18,10 +18,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from derand._arrays import FloatArray
-from derand._later import import_extra
+from derand._core.arrays import FloatArray
+from derand._core.later import import_extra
+from derand._core.units import require_numbered
 from derand.noise import Noise
-from derand.units import require_numbered
 
 Ball = Any
 """A real number that lies within an interval: `flint.arb`, which has no type stubs."""

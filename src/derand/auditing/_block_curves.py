@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.auditing._balls import BallNoise
 from derand.auditing._blocks import Block
 from derand.auditing._claim import Move

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.auditing._balls import BallNoise, as_ball_noise, to_double
 from derand.auditing._blocks import Axis
 from derand.auditing._sides import Function, Side, coarsen, find_mean_error, find_tie_band, read_side

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.auditing._balls import Ball, BallNoise, as_ball, float_below, to_double
 from derand.auditing._claim import Move
 from derand.auditing._sides import Function

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.auditing._answers import Answer
 from derand.auditing._balls import Ball, as_ball, as_ball_noise, use_bits
 from derand.auditing._sides import find_worst_fall, read_table

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.auditing._by_worst import clears_by_mean
 from derand.auditing._claim import Claim
 from derand.auditing._proofs import RowProof, share_codes

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.auditing._answers import Sums
 from derand.auditing._lines import LineNumberAnswer, LineNumbers, LineSums
 from derand.auditing._numbers import NumberAnswer, Numbers

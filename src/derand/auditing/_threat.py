@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.auditing._balls import to_double
 from derand.model import Model
 from derand.threat import Threat

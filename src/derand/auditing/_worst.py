@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.auditing._balls import BallNoise, as_ball, to_double, use_bits
 from derand.auditing._block_curves import BlockCase, Widen
 from derand.auditing._claim import Move

@@ -8,7 +8,7 @@ holds what comes out. Must not know training, true labels or files.
 
 from typing import TYPE_CHECKING
 
-from derand._later import import_later
+from derand._core.later import import_later
 from derand.certificates.bounds.deduction import CONSTANT as DEDUCTION
 from derand.certificates.bounds.majority import vote_share
 from derand.certificates.bounds.missing_values import fill_gaps

@@ -13,6 +13,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from derand._core.finite import cast_exactly, refuse_masked, require_finite, require_unchanged
+from derand._core.threads import count_threads, share_out
+from derand._core.units import require_numbered
 from derand.certificates.bounds.linear import bound_lines
 from derand.certificates.bounds.majority import combine_members
 from derand.certificates.bounds.missing_values import bound_apart, fill_gaps
@@ -24,14 +27,11 @@ from derand.certificates.rules.registry import find_rule
 from derand.certificates.search.linear import find_line_witnesses
 from derand.certificates.search.shrinking import Verifier, shrink_witnesses
 from derand.certificates.search.witness import find_witnesses
-from derand.finite import cast_exactly, refuse_masked, require_finite, require_unchanged
 from derand.kernels import DEFAULT_BACKEND, NotFiniteError, as_device
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise, as_noise_or_none, exp_upward
 from derand.perturbation import Perturbation, resolve, warn_of_nothing
-from derand.threads import count_threads, share_out
 from derand.threat import Threat, as_threats
-from derand.units import require_numbered
 
 
 @overload

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, TINY, FloatArray, IntArray
+from derand._core.arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.certificates.bounds.class_scores import expect_classes
 from derand.certificates.bounds.linear import label_lines, weigh_lines
 from derand.certificates.bounds.majority import decide_votes, vote_share

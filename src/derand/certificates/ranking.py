@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.certificates.bounds.majority import vote_share
 from derand.certificates.classification import certify_checked
 from derand.certificates.labels import find_labels, measure_margins, place_scores

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.certificates.bounds.packing import find_sum
 from derand.certificates.classification import check_request, read_rows, resolve_rows
 from derand.certificates.results.intervals import Intervals, ToleranceRadii

@@ -26,8 +26,7 @@ def print_warnings(console: Console, warnings: Sequence[str], notes: Sequence[st
 
 def describe_answers(answers: AnswerSummary) -> dict[str, str]:
     """Accuracy, balanced accuracy, AUC and log-loss, each with its 95 % interval and what a constant answer gets."""
-    from derand.metrics import describe_costs
-    from derand.text import (
+    from derand._core.text import (
         format_down,
         format_interval,
         format_percent,
@@ -35,6 +34,7 @@ def describe_answers(answers: AnswerSummary) -> dict[str, str]:
         format_readable,
         quote_short,
     )
+    from derand.metrics import describe_costs
 
     majority = f"always {quote_short(answers['majority_label'])} gets {format_percent(answers['majority_share'])}"
     balanced, guess = answers["balanced_accuracy"], format_percent(answers["constant_balanced_accuracy"])
@@ -59,7 +59,7 @@ def describe_answers(answers: AnswerSummary) -> dict[str, str]:
 
 def describe_radii(radii: RadiusFigures) -> dict[str, str]:
     """The average and the median radius, rows without a limit apart."""
-    from derand.text import format_down, format_percent
+    from derand._core.text import format_down, format_percent
 
     n_others = radii["rows"] - radii["unbounded_rows"]
     facts = {}

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, Protocol
 import typer
 from typer.core import TyperCommand
 
-from derand._later import MissingLibraryError
-from derand.text import make_printable
+from derand._core.later import MissingLibraryError
+from derand._core.text import make_printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -388,7 +388,7 @@ def make_accuracy_table(
     constant : tuple of str and float, or None
         The most frequent label and its share, which stands beside every other: what a constant answer gets.
     """
-    from derand.text import format_exactly, format_percent
+    from derand._core.text import format_exactly, format_percent
 
     rows = [["unchanged", format_percent(accuracy)]]
     named = [format_exactly(entry["radius"]) if entry["radius"] else "above 0" for entry in shares]
@@ -419,9 +419,9 @@ def print_json(value: object) -> None:
     Parameters
     ----------
     value : object
-        As for `derand.text.as_plain_json`.
+        As for `derand._core.text.as_plain_json`.
     """
-    from derand.text import as_plain_json
+    from derand._core.text import as_plain_json
 
     typer.echo(json.dumps(as_plain_json(value), indent=2, allow_nan=False))
 
@@ -506,7 +506,7 @@ def _show_bar(what: str, unit: str) -> Iterator[_Update]:
     timer = threading.Timer(PATIENCE, progress.start)
     timer.start()
     try:
-        from derand.progress import listen
+        from derand._core.progress import listen
 
         with listen(update):
             yield update

@@ -111,7 +111,7 @@ def _print_summary(summary: AuditingSummary) -> None:
 
 def _describe_claim(summary: AuditingSummary) -> str:
     """What is claimed of numbers."""
-    from derand.text import format_exactly
+    from derand._core.text import format_exactly
 
     if summary["tolerance"] is not None:
         return f"radii within which values move by +-{format_exactly(summary['tolerance'])} at most"
@@ -120,14 +120,14 @@ def _describe_claim(summary: AuditingSummary) -> str:
 
 def _describe_unchecked(reasons: dict[str, str]) -> str:
     """What was not looked at, and why."""
-    from derand.text import join_words
+    from derand._core.text import join_words
 
     alike = {why: [name for name, other in reasons.items() if other == why] for why in reasons.values()}
     return "; ".join(f"{join_words(names)} ({why})" for why, names in alike.items())
 
 
 def _conclude(summary: AuditingSummary) -> str:
-    from derand.text import join_words
+    from derand._core.text import join_words
 
     audited, total = summary["audited"], summary["rows"]
     if summary["proven"] < audited:
@@ -140,7 +140,7 @@ def _conclude(summary: AuditingSummary) -> str:
 
 
 def _tabulate(summary: AuditingSummary) -> Table:
-    from derand.text import format_down
+    from derand._core.text import format_down
 
     cells = [
         [f"{one['row']:,}", one["claim"], one["label"], format_down(one["claimed"], 6), format_down(one["proven"], 6)]

@@ -306,7 +306,7 @@ def _parse_radii(text: str) -> list[float]:
 
 
 def _print_summary(summary: CertifyingSummary) -> None:
-    from derand.text import format_percent
+    from derand._core.text import format_percent
 
     console = make_console()
     print_warnings(console, summary["warnings"], summary["notes"])
@@ -346,7 +346,7 @@ def _print_summary(summary: CertifyingSummary) -> None:
 
 def print_numbers(summary: CertifyingNumbersSummary) -> None:
     """The results of a model of numbers in short."""
-    from derand.text import format_exactly, format_percent, format_short, format_short_up
+    from derand._core.text import format_exactly, format_percent, format_short, format_short_up
 
     console, n_rows = make_console(), summary["rows"]
     print_warnings(console, (), summary["notes"])
@@ -459,6 +459,6 @@ def _write_limit(limit: str | float | Sequence[float]) -> str:
 
 
 def _write(number: float) -> str:
-    from derand.text import format_exactly
+    from derand._core.text import format_exactly
 
     return format_exactly(number)

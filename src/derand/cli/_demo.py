@@ -45,7 +45,7 @@ def demo(
 
 
 def _print_result(result: DemoResult) -> None:
-    from derand.text import format_down
+    from derand._core.text import format_down
 
     console, seconds = make_console(), result["seconds"]
     console.print(make_accuracy_table(result["accuracy"], result["certified_accuracy"]))
@@ -66,7 +66,7 @@ def _print_result(result: DemoResult) -> None:
 
 
 def _tabulate_rows(title: str, entries: Sequence[DemoRow]) -> Table:
-    from derand.text import format_down, format_percent
+    from derand._core.text import format_down, format_percent
 
     rows = [
         [

@@ -133,7 +133,7 @@ def import_(
 
 
 def _print_summary(summary: ImportingSummary) -> None:
-    from derand.text import format_percent, format_short, format_short_up
+    from derand._core.text import format_percent, format_short, format_short_up
 
     classes, joint = summary["classes"], summary["joint_terms"]
     more = f", ... ({len(classes)} in all)" if len(classes) > _SHOWN_CLASSES else ""

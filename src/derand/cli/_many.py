@@ -44,9 +44,9 @@ class ManyFiles(NamedTuple):
         `asked`: what is asked of any model; `alone`: options that are for one file alone; None where they were not
         given; `numbers`: what is asked of models of numbers.
         """
+        from derand._core.threads import count_threads
         from derand.distributed import certify_files
         from derand.storage import read_kind
-        from derand.threads import count_threads
 
         for option, value in alone.items():
             if value is not None:

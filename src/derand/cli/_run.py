@@ -88,7 +88,7 @@ def _print_run(done: RunSummary, home: Path) -> None:
 
 
 def _tell_training(summary: Any) -> Iterator[str]:
-    from derand.text import format_exactly, format_percent, format_short
+    from derand._core.text import format_exactly, format_percent, format_short
 
     yield f"{summary['trainer']} on {summary['rows']:,} rows"
     if summary["radius"] is not None:
@@ -100,7 +100,7 @@ def _tell_training(summary: Any) -> Iterator[str]:
 
 
 def _tell_certifying(summary: Any) -> Iterator[str]:
-    from derand.text import format_exactly, format_percent, format_short, format_short_up
+    from derand._core.text import format_exactly, format_percent, format_short, format_short_up
 
     yield f"{summary['rows']:,} rows"
     if "accuracy" in summary:
@@ -120,7 +120,7 @@ def _tell_certifying(summary: Any) -> Iterator[str]:
 
 def _compare(summary: Any) -> str:
     """What a constant answer gets, beside the model's."""
-    from derand.text import format_percent, format_readable, quote_short
+    from derand._core.text import format_percent, format_readable, quote_short
 
     if "answers" not in summary:
         return ""

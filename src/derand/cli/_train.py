@@ -258,7 +258,7 @@ def read_cost(text: str) -> dict[str, float]:
     >>> read_cost("false_negative=5, false_positive=1")
     {'false_negative': 5.0, 'false_positive': 1.0}
     """
-    from derand.text import quote_short
+    from derand._core.text import quote_short
     from derand.threat_text import parse_pairs
 
     parts = [part.strip() for part in text.split(",")]
@@ -312,7 +312,7 @@ def _name_ball(summary: TrainingSummary) -> str:
 
 def _describe_training(summary: TrainingSummary) -> dict[str, str]:
     """What it was trained for, where the trainer has a radius; how smooth its functions are, where it chose that."""
-    from derand.text import format_exactly, format_short
+    from derand._core.text import format_exactly, format_short
 
     facts = {}
     if summary["radius"] is not None:
@@ -325,7 +325,7 @@ def _describe_training(summary: TrainingSummary) -> dict[str, str]:
 
 def _describe_target(summary: TrainingSummary) -> str:
     """What it was taken for and why, and how to say the other where that was a guess."""
-    from derand.text import format_short
+    from derand._core.text import format_short
 
     what = "classes"
     if summary["task"] == "number":
@@ -344,7 +344,7 @@ def _describe_classes(summary: TrainingSummary) -> dict[str, str]:
 
 def name_decision(classes: Sequence[Any], threshold: float | None) -> dict[str, str]:
     """From which probability on the answer is the second class, where that is not one half."""
-    from derand.text import format_threshold
+    from derand._core.text import format_threshold
 
     if threshold is None or threshold == 0.5:
         return {}
@@ -353,7 +353,7 @@ def name_decision(classes: Sequence[Any], threshold: float | None) -> dict[str, 
 
 def _describe_labels(summary: TrainingSummary) -> dict[str, str]:
     """How a classifier does on its own rows."""
-    from derand.text import format_exactly, format_percent, quote_short
+    from derand._core.text import format_exactly, format_percent, quote_short
 
     label, count = max(summary["classes"].items(), key=lambda one: one[1])
     constant = f"always {quote_short(label)}: {format_percent(count / sum(summary['classes'].values()))}"
@@ -367,7 +367,7 @@ def _describe_labels(summary: TrainingSummary) -> dict[str, str]:
 
 def _describe_numbers(summary: TrainingSummary) -> dict[str, str]:
     """How a regressor does on its own rows."""
-    from derand.text import format_exactly, format_short, format_short_up
+    from derand._core.text import format_exactly, format_short, format_short_up
 
     facts = {"root of the mean square error on these rows": format_short(summary["training_rmse"])}
     width, radius = summary["training_mean_width"], summary["radius"]

@@ -123,7 +123,7 @@ def tune(
 
 
 def _print_summary(summary: FileTuningSummary) -> None:
-    from derand.text import format_percent
+    from derand._core.text import format_percent
 
     console = make_console()
     rows = _tabulate(summary, "Certified accuracy", summary["natural"], summary["certified"])
@@ -150,7 +150,7 @@ def _tabulate(
     summary: FileTuningSummary, title: str, natural: Sequence[float], certified: Sequence[Sequence[float]]
 ) -> Table:
     """One line per value: accuracy without any change and at each radius; a star marks the recommended one."""
-    from derand.text import format_exactly, format_percent
+    from derand._core.text import format_exactly, format_percent
 
     radii = [format_exactly(radius) if radius else "above 0" for radius in summary["radii"]]
     rows = []

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 
 FIRST_DAY = np.datetime64("2023-01-02")
 

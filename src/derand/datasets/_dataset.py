@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import IntArray
+from derand._core.arrays import IntArray
 
 N_FOLDS = 5
 

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import derand
-from derand._later import import_extra
+from derand._core.later import import_extra
 
 _PATIENCE = "10s"
 

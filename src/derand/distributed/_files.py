@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from derand import __version__
+from derand._core.files import PathLike, replace_when_done
+from derand._core.processes import LostProcessError, WorkerPool
 from derand.distributed._cluster import connect
 from derand.distributed._parts import list_files
-from derand.files import PathLike, replace_when_done
 from derand.jobs import certify_file, certify_numbers_file
-from derand.processes import LostProcessError, WorkerPool
 from derand.storage import find_record, load_record, mark_file, read_json, read_kind
 
 JOB_FILE = "derand-job.json"

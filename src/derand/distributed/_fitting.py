@@ -14,7 +14,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
+from derand._core.progress import tell
+from derand._core.text import quote_short
 from derand.distributed._parts import Parts, drop_empty
 from derand.distributed._sampling import SAMPLE_ROWS, Sample, draw_part, join_samples
 from derand.distributed._shards import DaskShards
@@ -44,8 +46,6 @@ from derand.learn import (
     find_resolution,
 )
 from derand.noise import Noise
-from derand.progress import tell
-from derand.text import quote_short
 
 Estimator = TypeVar("Estimator", StumpClassifier, AdditiveClassifier)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from derand._later import import_extra
+from derand._core.later import import_extra
 from derand.frames import is_frame
 
 _BATCH_ROWS = 2**18

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from derand._arrays import IntArray
+from derand._core.arrays import IntArray
 from derand.distributed._cluster import find_client
 from derand.distributed._parts import drop_empty, reduce_tree
 

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.text import quote_short
 from derand.frames import ColumnKind, TableEncoding, is_whole
 from derand.learn import Moments, Spread
-from derand.text import quote_short
 
 MOST_CATEGORIES = 2**16
 """Of a column: beyond that it says which row is which, and not what it is like."""

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
+from derand._core.progress import count_rounds
+from derand._core.threads import count_threads
 from derand.certificates import find_labels, vote_share
 from derand.estimators._base import Columns
 from derand.estimators._checks import check_number, check_stump_parameters, check_whole
@@ -16,8 +18,6 @@ from derand.estimators._reading import ClassWeight
 from derand.learn import TrainingTable, VoteBoosting, boost_vote
 from derand.model import WeightedVote
 from derand.noise import Noise
-from derand.progress import count_rounds
-from derand.threads import count_threads
 
 DEFAULT_FAILURE = 0.25
 

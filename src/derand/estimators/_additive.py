@@ -11,7 +11,8 @@ from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
+from derand._core.threads import count_threads
 from derand.certificates import DEDUCTION, measure_margins
 from derand.estimators._base import Columns, Training
 from derand.estimators._classifier import CertifiedClassifier
@@ -22,7 +23,6 @@ from derand.learn import AdditiveOptions, AdditiveTraining, TrainingTable, train
 from derand.model import AdditiveEnsemble
 from derand.noise import Gaussian, Noise, as_noise_or_none
 from derand.perturbation import check_columns
-from derand.threads import count_threads
 from derand.threat import Column, Threat, as_budget, find_column
 
 _DIRECTIONS = {"increasing": 1, "decreasing": -1, 1: 1, -1: -1, 0: 0}

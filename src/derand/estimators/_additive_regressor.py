@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.utils import check_random_state
 
+from derand._core.threads import count_threads
 from derand.estimators._base import Columns
 from derand.estimators._checks import check_number, check_whole
 from derand.estimators._grouping import find_groups, name_groups, warn_of_gaps
@@ -17,7 +18,6 @@ from derand.learn import RegressionTable, RegressionTraining, train_additive_reg
 from derand.model import AdditiveEnsemble
 from derand.noise import Gaussian, Noise, as_noise_or_none
 from derand.perturbation import check_columns
-from derand.threads import count_threads
 from derand.threat import Column, Threat, as_budget
 
 

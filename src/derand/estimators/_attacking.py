@@ -10,12 +10,12 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
+from derand._core.origin import Origin
 from derand.certificates import Attacks, attack
 from derand.frames import TableEncoding, make_unseen
 from derand.model import Model
 from derand.noise import Noise
-from derand.origin import Origin
 from derand.threat import Threat
 
 

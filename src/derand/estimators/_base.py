@@ -19,19 +19,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
+from derand._core.finite import refuse_masked
+from derand._core.origin import Origin
+from derand._core.progress import listen, print_line, tell
+from derand._core.units import NamedUnits
 from derand.certificates import find_rule
 from derand.estimators._reading import hint_columns, read_weights, refuse_double_names, refuse_one_row
 from derand.estimators._showing import draw_estimator, keep_densities, write_fitted
-from derand.finite import refuse_masked
 from derand.frames import ColumnWarning, TableEncoding, as_rows, describe_doubts, is_frame, take_rows
 from derand.learn import SCALINGS, TrainingTable, measure_units
 from derand.model import Model
 from derand.noise import Gaussian, Noise, as_noise, as_noise_or_none
-from derand.origin import Origin
-from derand.progress import listen, print_line, tell
 from derand.threat import Threat, as_threats
-from derand.units import NamedUnits
 
 Columns = str | Sequence[str | int | bool] | NDArray[Any] | None
 """Which columns are categorical: "from_dtype", None, names, numbers or a mask."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from derand.threads import count_threads
+from derand._core.threads import count_threads
 
 
 def check_whole(name: str, value: object, least: int) -> None:

@@ -18,7 +18,9 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from derand._arrays import TINY, FloatArray
+from derand._core.arrays import TINY, FloatArray
+from derand._core.origin import refuse_other_rows
+from derand._core.progress import counting
 from derand.auditing import Audit, audit
 from derand.certificates import (
     Attacks,
@@ -49,8 +51,6 @@ from derand.frames import TableEncoding
 from derand.learn import TrainingTable
 from derand.metrics import Costs, judge_labels
 from derand.noise import Noise
-from derand.origin import refuse_other_rows
-from derand.progress import counting
 from derand.threat import Threat
 
 INFINITE_RADIUS = 1e9

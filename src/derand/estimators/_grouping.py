@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from derand._core.text import quote_short
 from derand.learn import MOST_COLUMNS, TrainingTable
-from derand.text import quote_short
 from derand.threat import find_column
 
 _WORDS = "None, 'auto' or a list of lists of columns such as [['age', 'income'], [3, 4]]"

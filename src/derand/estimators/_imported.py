@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from derand._arrays import BoolArray, FloatArray
+from derand._core.arrays import BoolArray, FloatArray
 from derand.certificates import expect_margins, measure_margins
 from derand.estimators._base import CertifiedEstimator, Columns, Training
 from derand.estimators._classifier import CertifiedClassifier

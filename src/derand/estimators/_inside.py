@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.certificates import Certificates, rank_rows
 from derand.estimators._base import CertifiedEstimator
 from derand.estimators._classifier import CertifiedClassifier

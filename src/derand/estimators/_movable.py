@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from derand._arrays import BoolArray, FloatArray
+from derand._core.arrays import BoolArray, FloatArray
 from derand.estimators._base import CertifiedEstimator
 from derand.estimators._cutting import Cut, find_threshold, settle_lead
 from derand.importers import Wrapped

@@ -15,8 +15,8 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from derand._arrays import FloatArray
-from derand.text import quote_short
+from derand._core.arrays import FloatArray
+from derand._core.text import quote_short
 
 ClassWeight = str | dict[Any, float] | None
 

@@ -16,7 +16,9 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
+from derand._core.origin import refuse_other_rows
+from derand._core.progress import counting
 from derand.auditing import Audit, audit
 from derand.certificates import (
     IntervalAttacks,
@@ -36,8 +38,6 @@ from derand.explaining import Explanations, Extreme, NumberExplanation, Reach, t
 from derand.learn import RegressionTable, RegressionTraining
 from derand.model import Model
 from derand.noise import Noise
-from derand.origin import refuse_other_rows
-from derand.progress import counting
 from derand.threat import EVERY, Threat
 
 _LARGEST = 1e15

@@ -13,14 +13,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
+from derand._core.markup import write_block, write_table
+from derand._core.text import format_count, format_exactly, join_words, plural, quote_short, shorten
 from derand.explaining import SCALING_UNITS, Names, Picture, draw_model
 from derand.frames import TableEncoding, is_frame, is_missing
-from derand.markup import write_block, write_table
 from derand.model import Model
 from derand.noise import Noise
 from derand.plot import Density, measure_density
-from derand.text import format_count, format_exactly, join_words, plural, quote_short, shorten
 from derand.threat import Threat
 
 _KEPT_ROWS = 5_000

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state, get_tags
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
+from derand._core.text import quote_short
 from derand.estimators._base import CertifiedEstimator, Columns
 from derand.estimators._imported import ImportedClassifier, ImportedEstimator, ImportedRegressor, from_reading
 from derand.estimators._inside import assemble
@@ -29,7 +30,6 @@ from derand.importers import Reading, read_model
 from derand.learn import TrainingTable
 from derand.metrics import judge_answers, measure_answers
 from derand.noise import Noise
-from derand.text import quote_short
 
 _COMPARED_ROWS = 2_000
 _TWO_POINTS = 0.02

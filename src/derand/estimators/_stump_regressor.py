@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from derand._core.threads import count_threads
 from derand.estimators._base import Columns
 from derand.estimators._checks import check_number, check_whole
 from derand.estimators._regressor import CertifiedRegressor
 from derand.learn import RegressionTable, RegressionTraining, train_stump_regressor
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
-from derand.threads import count_threads
 
 
 class StumpRegressor(CertifiedRegressor):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from derand._core.threads import count_threads
 from derand.estimators._base import Columns
 from derand.estimators._checks import check_stump_parameters
 from derand.estimators._classifier import CertifiedClassifier
@@ -9,7 +10,6 @@ from derand.estimators._reading import ClassWeight
 from derand.learn import StumpTraining, TrainingTable, train_stumps
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
-from derand.threads import count_threads
 
 
 class StumpClassifier(CertifiedClassifier):

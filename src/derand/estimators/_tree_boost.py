@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from derand._core.progress import count_rounds
+from derand._core.threads import count_threads
 from derand.certificates import Certificates
 from derand.estimators._base import Columns
 from derand.estimators._checks import check_number, check_stump_parameters, check_whole
@@ -17,8 +19,6 @@ from derand.estimators._reading import ClassWeight
 from derand.learn import Stumps, TrainingTable, TreeBoosting, boost_stumps, join_tables
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
-from derand.progress import count_rounds
-from derand.threads import count_threads
 
 DEFAULT_QUANTILE = 0.75
 _VALIDATION_FRACTION = 0.1  # with early stopping

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
+from derand._core.text import format_short, plural
 from derand.explaining._names import Names
 from derand.explaining._pushes import Pushes, find_sum
 from derand.model import AdditiveEnsemble, Model, Term
 from derand.noise import Noise
 from derand.perturbation import Perturbation
 from derand.plot import Density, Panel, Scale, measure_density, shapes
-from derand.text import format_short, plural
 from derand.threat import Threat
 
 _RANKED_ROWS = 20_000

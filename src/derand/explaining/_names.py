@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from derand._core.text import format_exactly, format_readable, quote_short
 from derand.frames import format_moment
-from derand.text import format_exactly, format_readable, quote_short
 
 MISSING = "(missing)"
 NEW = "(new)"

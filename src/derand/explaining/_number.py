@@ -12,17 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray
-from derand.explaining._names import Names
-from derand.explaining._pushes import find_sum
-from derand.explaining._row import Push
-from derand.explaining._words import list_held, move_alone, say_change, say_size
-from derand.markup import write_block, write_lines, write_table
-from derand.model import Model, Term
-from derand.noise import Noise
-from derand.perturbation import Perturbation
-from derand.plot import Bar, Span, measure_heights, reaches
-from derand.text import (
+from derand._core.arrays import FloatArray
+from derand._core.markup import write_block, write_lines, write_table
+from derand._core.text import (
     format_exactly,
     format_readable,
     format_short,
@@ -32,6 +24,14 @@ from derand.text import (
     plural,
     shorten,
 )
+from derand.explaining._names import Names
+from derand.explaining._pushes import find_sum
+from derand.explaining._row import Push
+from derand.explaining._words import list_held, move_alone, say_change, say_size
+from derand.model import Model, Term
+from derand.noise import Noise
+from derand.perturbation import Perturbation
+from derand.plot import Bar, Span, measure_heights, reaches
 from derand.threat import Threat
 
 _LISTED = 10

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.model import AdditiveEnsemble, Model, Term
 from derand.noise import Noise
 from derand.plot import measure_heights

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
+from derand._core.markup import write_block, write_lines, write_table
+from derand._core.text import format_distance, format_short, join_words, plural, quote_short, shorten
 from derand.certificates import Change, Explanation, Verifier, find_labels, round_flip
 from derand.explaining._names import Names
 from derand.explaining._pushes import Pushes, find_sum
@@ -28,13 +30,11 @@ from derand.explaining._words import (
     write_move,
 )
 from derand.frames import SECONDS
-from derand.markup import write_block, write_lines, write_table
 from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise
 from derand.perturbation import Perturbation
 from derand.plot import Bar, Step
 from derand.plot import pushes as draw_pushes
-from derand.text import format_distance, format_short, join_words, plural, quote_short, shorten
 from derand.threat import Threat
 
 _LISTED = 10

@@ -13,11 +13,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from derand._arrays import BoolArray, FloatArray
+from derand._core.arrays import BoolArray, FloatArray
+from derand._core.text import format_distance, format_exactly, format_readable, format_short_down, join_words, plural
 from derand.certificates import Change
 from derand.explaining._names import NEW, Names
 from derand.frames import format_moment
-from derand.text import format_distance, format_exactly, format_readable, format_short_down, join_words, plural
 
 Flips = Callable[[FloatArray], BoolArray]
 """Which of some changed rows, (n, n_features), get another answer and may be asked for."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.model import Term
 
 _KNOWN = ("step_function", "category_table", "grid_term", "linear_term")

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand import __version__
-from derand._arrays import EPSILON, FloatArray, IntArray
-from derand._later import import_extra
+from derand._core.arrays import EPSILON, FloatArray, IntArray
+from derand._core.files import PathLike, replace_when_done
+from derand._core.later import import_extra
 from derand.exporters._columns import MATRIX, Column, list_columns
 from derand.exporters._graph import LABEL_ENCODER, Graph
 from derand.exporters._lookups import Cells, Lookup, tabulate
-from derand.files import PathLike, replace_when_done
 from derand.frames import TableEncoding
 from derand.importers import Reading, probe_rows
 from derand.model import AdditiveEnsemble, Model, Slope, is_model

@@ -6,6 +6,7 @@ theirs is read.
 
 from __future__ import annotations
 
+from derand._core.origin import take_rows
 from derand.frames._columns import (
     ColumnCheck,
     ColumnUse,
@@ -20,7 +21,6 @@ from derand.frames._files import TableFile, inspect_file, names_stream, write_ba
 from derand.frames._kinds import Category, ColumnKind, is_missing, kind_of_arrow_type, kind_of_values
 from derand.frames._matching import Labels, MatchedFile, make_unseen, match_file
 from derand.frames._tables import as_rows, find_other_floats, is_frame, stack_copies
-from derand.origin import take_rows
 
 __all__ = [
     "SECONDS",

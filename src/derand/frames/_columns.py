@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
+from derand._core.origin import take_rows
+from derand._core.text import quote_short
 from derand.frames._doubts import ADVICE_ON_DATES, Leaks, doubt_numbers, doubt_text, draw_sample
 from derand.frames._kinds import ColumnKind, reads_as_number
 from derand.frames._tables import Table, as_rows, find_columns, open_table
-from derand.origin import take_rows
-from derand.text import quote_short
 
 _MANY_CATEGORIES = 0.5
 """A text column is taken for a name or a number of the row where more than this share of its cells differ ..."""

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
+from derand._core.text import quote_short
 from derand.frames._kinds import ColumnKind, is_missing
 from derand.frames._tables import Table, find_columns, is_frame, name_column, open_table, put_numbers
-from derand.text import quote_short
 
 _ISO = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?")
 _DOTS = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
+from derand._core.text import quote_short
 from derand.frames._dates import reads_as_date
 from derand.frames._kinds import Category, reads_as_number
-from derand.text import quote_short
 
 MOST_ROWS = 20_000
 """That are looked at."""

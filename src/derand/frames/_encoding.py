@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from derand._arrays import BoolArray, FloatArray
-from derand.finite import cast_exactly, name_gaps, require_finite
+from derand._core.arrays import BoolArray, FloatArray
+from derand._core.finite import cast_exactly, name_gaps, require_finite
+from derand._core.origin import Origin
 from derand.frames._dates import read_days
 from derand.frames._kinds import Category, ColumnKind, is_missing, kind_of_values
 from derand.frames._tables import Table, find_columns, judge_cell, name_column, open_table
-from derand.origin import Origin
 
 UNSEEN = -1.0
 """Code of a category that training did not see; that of a missing one is NaN."""

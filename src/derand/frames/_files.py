@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from derand.files import PathLike, replace_when_done, require_plain, require_utf8
-from derand.finite import MissingNumbersError
+from derand._core.files import PathLike, replace_when_done, require_plain, require_utf8
+from derand._core.finite import MissingNumbersError
+from derand._core.text import quote_short
 from derand.frames._columns import ColumnCheck, ColumnUse
 from derand.frames._dates import read_days
 from derand.frames._doubts import reads_as_written_number
 from derand.frames._kinds import ColumnKind, kind_of_arrow_type
 from derand.frames._tables import open_table
-from derand.text import quote_short
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray
-from derand.files import PathLike
+from derand._core.arrays import FloatArray
+from derand._core.files import PathLike
+from derand._core.text import format_exactly, quote_short
 from derand.frames._encoding import TableEncoding
 from derand.frames._files import TableFile, inspect_file
 from derand.frames._kinds import ColumnKind, kind_of_values
-from derand.text import format_exactly, quote_short
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray, IntArray
-from derand.finite import cast_exactly, require_unchanged
+from derand._core.arrays import FloatArray, IntArray
+from derand._core.finite import cast_exactly, require_unchanged
+from derand._core.origin import find_library, take_rows
 from derand.frames._kinds import Category, ColumnKind, is_missing, kind_of_arrow_type, kind_of_cell, kind_of_letter
-from derand.origin import find_library, take_rows
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, FloatArray
+from derand._core.arrays import EPSILON, FloatArray
 from derand.frames import TableEncoding
 from derand.importers._reading import Reading
 from derand.importers._trees import Node, bound_sum_error, find_largest_leaf, sum_trees

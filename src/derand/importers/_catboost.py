@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from derand._arrays import FloatArray
-from derand._later import import_extra
+from derand._core.arrays import FloatArray
+from derand._core.later import import_extra
 from derand.frames import TableEncoding
 from derand.importers._additions import DOUBLE, bound_additions, read_sum
 from derand.importers._edges import after_single

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from derand._arrays import BoolArray, FloatArray
+from derand._core.arrays import BoolArray, FloatArray
 from derand.importers._sums import Total
 from derand.model import CategoryShape, GridShape, Shape
 

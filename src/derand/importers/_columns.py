@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray
-from derand._later import import_extra
+from derand._core.arrays import FloatArray
+from derand._core.later import import_extra
 from derand.frames import ColumnKind, TableEncoding
 from derand.importers._reading import Reading
 from derand.model import CategoryShape

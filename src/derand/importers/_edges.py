@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray
 
 _LARGEST = np.finfo(np.float64).max
 

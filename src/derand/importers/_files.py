@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from derand._arrays import FloatArray
-from derand._later import MissingLibraryError
+from derand._core.arrays import FloatArray
+from derand._core.later import MissingLibraryError
+from derand._core.processes import LostProcessError, WorkerProcess
 from derand.importers._objects import shorten
 from derand.importers._reading import Reading
-from derand.processes import LostProcessError, WorkerProcess
 
 FILES = {
     ".json": ("_xgboost", "XGBoost"),

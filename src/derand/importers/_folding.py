@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from derand._arrays import EPSILON, FloatArray, IntArray
+from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.frames import TableEncoding
 from derand.importers._cells import CellAxis, CellFunctions
 from derand.importers._links import REFUSED, UNSEEN, Affine, Column, is_gap

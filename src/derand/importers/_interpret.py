@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.frames import TableEncoding
 from derand.importers._columns import choose_values
 from derand.importers._reading import Reading

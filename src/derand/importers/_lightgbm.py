@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.frames import TableEncoding
 from derand.importers._additions import (
     DOUBLE,

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from derand._arrays import EPSILON, FloatArray
+from derand._core.arrays import EPSILON, FloatArray
 from derand.importers._edges import find_edges
 
 _FAR = 1e100

@@ -10,8 +10,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from derand._later import import_extra
-from derand.files import PathLike
+from derand._core.files import PathLike
+from derand._core.later import import_extra
 
 PICKLES = (".pkl", ".pickle", ".joblib")
 """How names of pickles end."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from derand._arrays import EPSILON, FloatArray
+from derand._core.arrays import EPSILON, FloatArray
 from derand.importers._reading import Reading
 from derand.model import AdditiveEnsemble, read_shapes
 

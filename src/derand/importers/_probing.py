@@ -9,7 +9,7 @@ import warnings
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.importers._reading import Reading
 from derand.model import AdditiveEnsemble
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.frames import TableEncoding
 from derand.model import AdditiveEnsemble, CategoryShape, GridShape, Line, Shape
 

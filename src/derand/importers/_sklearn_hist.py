@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from derand._arrays import IntArray
+from derand._core.arrays import IntArray
 from derand.importers._columns import clean_categories, read_encoding
 from derand.importers._edges import after
 from derand.importers._reading import Reading

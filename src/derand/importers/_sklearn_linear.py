@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from derand._arrays import EPSILON, FloatArray
+from derand._core.arrays import EPSILON, FloatArray
 from derand.importers._columns import decode_rows, read_encoding
 from derand.importers._reading import Reading
 from derand.model import Line

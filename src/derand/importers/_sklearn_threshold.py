@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from derand._arrays import EPSILON, FloatArray
+from derand._core.arrays import EPSILON, FloatArray
 from derand.importers._reading import Reading
 
 _SINGLE = 2.0**-24

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.importers._columns import decode_rows, read_encoding, refuse_odd_outputs
 from derand.importers._edges import after_single
 from derand.importers._reading import Reading

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from derand._arrays import EPSILON, FloatArray
+from derand._core.arrays import EPSILON, FloatArray
 from derand.frames import TableEncoding
 from derand.model import MAX_CELLS
 

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.frames import TableEncoding
 from derand.importers._columns import clean_categories, decode_rows
 from derand.importers._edges import after

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from derand._arrays import EPSILON, BoolArray, FloatArray
+from derand._core.arrays import EPSILON, BoolArray, FloatArray
 from derand.frames import TableEncoding
 from derand.importers._cells import CellAxis, CellFunctions
 from derand.importers._sums import Total, connect, require_small

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from derand._later import import_later
+from derand._core.later import import_later
 
 if TYPE_CHECKING:
     from derand.jobs._auditing import AuditingSummary, audit_file

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
+from derand._core.files import PathLike
 from derand.certificates import PROOFS, Certificates, Intervals, ToleranceRadii
 from derand.estimators import CertifiedClassifier, CertifiedRegressor
-from derand.files import PathLike
 from derand.frames import inspect_file
 from derand.storage import CertificateRecord, NumbersRequest
 

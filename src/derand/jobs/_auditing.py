@@ -15,11 +15,11 @@ from typing import TypedDict
 
 import numpy as np
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
+from derand._core.files import PathLike, require_writable
 from derand.auditing import Audit, audit_rows, choose_rows
 from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.estimators import CertifiedClassifier, CertifiedRegressor, encode_rows
-from derand.files import PathLike, require_writable
 from derand.frames import MatchedFile, inspect_file, match_file, write_batches
 from derand.jobs._audit_claims import list_columns, list_unread, read_claims
 from derand.jobs._classifiers import load_estimator

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import IntArray
+from derand._core.arrays import IntArray
+from derand._core.files import PathLike
+from derand._core.threads import count_threads
 from derand.certificates import Certificates, find_labels
 from derand.estimators import CertifiedClassifier, grade_rows
-from derand.files import PathLike
 from derand.frames import MatchedFile, match_file, write_batches
 from derand.jobs._classifiers import load_classifier
 from derand.jobs._copying import RESULT_COLUMNS, Copies
@@ -28,7 +29,6 @@ from derand.jobs._request import Request, ThreatSummary, note_other_answers
 from derand.jobs._tally import Tally, TallySummary
 from derand.noise import Noise, as_noise_or_none
 from derand.storage import find_record
-from derand.threads import count_threads
 from derand.threat import Threat
 
 if TYPE_CHECKING:

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
+from derand._core.files import PathLike
+from derand._core.threads import count_threads
 from derand.certificates import Intervals, ToleranceRadii
 from derand.estimators import choose_radius
-from derand.files import PathLike
 from derand.frames import MatchedFile, match_file, write_batches
 from derand.jobs._classifiers import load_regressor
 from derand.jobs._copying import NUMBER_COLUMNS, Copies
@@ -28,7 +29,6 @@ from derand.jobs._recording import require_places, write_record
 from derand.jobs._request import ThreatSummary, note_other_answers, read_named, require_domains, summarize_threat
 from derand.noise import Noise, as_noise_or_none
 from derand.storage import NumbersRequest
-from derand.threads import count_threads
 from derand.threat import Threat
 
 if TYPE_CHECKING:

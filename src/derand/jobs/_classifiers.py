@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from derand._core.files import PathLike
 from derand.estimators import TRAINERS, CertifiedClassifier, CertifiedRegressor
-from derand.files import PathLike
 from derand.jobs._tasks import CLASSES, Spell, list_trainers, quote_parameter, require_parameters
 from derand.model import is_model
 from derand.storage import load

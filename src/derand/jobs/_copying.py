@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from derand.text import quote_short
+from derand._core.text import quote_short
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import Any, TypedDict
 
+from derand._core.files import PathLike, require_writable
 from derand.exporters import export_onnx
-from derand.files import PathLike, require_writable
 from derand.storage import load
 
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import numpy as np
 
+from derand._core.files import PathLike, require_writable
 from derand.estimators import MOST_CLASSES, ImportedClassifier, ImportedRegressor, encode_rows, from_reading
-from derand.files import PathLike, require_writable
 from derand.frames import ColumnKind, Labels, MatchedFile, inspect_file, match_file
 from derand.importers import (
     PICKLES,

@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from derand.files import PathLike
+from derand._core.files import PathLike
 from derand.frames import names_stream
 
 Item = TypeVar("Item")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from derand import __version__
-from derand.files import PathLike, require_writable
+from derand._core.files import PathLike, require_writable
 from derand.frames import names_stream
 from derand.noise import Noise
 from derand.storage import CertificateRecord, NumbersRequest, find_record, mark_file, save_record

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
+from derand._core.files import PathLike
+from derand._core.text import quote_short
 from derand.certificates import Certificates
 from derand.estimators import CertifiedClassifier, CertifiedRegressor, certify_encoded, encode_rows
-from derand.files import PathLike
 from derand.frames import MatchedFile
 from derand.noise import Noise
-from derand.text import quote_short
 from derand.threat import Column, Limit, Threat, as_threats
 from derand.threat_text import change_threat, read_threat
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from derand.files import PathLike
+from derand._core.files import PathLike
+from derand._core.text import quote_short
 from derand.storage import mark_file
-from derand.text import quote_short
 from derand.threat_text import KEYS as THREAT_KEYS
 from derand.threat_text import ThreatSection, read_toml
 

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
 from derand import __version__
-from derand.estimators import CertifiedRegressor
-from derand.files import (
+from derand._core.files import (
     PathLike,
     fill_when_done,
     is_half_filled,
@@ -29,6 +28,8 @@ from derand.files import (
     require_folder,
     restore_folder,
 )
+from derand._core.text import as_plain_json
+from derand.estimators import CertifiedRegressor
 from derand.frames import inspect_file, match_file
 from derand.jobs._auditing import AuditingSummary, audit_file
 from derand.jobs._certifying import CertifyingSummary, certify_file
@@ -42,7 +43,6 @@ from derand.jobs._tasks import CLASSES, NUMBER, require_task, require_trainer
 from derand.jobs._training import TrainingSummary, list_doubts, train_file
 from derand.jobs._training_table import TrainingData, read_training_data
 from derand.storage import mark_file, read_json
-from derand.text import as_plain_json
 from derand.threat_text import read_threat
 
 SCHEMA = "derand/run/1"

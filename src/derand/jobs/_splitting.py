@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from derand._arrays import IntArray
-from derand.files import PathLike
+from derand._core.arrays import IntArray
+from derand._core.files import PathLike
 from derand.frames import Labels, inspect_file, write_batches
 from derand.jobs._tasks import CLASSES
 

@@ -12,7 +12,7 @@ from typing import NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.certificates import Certificates
 from derand.frames import Labels
 from derand.metrics import (

@@ -14,6 +14,8 @@ from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
+from derand._core.files import PathLike, require_writable
+from derand._core.text import format_percent
 from derand.estimators import (
     CertifiedClassifier,
     CertifiedEstimator,
@@ -22,7 +24,6 @@ from derand.estimators import (
     encode_rows,
     fit_checked,
 )
-from derand.files import PathLike, require_writable
 from derand.frames import ColumnCheck, ColumnUse, ColumnWarning, TableEncoding, format_days, tell_doubts
 from derand.jobs._classifiers import OWN, choose_model, find_trainer, make_estimator
 from derand.jobs._tasks import CLASSES, Spell, quote_parameter, require_parameters, require_task, require_trainer
@@ -30,7 +31,6 @@ from derand.jobs._training_table import TrainingData, read_training_data
 from derand.metrics import certified_accuracy
 from derand.noise import Noise, as_noise_or_none
 from derand.storage import save
-from derand.text import format_percent
 from derand.threat import Threat
 from derand.threat_text import read_threat
 

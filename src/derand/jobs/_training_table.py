@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
+from derand._core.files import PathLike
+from derand._core.text import format_exactly, quote_short
 from derand.estimators import MOST_CLASSES, refuse_identifiers
-from derand.files import PathLike
 from derand.frames import (
     ColumnCheck,
     ColumnKind,
@@ -26,7 +27,6 @@ from derand.frames import (
     kind_of_arrow_type,
 )
 from derand.jobs._tasks import NUMBER, Task, guess_task
-from derand.text import format_exactly, quote_short
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, TINY, BoolArray, FloatArray, IntArray
+from derand._core.arrays import EPSILON, TINY, BoolArray, FloatArray, IntArray
 from derand.kernels.tails.costs import MIN_TERMS_FOR_FOURIER, Work, suits_device
 
 TAIL_ERROR = 96 * EPSILON

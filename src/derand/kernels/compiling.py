@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from derand.progress import announce
+from derand._core.progress import announce
 
 Compiler = Callable[..., Any]
 """Takes a function and options, among them `cache`: `numba.njit`, `numba.cuda.jit`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from derand._arrays import TINY, FloatArray
+from derand._core.arrays import TINY, FloatArray
 
 SMALLEST = 2.0**-1074
 """Smallest positive double: what a result below TINY may be off by, at most."""

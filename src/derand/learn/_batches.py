@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.learn._margin import Change
 
 _FIRST, _SECOND = 0.9, 0.99  # how much of the mean and of the mean square of slopes is kept

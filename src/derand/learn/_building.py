@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.learn._design import Design
 from derand.learn._groups import GroupColumn
 from derand.model import AdditiveEnsemble, CategoryShape, GridShape, Shape

@@ -15,7 +15,8 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
+from derand._core.progress import tell
 from derand.learn._batches import fit_by_batches
 from derand.learn._building import build_class_model, read_functions
 from derand.learn._design import Design, design_model, leave_in_place
@@ -39,7 +40,6 @@ from derand.learn.bins import BinnedTable
 from derand.learn.table import TrainingTable
 from derand.noise import Noise
 from derand.perturbation import Perturbation
-from derand.progress import tell
 from derand.threat import Threat
 
 _MANY_COLUMNS = 16  # numerical ones: moving each a little is then what costs a margin most

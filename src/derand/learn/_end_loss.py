@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.learn._design import Design
 from derand.learn._margin import MarginLoss, Tables
 from derand.learn.bins import BinnedTable

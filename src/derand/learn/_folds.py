@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.learn._design import Design
 from derand.learn.bins import BinnedTable
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.learn._design import NumberColumn, find_boxes
 from derand.learn.bins import BinnedTable, NumberBins
 from derand.model import GridShape

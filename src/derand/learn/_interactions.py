@@ -10,7 +10,7 @@ import itertools
 
 import numpy as np
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.learn.bins import BinnedTable
 
 _BINS = 5

@@ -15,7 +15,8 @@ import numpy as np
 from scipy.linalg import cholesky
 from scipy.optimize import minimize
 
-from derand._arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.threads import run_blocks
 from derand.learn._design import CategoryColumn, Design
 from derand.learn._margin_loops import (
     Columns,
@@ -28,7 +29,6 @@ from derand.learn._margin_loops import (
 )
 from derand.learn._ranges import Deduction
 from derand.learn.bins import BinnedTable
-from derand.threads import run_blocks
 
 _FEW_ROWS = 10_000  # not worth a thread of their own
 _BLOCK_ROWS = 2**13

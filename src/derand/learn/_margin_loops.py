@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)

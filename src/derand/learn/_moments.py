@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 
 _SCALE = 1200
 """Sums count in 2**-1200, of which every double is a whole multiple; sums of squares in 2**-2400."""

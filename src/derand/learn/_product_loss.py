@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
+from derand._core.threads import run_blocks
 from derand.learn._product_loops import add_products, lose_products, spread_products
 from derand.learn._products import ProductDesign
 from derand.learn._softmax import LEAST_SLOPE
 from derand.learn.bins import BinnedTable
-from derand.threads import run_blocks
 
 _LANES = 8  # numbers that a machine adds at once
 _TILE = 32  # rows whose slopes are at hand together

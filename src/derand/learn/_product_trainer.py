@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.learn._batches import Schedule, fit_by_batches
 from derand.learn._building import build_class_model, build_lead_model
 from derand.learn._class_trainer import ClassTrainer

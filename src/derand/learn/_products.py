@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.learn._building import Functions, read_functions, read_lead
 from derand.learn._design import Design, NumberColumn, design_model, look_at
 from derand.learn._product_loops import Blocks

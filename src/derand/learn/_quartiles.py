@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 
 _TIE = 1e-9
 """Difference of two shares of the weight that rounding may make."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.learn._design import Design
 from derand.learn._groups import GroupColumn
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.learn.histogram import Histogram, cut_into_blocks, tabulate
 from derand.learn.splits import BINS_PER_STEP, SplitGrid, measure_left
 from derand.noise import Noise

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import ndtr
 
-from derand._arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.learn._margin_loops import add_leftovers
 from derand.learn.bins import BinnedTable
 

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
+from derand._core.progress import tell
 from derand.learn._design import Design
 from derand.learn._folds import share_codes
 from derand.learn._margin import MarginLoss, Precondition, Tables, WeightFit
@@ -23,7 +24,6 @@ from derand.learn.additive import LARGE, AdditiveOptions, Trainer
 from derand.learn.bins import BinnedTable
 from derand.learn.table import TrainingTable
 from derand.noise import Noise
-from derand.progress import tell
 from derand.threat import Threat
 
 _CHUNK = 2**20  # rows whose sums are exact as doubles

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.learn._design import RARE_PENALTY
 from derand.learn.bins import BinnedTable
 from derand.learn.table import TrainingTable

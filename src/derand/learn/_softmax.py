@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
+from derand._core.threads import run_blocks
 from derand.learn._design import Design, look_at
 from derand.learn._margin import MarginLoss, Precondition, Tables
 from derand.learn._margin_loops import Columns
@@ -32,7 +33,6 @@ from derand.learn._softmax_loops import (
 )
 from derand.learn.bins import BinnedTable
 from derand.noise import Noise
-from derand.threads import run_blocks
 
 _FEW_ROWS = 2_000  # not worth threads
 _LANES = 8  # numbers that a machine adds at once

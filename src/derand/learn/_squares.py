@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
+from derand._core.progress import tell
 from derand.learn._design import CategoryColumn, Design
 from derand.learn.bins import BinnedTable
-from derand.progress import tell
 
 REGULARIZATIONS = (1000.0, 100.0, 10.0, 1.0, 0.1, 0.01, 0.001)
 """What cross-validation tries first; then what lies between the best and its neighbours."""

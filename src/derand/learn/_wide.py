@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import expit
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.learn._design import Design, keep_numbers, leave_in_place
 from derand.learn._folds import spread_rows
 from derand.learn._margin import Stage

@@ -16,7 +16,9 @@ from scipy.optimize import minimize
 from scipy.special import expit, softmax
 from threadpoolctl import threadpool_limits
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
+from derand._core.progress import tell
+from derand._core.threads import run_blocks
 from derand.learn._building import build_model
 from derand.learn._design import CategoryColumn, Design, NumberColumn, design_model, leave_in_place
 from derand.learn._folds import FEW_ROWS, draw_folds, share_codes, spread_rows
@@ -29,8 +31,6 @@ from derand.learn.bins import MAX_BINS, BinnedTable, NumberBins, bin_table
 from derand.learn.table import TrainingTable
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
-from derand.progress import tell
-from derand.threads import run_blocks
 from derand.threat import Threat
 
 REGULARIZATIONS = (10.0, 1.0, 0.1, 0.01, 0.001)

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
+from derand._core.threads import run_blocks
 from derand.learn._margin_loops import find_codes, hash_rows, index_edges
 from derand.learn.table import TrainingTable
-from derand.threads import run_blocks
 
 MAX_BINS = 254
 """Of a numerical column, besides the one for missing values: codes then take a byte."""

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from derand._arrays import TINY, FloatArray, freeze
+from derand._core.arrays import TINY, FloatArray, freeze
 from derand.certificates import certify
 from derand.learn._laws import ScoreLaws
 from derand.learn._residual_splits import Candidate, ResidualSearch

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.learn.histogram import Counts, Histogram, cut_into_blocks, merge_histograms, tabulate
 from derand.learn.table import TrainingTable
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray, IntArray, freeze
+from derand._core.arrays import FloatArray, IntArray, freeze
 from derand.learn._compiled import N_SLOTS, accumulate, encode, gather
 
 Codes = NDArray[np.uint16]

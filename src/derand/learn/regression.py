@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
+from derand._core.progress import tell
 from derand.learn._building import measure_spans, read_lead
 from derand.learn._design import Design, NumberColumn, design_model, leave_in_place
 from derand.learn._end_loss import EndLoss
@@ -28,7 +29,6 @@ from derand.learn.bins import MAX_BINS, BinnedTable, NumberBins, bin_table
 from derand.learn.table import TrainingTable
 from derand.model import MAX_SCORE, AdditiveEnsemble, CategoryShape, Shape
 from derand.noise import Noise
-from derand.progress import tell
 from derand.threat import Threat
 
 _FEW_BINS = 96  # of columns that are moved

@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import TINY, FloatArray, IntArray, freeze
+from derand._core.arrays import TINY, FloatArray, IntArray, freeze
 from derand.learn.histogram import Histogram, cut_into_blocks, tabulate
 from derand.noise import Noise
 

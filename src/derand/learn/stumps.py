@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from derand._arrays import BoolArray, FloatArray, IntArray, freeze
+from derand._core.arrays import BoolArray, FloatArray, IntArray, freeze
 from derand.learn.counts import CountedRows
 from derand.learn.histogram import Counts
 from derand.learn.splits import (

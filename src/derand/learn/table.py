@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.learn._moments import Moments
 from derand.learn._quartiles import measure_quartile_range
 from derand.learn.histogram import Counts, Histogram, tabulate

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._arrays import FloatArray, Frozen, IntArray, freeze
+from derand._core.arrays import FloatArray, Frozen, IntArray, freeze
 from derand.certificates import Certificates
 from derand.metrics._calibration import (
     CalibrationBin,

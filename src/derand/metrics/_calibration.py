@@ -7,7 +7,7 @@ from typing import NamedTuple, TypedDict
 
 import numpy as np
 
-from derand._arrays import EPSILON, BoolArray, FloatArray
+from derand._core.arrays import EPSILON, BoolArray, FloatArray
 from derand.metrics._shares import Estimate, EstimateSummary, Z, find_wilson_interval
 
 _BINS = 10

@@ -7,9 +7,9 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
+from derand._core.origin import refuse_other_rows
 from derand.certificates import Certificates
-from derand.origin import refuse_other_rows
 
 
 class ShareAtRadius(TypedDict):

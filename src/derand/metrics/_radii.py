@@ -8,7 +8,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.certificates import Certificates
 from derand.metrics._certified import as_labels
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from derand._arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.metrics._shares import LEVEL, Estimate, find_wilson_interval
 
 _REPLICATES = 1000

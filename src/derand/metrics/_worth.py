@@ -10,8 +10,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from derand._core.text import format_count, format_percent, format_readable, quote_short
 from derand.metrics._answers import AnswerMetrics, CostSummary
-from derand.text import format_count, format_percent, format_readable, quote_short
 
 FEW_ROWS = 20
 """Of fewer labelled rows nothing is said: a few rows may well be alike."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._arrays import EPSILON, FloatArray
+from derand._core.arrays import EPSILON, FloatArray
 from derand.model._base import Contrast, Model, Once
 from derand.model._decision import Argmax, Decision, Threshold, Value
 from derand.model._lines import add_products, bound_deviations, bound_products

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from derand._arrays import FloatArray, Frozen
+from derand._core.arrays import FloatArray, Frozen
 from derand.model._terms import Term
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from derand._arrays import IntArray
+from derand._core.arrays import IntArray
 from derand.model._additive import AdditiveEnsemble
 from derand.model._base import Model
 from derand.model._terms import TERMS, Term

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import EPSILON, FloatArray, IntArray, freeze
+from derand._core.arrays import EPSILON, FloatArray, IntArray, freeze
 from derand.model._terms import TERMS, Axis, Slope, Term, as_feature
 
 LARGEST_SLOPE = 1e150

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON
+from derand._core.arrays import EPSILON
 from derand.model._additive import AdditiveEnsemble
 from derand.model._coarsen import map_scores
 from derand.model._decision import Threshold

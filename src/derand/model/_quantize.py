@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import EPSILON, FloatArray, IntArray
+from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.model._grid import GridTerm
 from derand.model._lines import LinearTerm
 from derand.model._terms import MAX_SCORE, CategoryTable, StepFunction, Term

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import FloatArray, Frozen, IntArray, freeze
+from derand._core.arrays import FloatArray, Frozen, IntArray, freeze
 
 MAX_SCORE = 2**53
 """Largest absolute score: beyond it a double no longer holds every integer."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from derand._arrays import FloatArray, freeze
+from derand._core.arrays import FloatArray, freeze
 from derand.model._additive import AdditiveEnsemble
 from derand.model._base import Model
 

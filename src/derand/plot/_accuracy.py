@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from derand import metrics
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.certificates import Certificates
 from derand.plot._axes import LINES, MUTED, as_axes, as_label, keep_plain
 

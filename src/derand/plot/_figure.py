@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from derand._core.text import plural
 from derand.model import Term
 from derand.noise import Noise
 from derand.plot._axes import ACCENT, DATA, LINES, MUTED, as_label, keep_plain
 from derand.plot._density import Density
 from derand.plot._heights import Reach
 from derand.plot._shapes import BAND, Ends, Scale, draw_map, draw_steps, draw_table, write_ticks
-from derand.text import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

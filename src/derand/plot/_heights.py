@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.model import Axis, Term
 from derand.noise import Noise
 

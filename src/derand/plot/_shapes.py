@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
+from derand._core.text import format_count, format_readable
 from derand.model import Axis, Term
 from derand.noise import Noise, as_noise
 from derand.plot._axes import ACCENT, DATA, MUTED, as_axes, as_label, keep_plain
 from derand.plot._density import Density, measure_density
 from derand.plot._heights import Reach, measure_band, measure_heights
-from derand.text import format_count, format_readable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from derand._arrays import BoolArray, FloatArray
+from derand._core.arrays import BoolArray, FloatArray
 from derand.certificates import Certificates, certify
 from derand.metrics import certified_accuracy, certified_share
 from derand.metrics import summarize_radii as measure_radii

@@ -5,6 +5,7 @@ Owns the banner at the top of a report. Every number comes from `derand.metrics`
 
 from __future__ import annotations
 
+from derand._core.text import format_count, format_down, format_interval, format_percent_interval, format_readable
 from derand.metrics import (
     AnswerMetrics,
     AnswerSummary,
@@ -18,7 +19,6 @@ from derand.metrics import (
 from derand.report._inputs import Inputs
 from derand.report._text import percent, shorten
 from derand.report._types import Answers, Banner, CalibrationLine, FigureLine
-from derand.text import format_count, format_down, format_interval, format_percent_interval, format_readable
 
 _SPACE = "\N{NO-BREAK SPACE}"
 _DECIMALS = 3

@@ -8,13 +8,13 @@ from typing import Literal, cast
 
 import numpy as np
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
+from derand._core.text import format_distance
 from derand.certificates import Attacks, attack
 from derand.report._inputs import Inputs
 from derand.report._text import plural
 from derand.report._types import Attack, Change
 from derand.report._verdicts import choose_witness, holds_fractions, list_changes, name_answer
-from derand.text import format_distance
 
 _LISTED = 6
 _WORTH_TELLING = 1e-3

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from derand._core.text import format_count, format_exactly, format_short, format_short_down
 from derand.frames import format_days
 from derand.report._text import percent, shorten
 from derand.report._types import (
@@ -26,7 +27,6 @@ from derand.report._types import (
     Shape,
     Size,
 )
-from derand.text import format_count, format_exactly, format_short, format_short_down
 
 _WIDTH, _HEIGHT = 420, 250
 _SHAPE_WIDTH, _SHAPE_HEIGHT = 300, 176

@@ -11,7 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from derand._arrays import BoolArray, FloatArray
+from derand._core.arrays import BoolArray, FloatArray
+from derand._core.text import format_count, format_exactly, format_short, format_short_down, format_up
 from derand.certificates import Certificates
 from derand.metrics import certified_share, find_paired_chance, find_wilson_interval
 from derand.report._accuracy import find_end, name_budget, spread_radii
@@ -22,7 +23,6 @@ from derand.report._other import OtherModel
 from derand.report._text import join_words, percent, plural, shorten
 from derand.report._threat import say_domain, say_limit
 from derand.report._types import Scale
-from derand.text import format_count, format_exactly, format_short, format_short_down, format_up
 from derand.threat import EVERY
 
 THIS = "this model"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
+from derand._core.text import format_count, format_exactly, format_short
 from derand.report._audit_types import Comparison, DisagreementTable
 from derand.report._charts import Frame, mark_radius, name_axis, radius_ticks, trace_steps, wrap_svg
 from derand.report._text import percent, plural, shorten
 from derand.report._types import ReportSummary
-from derand.text import format_count, format_exactly, format_short
 
 CURVES = ("line-main", "line-family line-1")
 """Classes of the two curves."""

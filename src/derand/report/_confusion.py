@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from derand._arrays import IntArray
+from derand._core.arrays import IntArray
 from derand.metrics import certified_share
 from derand.report._inputs import Inputs, LabelArray
 from derand.report._text import percent

@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
+from derand._core.text import format_short_down
 from derand.explaining import Pushes, move_alone
 from derand.model import AdditiveEnsemble, Term
 from derand.report._inputs import Inputs
 from derand.report._text import shorten
 from derand.report._threat import limit_of
 from derand.report._types import CategoricalShape, CategoryPush, Move, NumericalShape, Radii, Shape
-from derand.text import format_short_down
 
 SHAPE_POINTS = 97
 SHAPE_BINS = 40

@@ -11,12 +11,12 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from derand._arrays import BoolArray
+from derand._core.arrays import BoolArray
+from derand._core.text import format_exactly, format_percent_interval
 from derand.metrics import Estimate, find_chance, find_wilson_interval, raise_chances, subtract_shares
 from derand.report._audit_types import Contrast, ContrastKind, GroupComparison
 from derand.report._inputs import Inputs
 from derand.report._text import percent, plural, shorten
-from derand.text import format_exactly, format_percent_interval
 
 LEVEL = 0.05
 """How probable it may be that any difference is marked where there is none."""

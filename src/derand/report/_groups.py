@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import IntArray
+from derand._core.arrays import IntArray
+from derand._core.text import format_short, format_short_down
 from derand.frames import format_moment
 from derand.metrics import certified_share
 from derand.report._audit_types import Contrast, GroupComparison
@@ -18,7 +19,6 @@ from derand.report._group_contrasts import contrast_groups
 from derand.report._inputs import MISSING, Groups, Inputs, LabelArray
 from derand.report._text import percent
 from derand.report._types import Group, GroupShare, Subgroups
-from derand.text import format_short, format_short_down
 
 MAX_GROUPS = 12
 _MISSING = "(missing or new)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from derand._core.text import format_count, format_exactly, format_readable, format_short_down
 from derand.explaining import multiply_down
 from derand.metrics import RadiusFigures, describe_costs
 from derand.report._answers import name_constant
@@ -23,7 +24,6 @@ from derand.report._types import (
     VerdictCount,
     Verdicts,
 )
-from derand.text import format_count, format_exactly, format_readable, format_short_down
 
 _RIGHT, _CERTIFIED, _CHANGED = "Right answers", "Certified accuracy", "With 1 category changed"
 _SHARES = (_CERTIFIED, _CHANGED)

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._arrays import BoolArray, FloatArray
+from derand._core.arrays import BoolArray, FloatArray
+from derand._core.origin import Origin
+from derand._core.text import format_short
 from derand.certificates import Certificates, certify, check_request, rank_rows
 from derand.explaining import name_category
 from derand.frames import format_moment
 from derand.metrics import RowGrades
 from derand.model import AdditiveEnsemble, Model, is_model
 from derand.noise import Noise, as_noise_or_none
-from derand.origin import Origin
 from derand.perturbation import Perturbation
-from derand.text import format_short
 from derand.threat import Threat, as_budget, as_threats
 
 if TYPE_CHECKING:

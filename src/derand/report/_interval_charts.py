@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
+from derand._core.text import format_exactly, format_short, format_short_up
 from derand.report._charts import UNITS, Frame, choose_ticks, trace_steps, wrap_svg
 from derand.report._interval_types import IntervalSummary
-from derand.text import format_exactly, format_short, format_short_up
 
 _WIDTH, _HEIGHT = 420, 300
 

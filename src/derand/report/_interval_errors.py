@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from derand._core.text import format_short
 from derand.report._interval_inputs import NumberInputs
 from derand.report._interval_types import Errors
 from derand.report._text import percent
 from derand.report._types import Banner
-from derand.text import format_short
 
 _FEWEST = 20
 """Rows below which no verdict is spoken: their own mean fits few rows too well."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.certificates import Intervals, ToleranceRadii
 from derand.perturbation import Perturbation
 from derand.report._inputs import Subject, find_moving

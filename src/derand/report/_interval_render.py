@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from derand._core.text import format_count, format_exactly, format_short, format_short_down, format_short_up
 from derand.report import _interval_charts
 from derand.report._interval_errors import list_errors
 from derand.report._interval_types import IntervalRow, IntervalSummary, WidthCurve
@@ -28,7 +29,6 @@ from derand.report._render import (
 )
 from derand.report._text import plural, shorten
 from derand.report._types import Size
-from derand.text import format_count, format_exactly, format_short, format_short_down, format_short_up
 
 
 def to_json(summary: IntervalSummary) -> str:

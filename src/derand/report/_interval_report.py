@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.certificates import Intervals, ToleranceRadii, certify_interval_checked, certify_radius_checked
 from derand.noise import Noise
 from derand.report import _interval_render

@@ -11,7 +11,8 @@ from typing import cast
 
 import numpy as np
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
+from derand._core.text import as_plain_json, format_count, format_exactly, format_short, format_short_up
 from derand.certificates import Intervals
 from derand.report._inputs import Subject, name_estimator
 from derand.report._interval_errors import find_number_banner, measure_errors
@@ -35,7 +36,6 @@ from derand.report._threat_table import tabulate_threat
 from derand.report._types import Guarantee, HeadlineNumber, Size
 from derand.report._what_if import fill_what_if
 from derand.report._what_if_types import WhatIf
-from derand.text import as_plain_json, format_count, format_exactly, format_short, format_short_up
 
 SCHEMA = "derand-intervals/1"
 _CURVE_ROWS = 200  # every radius is a search of its own, by far the most of what a report costs

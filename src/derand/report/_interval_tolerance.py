@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
+from derand._core.text import format_short, format_short_up
 from derand.report._interval_inputs import NumberInputs
 from derand.report._interval_types import Errors, IntervalRows, Spread, ToleranceFacts
-from derand.text import format_short, format_short_up
 
 _SMALLEST = 10
 

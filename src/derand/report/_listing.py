@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from derand._arrays import IntArray
+from derand._core.arrays import IntArray
 from derand.report._inputs import Inputs
 from derand.report._types import ListedRows
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from derand._core.text import join_words, quote_short
 from derand.certificates import Certificates
 from derand.perturbation import Perturbation
 from derand.report._inputs import Inputs, Request, Subject, name_estimator, name_features
-from derand.text import join_words, quote_short
 from derand.threat import EVERY, Threat
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 
 _AS_THEY_ARE = frozenset({"name", "verdict", "detailed"})
 _CODES = (np.dtype("<u1"), np.dtype("<u2"))

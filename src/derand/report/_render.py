@@ -18,6 +18,7 @@ from typing import Literal
 import jinja2
 from markupsafe import Markup
 
+from derand._core.text import format_count, format_exactly, format_short, format_short_down
 from derand.frames import format_moment
 from derand.report import _charts, _compare_render, _rival_charts
 from derand.report._audit_types import Checksum, Contrast, ThreatTable
@@ -25,7 +26,6 @@ from derand.report._packing import pack, pack_listed
 from derand.report._text import percent, plural, shorten
 from derand.report._types import Answers, Banner, Computed, NoiseFacts, ReportSummary, Row, Size, Verdicts, Witness
 from derand.report._what_if_types import WhatIf
-from derand.text import format_count, format_exactly, format_short, format_short_down
 
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",

@@ -6,10 +6,10 @@ import math
 
 from markupsafe import Markup, escape
 
+from derand._core.text import format_short
 from derand.report._charts import UNITS, Frame, choose_ticks, cut_radius, wrap_svg
 from derand.report._text import percent, shorten
 from derand.report._types import ReportSummary
-from derand.text import format_short
 
 _WIDTH, _LINE, _LEFT = 420, 22, 118
 

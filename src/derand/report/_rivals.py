@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from derand._arrays import BoolArray, IntArray
+from derand._core.arrays import BoolArray, IntArray
+from derand._core.text import format_count, format_exactly, format_short_down
 from derand.report._confusion import place_classes
 from derand.report._inputs import Inputs
 from derand.report._rival_types import AnswerClass, ClassPair, RivalCell, Rivals
 from derand.report._text import percent, plural, shorten
-from derand.text import format_count, format_exactly, format_short_down
 
 _SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
 _LISTED_PAIRS = 12

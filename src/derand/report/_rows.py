@@ -10,7 +10,8 @@ import math
 
 import numpy as np
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
+from derand._core.text import format_short, format_short_down, format_short_up
 from derand.certificates import Distribution, distribution
 from derand.explaining import Pushes
 from derand.model import AdditiveEnsemble, coarsen, find_coarse_step
@@ -20,7 +21,6 @@ from derand.report._features import rank_terms
 from derand.report._inputs import Inputs
 from derand.report._listing import choose_places, list_rows, summarize_listing
 from derand.report._types import LAW_HEIGHT, BinnedLaw, Law, LawAxis, Row, RowFacts, RowPushes, Rows, Scale
-from derand.text import format_short, format_short_down, format_short_up
 
 LAW_BINS = 110
 _LISTED_PUSHES = 9

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from derand._core.text import format_threshold
 from derand.report._inputs import Inputs
 from derand.report._text import join_words, plural, shorten
 from derand.report._types import ProofCount, RuleFacts
-from derand.text import format_threshold
 
 _PROOFS = ("paper", "dual", "exact", "none")
 

@@ -17,7 +17,8 @@ from typing import cast
 import numpy as np
 
 import derand
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
+from derand._core.text import as_plain_json
 from derand.report._accuracy import choose_scale, summarize_accuracy, summarize_histogram, summarize_radii, tabulate
 from derand.report._answers import find_banner, measure_inputs, summarize_answers
 from derand.report._audit_types import Checksum
@@ -38,7 +39,6 @@ from derand.report._threat_table import tabulate_threat
 from derand.report._types import Computed, DataFacts, ModelFacts, NoiseFacts, ReportSummary, Rows, Scale, Shape
 from derand.report._verdicts import summarize_verdicts
 from derand.report._what_if import summarize_what_if
-from derand.text import as_plain_json
 
 SCHEMA = "derand-report/1"
 NO_WHAT_IF = "“What if”, and with it the model's tables, was left out on request."

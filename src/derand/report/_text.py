@@ -1,10 +1,10 @@
-"""Words of the report around numbers and names. How a number itself is written is in `derand.text`."""
+"""Words of the report around numbers and names. How a number itself is written is in `derand._core.text`."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from derand.text import format_percent, join_words, plural, shorten
+from derand._core.text import format_percent, join_words, plural, shorten
 
 __all__ = ["join_words", "percent", "plural", "shorten"]
 

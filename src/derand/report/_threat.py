@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from derand._core.text import format_exactly
 from derand.explaining import SCALING_UNITS
 from derand.frames import format_moment
 from derand.perturbation import Perturbation
 from derand.report._inputs import ThreatInputs
 from derand.report._text import join_words, plural, shorten
 from derand.report._types import LimitFacts, ThreatFacts
-from derand.text import format_exactly
 from derand.threat import EVERY, Limit
 
 _LISTED = 20

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
+from derand._core.text import format_exactly, format_short_down
 from derand.explaining import multiply_down
 from derand.report._audit_types import ThreatColumn, ThreatTable
 from derand.report._inputs import ThreatInputs
 from derand.report._text import join_words, plural, shorten
 from derand.report._threat import list_words, say_ends, say_limit, unit_of
-from derand.text import format_exactly, format_short_down
 from derand.threat import EVERY, Limit
 
 _STAYS = "stays as it is"

@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from derand._arrays import BoolArray, FloatArray
+from derand._core.arrays import BoolArray, FloatArray
+from derand._core.text import format_count, format_exactly, format_move, format_short
 from derand.certificates import Verifier, certify, find_labels, refine_change
 from derand.explaining import Names, say_change
 from derand.report._inputs import Inputs
 from derand.report._text import join_words, plural, shorten
 from derand.report._types import VerdictCount, Verdicts, Witness, WitnessChange
-from derand.text import format_count, format_exactly, format_move, format_short
 
 MAX_WITNESSES = 20
 _DIGITS = 6

@@ -13,12 +13,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
+from derand._core.text import as_plain_json, format_count
 from derand.model import AdditiveEnsemble, Term
 from derand.report._inputs import Inputs, Subject
 from derand.report._packing import count_bytes, pack
 from derand.report._what_if_types import Decides, WhatIf, WhatIfColumn, WhatIfMember, WhatIfOption, WhatIfTerm
-from derand.text import as_plain_json, format_count
 from derand.threat import EVERY, Threat
 
 MOST_BYTES = 2_000_000

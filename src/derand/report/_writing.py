@@ -7,7 +7,7 @@ import webbrowser
 from abc import ABC, abstractmethod
 from pathlib import Path
 
-from derand.files import PathLike, replace_when_done
+from derand._core.files import PathLike, replace_when_done
 from derand.report._render import frame_page
 
 

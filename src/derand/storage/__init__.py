@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from derand.files import PathLike, replace_when_done
+from derand._core.files import PathLike, replace_when_done
 from derand.model import is_model
 from derand.storage._classifiers import build_classifier, describe_classifier, describe_estimator, list_estimators
 from derand.storage._document import (

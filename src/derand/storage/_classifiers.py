@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from derand._core.units import NamedUnits
 from derand.model import Model
 from derand.noise import Noise, as_noise
 from derand.storage._fields import Field, construct, shorten
 from derand.storage._models import build_model, build_noise, describe_model, describe_noise
 from derand.threat import Threat
-from derand.units import NamedUnits
 
 if TYPE_CHECKING:
     from derand.estimators import CertifiedClassifier, CertifiedEstimator

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from derand.files import PathLike, open_plain
+from derand._core.files import PathLike, open_plain
 from derand.storage._fields import Field, shorten
 
 SCHEMA = "derand/2"

@@ -11,10 +11,10 @@ from dataclasses import MISSING
 from dataclasses import fields as fields_of
 from typing import Any, TypeVar
 
+from derand._core.units import NamedUnits
 from derand.model import DECISIONS, TERMS, AdditiveEnsemble, Decision, Model, Term, WeightedVote
 from derand.noise import NOISES, Noise
 from derand.storage._fields import Field, construct
-from derand.units import NamedUnits
 
 Part = TypeVar("Part", Term, Decision)
 

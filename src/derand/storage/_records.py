@@ -14,14 +14,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from derand.files import PathLike, open_plain, replace_when_done
+from derand._core.files import PathLike, open_plain, replace_when_done
+from derand._core.units import NamedUnits
 from derand.noise import Noise
 from derand.storage._classifiers import build_threat, describe_threat
 from derand.storage._document import MAX_RECORD_BYTES, parse_document, read_bytes
 from derand.storage._fields import Field
 from derand.storage._models import build_noise, describe_noise
 from derand.threat import Threat
-from derand.units import NamedUnits
 
 RECORD_SCHEMA = "derand/certified/1"
 

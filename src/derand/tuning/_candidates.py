@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.estimators import DEFAULT_NOISE, CertifiedClassifier
 from derand.noise import Noise, as_noise
 from derand.threat import Threat

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.certificates import Certificates
 from derand.estimators import CertifiedClassifier
 from derand.frames import take_rows

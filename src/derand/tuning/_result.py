@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 from sklearn.base import clone
 
-from derand._arrays import BoolArray, FloatArray, Frozen, freeze
+from derand._core.arrays import BoolArray, FloatArray, Frozen, freeze
 from derand.estimators import CertifiedClassifier
 from derand.tuning._words import describe, name_value, simplify_value
 

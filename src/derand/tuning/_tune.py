@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_consistent_length
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.estimators import CertifiedClassifier
 from derand.frames import TableEncoding, as_rows
 from derand.threat import Threat

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from derand._core.text import format_exactly, format_percent, format_short_down
 from derand.noise import Noise
-from derand.text import format_exactly, format_percent, format_short_down
 from derand.tuning._candidates import NOISE, RADIUS
 
 if TYPE_CHECKING:

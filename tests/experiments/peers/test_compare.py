@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from derand import AdditiveEnsemble
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from experiments.peers import PeerRadii, PlainRadii, compare_with_veritas, convert_stumps, find_linf_radii
 from experiments.peers._compare import count_agreement, train_task
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from derand import AdditiveEnsemble, StepFunction
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from experiments.baselines.knapsack import certify_without_noise
 from experiments.peers import find_linf_radii
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from experiments.peers import PeerRadii, convert_stumps, find_linf_radii, make_addtree, merge_by_feature, search_radii
 
 REASON = "the extra `peers` is not installed"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from derand import StepFunction
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from experiments.peers import convert_stumps, find_edge
 
 REASON = "the extra `peers` is not installed"

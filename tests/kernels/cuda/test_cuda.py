@@ -20,7 +20,7 @@ import pytest
 from scipy import special
 
 from derand import AdditiveEnsemble, Gaussian, Noise, StepFunction, Threat, Uniform, certify, kernels
-from derand._arrays import EPSILON, TINY
+from derand._core.arrays import EPSILON, TINY
 from derand.certificates import pack_terms
 from derand.kernels import (
     DEFAULT_BACKEND,

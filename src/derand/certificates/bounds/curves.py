@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from derand._arrays import EPSILON, TINY, FloatArray
+from derand._core.arrays import EPSILON, TINY, FloatArray
 from derand.certificates.bounds.packing import PackedTerms
 from derand.certificates.bounds.shared_edges import CommonGround, round_up
 from derand.kernels import TAIL_ERROR

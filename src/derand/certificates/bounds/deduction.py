@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from derand._arrays import EPSILON, FloatArray
+from derand._core.arrays import EPSILON, FloatArray
 
 CONSTANT = 0.73
 """If a sum's mean is this many largest ranges above a threshold, the sum is above it with probability over 1/2."""

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand._core.threads import share_out
 from derand.certificates.bounds.missing_values import Filled, find_ends
 from derand.certificates.bounds.packing import PackedTerms
 from derand.kernels import LAW, Backend, Failures, as_device, rounding_bound
 from derand.noise import Noise
-from derand.threads import share_out
 
 _FAINT = 1e-280  # near FLOOR: the logarithm is needed
 _RADIUS_BYTES = 256  # that can be copied while one radius is computed

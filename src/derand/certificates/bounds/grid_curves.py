@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from derand._arrays import EPSILON, TINY, FloatArray, IntArray
+from derand._core.arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.certificates.bounds.curves import FAR, LARGEST, place_knots
 from derand.certificates.bounds.packing import PackedTerms
 from derand.kernels.worst_case.grids import Grids

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from derand._arrays import EPSILON, FloatArray, IntArray, freeze
+from derand._core.arrays import EPSILON, FloatArray, IntArray, freeze
 from derand.kernels import TAIL_ERROR
 from derand.kernels.cells.boxes import multiply_sides
 from derand.model import Axis

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.grid_curves import Block, line_up_jumps, trace_grids
 from derand.certificates.bounds.worst_case_base import DUAL, EXACT, WorstCase
 from derand.kernels.worst_case.drops import WHOLE

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, FloatArray, IntArray
+from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.certificates.bounds.linear_duality import bound_distances, bound_falls
 from derand.certificates.bounds.packing import PackedTerms, pack_terms
 from derand.certificates.bounds.pairwise import LARGEST_ODDS

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from derand._arrays import EPSILON, FloatArray
+from derand._core.arrays import EPSILON, FloatArray
 
 _SMALLEST = 1e-280
 """Margins below count as none: what underflow does to products is less than all that is rounded off beside them."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from derand._arrays import EPSILON, FloatArray, IntArray
+from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.certificates.rules.base import NO_PROOF, Bounds
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.missing_values import Filled, find_place
 from derand.certificates.bounds.packing import Gap, PackedTerms
 from derand.noise import Noise

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.packing import Gap, PackedTerms
 from derand.certificates.rules.base import Bounds
 from derand.noise import Noise

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, FloatArray, IntArray, freeze
+from derand._core.arrays import EPSILON, FloatArray, IntArray, freeze
 from derand.certificates.bounds.grid_packing import PackedGrid, bound_boxes, pack_grid
 from derand.certificates.bounds.shared_edges import CommonGround
 from derand.kernels import TAIL_ERROR, Backend, Edges, Plan, failure_excess

@@ -17,7 +17,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.threads import run_blocks
 from derand.certificates.bounds.class_scores import expect_classes
 from derand.certificates.bounds.missing_values import bound_apart, merge_bounds
 from derand.certificates.bounds.packing import find_problems
@@ -26,7 +27,6 @@ from derand.certificates.rules.base import NO_PROOF, Bounds, Engine, Rule
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
 from derand.perturbation import Perturbation
-from derand.threads import run_blocks
 from derand.threat import Threat
 
 Fight = Callable[[AdditiveEnsemble, IntArray, IntArray], IntArray]

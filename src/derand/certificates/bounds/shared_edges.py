@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.model import Term
 
 Kept = TypeVar("Kept", bound=tuple[Any, ...])

@@ -17,7 +17,7 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.curves import (
     Stretch,
     name_shapes,

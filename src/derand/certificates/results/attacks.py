@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import BoolArray, FloatArray, Frozen, IntArray, freeze
+from derand._core.arrays import BoolArray, FloatArray, Frozen, IntArray, freeze
+from derand._core.origin import Origin, Tabular, take_rows
 from derand.certificates.results.certificates import Certificates
 from derand.noise import Noise
-from derand.origin import Origin, Tabular, take_rows
 from derand.threat import Threat
 
 _ARRAYS = ("found", "distance", "label", "flipped", "n_categories")

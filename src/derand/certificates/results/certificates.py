@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._arrays import BoolArray, FloatArray, Frozen, IntArray, freeze
+from derand._core.arrays import BoolArray, FloatArray, Frozen, IntArray, freeze
+from derand._core.markup import write_block, write_lines, write_table
+from derand._core.origin import Origin, Tabular
+from derand._core.text import format_count, format_percent, format_short_down
 from derand.certificates.rules.base import NO_PROOF, PAPER, PROOFS
 from derand.kernels import PATH_REASONS, PATHS
-from derand.markup import write_block, write_lines, write_table
 from derand.noise import Noise
-from derand.origin import Origin, Tabular
-from derand.text import format_count, format_percent, format_short_down
 from derand.threat import Threat
 
 HTML_ROWS = 5

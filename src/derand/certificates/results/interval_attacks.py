@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import BoolArray, FloatArray, Frozen, freeze
+from derand._core.arrays import BoolArray, FloatArray, Frozen, freeze
+from derand._core.origin import Origin, Tabular, take_rows
 from derand.certificates.results.attacks import UnsoundError
 from derand.certificates.results.intervals import Intervals
 from derand.noise import Noise
-from derand.origin import Origin, Tabular, take_rows
 from derand.threat import Threat
 
 _NUMBERS = ("value", "low", "high")

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray, Frozen, freeze
+from derand._core.arrays import FloatArray, Frozen, freeze
+from derand._core.markup import write_block, write_lines, write_table
+from derand._core.origin import Origin, Tabular
+from derand._core.text import format_count, format_readable
 from derand.certificates.results.certificates import HTML_ROWS, list_quantiles, write_radius
 from derand.certificates.rules.base import PROOFS
-from derand.markup import write_block, write_lines, write_table
 from derand.noise import Noise
-from derand.origin import Origin, Tabular
-from derand.text import format_count, format_readable
 from derand.threat import Threat
 
 

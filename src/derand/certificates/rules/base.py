@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.threads import count_threads, run_blocks
 from derand.certificates.bounds.packing import Problem
 from derand.kernels import Backend, load_backend, require_gradual_underflow
 from derand.kernels.tails.costs import Work
 from derand.model import Model
 from derand.noise import Noise
 from derand.perturbation import Perturbation
-from derand.threads import count_threads, run_blocks
 from derand.threat import Threat
 
 PROOFS = ("none", "paper", "dual", "exact")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.missing_changes import add_largest, find_falls, find_floor_falls, list_changing
 from derand.certificates.bounds.missing_values import Filled, fill_gaps
 from derand.certificates.bounds.packing import PackedTerms, Problem

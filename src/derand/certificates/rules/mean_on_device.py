@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
+from derand._core.threads import run_blocks
 from derand.certificates.bounds.worst_case import SmoothedCase
 from derand.certificates.rules.base import DUAL, NO_PROOF, Bounds
 from derand.kernels import DeviceBackend
 from derand.kernels.worst_case.envelopes import AskedMeans
-from derand.threads import run_blocks
 
 _HOST_ROWS = 2**11
 """That the host takes before the device, with the tables made for them, tries the others again."""

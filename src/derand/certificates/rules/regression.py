@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.worst_case_base import WorstCase
 from derand.kernels.worst_case.steps import Reach
 from derand.perturbation import Perturbation

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from derand._arrays import EPSILON, FloatArray
+from derand._core.arrays import EPSILON, FloatArray
 from derand.certificates.bounds.linear import Lines
 from derand.certificates.bounds.linear_duality import bound_distances, bound_falls
 from derand.certificates.rules.base import EXACT, NO_PROOF

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, FloatArray
+from derand._core.arrays import EPSILON, FloatArray
 from derand.certificates.bounds.missing_values import Filled, fill_gaps
 from derand.certificates.bounds.packing import Problem
 from derand.certificates.bounds.worst_case import find_reach

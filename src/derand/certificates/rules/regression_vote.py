@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.deduction import choose_caps, deduct
 from derand.certificates.bounds.failure_masses import Law
 from derand.certificates.bounds.missing_changes import (

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.certificates.bounds.missing_values import fill_gaps
 from derand.certificates.bounds.packing import PackedTerms, Problem, find_problems
 from derand.certificates.rules.mean import expect_scores

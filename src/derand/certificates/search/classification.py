@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.threads import count_threads, run_blocks
 from derand.certificates.bounds.pairwise import find_duel
 from derand.certificates.classification import check_request, read_rows, resolve_rows
 from derand.certificates.labels import find_labels
@@ -28,7 +29,6 @@ from derand.kernels.norms import measure_norms
 from derand.model import Model, as_model, coarsen
 from derand.noise import Noise, as_noise_or_none
 from derand.perturbation import Perturbation
-from derand.threads import count_threads, run_blocks
 from derand.threat import Threat
 
 _BLOCK_NUMBERS = 2**22

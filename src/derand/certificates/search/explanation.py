@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._arrays import EPSILON, FloatArray, freeze
+from derand._core.arrays import EPSILON, FloatArray, freeze
 from derand.certificates.classification import certify_perturbed, check_request, read_rows
 from derand.certificates.labels import find_labels
 from derand.certificates.results.certificates import Certificates

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from derand._arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.certificates.labels import find_labels
 from derand.kernels.norms import measure_norms
 from derand.model import Model

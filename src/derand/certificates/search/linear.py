@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from derand._arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.linear import Lines, find_lines, label_lines
 from derand.certificates.bounds.linear_duality import find_least_moves, find_moves
 from derand.certificates.search.feasible_set import measure_changes

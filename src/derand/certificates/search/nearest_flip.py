@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.certificates.bounds.packing import PackedTerms
 from derand.certificates.rules.mean import expect_scores
 from derand.certificates.search.cell_weights import Member, list_members, measure_lead, orient_scores, weigh_cells

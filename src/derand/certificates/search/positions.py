@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.certificates.bounds.packing import PackedTerms
 from derand.certificates.search.feasible_set import Ground
 from derand.certificates.search.grids import find_grid_values

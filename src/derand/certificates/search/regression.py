@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
+from derand._core.threads import count_threads, run_blocks
 from derand.certificates.bounds.linear import Lines
 from derand.certificates.bounds.packing import Problem, find_sum
 from derand.certificates.classification import check_request, read_rows, resolve_rows
@@ -27,7 +28,6 @@ from derand.certificates.search.within_radius import find_ends, list_around, lis
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise_or_none
 from derand.perturbation import Perturbation
-from derand.threads import count_threads, run_blocks
 from derand.threat import Threat
 
 _BLOCK_NUMBERS = 2**22

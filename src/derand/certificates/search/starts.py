@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from derand._arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.certificates.search.feasible_set import Ground
 from derand.certificates.search.witness import change_categories, change_missing
 from derand.model import AdditiveEnsemble, Model

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.certificates.bounds.packing import PackedTerms
 from derand.certificates.search.feasible_set import Ground
 from derand.certificates.search.positions import Landscape, list_wide

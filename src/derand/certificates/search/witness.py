@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from derand._arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.pairwise import find_duel
 from derand.certificates.labels import find_labels
 from derand.certificates.search.grids import expect_grid, move_grid

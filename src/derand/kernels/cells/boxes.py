@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from derand._arrays import TINY, FloatArray, IntArray
+from derand._core.arrays import TINY, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
 
 

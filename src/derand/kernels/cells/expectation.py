@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray
+from derand._core.arrays import FloatArray
 from derand.kernels.cells.node_sums import FEW_SHARES, lay_nodes, sum_by_nodes
 from derand.kernels.compiling import compile_loop
 

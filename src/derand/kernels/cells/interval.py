@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from derand._arrays import EPSILON, TINY, FloatArray, IntArray
+from derand._core.arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
 
 _LEAST = 2.0**-1074

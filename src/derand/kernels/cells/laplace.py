@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from derand._arrays import TINY, FloatArray, IntArray
+from derand._core.arrays import TINY, FloatArray, IntArray
 from derand.kernels import TAIL_ERROR, TAIL_ERROR_GROWTH
 
 _END = 750.0  # the tail beyond is below TINY

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from derand._arrays import EPSILON, FloatArray, freeze
+from derand._core.arrays import EPSILON, FloatArray, freeze
 from derand.kernels.compiling import compile_loop
 
 N_NODES = 16

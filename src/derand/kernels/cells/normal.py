@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
 
 COEFFICIENTS = (

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.kernels import TILTED, Edges, Failures
 from derand.kernels.cuda.device import Stream, explain_absence, grant_shared
 from derand.kernels.tails import numpy_backend

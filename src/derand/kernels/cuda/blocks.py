@@ -14,10 +14,10 @@ import numpy as np
 from numba import config
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
+from derand._core.threads import count_threads, share_out
 from derand.kernels.cuda.device import Stream, explain_fork, open_streams
 from derand.kernels.cuda.pmfs import THREADS
-from derand.threads import count_threads, share_out
 
 MOST_ROWS = 2**16
 """In a block."""

@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numba import cuda
 
-from derand._arrays import EPSILON, TINY, FloatArray, IntArray
+from derand._core.arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.kernels import TAIL_ERROR, TAIL_ERROR_GROWTH
 from derand.kernels.cuda.pmfs import compile_kernel
 

@@ -17,7 +17,7 @@ import numpy as np
 from numba import cuda, float32, float64
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, FloatArray, IntArray
+from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.kernels import LOG_HALF
 from derand.kernels.cuda.pmfs import PARTS, THREADS, add_up, compile_kernel
 from derand.kernels.cuda.stumps import (

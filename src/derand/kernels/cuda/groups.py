@@ -16,7 +16,7 @@ import numpy as np
 from numba import cuda, float64
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, FloatArray, IntArray
+from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.kernels import FLOOR, LOG_HALF, NEGLIGIBLE
 from derand.kernels.cuda.pmfs import PARTS, THREADS, add_tilted, add_up, compile_kernel, trim
 from derand.kernels.cuda.stumps import (

@@ -16,7 +16,7 @@ import numpy as np
 from numba import cuda, float32, float64, int32
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, FloatArray, IntArray
+from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.kernels import NotFiniteError
 from derand.kernels.cuda.blocks import FEWEST_BLOCKS, MOST_ROWS, PickedRows, claim_device, pick_columns, stream_blocks
 from derand.kernels.cuda.device import Stream

@@ -14,7 +14,7 @@ import numpy as np
 from numba import cuda, float64
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, FloatArray, IntArray
+from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.kernels import FLOOR, LOG_HALF
 from derand.kernels.cuda.cells import bound_sides
 from derand.kernels.cuda.pmfs import compile_kernel

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numba import config, cuda, float64
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.kernels import FLOOR, NEGLIGIBLE
 from derand.kernels.compiling import compile_once
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import cuda
 
-from derand._arrays import TINY, FloatArray, IntArray
+from derand._core.arrays import TINY, FloatArray, IntArray
 from derand.kernels import STEEPEST
 from derand.kernels.cuda.cells import bound_sides
 from derand.kernels.cuda.pmfs import THREADS, add_up

@@ -16,7 +16,7 @@ import numpy as np
 from numba import cuda, float64
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, TINY, FloatArray, IntArray
+from derand._core.arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.kernels import FLOOR, LOG_HALF, NEGLIGIBLE, STEEPEST
 from derand.kernels.cuda.pmfs import (
     PARTS,

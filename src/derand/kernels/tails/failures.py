@@ -15,7 +15,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.kernels import INVERTED, LOG_HALF, MANY_CELLS, TILTED, Failures, may_invert
 from derand.kernels.compiling import compile_loop
 from derand.kernels.tails.costs import MIN_TERMS_FOR_FOURIER

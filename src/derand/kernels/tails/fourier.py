@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, FloatArray, IntArray
+from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
 from derand.kernels.tails.costs import LAW_CELL, LAW_STUMP, MIN_TERMS_FOR_FOURIER
 from derand.kernels.tails.frequencies import DEGREE, FINE, MAX_FREQUENCIES, N_PERIODS, Grid, period_of

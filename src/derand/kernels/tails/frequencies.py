@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.kernels import FEWEST_TERMS_OF_FEW_CELLS, MANY_CELLS, may_invert
 from derand.kernels.tails.costs import (
     FOURIER_CELL,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.kernels.tails import pmfs as _pmfs
 from derand.kernels.tails.failures import Plan, failures, prepare
 

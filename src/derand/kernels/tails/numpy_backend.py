@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, TINY, FloatArray, IntArray
+from derand._core.arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.kernels import FLOOR, LOG_HALF, TILTED, Failures, rounding_bound
 
 HOLDS_ALL_PMFS = True

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from derand._arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.kernels import FLOOR, NEGLIGIBLE
 from derand.kernels.compiling import compile_loop
 

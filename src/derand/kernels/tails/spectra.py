@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.kernels import LOG_HALF, MANY_CELLS
 from derand.kernels.compiling import compile_loop
 from derand.kernels.tails.costs import FOURIER_CELL, LAW_CELL, MIN_TERMS_FOR_FOURIER, SPECTRUM_POINT

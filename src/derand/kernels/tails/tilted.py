@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, TINY, FloatArray, IntArray
+from derand._core.arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.kernels import FLOOR, NEGLIGIBLE, STEEPEST
 from derand.kernels.compiling import compile_loop
 from derand.kernels.tails.pmfs import add_compensated, build_pmf, possible_scores

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from derand._arrays import EPSILON, FloatArray, IntArray
+from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
 
 AFFORDABLE = 2**20

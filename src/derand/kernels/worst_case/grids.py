@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from derand._arrays import EPSILON, FloatArray, IntArray
+from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
 from derand.kernels.worst_case.curves import bisect_right
 from derand.kernels.worst_case.jumps import JumpTable, average_jumps, bound_jumps

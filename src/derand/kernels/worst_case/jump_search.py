@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from derand._arrays import EPSILON, FloatArray, IntArray
+from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.kernels.cells.normal import compute_tail
 from derand.kernels.compiling import compile_loop
 from derand.kernels.worst_case.jumps import END, HUGE, JumpTable, locate_column, look_up

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from derand._arrays import FloatArray, freeze
+from derand._core.arrays import FloatArray, freeze
 from derand.kernels.cells.normal import compute_tail, upper_tail
 from derand.kernels.compiling import compile_loop
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from derand._arrays import EPSILON, FloatArray, IntArray
+from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.kernels.worst_case.curves import Curves, FloatTable
 
 WIDE = 12

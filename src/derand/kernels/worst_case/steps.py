@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, FloatArray, IntArray
+from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
 from derand.kernels.worst_case.curves import bisect_right
 from derand.kernels.worst_case.drops import AFFORDABLE, FARTHEST, NEAREST, WHOLE, measure_drop

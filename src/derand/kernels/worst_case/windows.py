@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from derand._arrays import EPSILON, FloatArray
+from derand._core.arrays import EPSILON, FloatArray
 from derand.kernels.compiling import compile_loop
 from derand.kernels.worst_case.curves import (
     Curves,

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from derand import progress
-from derand.threads import run_blocks
+from derand._core import progress
+from derand._core.threads import run_blocks
 
 
 def test_only_who_listens_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,9 +28,9 @@ from derand import (
     parse_noise,
     save,
 )
+from derand._core.units import NamedUnits, look_up
 from derand.jobs import audit_file, certify_file
 from derand.noise import as_noise
-from derand.units import NamedUnits, look_up
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame({"income": RNG.normal(0, 1000, 60), "age": RNG.normal(40, 5, 60), "job": ["cook", "clerk"] * 30})

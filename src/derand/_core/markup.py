@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from derand.text import shorten
+from derand._core.text import shorten
 
 _CELL = "text-align:left;padding:0.15em 1em 0.15em 0;vertical-align:top"
 _MUTED = "opacity:0.7"

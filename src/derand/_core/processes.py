@@ -47,7 +47,7 @@ class WorkerProcess:
     """
 
     def __init__(self, *, silent: bool = False) -> None:
-        code = f"import sys; sys.path[:] = {sys.path!r}; from derand.processes import serve; serve()"
+        code = f"import sys; sys.path[:] = {sys.path!r}; from derand._core.processes import serve; serve()"
         command = [sys.executable, "-I" if sys.flags.isolated else "-P", "-c", code]
         with _hold_interrupts():
             self._process = subprocess.Popen(

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from derand import AdditiveEnsemble, StepFunction, StumpClassifier, certify
-from derand.finite import MissingNumbersError, cast_exactly, name_gaps, require_finite
+from derand._core.finite import MissingNumbersError, cast_exactly, name_gaps, require_finite
 
 
 def test_gaps_are_counted_by_column() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from derand.text import (
+from derand._core.text import (
     as_plain_json,
     format_distance,
     format_down,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from derand.processes import LostProcessError, WorkerPool, WorkerProcess
+from derand._core.processes import LostProcessError, WorkerPool, WorkerProcess
 
 
 def test_errors_come_back_as_they_are() -> None:
@@ -88,8 +88,8 @@ def begin_and_wait(path: str) -> None:
 
 _KILLED = """
 import sys
-from derand.processes import WorkerProcess
-from tests.test_processes import begin_and_wait
+from derand._core.processes import WorkerProcess
+from tests.core.test_processes import begin_and_wait
 WorkerProcess().call(begin_and_wait, sys.argv[1])
 """
 
@@ -97,7 +97,7 @@ WorkerProcess().call(begin_and_wait, sys.argv[1])
 def test_a_process_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
     """Even where that is killed at once."""
     file = tmp_path / "begun"
-    with subprocess.Popen([sys.executable, "-c", _KILLED, str(file)], cwd=Path(__file__).parent.parent) as parent:
+    with subprocess.Popen([sys.executable, "-c", _KILLED, str(file)], cwd=Path(__file__).parents[2]) as parent:
         while not file.exists() or not file.read_text():
             time.sleep(0.01)
         parent.kill()

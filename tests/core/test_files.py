@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from derand.files import (
+from derand._core.files import (
     fill_when_done,
     is_half_filled,
     replace_when_done,
@@ -27,7 +27,7 @@ as_root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, re
 
 BEGIN_AND_WAIT = """
 import sys, time
-from derand.files import replace_when_done
+from derand._core.files import replace_when_done
 with replace_when_done(sys.argv[1]) as draft:
     draft.write_text("half")
     print("begun", flush=True)
@@ -260,7 +260,7 @@ RESULTS = ("a.txt", "b.txt", "run.json")
 FILL_AND_END = """
 import os, signal, sys
 from pathlib import Path
-from derand.files import fill_when_done
+from derand._core.files import fill_when_done
 replace = Path.replace
 def stop_at_last(self, target):
     if self.name == "run.json" and str(target).endswith("results/run.json"):

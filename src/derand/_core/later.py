@@ -43,10 +43,10 @@ def import_extra(module: str, extra: str | None, what: str) -> Any:
 
     Examples
     --------
-    >>> import_extra("no_such_library", "audit", "This")
+    >>> import_extra("no_library", "audit", "This")
     Traceback (most recent call last):
         ...
-    derand._later.MissingLibraryError: This needs no_such_library, which is not installed: pip install 'derand[audit]'.
+    derand._core.later.MissingLibraryError: This needs no_library, which is not installed: pip install 'derand[audit]'.
     """
     library = module.partition(".")[0]
     try:

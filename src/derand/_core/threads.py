@@ -10,7 +10,7 @@ from itertools import pairwise, starmap
 
 import numpy as np
 
-from derand.progress import count
+from derand._core.progress import count
 
 _MOST_PARTS = 8  # memory is busy then
 _PART_BYTES = 2**19  # worth a thread

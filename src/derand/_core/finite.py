@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import FloatArray
-from derand.threads import share_out
+from derand._core.arrays import FloatArray
+from derand._core.threads import share_out
 
 _BLOCK_NUMBERS = 2**17
 _MAX_EXACT = 2**53
@@ -66,7 +66,7 @@ def require_finite(rows: NDArray[Any], columns: Iterable[int], may_miss: Iterabl
     >>> require_finite(np.array([[1.0, np.nan], [2.0, 3.0]]), [0])
     >>> require_finite(np.array([[1.0, np.nan], [2.0, 3.0]]), [0, 1])
     Traceback (most recent call last):
-    derand.finite.MissingNumbersError: `X` must hold finite numbers in its numerical columns, got NaN or infinity in ...
+    derand._core.finite.MissingNumbersError: `X` must hold finite numbers in its numerical columns, got NaN ...
     """
     if rows.dtype.kind != "f":
         return

@@ -14,8 +14,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import IntArray
-from derand._later import import_extra
+from derand._core.arrays import IntArray
+from derand._core.later import import_extra
 
 Columns = Mapping[str, NDArray[Any]]
 """Arrays of one length, by name."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -90,6 +89,8 @@ def _repeat(name: str, arguments: list[str], folder: str, repeats: int) -> Figur
 
 def _run(arguments: list[str], folder: str) -> tuple[float, float]:
     """CPU seconds and seconds of a fresh process that keeps compiled code in a folder, and works in it."""
+    import resource  # Windows has none
+
     path = os.pathsep.join(str(Path(place).resolve()) for place in sys.path if place)
     surroundings = os.environ | {"NUMBA_CACHE_DIR": folder, "PYTHONPATH": path}
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()

@@ -63,6 +63,17 @@ def test_checking_says_what_would_be_done(quick: Path) -> None:
     assert json.loads(run("run", quick, "--check", "--json").output)["has_target"]
 
 
+def test_checking_says_whether_results_are_as_recorded(quick: Path) -> None:
+    """A cell that was changed since is an error of one line."""
+    assert run("run", quick).exit_code == 0
+    assert "written before: 5 files, with the checksums of run.json" in run("run", quick, "--check").output
+    certified = quick.parent / "results" / "certified.csv"
+    certified.write_text(certified.read_text().replace("0.", "1.", 1))
+    result = run("run", quick, "--check")
+    assert result.exit_code == 2
+    assert f"{certified} has another checksum than run.json" in result.stderr
+
+
 def test_numbers_are_told_as_numbers(prices: Path) -> None:
     """Errors and widths instead of accuracies."""
     config = prices.parent / "derand.toml"

@@ -421,12 +421,14 @@ def test_a_run_that_is_stopped_while_results_move_can_be_repeated(
     check_run(quick)
     if number == signal.SIGKILL:
         restore_folder(results)
-    assert list_names(quick.parent) == {"derand.toml", "loans.csv", "out"}
+    else:
+        assert list_names(quick.parent) == {"derand.toml", "loans.csv", "out"}
     found = {path.name: path.read_bytes() for path in results.iterdir()}
     is_new = check_run(quick)["changed"] == []
     assert (found == old) is not is_new
     run_file(quick)
     assert check_run(quick)["unchanged_results"] == 4
+    assert list_names(quick.parent) == {"derand.toml", "loans.csv", "out"}
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt()])

@@ -163,7 +163,7 @@ def _disturb(command: Command, number: signal.Signals, rng: random.Random) -> tu
     else:
         time.sleep(command.seconds * rng.random())
     process.send_signal(number)
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=600)
     return process.returncode, errors
 
 

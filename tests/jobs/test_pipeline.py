@@ -107,13 +107,13 @@ def test_the_next_batch_is_read_and_the_last_one_written_meanwhile() -> None:
             yield item
 
     def work(item: int) -> int:
-        assert item == 5 or reads[item + 1].wait(10)
+        assert item == 5 or reads[item + 1].wait(600)
         assert item < 2 or writes[item - 2].is_set()
         worked[item].set()
         return item
 
     def write(item: int) -> None:
-        assert item == 5 or worked[item + 1].wait(10)  # not before the next one is worked on
+        assert item == 5 or worked[item + 1].wait(600)  # not before the next one is worked on
         writes[item].set()
 
     run_pipeline(read(), work, write, lambda item: None, data="a.csv", output="b.csv", n_threads=2)

@@ -87,26 +87,6 @@ def bound_grids(
     return bounds
 
 
-class _Move(NamedTuple):
-    """Where a number stands, the window in which it may move, and the cost: multiplier * (distance / unit)^power."""
-
-    x: float
-    low: float
-    high: float
-    unit: float
-    multiplier: float
-    power: int
-
-
-class _Chord(NamedTuple):
-    """A line between two knots, by its values there."""
-
-    left: float
-    right: float
-    at_left: float
-    at_right: float
-
-
 @compile_loop()
 def _bound_grids(
     rows: FloatArray,
@@ -129,15 +109,26 @@ def _bound_grids(
             for axis in range(grids.axis_starts[i], grids.axis_starts[i + 1]):
                 rest = size // grids.sizes[axis]
                 feature = grids.features[axis]
-                x, scale, table = rows[row, feature], grids.jump_scales[axis], grids.jumps
-                move = _Move(x, low[row, feature], high[row, feature], grids.units[axis], multipliers[row], power)
+                x = rows[row, feature]
                 if x != x:  # noqa: PLR0124 - NaN
                     fewer[:rest] = values[size - rest : size]
-                elif scale <= 0.0 or not _take_jump(
-                    move, grids.jump_edges[axis], scale, rest, table.values, table.arches, values, fewer
+                elif grids.jump_scales[axis] > 0.0 and _take_jump(
+                    x,
+                    (low[row, feature], high[row, feature]),
+                    multipliers[row],
+                    power,
+                    (grids.jump_edges[axis], grids.jump_scales[axis], grids.units[axis]),
+                    rest,
+                    grids.jumps.values,
+                    grids.jumps.arches,
+                    values,
+                    fewer,
                 ):
+                    pass
+                else:
                     first = i if axis == grids.axis_starts[i] else -1
-                    _take_axis(move, axis, first, rest, grids, values, fewer)
+                    window = (low[row, feature], high[row, feature])
+                    _take_axis(x, window, multipliers[row], power, axis, first, rest, grids, values, fewer)
                 values, fewer = fewer, values
                 size = rest
             bounds[row, i] = values[0]
@@ -145,9 +136,11 @@ def _bound_grids(
 
 @compile_loop()
 def _take_jump(
-    move: _Move,
-    edge: float,
-    scale: float,
+    x: float,
+    window: tuple[float, float],
+    multiplier: float,
+    power: int,
+    place: tuple[float, float, float],
     rest: int,
     table: FloatArray,
     arches: FloatArray,
@@ -156,14 +149,15 @@ def _take_jump(
 ) -> bool:
     """The same as `_take_axis` for an axis of one edge, where that is known without walking; else false.
 
-    `scale` is that of the noise.
+    `place` holds the edge, the scale of the noise, and what counts as distance 1.
     """
-    is_open = move.low == -math.inf and move.high == math.inf
-    stays = move.low == move.x and move.high == move.x
-    if not stays and not (is_open and (move.multiplier == 0.0 or move.power == 2)):
+    is_open = window[0] == -math.inf and window[1] == math.inf
+    stays = window[0] == x and window[1] == x
+    if not stays and not (is_open and (multiplier == 0.0 or power == 2)):
         return False
-    u, away = (move.x - edge) / scale, scale / move.unit
-    worth = move.multiplier * (away * away) * (1.0 - 16.0 * EPSILON)
+    edge, scale, unit = place
+    u, away = (x - edge) / scale, scale / unit
+    worth = multiplier * (away * away) * (1.0 - 16.0 * EPSILON)
     if stays:
         average_jumps(u, rest, values, fewer)
     elif worth > 0.0:
@@ -178,7 +172,10 @@ def _take_jump(
 
 @compile_loop()
 def _take_axis(
-    move: _Move,
+    x: float,
+    window: tuple[float, float],
+    multiplier: float,
+    power: int,
     axis: int,
     first: int,
     rest: int,
@@ -188,7 +185,7 @@ def _take_axis(
 ) -> None:
     """For each cell of the other axes the least over moves along this one."""
     n_cells = grids.sizes[axis] - grids.has_gap[axis]
-    own = bisect_right(move.x, grids.knot_starts[axis], grids.knot_starts[axis + 1], grids.knots) - 1
+    own = bisect_right(x, grids.knot_starts[axis], grids.knot_starts[axis + 1], grids.knots) - 1
     for at in range(rest):
         least, most, variation = values[at], values[at], 0.0
         for cell in range(1, n_cells):
@@ -198,7 +195,7 @@ def _take_axis(
         if most <= least:
             fewer[at] = least
             continue
-        found = _search(move, axis, first, rest, at, own, least, most, variation, grids, values)
+        found = _search(x, window, multiplier, power, axis, first, rest, at, own, least, most, variation, grids, values)
         found -= (GRID_ERROR + 2.0 * EPSILON * n_cells) * most
         fewer[at] = min(max(found, least), most)
 
@@ -220,7 +217,10 @@ def _look_up(
 
 @compile_loop()
 def _search(
-    move: _Move,
+    x: float,
+    window: tuple[float, float],
+    multiplier: float,
+    power: int,
     axis: int,
     first: int,
     rest: int,
@@ -234,67 +234,90 @@ def _search(
 ) -> float:
     """The least of value plus cost over the window: interval after interval, away from x, while it can pay."""
     start, stop = grids.knot_starts[axis], grids.knot_starts[axis + 1]
-    knots, x, low, high = grids.knots, move.x, move.low, move.high
+    knots, unit = grids.knots, grids.units[axis]
+    low, high = window
     if stop - start < 2:  # nothing is known but the range
         return least
     n_cells, best = grids.sizes[axis] - grids.has_gap[axis], math.inf
     spread = most - least
     if low < knots[start]:  # left of all knots
         end = values[at] - spread * grids.beyond[axis, 0]
-        best = min(best, end + _cost(max(x - knots[start], 0.0), move))
+        best = min(best, end + _cost(max(x - knots[start], 0.0), unit, multiplier, power))
     if high > knots[stop - 1]:
         end = values[(n_cells - 1) * rest + at] - spread * grids.beyond[axis, 1]
-        best = min(best, end + _cost(max(knots[stop - 1] - x, 0.0), move))
+        best = min(best, end + _cost(max(knots[stop - 1] - x, 0.0), unit, multiplier, power))
     knot = min(max(own, start), stop - 2)
     left = _look_up(knot, axis, first, rest, at, most, grids, values)
     begin = left
     for k in range(knot, stop - 1):  # to the right
-        if knots[k] > high or _cost(max(knots[k] - x, 0.0), move) + least >= best:
+        if knots[k] > high or _cost(max(knots[k] - x, 0.0), unit, multiplier, power) + least >= best:
             break
         right = _look_up(k + 1, axis, first, rest, at, most, grids, values)
         sag = min(grids.bend_by_variation[k] * variation, grids.bend_by_range[k] * spread)
-        best = min(best, _least_of_chord(_Chord(knots[k], knots[k + 1], left, right), move) - sag)
+        best = min(best, _least_of_chord(x, window, multiplier, power, unit, knots[k], knots[k + 1], left, right) - sag)
         left = right
     right = begin
     for k in range(knot - 1, start - 1, -1):  # to the left
-        if knots[k + 1] < low or _cost(max(x - knots[k + 1], 0.0), move) + least >= best:
+        if knots[k + 1] < low or _cost(max(x - knots[k + 1], 0.0), unit, multiplier, power) + least >= best:
             break
         left = _look_up(k, axis, first, rest, at, most, grids, values)
         sag = min(grids.bend_by_variation[k] * variation, grids.bend_by_range[k] * spread)
-        best = min(best, _least_of_chord(_Chord(knots[k], knots[k + 1], left, right), move) - sag)
+        best = min(best, _least_of_chord(x, window, multiplier, power, unit, knots[k], knots[k + 1], left, right) - sag)
         right = left
     return max(best, least)
 
 
 @compile_loop()
-def _cost(distance: float, move: _Move) -> float:
-    if move.multiplier == 0.0 or distance <= 0.0:
+def _cost(distance: float, unit: float, multiplier: float, power: int) -> float:
+    if multiplier == 0.0 or distance <= 0.0:
         return 0.0
-    away = distance / move.unit
-    return move.multiplier * (away if move.power == 1 else away * away) * (1.0 - 8.0 * EPSILON)
+    away = distance / unit
+    return multiplier * (away if power == 1 else away * away) * (1.0 - 8.0 * EPSILON)
 
 
 @compile_loop()
-def _least_of_chord(chord: _Chord, move: _Move) -> float:
+def _least_of_chord(
+    x: float,
+    window: tuple[float, float],
+    multiplier: float,
+    power: int,
+    unit: float,
+    left: float,
+    right: float,
+    at_left: float,
+    at_right: float,
+) -> float:
     """The least of a chord plus the cost over its interval within the window; infinite where there is none."""
-    begin, end = max(chord.left, move.low), min(chord.right, move.high)
+    begin, end = max(left, window[0]), min(right, window[1])
     if begin > end:
         return math.inf
-    x, unit, multiplier, power = move.x, move.unit, move.multiplier, move.power
-    slope = (chord.at_right - chord.at_left) / (chord.right - chord.left)
-    best = min(_on_chord(begin, chord, move), _on_chord(end, chord, move))
+    slope = (at_right - at_left) / (right - left)
+    best = min(
+        _on_chord(begin, x, multiplier, power, unit, left, right, at_left, at_right),
+        _on_chord(end, x, multiplier, power, unit, left, right, at_left, at_right),
+    )
     if multiplier > 0.0:
         lowest = x
         if power == 2:  # where the parabola on the chord is least
             lowest = x - 0.5 * slope * (unit / multiplier) * unit
         if begin < lowest < end:
             slip = EPSILON * abs(x) / unit  # by which the position may be off; a parabola is flat there
-            at_lowest = _on_chord(lowest, chord, move)
+            at_lowest = _on_chord(lowest, x, multiplier, power, unit, left, right, at_left, at_right)
             best = min(best, at_lowest - (multiplier * slip * slip if power == 2 else 0.0))
     return best
 
 
 @compile_loop()
-def _on_chord(z: float, chord: _Chord, move: _Move) -> float:
-    share = (z - chord.left) / (chord.right - chord.left)
-    return (1.0 - share) * chord.at_left + share * chord.at_right + _cost(abs(z - move.x), move)
+def _on_chord(
+    z: float,
+    x: float,
+    multiplier: float,
+    power: int,
+    unit: float,
+    left: float,
+    right: float,
+    at_left: float,
+    at_right: float,
+) -> float:
+    share = (z - left) / (right - left)
+    return (1.0 - share) * at_left + share * at_right + _cost(abs(z - x), unit, multiplier, power)

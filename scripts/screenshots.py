@@ -54,7 +54,7 @@ def take(browser: Any, page_address: str, shot: Shot, folder: Path) -> Path:
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=shot.scheme)
     page = context.new_page()
     page.goto(page_address)
-    page.add_style_tag(content="html { scroll-behavior: auto !important; }")
+    page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")
     page.locator(".radius-input").first.evaluate(
         "(input, at) => { input.value = at; input.dispatchEvent(new Event('input')) }", shot.radius
     )

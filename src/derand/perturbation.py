@@ -165,6 +165,10 @@ class Perturbation:
             frozen=self.frozen | frozenset(np.flatnonzero(held).tolist()),
         )
 
+    def with_norm(self, norm: float) -> Perturbation:
+        """The same in a ball of that norm."""
+        return replace(self, norm=norm, threats=tuple(replace(one, norm=norm) for one in self.threats))
+
     def within(self, column: int, low: float, high: float) -> Perturbation:
         """One number between two ends, by its steps, and nothing else."""
         only = np.arange(self.n_features) == column

@@ -10,8 +10,8 @@ import derand
 import experiments
 
 FOLDER = Path(experiments.__file__).parent
-SHARED = {"derand._core.arrays"}
-"""The types of arrays, which all code of the repository shares."""
+SHARED = {"derand._core"}
+"""Types of arrays and the like, which all code of the repository shares."""
 
 
 def list_imports(folder: Path) -> Iterator[tuple[Path, str]]:

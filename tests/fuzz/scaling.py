@@ -32,6 +32,7 @@ from derand import (
 )
 from derand.certificates import find_labels
 from derand.model import TERMS, Argmax, LinearTerm, Model, Term, Value
+from derand.perturbation import resolve
 from tests.fuzz.attacking import Attack
 from tests.fuzz.checking import Tally, check_case, is_coarse
 from tests.fuzz.classes import list_labels
@@ -198,7 +199,7 @@ def make(case: Case, by: Scales, count: Count) -> Case | None:
         scaled = scale_case(case, by)
         if not np.isfinite(scaled.rows[~np.isnan(case.rows)]).all():
             return None
-        scaled.threat.check_rows(scaled.rows)
+        resolve(scaled.threat, scaled.model, scaled.noise).check_rows(scaled.rows)
     except (ValueError, OverflowError) as error:
         require_one_line(error)
         count.refused[type(error).__name__] += 1
@@ -439,7 +440,7 @@ def list_line_points(case: Case, row: np.ndarray, label: int, radius: float) -> 
     lines = [term.describe() for term in model.terms if term.slope is not None]
     units = np.array([find_unit(case, one["feature"]) for one in lines])
     codes = [row[-1]] if not case.threat.l0 else [row[-1], *(set(CODES) | {77.0, math.nan})]
-    low, high = case.threat.find_box(row[None], model.numerical_features)
+    low, high = resolve(case.threat, case.model, case.noise).box(row[None])
     rivals = [one for one in range(3) if one != label] if model.n_outputs > 1 else [1 - label]
     for rival in rivals:
         slopes = [

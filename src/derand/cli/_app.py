@@ -80,6 +80,10 @@ class _TerminatedError(BaseException):
     """SIGTERM came; like Ctrl-C it is no error of the program, and everything that is open is closed on its way."""
 
 
+class InterruptedWorkError(Exception):
+    """Ctrl-C came, and there is more to say of it than that."""
+
+
 def run_app(application: typer.Typer) -> None:
     """Run an application and leave the process; wrong usage gives one line on stderr and exit code 2.
 
@@ -108,6 +112,9 @@ def _find_exit_code(application: typer.Typer) -> int:
     try:
         code = application(standalone_mode=False)
         sys.stdout.flush()
+    except InterruptedWorkError as error:
+        complain(str(error))
+        return _INTERRUPTED
     except typer.Abort:
         code = _INTERRUPTED
     except (BrokenPipeError, SystemExit):  # whoever read our output has had enough; typer leaves by itself then

@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from derand.cli._app import complain, make_console, print_facts
+from derand.cli._app import InterruptedWorkError, complain, make_console, print_facts
 
 if TYPE_CHECKING:
     from derand.distributed import FilesSummary
-
-
-_INTERRUPTED = 130
 
 
 class ManyFiles(NamedTuple):
@@ -63,8 +60,9 @@ class ManyFiles(NamedTuple):
                 model, str(data), output, scheduler=self.scheduler, workers=workers, resume=self.resume, **asked
             )
         except KeyboardInterrupt:
-            complain(f"interrupted; files that are done are in {output}: go on with the others by --resume.")
-            raise typer.Exit(_INTERRUPTED) from None
+            raise InterruptedWorkError(
+                f"interrupted; files that are done are in {output}: go on with the others by --resume."
+            ) from None
 
     def require_done(self, summary: Mapping[str, Any]) -> None:
         """End with an error where a file failed; its name and what was wrong are told."""

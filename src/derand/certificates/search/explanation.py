@@ -117,7 +117,7 @@ def explain(
     asked.check_rows(start[None])
     numbers = [at for at in model.numerical_features if not np.isnan(start[at])]
     ball = asked.freeze(at for at in numbers if not asked.free[at])  # without a ball, numbers without limits stay
-    ball = replace(ball, norm=np.inf if asked.norm is None else asked.norm)
+    ball = ball if asked.norm is not None else ball.with_norm(np.inf)
     (whole,) = certify_perturbed(model, start[None], smoothing, ball, rule=rule)
     home = int(whole.label[0])
     changes = [

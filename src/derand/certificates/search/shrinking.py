@@ -68,7 +68,7 @@ class Verifier:
         """Whether a model that stands for another one is far enough from its threshold for both to agree."""
         if not self.with_error or not any(member.score_error or member.is_linear for member in self.model.members):
             return True
-        (member, *others) = self.model.members
+        (member, *others) = [_subtract_outputs(one) for one in self.model.members]
         if others or member.threshold is None or not (self.noise is None or member.is_linear):
             return False
         return np.asarray(np.abs(member.score(points) - member.threshold) > member.bound_errors(points))
@@ -136,7 +136,7 @@ def _weigh_columns(verifier: Verifier, changed: FloatArray) -> FloatArray:
         votes = np.ones(len(model.members)) if model.weights is None else model.weights
         for member, vote in zip(model.members, votes.tolist(), strict=True):
             signs = np.where(labels == 1, vote, -vote)
-            weights += signs[:, None] * _subtract_terms(member, rows, changed, verifier.noise)
+            weights += signs[:, None] * _subtract_terms(_subtract_outputs(member), rows, changed, verifier.noise)
         return weights
     (ensemble,) = model.members
     after = find_labels(model, changed, verifier.noise, rule=verifier.rule, n_jobs=1)
@@ -147,6 +147,11 @@ def _weigh_columns(verifier: Verifier, changed: FloatArray) -> FloatArray:
             difference = ensemble.duel(low, high)
             weights[at] = signs[:, None] * _subtract_terms(difference, rows[at], changed[at], verifier.noise)
     return weights
+
+
+def _subtract_outputs(member: AdditiveEnsemble) -> AdditiveEnsemble:
+    """The same as one sum, where it has an output for each of two classes."""
+    return member.duel(0, 1) if member.n_outputs == 2 else member
 
 
 def _subtract_terms(member: AdditiveEnsemble, rows: FloatArray, changed: FloatArray, noise: Noise | None) -> FloatArray:

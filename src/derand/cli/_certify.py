@@ -188,7 +188,7 @@ def certify(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Of many files: the Dask scheduler whose workers certify them, such as tcp://10.0.0.1:8786.",
+            help="Of many files: the Dask scheduler whose workers certify them, such as tls://10.0.0.1:8786.",
             show_default=False,
         ),
     ] = None,

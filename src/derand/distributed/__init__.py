@@ -1,7 +1,8 @@
 """Tables of parts, on one machine or many: training and certifying by Dask, to the same bits as on one machine.
 
 `fit` trains on a Dask dataframe or on Parquet files, `certify` certifies a Dask dataframe, `certify_files` certifies
-files into a folder. They need the extra `derand[dask]`; the scheduler is Dask's own.
+files into a folder. The scheduler is Dask's own, of the extra `derand[dask]`; processes on one machine that certify
+files do without.
 """
 
 from derand.distributed._certifying import certify

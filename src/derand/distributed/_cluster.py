@@ -83,7 +83,8 @@ def _reach(scheduler: str, stack: ExitStack) -> Any:
 def _start_cluster(workers: int, memory: str | None, scratch: str) -> Any:
     """Worker processes that talk by TLS, whose HTTP servers answer nothing.
 
-    What does not fit into memory goes to `scratch`, as pickles: nobody else may write there.
+    What does not fit into memory goes to `scratch`, as pickles, and modules are looked for there: nobody else may write
+    to it.
     """
     import dask
     from distributed.security import Security
@@ -91,7 +92,7 @@ def _start_cluster(workers: int, memory: str | None, scratch: str) -> Any:
     from distributed import LocalCluster
 
     import_extra("cryptography", "dask", "A cluster on this machine")
-    with dask.config.set({"distributed.scheduler.http.routes": []}):
+    with dask.config.set({"distributed.scheduler.http.routes": [], "temporary-directory": scratch}):
         return LocalCluster(
             n_workers=workers,
             threads_per_worker=1,

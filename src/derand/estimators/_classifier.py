@@ -281,14 +281,11 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             are of that class indeed.
         """
         check_is_fitted(self)
-        threats = self._ask_threats(l0, unseen, threat)
-        asked = [self._name_columns(one) for one in threats]
+        asked = [self._name_columns(one) for one in self._ask_threats(l0, unseen, threat)]
         check_request(rule or self.rule, proof, self._choose_noise(noise, *asked[:1]), asked)
         rows = self._encode_rows(X)
         with self._listen(), counting("certifying", len(rows)):
-            found = certify_encoded(
-                self, rows, threats, rule=rule, proof=proof, noise=noise, backend=backend, n_jobs=n_jobs
-            )
+            found = _certify_named(self, rows, asked, rule, proof, noise, backend, n_jobs)
         found = [one.with_origin(X) for one in found]
         remark = judge_labels(found[0].label) if found else None
         if remark is not None:
@@ -484,6 +481,20 @@ def certify_encoded(
 ) -> list[Certificates]:
     """`certify` for rows that `encode_rows` returned, for each of several threats that differ in `l0` alone."""
     asked = [classifier._name_columns(one) for one in threats]
+    return _certify_named(classifier, rows, asked, rule, proof, noise, backend, n_jobs)
+
+
+def _certify_named(
+    classifier: CertifiedClassifier,
+    rows: FloatArray,
+    asked: Sequence[Threat],
+    rule: str | None,
+    proof: str,
+    noise: Noise | str | float | None,
+    backend: str | None,
+    n_jobs: int | None,
+) -> list[Certificates]:
+    """The same for threats whose columns are numbers."""
     found = certify_checked(
         classifier.ensemble_,
         rows,

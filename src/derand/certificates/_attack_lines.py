@@ -84,6 +84,7 @@ def measure_numbers(model: AdditiveEnsemble, points: FloatArray, rows: FloatArra
     return measure_changes(changes, units, threat.ball_norm)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what is too far away is not taken
 def move_least(
     lines: Lines, rows: FloatArray, starts: FloatArray, threat: Threat, side: int, hair: float, share: float = 0.0
 ) -> FloatArray:
@@ -108,6 +109,7 @@ def move_least(
     return place_moves(lines, rows, starts, threat, side, moves * units)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what is too far away is not taken
 def move_most(
     lines: Lines, rows: FloatArray, starts: FloatArray, threat: Threat, side: int, radius: float
 ) -> FloatArray:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand._arrays import EPSILON, TINY, BoolArray, FloatArray, IntArray
 from derand.certificates._grid_curves import Block, line_up_jumps, trace_grids
 from derand.certificates._worst_base import DUAL, EXACT, WorstCase
 from derand.kernels.grid_steps import GridStairs, add_grid_scores, find_grid_distances, find_grid_floors
@@ -50,9 +50,12 @@ class SmoothedGridCase(WorstCase):
         ranges = np.array([block.range for block in blocks])
         self._lowest = float(sum(float(block.scores.min()) for block in blocks))
         self._error = EPSILON * (len(blocks) + 16) * float(ranges.sum())
-        widest = np.array([max(units[at] / noise.scales(np.array([at]))[0] for at in one.features) for one in blocks])
-        self._slopes = np.maximum(ranges * widest, 1e-300)  # in units; densities are at most 1 per scale
-        self._widest = float(widest.max())
+        with np.errstate(over="ignore"):
+            widest = np.array(
+                [max(units[at] / noise.scales(np.array([at]))[0] for at in one.features) for one in blocks]
+            )
+            self._slopes = np.maximum(ranges * widest, 1e-300)  # in units; densities are at most 1 per scale
+        self._widest = max(float(widest.max()), TINY)
 
     def find_radii(
         self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None

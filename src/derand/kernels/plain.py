@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 
 FloatTable = NDArray[np.float32]
 
+FARTHEST_PLACE = float(np.finfo(np.float64).max)
+"""On a curve: what lies farther away, in units, counts as there."""
+
 
 def find_places(rows: FloatArray, places: Places) -> FloatArray:
     """Where rows stand on the curves of their terms, (n_rows, n_terms)."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray((rows[:, places.features] - places.anchors) * places.factors)
+        return np.clip((rows[:, places.features] - places.anchors) * places.factors, -FARTHEST_PLACE, FARTHEST_PLACE)
 
 
 def locate(x: FloatArray, which: IntArray, curves: Curves) -> tuple[IntArray, FloatArray]:

@@ -18,6 +18,7 @@ from derand._arrays import EPSILON, FloatArray
 from derand.kernels import plain
 from derand.kernels.compiling import compile_loop, is_early
 from derand.kernels.envelopes import Curves, Places, search
+from derand.kernels.plain import FARTHEST_PLACE
 
 _STEPS = 100
 _USUAL_STEPS = 64
@@ -106,8 +107,11 @@ def find_least(curves: Curves) -> FloatArray:
 
 def place_box(low: FloatArray, high: FloatArray, places: Places) -> Box:
     """What rows may become, both ends of shape (n_rows, n_features), as places on the curves of their terms."""
-    with np.errstate(invalid="ignore"):
-        ends = [(end[:, places.features] - places.anchors) * places.factors for end in (low, high)]
+    ends = []
+    with np.errstate(over="ignore", invalid="ignore"):
+        for end in (low[:, places.features], high[:, places.features]):
+            placed = (end - places.anchors) * places.factors
+            ends.append(np.where(np.isinf(end), placed, np.clip(placed, -FARTHEST_PLACE, FARTHEST_PLACE)))
     return Box(np.minimum(*ends), np.maximum(*ends))
 
 
@@ -241,9 +245,16 @@ def count_terms(
 
 
 @compile_loop()
+def _place(value: float, term: int, places: Places) -> float:
+    """Where a number stands on the curve of a term: never infinitely far, of which no difference could be told."""
+    x = (value - places.anchors[term]) * places.factors[term]
+    return min(max(x, -FARTHEST_PLACE), FARTHEST_PLACE)
+
+
+@compile_loop()
 def _find_place(row: FloatArray, term: int, places: Places) -> float:
     """Where a row stands on the curve of a term."""
-    return (row[places.features[term]] - places.anchors[term]) * places.factors[term]
+    return _place(row[places.features[term]], term, places)
 
 
 @compile_loop()
@@ -288,7 +299,7 @@ def _raise_floors(
             for k in range(-int(down) - 1, int(up) + 2):
                 value = own + k * step
                 if lows[row, feature] <= value <= highs[row, feature]:
-                    x = (value - places.anchors[term]) * places.factors[term]
+                    x = _place(value, term, places)
                     least = _find_least(x, 0.0, -np.inf, np.inf, track, knots, pieces, levels)
                     floor = min(floor, least)
             floors[row, term] = max(floors[row, term], floor)

@@ -23,7 +23,7 @@ from derand import (
 )
 from derand.certificates.bounds.linear_duality import bound_distances
 from derand.kernels.norms import measure_norms
-from derand.model import Argmax, Value
+from derand.model import Argmax, GridTerm, Value
 from tests.fuzz import drawing, scaling
 
 TINY_LIMITS = Threat(norm=None, limits={0: 3e-200})
@@ -122,6 +122,26 @@ def test_slopes_that_vanish_in_units_move_rows_all_the_same() -> None:
     limits = Threat(norm=math.inf, units=(1e200,), limits={0: 3e-200})
     steep = AdditiveEnsemble([LinearTerm(0, [1e100])], 0, n_features=1)
     assert certify(steep, [[1e-200]], None, rule="mean", threat=limits).radius[0] < math.inf
+
+
+@pytest.mark.parametrize("rule", ["vote", "mean"])
+@pytest.mark.parametrize("norm", [None, math.inf])
+def test_intervals_infinitely_many_units_away_are_numbers(rule: str, norm: float | None) -> None:
+    """How far a row is from an edge, in units, is no double; what it answers is known all the same."""
+    model = AdditiveEnsemble([StepFunction(0, [0.0], [0, 200])], Value(0), 1)
+    threat = Threat(norm=norm, limits={0: 1e290}, steps={0: 1e289})
+    noise, size = Gaussian(1.0, (1e-12,)), None if norm is None else 1.0
+    found = certify_interval(model, [[1e298], [-1e298]], noise, size, rule=rule, threat=threat)
+    for end in (found.low, found.high):
+        np.testing.assert_allclose(end, [2.0, 0.0], atol=1e-8)
+    assert (found.low <= found.value).all()
+    assert (found.value <= found.high).all()
+
+
+def test_units_that_vanish_beside_the_noise_do_not_crash() -> None:
+    model = AdditiveEnsemble([GridTerm([0, 1], [[0.0], [0.0]], [0, 1, 2, 3])], 1, 2)
+    noise, threat = Gaussian(1e200, (1e90, 1e90)), Threat(norm=math.inf, units=(1e-100, 1e-100))
+    assert certify(model, [[1.0, 1.0]], noise, rule="mean", threat=threat).radius[0] < math.inf
 
 
 def test_norms_scale_to_the_last_bit() -> None:

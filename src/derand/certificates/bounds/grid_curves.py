@@ -148,7 +148,8 @@ def _find_jumps(blocks: list[Block], noise: Noise, units: FloatArray) -> tuple[F
         return np.zeros(features.size), np.zeros(features.size), NO_JUMPS
     edges = np.array([block.edges[k][0] if one else 0.0 for (block, k), one in zip(axes, is_jump, strict=True)])
     scales = np.asarray(noise.scales(features), dtype=np.float64)
-    shares = scales / units[features]
+    with np.errstate(over="ignore"):
+        shares = scales / units[features]
     is_held = (shares > 1 / LARGEST) & (shares < LARGEST) & (scales < 1 / TINY / FAR)
     return edges, np.where(is_jump & is_held, scales, 0.0), table
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand._core.arrays import EPSILON, TINY, BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.grid_curves import Block, line_up_jumps, trace_grids
 from derand.certificates.bounds.worst_case_base import DUAL, EXACT, WorstCase
 from derand.kernels.worst_case.drops import WHOLE
@@ -56,9 +56,12 @@ class SmoothedGridCase(WorstCase):
         ranges = np.array([block.range for block in blocks])
         self._lowest = float(sum(float(block.scores.min()) for block in blocks))
         self._error = EPSILON * (len(blocks) + 16) * float(ranges.sum())
-        widest = np.array([max(units[at] / noise.scales(np.array([at]))[0] for at in one.features) for one in blocks])
-        self._slopes = np.maximum(ranges * widest, 1e-300)  # in units; densities are at most 1 per scale
-        self._widest = float(widest.max())
+        with np.errstate(over="ignore"):
+            widest = np.array(
+                [max(units[at] / noise.scales(np.array([at]))[0] for at in one.features) for one in blocks]
+            )
+            self._slopes = np.maximum(ranges * widest, 1e-300)  # in units; densities are at most 1 per scale
+        self._widest = max(float(widest.max()), TINY)
 
     def find_radii(
         self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None

@@ -80,6 +80,7 @@ def measure_numbers(
     return measure_changes(changes, perturbation.units[columns], perturbation.norm)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what is too far away is not taken
 def move_least(
     lines: Lines,
     rows: FloatArray,
@@ -110,6 +111,7 @@ def move_least(
     return place_moves(lines, rows, starts, perturbation, side, moves * units)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what is too far away is not taken
 def move_most(
     lines: Lines, rows: FloatArray, starts: FloatArray, perturbation: Perturbation, side: int, radius: float
 ) -> FloatArray:

@@ -200,6 +200,7 @@ class Search:
         beside = self._survey(ground, list_beside(ground, self.points[at])).find_falls(worths)
         return np.asarray(beside[:, 1].sum(axis=1)) * (1 + 1e-9)
 
+    @np.errstate(over="ignore", invalid="ignore")  # what is too far away is not taken
     def _follow_slopes(self, worths: list[FloatArray], at: IntArray) -> None:
         """Walk straight along the gradient at the flips: towards the nearest point where they are flat."""
         ground, norm = self.ground.take(at), self.ground.norm
@@ -218,6 +219,7 @@ class Search:
         flips = np.flatnonzero(self.ground.find_flips(ends, rows))
         self._bring_nearer(_Pairs(rows[flips], self.ground.starts[rows[flips]], ends[flips]))
 
+    @np.errstate(over="ignore", invalid="ignore")  # what is too far away is not taken
     def _split(
         self, near: FloatArray, far: FloatArray, at: IntArray, largest_first: bool
     ) -> tuple[FloatArray, FloatArray]:

@@ -115,15 +115,17 @@ class Landscape:
         return lambda shares: self.put_points(_pick(self.places, choose(shares)))
 
     def _choose_by_prices(self, falls: FloatArray, norm: float) -> tuple[FloatArray, Callable[[FloatArray], IntArray]]:
-        """Distances to the power of the norm, and the best place of each column for a price."""
-        with np.errstate(all="ignore"):
-            costs = np.minimum(self.costs**norm, 1e200)
+        """Distances to the power of the norm, up to a factor per row, and the best place of each column for a price."""
+        largest = np.where(np.isfinite(self.costs), self.costs, 0.0).max(axis=(1, 2), initial=0.0)
+        with np.errstate(all="ignore"):  # shares of the largest distance: squares of others may vanish or overflow
+            costs = np.minimum(np.ldexp(self.costs, -np.frexp(largest)[1][:, None, None]) ** norm, 1e200)
             top = np.where((costs > 0) & (falls > 0), falls / costs, 0.0).max(axis=(1, 2), initial=0.0)
         top = np.where(np.isfinite(top), top, 1e200)
 
         def choose(shares: FloatArray) -> IntArray:
             price = 1.01 * top * _LEAST_PRICE**shares
-            return np.asarray((falls - price[:, None, None] * costs).argmax(axis=1))
+            with np.errstate(over="ignore"):
+                return np.asarray((falls - price[:, None, None] * costs).argmax(axis=1))
 
         return costs, choose
 
@@ -179,7 +181,8 @@ class Landscape:
             same_side = sides == side[:, None]
             farther = (inside & same_side & (self.costs > cost[:, None])).any(axis=1)
             beyond = (~inside & same_side).any(axis=1) & (self._ground.noise is not None)
-            ends = starts + side * window[:, 0] * units
+            with np.errstate(over="ignore", invalid="ignore"):
+                ends = starts + side * window[:, 0] * units
             return self.put_points(np.where(beyond & ~farther & (side != 0), ends, _pick(self.places, best)))
 
         return point

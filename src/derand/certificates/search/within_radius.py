@@ -29,6 +29,7 @@ _HALVINGS = 50
 _COMPLETIONS = 12
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what is too far away is not taken
 def find_ends(ground: Ground, terms: PackedTerms, radius: float) -> tuple[FloatArray, FloatArray]:
     """Between which ends the numbers in `ground.features` are looked at, both (n_rows, n_columns)."""
     columns = ground.features

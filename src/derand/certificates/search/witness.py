@@ -174,6 +174,7 @@ def _find_worst_step(
     return found
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what is too far away is not taken
 def _expect_scores(noise: Noise | None, axis: Axis, scores: IntArray, places: FloatArray) -> FloatArray:
     """The score of a term at some places, or what is expected under noise, to nearest."""
     if noise is None:

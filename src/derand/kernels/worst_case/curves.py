@@ -77,10 +77,16 @@ def list_tracks(curves: Curves) -> Records:
     return tracks
 
 
+FARTHEST_POSITION = float(np.finfo(np.float64).max)
+"""On a curve: finite numbers that lie farther away, in units, count as there."""
+
+
 def compute_positions(rows: FloatArray, positions: Positions) -> FloatArray:
-    """Where rows stand on the curves of their terms, (n_rows, n_terms)."""
-    with np.errstate(over="ignore", invalid="ignore"):  # infinity lies beyond the last knot
-        return np.asarray((rows[:, positions.features] - positions.anchors) * positions.factors)
+    """Where rows stand on the curves of their terms, (n_rows, n_terms); infinite ends stay infinite."""
+    own = rows[:, positions.features]
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = (own - positions.anchors) * positions.factors
+    return np.where(np.isinf(own), found, np.clip(found, -FARTHEST_POSITION, FARTHEST_POSITION))
 
 
 def locate_in_numpy(x: FloatArray, tracks: Records, knots: FloatArray) -> tuple[IntArray, FloatArray]:

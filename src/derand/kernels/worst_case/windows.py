@@ -16,6 +16,7 @@ import numpy as np
 from derand._core.arrays import EPSILON, FloatArray
 from derand.kernels.compiling import compile_loop
 from derand.kernels.worst_case.curves import (
+    FARTHEST_POSITION,
     Curves,
     Positions,
     Records,
@@ -158,9 +159,16 @@ def count_terms(
 
 
 @compile_loop()
+def _locate_value(value: float, term: int, positions: Positions) -> float:
+    """Where a number stands on the curve of a term: never infinitely far, of which no difference could be told."""
+    x = (value - positions.anchors[term]) * positions.factors[term]
+    return min(max(x, -FARTHEST_POSITION), FARTHEST_POSITION)
+
+
+@compile_loop()
 def _compute_position(row: FloatArray, term: int, positions: Positions) -> float:
     """Where a row stands on the curve of a term."""
-    return (row[positions.features[term]] - positions.anchors[term]) * positions.factors[term]
+    return _locate_value(row[positions.features[term]], term, positions)
 
 
 @compile_loop(numbers=lambda rows, positions, *_: rows.shape[0] * positions.features.size * _AS_WRITTEN)
@@ -209,7 +217,7 @@ def raise_floors(
             for k in range(-int(down) - 1, int(up) + 2):
                 value = own + k * step
                 if lows[row, feature] <= value <= highs[row, feature]:
-                    x = (value - positions.anchors[term]) * positions.factors[term]
+                    x = _locate_value(value, term, positions)
                     least = _bound_least(x, 0.0, -np.inf, np.inf, track, knots, pieces, levels)
                     floor = min(floor, least)
             floors[row, term] = max(floors[row, term], floor)

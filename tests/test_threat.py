@@ -93,3 +93,8 @@ def test_whole_is_spelt_out_where_the_columns_are_known() -> None:
     assert (found.steps, found.domain) == ({0: 2.0, 1: 1.0, 2: 1.0}, {1: (0.0, 1.0), 2: (0.0, 4.0)})
     assert found.name_columns(None, whole=columns) == found
     assert given != replace(given, whole=False)
+
+
+def test_budgets_of_any_size_are_taken() -> None:
+    """More than there are columns counts as all of them."""
+    assert Threat(l0=10**400, missing=10**400).l0 == Threat(l0=2**40).l0

@@ -22,6 +22,7 @@ Column = int | str
 """A column by its number or, in estimators, by its name."""
 Limit = str | float | tuple[float, float]
 """Percent of the value as text ("5%"), an absolute change, or how far down and up."""
+_MOST = 2**31 - 1
 EVERY = "*"
 """Stands for all columns that are not named otherwise."""
 
@@ -229,7 +230,7 @@ def _as_missing(missing: Any) -> int:
             "`missing` of Threat must be 'fixed' or how many numbers may go missing or appear, 0 or larger, "
             f"got {missing!r}."
         )
-    return int(missing)
+    return min(int(missing), _MOST)
 
 
 def _as_column(column: Any, name: str) -> Column:
@@ -315,7 +316,7 @@ def as_budget(l0: Any) -> int:
     """A number of categorical features that may change."""
     if isinstance(l0, bool) or not isinstance(l0, int | np.integer) or l0 < 0:
         raise ValueError(f"`l0` must be a number of categorical features that may change, 0 or larger, got {l0!r}.")
-    return int(l0)
+    return min(int(l0), _MOST)  # more than there are columns counts as all of them
 
 
 def as_threats(l0: int | Iterable[int] | None, unseen: bool | None, threat: Threat | None) -> list[Threat]:

@@ -132,3 +132,19 @@ def test_values_are_rounded_beyond_the_flip() -> None:
     assert round_flip(np.array([0.0]), 0, 1 / 3, lambda rows: np.zeros(len(rows), bool)) == 1 / 3
     days = round_flip(np.array([19878.0]), 0, 19722.3, lambda rows: rows[:, 0] < 19722.4, fractions=(1, 86_400))
     assert days == 19722.0
+
+
+def test_witnesses_of_several_classes_with_an_error_are_shrunk() -> None:
+    """Columns go back where the other class stays ahead by more than both scores may be off by."""
+    rng, counts = np.random.default_rng(2), dict[float, int]()
+    terms, rows = draw_terms(rng, 3), draw_rows(rng, 40)
+    for error in (0.0, 0.4, 4.0):
+        model = AdditiveEnsemble(terms, Argmax((0, 0, 0)), 5, score_error=error)
+        found = certify(model, rows, None, rule="mean", threat=Threat(norm=None, limits=LIMITS))
+        assert found.flips is not None
+        assert found.witness is not None
+        plain = certify(model, found.witness, None, rule="mean").label
+        assert (plain != found.label)[found.flips].all()
+        counts[error] = int((found.witness != rows)[found.flips].sum())
+    assert counts[0.0] <= counts[0.4] <= counts[4.0]
+    assert counts[0.4] < 1.5 * counts[0.0]

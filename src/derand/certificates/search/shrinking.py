@@ -51,7 +51,7 @@ class Verifier:
         if not at.size:
             return np.zeros(0, dtype=bool)
         other = find_labels(self.model, points, self.noise, rule=self.rule, n_jobs=1) != self.labels[at]
-        return np.asarray(other & self._is_sure(points))
+        return np.asarray(other & self._is_sure(points, at))
 
     def allows(self, points: FloatArray, at: IntArray) -> BoolArray:
         """Whether the numbers of each point lie in the box of its row, by whole steps where there are some."""
@@ -64,14 +64,21 @@ class Verifier:
             inside[:, column] &= (own[:, column] + counts * step == points[:, column]) | np.isnan(counts)
         return np.asarray(inside[:, numbers].all(axis=1))
 
-    def _is_sure(self, points: FloatArray) -> BoolArray | bool:
-        """Whether a model that stands for another one is far enough from its threshold for both to agree."""
+    def _is_sure(self, points: FloatArray, at: IntArray) -> BoolArray | bool:
+        """Whether a model that stands for another one is ahead by enough for both to flip."""
         if not self.with_error or not any(member.score_error or member.is_linear for member in self.model.members):
             return True
         (member, *others) = [_subtract_outputs(one) for one in self.model.members]
-        if others or member.threshold is None or not (self.noise is None or member.is_linear):
+        if others or not (self.noise is None or member.is_linear):
             return False
-        return np.asarray(np.abs(member.score(points) - member.threshold) > member.bound_errors(points))
+        scores, errors = member.score(points), member.bound_errors(points)
+        if member.threshold is not None:
+            return np.asarray(np.abs(scores - member.threshold) > errors)
+        scores, every = scores + np.array(member.offsets), np.arange(at.size)
+        highest = (scores + errors)[every, self.labels[at]]
+        lowest = scores - errors
+        lowest[every, self.labels[at]] = -np.inf
+        return np.asarray(lowest.max(axis=1) > highest)
 
 
 def shrink_witnesses(verifier: Verifier, changed: FloatArray) -> FloatArray:

@@ -68,8 +68,13 @@ def make_environment(folder: Path, places: Sequence[Path]) -> str:
 
 def copy_sources(image: Path) -> None:
     """A copy of the clone, without what was made in it, that only root could write to."""
-    made = shutil.ignore_patterns(".*", "__pycache__", "build", "demo", "dist", "*results", "*.egg-info")
-    shutil.copytree(ROOT, image, ignore=made)
+    anywhere = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info")
+    at_the_top = shutil.ignore_patterns("build", "demo", "dist", "*results")
+
+    def list_made(folder: str, names: list[str]) -> set[str]:
+        return anywhere(folder, names) | (at_the_top(folder, names) if Path(folder) == ROOT else set())
+
+    shutil.copytree(ROOT, image, ignore=list_made)
 
 
 def run(command: list[str], folder: Path) -> None:

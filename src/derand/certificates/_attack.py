@@ -21,7 +21,7 @@ from derand.certificates._attack_starts import are_same, lay_ground, list_starts
 from derand.certificates._duels import find_duel
 from derand.certificates._flips import Attacks
 from derand.certificates._labels import find_labels
-from derand.certificates._run import check_request, check_threat, read_rows
+from derand.certificates._run import check_request, check_threat, name_codes, read_rows
 from derand.certificates._witness import find_witnesses
 from derand.kernels.norms import measure_norms
 from derand.model import Model, as_model, coarsen
@@ -111,8 +111,9 @@ def attack(
     _, (asked,) = check_request(rule, "best", noise, [threat or Threat()])
     rows = np.array(read_rows(as_model(model), X, noise), dtype=np.float64)
     check_threat(asked, model, rows)
-    seed = read_seed(random_state)
-    return _attack_rows(model, rows, noise, rule, asked, seed, _read_others(model, others, noise), n_jobs)
+    seed, ends = read_seed(random_state), _read_others(model, others, noise)
+    found = _attack_rows(model, rows, noise, rule, name_codes(asked, model), seed, ends, n_jobs)
+    return replace(found, threat=asked)
 
 
 def read_seed(random_state: int) -> int:

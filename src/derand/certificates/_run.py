@@ -202,7 +202,7 @@ def _bound_members(
     model: Model, rule: Rule, noise: Noise | None, threats: Sequence[Threat], engine: Engine, rows: NDArray[Any]
 ) -> list[list[Bounds]]:
     """What is proven for each member and each threat."""
-    asked = [_name_codes(one, model) for one in threats]
+    asked = [name_codes(one, model) for one in threats]
 
     def bound_member(member: AdditiveEnsemble) -> list[Bounds]:
         if member.is_linear:
@@ -215,7 +215,7 @@ def _bound_members(
     return [bound_member(member) for member in model.members]
 
 
-def _name_codes(threat: Threat, model: Model) -> Threat:
+def name_codes(threat: Threat, model: Model) -> Threat:
     """The same for members of a vote by themselves: what one table knows, another may not, and a change reaches it."""
     if threat.unseen or model.weights is None:
         return threat
@@ -232,7 +232,7 @@ def _add_witnesses(certificates: Certificates, model: Model, rows: NDArray[Any])
     flips, witness = np.zeros(len(certificates), dtype=bool), np.array(rows, dtype=np.float64)
     at = np.flatnonzero(certificates.radius == 0)
     if at.size:
-        asked = _name_codes(certificates.threat, model)
+        asked = name_codes(certificates.threat, model)
         if model.is_linear:
             (ensemble,) = model.members
             flips[at], witness[at] = find_line_witnesses(ensemble, witness[at], certificates.label[at], asked)

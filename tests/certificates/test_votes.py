@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from derand import AdditiveEnsemble, CategoryTable, Threat, WeightedVote, certify
+from derand import AdditiveEnsemble, CategoryTable, Threat, WeightedVote, attack, certify
 from derand.certificates import vote_share
 
 
@@ -57,3 +57,16 @@ def test_witnesses_of_a_vote_change_to_known_categories_alone() -> None:
     c = certify(model, [[3.0]], None, rule="mean", threat=Threat(norm=None, l0=1, unseen=True))
     assert c.verdict is not None
     assert c.verdict.tolist() == ["flips"]
+
+
+def test_attacks_on_a_vote_stay_within_the_codes_that_members_know() -> None:
+    """A member without categories knows none: what another one knows is all that a category may become."""
+    members = [
+        AdditiveEnsemble([CategoryTable(0, [3.0], [5], 5, missing=-5)], 0, 1),
+        AdditiveEnsemble([CategoryTable(0, [], [], 5, missing=-5)], 0, 1),
+    ]
+    model, threat = WeightedVote(members, [1.0, 2.0]), Threat(l0=1, unseen=False)
+    found = attack(model, [[3.0]], "gaussian:1", threat=threat)
+    assert not found.found[0]
+    assert found.threat == certify(model, [[3.0]], "gaussian:1", threat=threat).threat
+    assert attack(model, [[3.0]], "gaussian:1", threat=Threat(l0=1)).found[0]

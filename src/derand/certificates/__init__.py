@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from derand.certificates.results.attacks import Attacks, UnsoundError
     from derand.certificates.results.interval_attacks import IntervalAttacks
     from derand.certificates.results.intervals import Intervals, ToleranceRadii
-    from derand.certificates.search.classification import attack
+    from derand.certificates.search.attacks import attack
     from derand.certificates.search.explanation import Change, Explanation, explain
-    from derand.certificates.search.regression import attack_interval
+    from derand.certificates.search.interval_attacks import attack_interval
     from derand.certificates.search.shrinking import Verifier, refine_change, round_flip
 
 # what a certificate does not need
@@ -51,8 +51,8 @@ _HOMES = {
     "ToleranceRadii": "results.intervals",
     "Verifier": "search.shrinking",
     "UnsoundError": "results.attacks",
-    "attack": "search.classification",
-    "attack_interval": "search.regression",
+    "attack": "search.attacks",
+    "attack_interval": "search.interval_attacks",
     "certify_interval": "regression",
     "certify_interval_checked": "regression",
     "certify_radius": "regression",

@@ -16,15 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 from derand._core.finite import cast_exactly, refuse_masked, require_finite, require_unchanged
 from derand._core.threads import count_threads, share_out
 from derand._core.units import require_numbered
-from derand.certificates.bounds.linear import bound_lines
-from derand.certificates.bounds.majority import combine_members
-from derand.certificates.bounds.missing_values import bound_apart, fill_gaps
+from derand.certificates.bounds.missing_values import fill_gaps
 from derand.certificates.bounds.packing import MAX_SUPPORT, find_problems, pack_terms
-from derand.certificates.bounds.pairwise import bound_classes
+from derand.certificates.kinds import Linear, Majority, OneSum, Pairwise, kind_of
 from derand.certificates.results.certificates import Certificates, Distribution
 from derand.certificates.rules.base import Bounds, Engine, Rule, make_engine
 from derand.certificates.rules.registry import find_rule
-from derand.certificates.search.linear import find_line_witnesses
 from derand.certificates.search.shrinking import Verifier, shrink_witnesses
 from derand.certificates.search.witness import find_witnesses
 from derand.kernels import DEFAULT_BACKEND, NotFiniteError, as_device
@@ -198,15 +195,15 @@ def certify_perturbed(
         engine = replace(engine, must_look=True)
     elif must_look:
         require_finite(rows, *model.number_columns, engine.n_threads)
+    kind = kind_of(model)
     try:
-        by_member = _bound_members(model, found, noise, perturbation, engine, rows)
+        every = kind.bound(rows, noise, found, perturbation, engine)
     except NotFiniteError:
         require_finite(rows, *model.number_columns, engine.n_threads)
-        by_member = _bound_members(model, found, noise, perturbation, replace(engine, must_look=False), rows)
+        every = kind.bound(rows, noise, found, perturbation, replace(engine, must_look=False))
     results = []
-    for k, bounds in enumerate(zip(*by_member, strict=True)):
-        whole = bounds[0] if model.weights is None else combine_members(bounds, model.weights)
-        named = _name_bounds(whole, perturbation.threats[k], rule, noise, model.n_classes, engine.n_threads)
+    for k, bounds in enumerate(every):
+        named = _name_bounds(bounds, perturbation.threats[k], rule, noise, model.n_classes, engine.n_threads)
         asked = replace(perturbation, threats=perturbation.threats[k : k + 1], budgets=perturbation.budgets[k : k + 1])
         results.append(named if asked.norm is not None else _add_witnesses(named, model, rows, asked))
     return results
@@ -220,28 +217,10 @@ def _looks_on_device(
         return False
     if len(perturbation.budgets) != 1 or perturbation.has_box:
         return False
-    if model.weights is not None or model.is_linear or model.n_classes != 2:
-        return False
-    if model.categorical_features or model.missing_features:
+    if not isinstance(kind_of(model), OneSum) or model.categorical_features or model.missing_features:
         return False
     (problem,) = find_problems(model.members[0])
     return rule.looks_on_device(problem, noise, perturbation, engine)
-
-
-def _bound_members(
-    model: Model, rule: Rule, noise: Noise | None, perturbation: Perturbation, engine: Engine, rows: NDArray[Any]
-) -> list[list[Bounds]]:
-    """What is proven for each member and each budget of categorical changes."""
-
-    def bound_member(member: AdditiveEnsemble) -> list[Bounds]:
-        if member.is_linear:
-            return bound_lines(member, rows, noise, rule, perturbation, engine.proof)
-        if member.n_classes > 2:
-            return bound_classes(member, rows, noise, rule, perturbation, engine)
-        (problem,) = find_problems(member)
-        return bound_apart(problem.terms, rows, lambda part: rule.bound(problem, part, noise, perturbation, engine))
-
-    return [bound_member(member) for member in model.members]
 
 
 def _add_witnesses(
@@ -253,11 +232,7 @@ def _add_witnesses(
     if at.size:
         own, labels = witness[at], certificates.label[at]
         noise, rule = certificates.noise, certificates.rule
-        if model.is_linear:
-            (ensemble,) = model.members
-            flips[at], witness[at] = find_line_witnesses(ensemble, own, labels, perturbation)
-        else:
-            flips[at], witness[at] = find_witnesses(model, own, noise, rule, perturbation, labels)
+        flips[at], witness[at] = find_witnesses(model, own, noise, rule, perturbation, labels)
         found = flips[at]
         verifier = Verifier(model, noise, rule, perturbation, own[found], labels[found], with_error=True)
         witness[at[found]] = shrink_witnesses(verifier, witness[at[found]])
@@ -335,13 +310,14 @@ def distribution(
     ([10, 90], [0.625, 0.375], [10])
     """
     noise = as_noise(noise)
-    if as_model(model).weights is not None:
+    kind = kind_of(as_model(model))
+    if isinstance(kind, Majority):
         raise TypeError(
             "`distribution` takes an AdditiveEnsemble: the members of a WeightedVote have laws, the vote has none."
         )
-    if model.is_linear:
+    if isinstance(kind, Linear):
         raise ValueError("`distribution` lists whole scores, of which a linear model has none.")
-    if model.n_classes > 2:
+    if isinstance(kind, Pairwise):
         raise ValueError(
             f"`distribution` lists the scores of one sum, got {model.n_classes} classes: ask for a `duel`."
         )

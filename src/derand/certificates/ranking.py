@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from derand._core.arrays import FloatArray
-from derand.certificates.bounds.majority import vote_share
 from derand.certificates.classification import certify_checked
-from derand.certificates.labels import find_labels, measure_margins, place_scores
+from derand.certificates.kinds import Majority, kind_of
+from derand.certificates.labels import measure_margins, place_scores
 from derand.certificates.results.certificates import Certificates
+from derand.certificates.rules.base import make_engine
+from derand.certificates.rules.registry import find_rule
 from derand.model import Model
 from derand.threat import Threat
 
@@ -20,30 +22,21 @@ def rank_rows(
 
     By the rule "mean" the distance of the expected score from the threshold; of a vote the logarithm of its failure
     mass, with the sign of the answer; of a vote of ensembles the weight of the members ahead.
-
-    Parameters
-    ----------
-    model : Model
-    rows : array of shape (n_rows, n_features)
-        Those that were certified, checked already.
-    certificates : Certificates
-    n_jobs : int or None
-
-    Returns
-    -------
-    array of shape (n_rows,), or None
     """
     rule, noise, threat = certificates.rule, certificates.noise, certificates.threat
     if model.n_classes > 2:
         return None
-    if rule == "mean" and model.weights is None:
-        (ensemble,) = model.members
-        return measure_margins(ensemble, rows, noise)
+    kind = kind_of(model)
     if rule == "mean":
-        return place_scores(model, rows, noise)
-    if model.weights is not None:
-        votes = [find_labels(member, rows, noise, rule=rule, n_jobs=n_jobs) for member in model.members]
-        return vote_share(np.stack(votes) ^ (model.weights < 0)[:, None], np.abs(model.weights))
+        return (
+            place_scores(model, rows, noise)
+            if isinstance(kind, Majority)
+            else measure_margins(kind.ensemble, rows, noise)
+        )
+    if isinstance(kind, Majority):
+        return kind.share_votes(rows, noise, find_rule(rule), make_engine(model, rows.shape[0], n_jobs))
+    if rule == "mean":
+        return measure_margins(kind.ensemble, rows, noise)
     assert noise is not None  # a vote has one
     is_one, log_failure = certificates.label == certificates.classes[1], certificates.log_failure
     if threat.l0 or threat.missing_budget:  # that is the mass after a change: find that of the row as it is

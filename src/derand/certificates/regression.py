@@ -1,4 +1,4 @@
-"""Certifying numbers: the border where input is checked, for models whose answer is a number.
+"""Certifying numbers: the border where input is checked, for models whose answer is a scores.
 
 Owns `certify_interval`, `certify_radius` and the answers themselves. Must not know how a rule proves what it says.
 """
@@ -8,28 +8,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand._core.arrays import FloatArray
-from derand.certificates.bounds.packing import find_sum
 from derand.certificates.classification import check_request, read_rows, resolve_rows
+from derand.certificates.kinds import kind_of, stands_for_another
 from derand.certificates.results.intervals import Intervals, ToleranceRadii
-from derand.certificates.rules.base import make_engine
-from derand.certificates.rules.mean import block_rows as mean_block_rows
-from derand.certificates.rules.regression import NumberRule
-from derand.certificates.rules.regression_linear import NumberByLines
-from derand.certificates.rules.regression_mean import NumberByMean
-from derand.certificates.rules.regression_vote import NumberByVote
-from derand.certificates.rules.vote import block_rows as vote_block_rows
+from derand.certificates.rules.base import Score, make_engine, run_blockwise
+from derand.certificates.rules.registry import find_rule
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise_or_none
 from derand.perturbation import Perturbation
 from derand.threat import Threat, as_threats
-
-Found = TypeVar("Found")
 
 
 def certify_interval(
@@ -150,10 +143,10 @@ def certify_interval_checked(
     check_request(rule, proof, noise, [threat])
     asked = resolve_rows(threat, ensemble, noise, rows)
     size = check_radius(radius, asked.norm)
-    number = _Number(ensemble, rows, noise, asked, rule, proof, n_jobs)
-    score, low, high = number.run(lambda of, block: of.bound(block, size))
-    value, low, high = (number.as_answers(one) for one in (score, low, high))
-    if ensemble.score_error or ensemble.is_linear:  # the scores of the model that is meant need not lie on the grid
+    scores = _Scores(ensemble, rows, noise, asked, rule, proof, n_jobs)
+    score, low, high = scores.run(lambda of, block: of.bound_interval(block, size))
+    value, low, high = (scores.as_values(one) for one in (score, low, high))
+    if stands_for_another(ensemble):  # the scores of the model that is meant need not lie on the grid
         low, high = np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
     return Intervals(value, low, high, None if asked.norm is None else size, asked.threat, rule, noise)
 
@@ -176,10 +169,10 @@ def certify_radius_checked(
         raise ValueError(f"`tolerance` must be a finite number, 0 or larger, got {tolerance!r}.")
     room = Fraction(float(tolerance)) * ensemble.levels
     asked = resolve_rows(threat, ensemble, noise, rows)
-    number = _Number(ensemble, rows, noise, asked, rule, proof, n_jobs)
-    score, radius, proofs = number.run(lambda of, block: of.measure(block, room))
+    scores = _Scores(ensemble, rows, noise, asked, rule, proof, n_jobs)
+    score, radius, proofs = scores.run(lambda of, block: of.bound_radius(block, room))
     return ToleranceRadii(
-        number.as_answers(score), float(tolerance), radius, asked.threat, rule, noise, proofs.astype(np.uint8)
+        scores.as_values(score), float(tolerance), radius, asked.threat, rule, noise, proofs.astype(np.uint8)
     )
 
 
@@ -189,9 +182,9 @@ def find_answers(
     """The number that answers each row, for rows that were checked already: the `value` of `certify_interval`."""
     ensemble = require_number(model)
     check_request(rule, "best", noise, [Threat()])
-    number = _Number(ensemble, rows, noise, resolve_rows(Threat(), ensemble, noise, rows), rule, "best", n_jobs)
-    (score,) = number.run(lambda of, block: (of.find_scores(block),))
-    return number.as_answers(score)
+    scores = _Scores(ensemble, rows, noise, None, rule, "best", n_jobs)
+    (score,) = scores.run(lambda of, block: (of.compute(block),))
+    return scores.as_values(score)
 
 
 def require_number(model: Model) -> AdditiveEnsemble:
@@ -213,51 +206,30 @@ def as_one_threat(l0: int | None, unseen: bool | None, threat: Threat | None) ->
     return asked
 
 
-class _Number:
-    """The rows of one request, and the rule that answers them, block by block."""
+class _Scores:
+    """The scores of the rows of one request, and what is proven about them, block by block."""
 
     def __init__(
         self,
         model: AdditiveEnsemble,
         rows: NDArray[Any],
         noise: Noise | None,
-        perturbation: Perturbation,
+        perturbation: Perturbation | None,
         rule: str,
         proof: str,
         n_jobs: int | None,
     ) -> None:
-        n_rows = rows.shape[0]
         self._model, self._rows = model, rows
-        self._engine = engine = make_engine(model, n_rows, n_jobs, proof=proof)
-        self._rule: NumberRule
-        if model.is_linear:
-            if proof == "paper":
-                raise ValueError("`proof` must be 'best' for numbers of a linear model, which have no law of scores.")
-            self._rule, self._block = NumberByLines(model, perturbation), mean_block_rows(n_rows, engine)
-            return
-        problem = find_sum(model)
-        if rule == "vote":
-            assert noise is not None  # see `ByVote.check`
-            self._rule = NumberByVote(problem, noise, perturbation, engine)
-            self._block = vote_block_rows(problem.law, engine, n_rows)
-        else:
-            self._rule, self._block = NumberByMean(problem, noise, perturbation), mean_block_rows(n_rows, engine)
+        self._engine = make_engine(model, rows.shape[0], n_jobs, proof=proof)
+        self._score = kind_of(model).score(noise, find_rule(rule), perturbation, self._engine, rows.shape[0])
 
-    def run(self, ask: Callable[[NumberRule, FloatArray], tuple[NDArray[Any], ...]]) -> list[NDArray[Any]]:
-        """What the rule says of each block, put together."""
-        n_rows = self._rows.shape[0]
-        parts: dict[int, tuple[NDArray[Any], ...]] = {}
+    def run(self, ask: Callable[[Score, FloatArray], tuple[NDArray[Any], ...]]) -> list[NDArray[Any]]:
+        """What is said of each block, put together."""
+        score = self._score
+        return run_blockwise(self._engine, self._rows, score.block_rows, lambda block: ask(score, block))
 
-        def ask_block(block: slice) -> None:
-            parts[block.start] = ask(self._rule, np.ascontiguousarray(self._rows[block], dtype=np.float64))
-
-        if not n_rows:
-            ask_block(slice(0, 0))
-        self._engine.run(ask_block, n_rows, self._block)
-        return [np.concatenate(side) for side in zip(*(parts[start] for start in sorted(parts)), strict=True)]
-
-    def as_answers(self, scores: NDArray[Any]) -> FloatArray:
-        """Scores as answers. For whole scores each step keeps their order, so that ends stay outside."""
+    def as_values(self, scores: NDArray[Any]) -> FloatArray:
+        """Scores as predictions. For whole scores each step keeps their order, so that ends stay outside."""
         assert self._model.offset is not None  # see `require_number`
         return np.asarray((scores + self._model.offset) / self._model.levels)
 

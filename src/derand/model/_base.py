@@ -128,7 +128,8 @@ class Model(Frozen, ABC):
     @Once
     def score_ranges(self) -> tuple[int, ...]:
         """How far apart the scores of each term lie that noise acts on; of several outputs the farthest."""
-        return tuple(int(np.ptp(term.scores, axis=0).max()) for term in self.member_terms if term.axes)
+        moved = (term for term in self.member_terms if term.axes and term.slope is None)
+        return tuple(int(np.ptp(term.scores, axis=0).max()) for term in moved)
 
     @Once
     def is_linear(self) -> bool:

@@ -32,7 +32,7 @@ def expect_classes(model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise | N
     array of shape (n_rows, n_classes)
     """
     total = np.tile(np.array(model.offsets, dtype=np.float64), (rows.shape[0], 1))
-    if noise is None or model.is_linear:  # symmetric noise moves no mean of lines
+    if noise is None:
         return np.asarray(total + model.score(rows))
     size = max(1, _BLOCK_NUMBERS // max(model.n_cells, 1))
     for start in range(0, rows.shape[0], size):

@@ -142,7 +142,7 @@ def label_classes(
 
     def fight(duel: AdditiveEnsemble, at: IntArray, rivals: IntArray) -> IntArray:
         (problem,) = find_problems(duel)
-        return rule.find_labels(problem, rows[at], noise, alone)
+        return rule.label(problem, rows[at], noise, alone)
 
     return _settle(tournament, tournament.find_winners(fight), rows, noise, rule, engine)
 

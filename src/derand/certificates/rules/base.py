@@ -1,11 +1,12 @@
-"""What a rule is: how a label is found under noise, and what is proven about it. Must not know any one rule."""
+"""What a rule is: how scores and labels are found under noise, and what is proven. Must not know any one rule."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,6 @@ from derand.kernels.tails.costs import Work
 from derand.model import Model
 from derand.noise import Noise
 from derand.perturbation import Perturbation
-from derand.threat import Threat
 
 PROOFS = ("none", "paper", "dual", "exact")
 """What proves a radius: nothing; the mass on the failing side, as in the paper; a price per distance; or a worst case
@@ -85,14 +85,95 @@ def make_engine(
     """
     require_gradual_underflow()
     n_threads = count_threads(n_jobs)
-    ranges = np.array(() if model.is_linear else model.score_ranges, dtype=np.float64)
+    ranges = np.array(model.score_ranges, dtype=np.float64)
     widest = 0.5 * float(np.sqrt((ranges**2).sum() / len(model.members)))
     work = Work(n_rows, ranges.size, model.n_cells, float(ranges.max(initial=0.0)), widest, n_threads)
     return Engine(load_backend(backend, work), n_threads, proof)
 
 
+class Ends(NamedTuple):
+    """The score of each row and the levels that it cannot leave, in grid units before the offset, (n_rows,).
+
+    Whole numbers where scores are whole, else doubles.
+    """
+
+    score: NDArray[Any]
+    low: NDArray[Any]
+    high: NDArray[Any]
+
+
+class Distances(NamedTuple):
+    """The score of each row, how far it may be moved, and what proves that (an index of PROOFS), (n_rows,)."""
+
+    score: NDArray[Any]
+    radius: FloatArray
+    proof: NDArray[np.uint8]
+
+
+def join_ends(score: NDArray[Any], high: tuple[Any, Any], low: tuple[Any, Any]) -> Distances:
+    """The nearer one of the distances within which a score stays below its highest and above its lowest level."""
+    is_low = low[0] < high[0]
+    proof = np.where(is_low, low[1], high[1]).astype(np.uint8)
+    return Distances(score, np.minimum(low[0], high[0]), proof)
+
+
+class Score(ABC):
+    """The scores of rows by a rule, under a noise and within a perturbation; for rows of one block."""
+
+    block_rows: int
+    """How many rows a block should have."""
+    _given: Perturbation | None
+
+    @property
+    def _perturbation(self) -> Perturbation:
+        assert self._given is not None  # nothing can be proven without one
+        return self._given
+
+    @abstractmethod
+    def compute(self, rows: FloatArray) -> NDArray[Any]:
+        """Scores in grid units, before the offset; whole numbers where the rule gives whole numbers."""
+
+    @abstractmethod
+    def bound_interval(self, rows: FloatArray, radius: float) -> Ends:
+        """Levels that the computed score does not leave, within the threat and closer than the radius.
+
+        Without a ball the radius is infinite and does not count.
+        """
+
+    @abstractmethod
+    def bound_radius(self, rows: FloatArray, tolerance: Fraction) -> Distances:
+        """How far rows may be moved while the score stays within so many grid units."""
+
+
+class SmoothedScore(Score):
+    """The median or the mean of the scores of noisy copies. A label says whether it is above a threshold."""
+
+    def __init__(self, problem: Problem, perturbation: Perturbation | None, engine: Engine, block_rows: int) -> None:
+        self._problem, self._given, self._engine, self.block_rows = problem, perturbation, engine, block_rows
+
+    @abstractmethod
+    def label(self, rows: FloatArray) -> BoolArray:
+        """Whether each row is of class 1."""
+
+    @abstractmethod
+    def bound(self, rows: FloatArray) -> BlockBounds:
+        """Label and radius of each row, for each budget of categorical changes."""
+
+
+class BlockBounds(NamedTuple):
+    """The fields of `Bounds` for the rows of one block; label and is_draft (n_rows,), others (n_rows, n_budgets)."""
+
+    label: BoolArray
+    log_failure: FloatArray
+    radius: FloatArray
+    proof: NDArray[np.uint8]
+    path: NDArray[np.uint8] | None
+    worst: FloatArray | None
+    is_draft: BoolArray
+
+
 class Rule(ABC):
-    """How a label is found under noise, and what is proven about it."""
+    """How a score is found under noise, and what is proven about it."""
 
     counts_copies: ClassVar[bool] = False
     """Whether labels go by shares of noisy copies, of which the paper's proof knows."""
@@ -102,28 +183,43 @@ class Rule(ABC):
         """Refuse, in one line and before any work, what this rule cannot certify."""
 
     @abstractmethod
+    def smooth(
+        self, problem: Problem, noise: Noise | None, perturbation: Perturbation | None, engine: Engine, n_rows: int
+    ) -> SmoothedScore:
+        """The scores of a sum by this rule.
+
+        Without noise they are those of the model as deployed, where `check` allows that; without a perturbation scores
+        and labels alone can be asked for.
+        """
+
     def bound(
         self, problem: Problem, rows: NDArray[Any], noise: Noise | None, perturbation: Perturbation, engine: Engine
     ) -> list[Bounds]:
         """Label and radius of each row, for each budget of categorical changes.
 
-        Parameters
-        ----------
-        problem : Problem
-            A contrast of the model as arrays.
-        rows : array of shape (n_rows, n_features)
-            Checked: numbers, finite in numerical columns. Any numeric type; convert block by block.
-        noise : Noise or None
-            None for the model as deployed, where `check` allows that.
-        perturbation : Perturbation
-            Several budgets of categorical changes may share their work.
-        engine : Engine
-
-        Returns
-        -------
-        list of Bounds, one per budget
-            The label is the same in all of them: that of the unchanged row.
+        Rows may be of any numeric type; they are converted block by block.
         """
+        score = self.smooth(problem, noise, perturbation, engine, rows.shape[0])
+        found = BlockBounds(*run_blockwise(engine, rows, score.block_rows, score.bound))
+        label = found.label.astype(np.int64)
+        return [
+            Bounds(
+                label,
+                found.log_failure[:, k],
+                found.radius[:, k],
+                found.proof[:, k],
+                None if found.path is None else found.path[:, k],
+                None if found.worst is None else found.worst[:, k],
+                is_draft=found.is_draft,
+            )
+            for k in range(len(perturbation.budgets))
+        ]
+
+    def label(self, problem: Problem, rows: NDArray[Any], noise: Noise | None, engine: Engine) -> IntArray:
+        """The labels that `bound` gives, without anything proven about them."""
+        score = self.smooth(problem, noise, None, engine, rows.shape[0])
+        (labels,) = run_blockwise(engine, rows, score.block_rows, lambda part: (score.label(part),))
+        return np.asarray(labels, dtype=np.int64)
 
     def looks_on_device(
         self, problem: Problem, noise: Noise | None, perturbation: Perturbation, engine: Engine
@@ -131,11 +227,24 @@ class Rule(ABC):
         """Whether `bound` can find NaN and infinity in any column on a device, and is to be asked to do so."""
         return False
 
-    def find_labels(self, problem: Problem, rows: NDArray[Any], noise: Noise | None, engine: Engine) -> IntArray:
-        """The labels that `bound` gives, without anything proven about them; override where that is cheaper."""
-        plain = Perturbation.of(Threat().resolve(noise), problem.n_features, problem.numerical_features)
-        (bounds,) = self.bound(problem, rows, noise, plain, replace(engine, proof="paper"))
-        return bounds.label
+
+def run_blockwise(
+    engine: Engine, rows: NDArray[Any], block_rows: int, ask: Callable[[FloatArray], Sequence[NDArray[Any] | None]]
+) -> list[Any]:
+    """What is said of each block of rows, put together; None where it is None for all of them."""
+    parts: dict[int, Sequence[NDArray[Any] | None]] = {}
+
+    def ask_block(block: slice) -> None:
+        parts[block.start] = ask(np.ascontiguousarray(rows[block], dtype=np.float64))
+
+    if rows.shape[0]:
+        engine.run(ask_block, rows.shape[0], block_rows)
+    else:
+        ask_block(slice(0, 0))
+    if len(parts) == 1:
+        return list(parts[0])
+    ordered = zip(*(parts[start] for start in sorted(parts)), strict=True)
+    return [None if one[0] is None else np.concatenate(one) for one in ordered]
 
 
 def require_norm(norm: float | None, norms: Sequence[float | None], what: str) -> None:

@@ -6,12 +6,15 @@ know how worst cases are found.
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand.certificates.bounds.levels import find_least_sums
 from derand.certificates.bounds.missing_changes import add_largest, find_falls, find_floor_falls, list_changing
 from derand.certificates.bounds.missing_values import Filled, fill_gaps
 from derand.certificates.bounds.packing import PackedTerms, Problem
@@ -24,7 +27,20 @@ from derand.certificates.bounds.worst_case import (
     take_reach,
 )
 from derand.certificates.bounds.worst_case_base import WorstCase
-from derand.certificates.rules.base import DUAL, EXACT, NO_PROOF, Bounds, Engine, Rule, require_norm
+from derand.certificates.rules.base import (
+    DUAL,
+    EXACT,
+    NO_PROOF,
+    BlockBounds,
+    Bounds,
+    Distances,
+    Ends,
+    Engine,
+    Rule,
+    SmoothedScore,
+    join_ends,
+    require_norm,
+)
 from derand.certificates.rules.mean_on_device import DeviceMeans
 from derand.kernels import as_device
 from derand.kernels.worst_case.envelopes import AskedMeans
@@ -55,74 +71,151 @@ class ByMean(Rule):
     def bound(
         self, problem: Problem, rows: NDArray[Any], noise: Noise | None, perturbation: Perturbation, engine: Engine
     ) -> list[Bounds]:
-        """Label and radius of each row, for each budget of categorical changes."""
+        """Label and radius of each row, for each budget of categorical changes; first by a device, if there is one."""
         device = _find_device_means(problem, noise, perturbation, engine)
         if device is None:
-            return self._bound_on_host(problem, rows, noise, perturbation, engine)
-        return [device.bound(rows, lambda part: self._bound_on_host(problem, part, noise, perturbation, engine)[0])]
+            return super().bound(problem, rows, noise, perturbation, engine)
+        on_host = super().bound
+        return [device.bound(rows, lambda part: on_host(problem, part, noise, perturbation, engine)[0])]
 
-    def _bound_on_host(
-        self, problem: Problem, rows: NDArray[Any], noise: Noise | None, perturbation: Perturbation, engine: Engine
-    ) -> list[Bounds]:
-        terms, has_ball = problem.terms, perturbation.norm is not None
-        budgets = np.array(perturbation.budgets, dtype=np.int64)
-        label = np.empty(rows.shape[0], dtype=np.int64)
-        radius = np.zeros((rows.shape[0], budgets.size))
+    def smooth(
+        self, problem: Problem, noise: Noise | None, perturbation: Perturbation | None, engine: Engine, n_rows: int
+    ) -> Mean:
+        """Expected scores."""
+        return Mean(problem, noise, perturbation, engine, n_rows)
+
+
+class Mean(SmoothedScore):
+    """The expected score; without noise the score itself, a whole number."""
+
+    def __init__(
+        self, problem: Problem, noise: Noise | None, perturbation: Perturbation | None, engine: Engine, n_rows: int
+    ) -> None:
+        super().__init__(problem, perturbation, engine, block_rows(n_rows, engine))
+        self._terms, self._noise = problem.terms, noise
+
+    def label(self, rows: FloatArray) -> BoolArray:
+        """Whether the expected score is above the threshold."""
+        return find_mean_labels(self._problem, rows, self._noise)
+
+    def bound(self, rows: FloatArray) -> BlockBounds:
+        """Label and radius of each row, for each budget of categorical changes."""
+        terms, problem, asked = self._terms, self._problem, self._perturbation
+        filled, reach = self._fill(rows)
+        budgets = np.array(asked.budgets, dtype=np.int64)
+        falls, rises = terms.category_shifts(rows, budgets, asked)
+        level = (problem.threshold - terms.base - terms.fixed_scores(rows))[:, None]
+        is_one = self.label(rows)
+        radius, is_draft = np.zeros((rows.shape[0], budgets.size)), np.zeros(rows.shape[0], dtype=bool)
         proof = np.full(radius.shape, NO_PROOF, dtype=np.uint8)
-        is_draft = np.zeros(rows.shape[0], dtype=bool)
-        worst = None if has_ball else np.empty_like(radius)
+        worst = None if asked.norm is not None else np.empty_like(radius)
+        for label, shifts in ((0, rises), (1, falls)):
+            at = np.flatnonzero(is_one == label)
+            own, part = filled.take(at), take_reach(reach, at)
+            moved, fall = self._shift_level(own, part, label, level[at], shifts[at])
+            wider = moved + problem.widening if label else moved - problem.widening
+            question = terms, own.rows, self._noise, asked, part, label, wider
+            sketched = sketch_radii(*question) if self._engine.draft else None
+            if sketched is not None:
+                radius[at], is_draft[at] = sketched, np.isfinite(sketched).any(axis=1)
+                proof[at] = np.where(sketched > 0, DUAL, NO_PROOF)
+                continue
+            radius[at], proof[at] = self._bound_level(question, fall)
+            if worst is not None and part is not None:
+                lowest = _find_worst(terms, own.rows, self._noise, asked, part, label)
+                worst[at] = problem.threshold - moved + lowest[:, None]
+        nothing = np.full(radius.shape, np.nan)
+        return BlockBounds(is_one, nothing, radius, proof, None, worst, is_draft)
 
-        def bound_block(block: slice) -> None:
-            x = np.ascontiguousarray(rows[block], dtype=np.float64)
-            filled = fill_gaps(terms, x, noise)
-            reach = find_reach(perturbation, filled.rows, filled.gaps)
-            falls, rises = terms.category_shifts(x, budgets, perturbation)
-            cut = (problem.threshold - terms.base - terms.fixed_scores(x))[:, None]
-            is_one = find_mean_labels(problem, x, noise)
-            label[block] = is_one
-            for side in (0, 1):
-                at = np.flatnonzero(is_one == side)
-                own, part = filled.take(at), take_reach(reach, at)
-                fall = find_fall(terms, own, noise, perturbation, part, side)
-                moved = cut[at] + falls[at] + fall if side else cut[at] - rises[at] - fall
-                wider = moved + problem.widening if side else moved - problem.widening
-                asked = terms, own.rows, noise, perturbation, part, side, wider
-                sketched = sketch_radii(*asked) if engine.draft else None
-                if sketched is not None:
-                    radius[block][at], is_draft[block][at] = sketched, np.isfinite(sketched).any(axis=1)
-                    proof[block][at] = np.where(sketched > 0, DUAL, NO_PROOF)
-                    continue
-                radius[block][at], how = find_radii(*asked)
-                # beside a ball a fall is that from where the row stands: a bound
-                is_bound = (how == EXACT) & has_ball & (np.asarray(fall) > 0)
-                proof[block][at] = np.where(is_bound, DUAL, how)
-                if worst is not None and part is not None:
-                    lowest = _find_worst(terms, own.rows, noise, perturbation, part, side)
-                    worst[block][at] = problem.threshold - moved + lowest[:, None]
+    def _shift_level(
+        self, filled: Filled, reach: Reach | None, label: int, level: NDArray[Any], shifts: IntArray
+    ) -> tuple[NDArray[Any], Any]:
+        """A level after what changes of categories and of missing values take off, and the latter alone."""
+        fall = find_fall(self._terms, filled, self._noise, self._perturbation, reach, label)
+        return level + shifts + fall if label else level - shifts - fall, fall
 
-        engine.run(bound_block, rows.shape[0], block_rows(rows.shape[0], engine))
-        nothing = np.full(rows.shape[0], np.nan)
-        return [
-            Bounds(
-                label,
-                nothing,
-                radius[:, k],
-                proof[:, k],
-                worst=None if worst is None else worst[:, k],
-                is_draft=is_draft,
-            )
-            for k in range(budgets.size)
-        ]
+    def _bound_level(self, question: tuple[Any, ...], fall: Any) -> tuple[FloatArray, NDArray[np.uint8]]:
+        """Radii and what proves them: beside a ball, what missing values take off where the row stands is a bound."""
+        radius, proof = find_radii(*question)
+        is_bound = (proof == EXACT) & (self._perturbation.norm is not None) & (np.asarray(fall) > 0)
+        return radius, np.where(is_bound, DUAL, proof)
 
-    def find_labels(self, problem: Problem, rows: NDArray[Any], noise: Noise | None, engine: Engine) -> IntArray:
-        """The labels alone."""
-        label = np.empty(rows.shape[0], dtype=np.int64)
+    def compute(self, rows: FloatArray) -> NDArray[Any]:
+        """Expected scores; without noise whole numbers."""
+        expected = expect_scores(self._terms, rows, self._noise)
+        if self._noise is None or not self._terms.n_terms:
+            return expected.astype(np.int64) + self._terms.fixed_scores(rows)
+        return np.asarray(expected + self._terms.fixed_scores(rows))
 
-        def fill_block(block: slice) -> None:
-            label[block] = find_mean_labels(problem, np.ascontiguousarray(rows[block], dtype=np.float64), noise)
+    def bound_interval(self, rows: FloatArray, radius: float) -> Ends:
+        """The lowest and the highest expected score within the threat.
 
-        engine.run(fill_block, rows.shape[0], block_rows(rows.shape[0], engine))
-        return label
+        By more than it can be off, ends lie beyond the computed answer, too (docs/regression.md).
+        """
+        terms, wider = self._terms, self._problem.widening
+        filled, reach = self._fill(rows)
+        fixed, (falls, rises) = terms.fixed_scores(rows), self._shift(rows)
+        least: list[NDArray[Any]] = [self._find_least(filled, reach, radius, label) for label in (0, 1)]
+        gone = [np.ravel(find_fall(terms, filled, self._noise, self._perturbation, reach, label)) for label in (0, 1)]
+        scores = self.compute(rows)
+        if scores.dtype.kind == "i":
+            least, gone = ([np.ceil(one).astype(np.int64) for one in ends] for ends in (least, gone))
+        low = terms.base + terms.step * least[1] + fixed - falls - gone[1] - wider
+        high = terms.base + terms.step * (terms.largest - least[0]) + fixed + rises + gone[0] + wider
+        if scores.dtype.kind == "f":
+            slack = terms.step * mean_error(terms) + self._find_slack(fixed) + 8 * EPSILON * (falls + rises + sum(gone))
+            low, high = low - slack, high + slack
+        return Ends(scores, low, high)
+
+    def bound_radius(self, rows: FloatArray, tolerance: Fraction) -> Distances:
+        """How far rows may be moved while the expected score stays within so many grid units."""
+        terms, wider = self._terms, self._problem.widening
+        filled, reach = self._fill(rows)
+        fixed, (falls, rises) = terms.fixed_scores(rows), self._shift(rows)
+        scores = self.compute(rows)
+        levels: list[NDArray[Any]]
+        if scores.dtype.kind == "i":
+            room = math.floor(tolerance)
+            levels = [scores + room - fixed - terms.base, scores - room - 1 - fixed - terms.base]
+        else:
+            near = float(tolerance) * (1 - 2 * EPSILON)
+            slack = self._find_slack(fixed) + 4 * EPSILON * near
+            levels = [scores - fixed - terms.base + near - slack, scores - fixed - terms.base - near + slack]
+        found = []
+        for label, shifts in ((0, rises), (1, falls)):
+            moved, fall = self._shift_level(filled, reach, label, levels[label][:, None], shifts[:, None])
+            moved = moved + wider if label else moved - wider
+            question = terms, filled.rows, self._noise, self._perturbation, reach, label, moved
+            radius, proof = self._bound_level(question, fall)
+            found.append((radius[:, 0], proof[:, 0]))
+        return join_ends(scores, *found)
+
+    def _fill(self, rows: FloatArray) -> tuple[Filled, Reach | None]:
+        filled = fill_gaps(self._terms, rows, self._noise)
+        return filled, find_reach(self._perturbation, filled.rows, filled.gaps)
+
+    def _shift(self, rows: FloatArray) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Largest fall and rise by categories."""
+        falls, rises = self._terms.category_shifts(rows, np.array(self._perturbation.budgets), self._perturbation)
+        return falls[:, 0], rises[:, 0]
+
+    def _find_least(self, filled: Filled, reach: Reach | None, radius: float, label: int) -> FloatArray:
+        """The least sum of reduced scores, of label 0 that of what is missing to the largest one."""
+        terms, rows = self._terms, filled.rows
+        if not terms.n_terms or not rows.size:
+            return np.zeros(rows.shape[0])
+        if radius == 0:
+            here = (expect_scores(terms, rows, self._noise) - terms.base) / terms.step
+            return here if label else terms.largest - here
+        case = find_case(terms, self._noise, self._perturbation, label)
+        whole = self._noise is None
+        return find_least_sums(case, rows, self._perturbation, radius, reach, terms.largest, whole=whole)
+
+    def _find_slack(self, fixed: NDArray[Any]) -> FloatArray:
+        """More than all roundings between the expected sum of reduced scores and an answer, in grid units."""
+        terms, problem = self._terms, self._problem
+        size = abs(terms.base) + terms.step * terms.largest + abs(problem.threshold) + problem.widening
+        return np.asarray(32 * EPSILON * (np.abs(fixed) + float(size)))
 
 
 def _find_device_means(

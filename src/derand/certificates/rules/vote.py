@@ -7,15 +7,18 @@ expected score. Must not know how masses are summed or worst cases found.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from typing import Any
+from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, TINY, BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.deduction import choose_caps, deduct
-from derand.certificates.bounds.failure_masses import Law
+from derand.certificates.bounds.failure_masses import Law, LawBounds
+from derand.certificates.bounds.levels import find_least_sums, holds_at, search_levels
 from derand.certificates.bounds.missing_changes import (
     MOST_SETS,
     Variant,
@@ -27,10 +30,22 @@ from derand.certificates.bounds.missing_changes import (
     list_changing,
     list_sets,
 )
-from derand.certificates.bounds.missing_values import Filled, fill_gaps
+from derand.certificates.bounds.missing_values import Filled, fill_gaps, find_ends
 from derand.certificates.bounds.packing import PackedTerms, Problem
 from derand.certificates.bounds.worst_case import NORMS, find_reach, find_smoothed_case, take_reach
-from derand.certificates.rules.base import DUAL, NO_PROOF, PAPER, Bounds, Engine, Rule, require_norm
+from derand.certificates.rules.base import (
+    DUAL,
+    NO_PROOF,
+    PAPER,
+    BlockBounds,
+    Distances,
+    Ends,
+    Engine,
+    Rule,
+    SmoothedScore,
+    join_ends,
+    require_norm,
+)
 from derand.kernels import as_device
 from derand.kernels.norms import SMALLEST, measure_norms
 from derand.kernels.worst_case.steps import Reach
@@ -42,6 +57,8 @@ _BLOCK_ROWS = 2**13
 _LIGHT_NUMBERS = 2**12  # numbers that are not worth a thread
 _FEW_ROWS = 2**7  # not worth the change from one block to the next
 _LARGEST = np.finfo(np.float64).max
+_LEVELS = 15
+"""Levels that one pass over the law is asked about."""
 
 
 class ByVote(Rule):
@@ -73,61 +90,192 @@ class ByVote(Rule):
         is_one_question = Columns(problem, perturbation).budgets.size == 1
         return is_one_question and device.looks_at_all(law.plan(device), law.edges_under(noise), problem.n_features)
 
-    def bound(
-        self, problem: Problem, rows: NDArray[Any], noise: Noise | None, perturbation: Perturbation, engine: Engine
-    ) -> list[Bounds]:
+    def smooth(
+        self, problem: Problem, noise: Noise | None, perturbation: Perturbation | None, engine: Engine, n_rows: int
+    ) -> Median:
+        """Medians of the scores of noisy copies."""
+        assert noise is not None  # see `check`
+        return Median(problem, noise, perturbation, engine, n_rows)
+
+
+class Median(SmoothedScore):
+    """The lowest score that noisy copies do not exceed with a probability of 1/2 or more.
+
+    At any level, "the score is above it" is a label, with both proofs of a vote.
+    """
+
+    def __init__(
+        self, problem: Problem, noise: Noise, perturbation: Perturbation | None, engine: Engine, n_rows: int
+    ) -> None:
+        super().__init__(problem, perturbation, engine, block_rows(problem.law, engine, n_rows))
+        self._terms, self._noise = problem.law, noise
+        idle = engine.n_threads if n_rows <= self.block_rows else 1
+        self._law = Law(engine.kernels, problem.law, noise, must_look=engine.must_look, n_threads=idle)
+
+    @cached_property
+    def _columns(self) -> Columns:
+        return Columns(self._problem, self._perturbation)
+
+    @cached_property
+    def _second(self) -> SecondProof | None:
+        if self._engine.proof != "best" or not self._terms.n_terms:
+            return None
+        return SecondProof(self._problem, self._noise, self._perturbation)
+
+    def label(self, rows: FloatArray) -> BoolArray:
+        """Whether the median is proven to be above the threshold."""
+        filled = fill_gaps(self._terms, rows, self._noise)
+        return self._law.decide(filled, self._problem.threshold - self._terms.fixed_scores(rows))
+
+    def bound(self, rows: FloatArray) -> BlockBounds:
         """Label and radius of each row, for each budget of categorical changes."""
-        assert noise is not None  # see `check`
-        terms, columns, moving = problem.law, Columns(problem, perturbation), problem.law.moving
-        second = SecondProof(problem, noise, perturbation) if engine.proof == "best" and terms.n_terms else None
-        size = block_rows(terms, engine, rows.shape[0])
-        idle = engine.n_threads if rows.shape[0] <= size else 1
-        law = Law(engine.kernels, terms, noise, must_look=engine.must_look, n_threads=idle)
-        label = np.empty(rows.shape[0], dtype=np.int64)
-        log_failure = np.empty((rows.shape[0], columns.budgets.size))
-        radius = np.empty_like(log_failure)
-        path, proof = (np.empty(log_failure.shape, dtype=np.uint8) for _ in range(2))
-        is_draft = np.full(rows.shape[0], engine.draft and second is not None)
+        level = self._problem.threshold - self._terms.fixed_scores(rows)
+        is_one, found, radius, proof = self._bound_level(rows, level)
+        at = self._columns.of_budgets
+        is_draft = np.full(rows.shape[0], self._engine.draft and self._second is not None)
+        return BlockBounds(
+            is_one, found.log_failure[:, at], radius[:, at], proof[:, at], found.path[:, at], None, is_draft
+        )
 
-        def bound_block(block: slice) -> None:
-            x = np.ascontiguousarray(rows[block], dtype=np.float64)
-            filled = fill_gaps(terms, x, noise)
-            reach = find_reach(perturbation, filled.rows, filled.gaps)
-            falls, rises = terms.category_shifts(x, columns.budgets, perturbation)
-            cut = (problem.threshold - terms.fixed_scores(x))[:, None]
-            highest, lowest = cut + falls + columns.widenings, cut - rises - columns.widenings
-            is_one, found = law.bound(filled, *columns.shift_cuts(filled, highest, lowest))
-            for variant in columns.list_variants(filled, noise):
-                cuts = columns.take(highest) + variant.falls[:, None], columns.take(lowest) - variant.rises[:, None]
-                found = found.lower(columns.missing, law.bound_side(variant.filled, is_one, *cuts))
-            label[block] = is_one
-            reduced = carry_over(found.radius, noise, perturbation, moving, filled.rows, reach)
-            log_failure[block], path[block] = found.log_failure, found.path
-            radius[block] = np.where(found.constant, np.inf, reduced)
-            proof[block] = np.where(found.constant | (reduced > 0), PAPER, NO_PROOF)
-            if second is not None:
-                gone = columns.find_falls(filled, noise, is_one)
-                levels = highest, lowest, gone
-                second.improve(filled.rows, is_one, levels, reach, radius[block], proof[block], engine.draft)
+    def _bound_level(
+        self, rows: FloatArray, level: IntArray, is_one: BoolArray | None = None
+    ) -> tuple[BoolArray, LawBounds, FloatArray, NDArray[np.uint8]]:
+        """Whether the median is above a level, and how far rows may be moved while that stays so.
 
-        engine.run(bound_block, rows.shape[0], size)
-        return [
-            Bounds(label, log_failure[:, at], radius[:, at], proof[:, at], path[:, at], is_draft=is_draft)
-            for at in columns.of_budgets
-        ]
+        Labels are given where they are known. Radii and proofs are those of both proofs, (n_rows, n_columns); the
+        bounds of the law are before the noise's radius is carried over to the perturbation.
+        """
+        terms, columns, noise = self._terms, self._columns, self._noise
+        filled = fill_gaps(terms, rows, noise)
+        reach = find_reach(self._perturbation, filled.rows, filled.gaps)
+        falls, rises = terms.category_shifts(rows, columns.budgets, self._perturbation)
+        highest, lowest = level[:, None] + falls + columns.widenings, level[:, None] - rises - columns.widenings
+        thresholds = columns.shift_cuts(filled, highest, lowest)
+        if is_one is None:
+            is_one, found = self._law.bound(filled, *thresholds)
+        else:
+            found = self._law.bound_side(filled, is_one, *thresholds)
+        for variant in columns.list_variants(filled, noise):
+            moved = columns.take(highest) + variant.falls[:, None], columns.take(lowest) - variant.rises[:, None]
+            found = found.lower(columns.missing, self._law.bound_side(variant.filled, is_one, *moved))
+        carried = carry_over(found.radius, noise, self._perturbation, terms.moving, filled.rows, reach)
+        radius = np.where(found.constant, np.inf, carried)
+        proof = np.where(radius > 0, PAPER, NO_PROOF).astype(np.uint8)
+        if self._second is not None:
+            levels = highest, lowest, columns.find_falls(filled, noise, is_one)
+            self._second.improve(filled.rows, is_one, levels, reach, radius, proof, self._engine.draft)
+        return is_one, found, radius, proof
 
-    def find_labels(self, problem: Problem, rows: NDArray[Any], noise: Noise | None, engine: Engine) -> IntArray:
-        """The labels alone."""
-        assert noise is not None  # see `check`
-        terms, law = problem.law, Law(engine.kernels, problem.law, noise)
-        label = np.empty(rows.shape[0], dtype=np.int64)
+    def compute(self, rows: FloatArray) -> IntArray:
+        """Medians of the scores."""
+        terms = self._terms
+        median = self._find_medians(fill_gaps(terms, rows, self._noise))
+        return np.asarray(terms.base + terms.step * median + terms.fixed_scores(rows))
 
-        def label_block(block: slice) -> None:
-            x = np.ascontiguousarray(rows[block], dtype=np.float64)
-            label[block] = law.decide(fill_gaps(terms, x, noise), problem.threshold - terms.fixed_scores(x))
+    def bound_interval(self, rows: FloatArray, radius: float) -> Ends:
+        """Whole scores that the median does not leave within the threat.
 
-        engine.run(label_block, rows.shape[0], block_rows(terms, engine, rows.shape[0]))
-        return label
+        A variant, in which some numbers go missing or appear, has ends of its own: the outermost ones count.
+        """
+        terms, wider, asked = self._terms, self._problem.widening + self._terms.error, self._perturbation
+        filled = fill_gaps(terms, rows, self._noise)
+        falls, rises = (side[:, 0] for side in terms.category_shifts(rows, np.array(asked.budgets), asked))
+        median = self._find_medians(filled)
+        low, high = self._find_ends(filled, radius, median, median)
+        gaps = list_changing(terms, asked)
+        budget = min(asked.missing_budget, len(gaps))
+        if count_sets(len(gaps), budget) > MOST_SETS:
+            low = low - add_largest(bound_falls(gaps, filled, 1), budget)
+            high = high + add_largest(bound_falls(gaps, filled, 0), budget)
+        else:
+            for chosen in list_sets(gaps, budget):
+                variant = change_rows(filled, chosen, self._noise)
+                least, most = self._list_ends(variant.filled)
+                lower, higher = self._find_ends(variant.filled, radius, most, least)
+                low, high = np.minimum(low, lower - variant.falls), np.maximum(high, higher + variant.rises)
+        fixed = terms.fixed_scores(rows)
+        score = terms.base + terms.step * median + fixed
+        return Ends(score, low + fixed - falls - wider, high + fixed + rises + wider)
+
+    def bound_radius(self, rows: FloatArray, tolerance: Fraction) -> Distances:
+        """How far rows may be moved while the median stays within so many grid units."""
+        scores, room, (at,) = self.compute(rows), math.floor(tolerance), self._columns.of_budgets
+        level = scores - self._terms.fixed_scores(rows)
+        found = []
+        for label, end in ((0, level + room), (1, level - room - 1)):
+            _, _, radius, proof = self._bound_level(rows, end, np.full(rows.shape[0], bool(label)))
+            found.append((radius[:, at], proof[:, at]))
+        return join_ends(scores, *found)
+
+    def _find_medians(self, filled: Filled) -> IntArray:
+        """Reduced scores, each the first at which class 1 is not proven: what `Law.decide` says of it and of the next.
+
+        The search ends between a level of class 1 and one that is not; labels are computed as everywhere.
+        """
+        terms = self._terms
+        least, most = self._list_ends(filled)
+
+        def is_above(cuts: IntArray) -> BoolArray:
+            return self._law.decide_each(filled, terms.base + terms.step * cuts)
+
+        return search_levels(is_above, least - 1, most, _LEVELS) + 1
+
+    def _list_ends(self, filled: Filled) -> tuple[IntArray, IntArray]:
+        """The lowest and the highest reduced score that noise can give each row."""
+        ends = find_ends(self._terms, filled.gaps)
+        least, most = (np.broadcast_to(np.ravel(end), filled.rows.shape[:1]).astype(np.int64) for end in ends)
+        return least, most
+
+    def _find_ends(self, filled: Filled, radius: float, below: IntArray, above: IntArray) -> tuple[IntArray, IntArray]:
+        """The scores that the median does not leave, without those of fixed terms: the better one of both proofs.
+
+        The lower end is not looked for at the reduced score `below` or higher, the higher one not below `above`.
+        """
+        terms = self._terms
+        reach = find_reach(self._perturbation, filled.rows, filled.gaps)
+        least, most = self._list_ends(filled)
+
+        def search(label: int, sure: IntArray, doubtful: IntArray) -> IntArray:
+            is_one = np.full(filled.rows.shape[0], bool(label))
+
+            def holds(cuts: IntArray) -> BoolArray:
+                levels = terms.base + terms.step * cuts
+                found = self._law.bound_side(filled, is_one, levels, levels)
+                if radius == 0:
+                    return holds_at(found.radius, radius)
+                carried = carry_over(found.radius, self._noise, self._perturbation, terms.moving, filled.rows, reach)
+                return holds_at(np.where(found.constant, np.inf, carried), radius)
+
+            return search_levels(holds, sure, doubtful, _LEVELS)
+
+        low = terms.base + terms.step * (search(1, least - 1, below) + 1)
+        high = terms.base + terms.step * search(0, most, above - 1)
+        if radius > 0 and self._engine.proof == "best" and self._problem.terms.n_terms and filled.rows.size:
+            lower, higher = self._find_mean_ends(filled, radius, reach)
+            low, high = np.maximum(low, lower), np.minimum(high, higher)
+        return low, high
+
+    def _find_mean_ends(self, filled: Filled, radius: float, reach: Reach | None) -> tuple[IntArray, IntArray]:
+        """The same by the worst case of the expected score (docs/theory.md, section 8)."""
+        terms, is_coarse = self._problem.terms, bool(self._terms.error)
+        norm, units = self._perturbation.norm, self._perturbation.units
+        ranges, band = terms.ranges, self._terms.tie_band()
+        wider = self._terms.step / terms.step if is_coarse else 0.0
+        best = np.full((2, filled.rows.shape[0]), -np.inf)
+        for cap in choose_caps(ranges):
+            deduction = deduct(np.minimum(ranges, cap) + wider, band)
+            for label in (0, 1):
+                case = find_smoothed_case(terms, self._noise, norm, units, label, cap)
+                least = find_least_sums(
+                    case, filled.rows, self._perturbation, radius, reach, terms.largest, whole=False
+                )
+                level = least - deduction - 4 * EPSILON * (least + deduction)
+                best[label] = np.maximum(best[label], level)
+        above = np.floor(best[1]).astype(np.int64)  # more than half of the copies exceed this reduced score
+        reached = terms.largest - 1 - np.floor(best[0]).astype(np.int64)  # and more than half do not exceed this one
+        if is_coarse:  # the law's own scores lie between those of the fine grid: only whole scores are left
+            return terms.base + terms.step * above + 1, terms.base + terms.step * (reached + 1) - 1
+        return terms.base + terms.step * (above + 1), terms.base + terms.step * reached
 
 
 def carry_over(

@@ -14,11 +14,12 @@ from numpy.typing import ArrayLike
 
 from derand._core.arrays import EPSILON, FloatArray, freeze
 from derand.certificates.classification import certify_perturbed, check_request, read_rows
+from derand.certificates.kinds import Linear, kind_of
 from derand.certificates.labels import find_labels
 from derand.certificates.results.certificates import Certificates
-from derand.certificates.search.classification import attack_rows
+from derand.certificates.search.attacks import Request, attack_rows
 from derand.certificates.search.feasible_set import measure_changes
-from derand.certificates.search.witness import list_outside
+from derand.certificates.search.worst_positions import list_outside
 from derand.model import Model, as_model
 from derand.noise import Noise, as_noise_or_none
 from derand.perturbation import Perturbation, resolve
@@ -152,8 +153,8 @@ def _find_flip(
     model: Model, start: FloatArray, noise: Noise | None, rule: str, alone: Perturbation, feature: int, home: int
 ) -> FloatArray | None:
     """The row after the least change of one number that was found to flip it."""
-    if model.is_linear:
-        found = attack_rows(model, start[None], noise, rule, alone)
+    if isinstance(kind_of(model), Linear):
+        found = attack_rows(model, start[None], Request(noise, rule, alone))
         return found.rows[0].copy() if found.found[0] else None
     own, step = float(start[feature]), float(alone.steps[feature])
     low, high = (float(end[0, feature]) for end in alone.box(start[None]))
@@ -266,7 +267,7 @@ def _explain_joint(
     alone: Sequence[Change],
 ) -> Change:
     """All numbers together: the certificate, and the nearest flip that was found, maybe of one column alone."""
-    found = attack_rows(model, start[None], noise, whole.rule, ball)
+    found = attack_rows(model, start[None], Request(noise, whole.rule, ball))
     found.require_outside(whole)
     size, row = float(found.distance[0]), freeze(found.rows[0]) if found.found[0] else None
     numbers = list(model.numerical_features)

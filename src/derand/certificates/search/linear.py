@@ -10,11 +10,11 @@ from itertools import product
 
 import numpy as np
 
-from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.certificates.bounds.linear import Lines, find_lines, label_lines
 from derand.certificates.bounds.linear_duality import find_least_moves, find_moves
 from derand.certificates.search.feasible_set import measure_changes
-from derand.certificates.search.witness import change_categories
+from derand.certificates.search.worst_positions import change_categories
 from derand.model import AdditiveEnsemble
 from derand.perturbation import Perturbation
 
@@ -29,19 +29,7 @@ def attack_lines(
 ) -> tuple[FloatArray, FloatArray]:
     """The nearest change of each row that flips its label.
 
-    Parameters
-    ----------
-    model : AdditiveEnsemble
-        Linear.
-    rows : array of shape (n_rows, n_features)
-    labels : array of shape (n_rows,)
-    perturbation : Perturbation
-
-    Returns
-    -------
-    changed : array of shape (n_rows, n_features)
-    distance : array of shape (n_rows,)
-        Infinite where nothing was found.
+    Distances are infinite where nothing was found.
     """
     changed, distance = rows.copy(), np.full(len(rows), np.inf)
     shares = _SHARES if perturbation.steps.any() and perturbation.norm else (0.0,)
@@ -151,12 +139,3 @@ def place_moves(
                 inside = (stepped >= least) & (stepped <= most)
                 points[:, column] = np.where(inside, stepped, points[:, column])
     return points
-
-
-def find_line_witnesses(
-    model: AdditiveEnsemble, rows: FloatArray, labels: IntArray, perturbation: Perturbation
-) -> tuple[BoolArray, FloatArray]:
-    """Which rows have a change within the limits that flips their label, and the changed rows; a ball is not looked
-    at."""
-    changed, distance = attack_lines(model, rows, labels, perturbation)
-    return np.isfinite(distance), changed

@@ -14,9 +14,10 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 import numpy as np
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand.certificates.kinds import kind_of, stands_for_another
 from derand.certificates.labels import find_labels
 from derand.certificates.search.starts import are_same
-from derand.certificates.search.witness import expect_term
+from derand.certificates.search.worst_positions import expect_term
 from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise
 from derand.perturbation import Perturbation
@@ -66,10 +67,10 @@ class Verifier:
 
     def _is_sure(self, points: FloatArray, at: IntArray) -> BoolArray | bool:
         """Whether a model that stands for another one is ahead by enough for both to flip."""
-        if not self.with_error or not any(member.score_error or member.is_linear for member in self.model.members):
+        if not self.with_error or not any(map(stands_for_another, self.model.members)):
             return True
         (member, *others) = [_subtract_outputs(one) for one in self.model.members]
-        if others or not (self.noise is None or member.is_linear):
+        if others or kind_of(member).effective_noise(self.noise) is not None:
             return False
         scores, errors = member.score(points), member.bound_errors(points)
         if member.threshold is not None:

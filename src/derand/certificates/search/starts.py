@@ -10,7 +10,7 @@ import numpy as np
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.certificates.search.feasible_set import Ground
-from derand.certificates.search.witness import change_categories, change_missing
+from derand.certificates.search.worst_positions import change_categories, change_missing
 from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise
 from derand.perturbation import Perturbation

@@ -1,20 +1,15 @@
-"""Numbers as answers: what a rule says of a sum that is itself the answer, and the search for levels that are proven.
+"""The search for levels that are proven, and the least sum within a threat.
 
-Owns what is asked of a rule (`NumberRule`), how the level nearest to an answer is found at which a claim still holds,
-and the least sum within a threat. Every level that is taken was proven by itself: the search decides only how near it
-comes. Must not know votes or means.
+Owns how the level nearest to a score is found at which a claim still holds. Every level that is taken was proven by
+itself: the search decides only how near it comes. Must not know votes or means.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from fractions import Fraction
-from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.worst_case_base import WorstCase
@@ -25,44 +20,6 @@ _FINENESS = 2**20
 """Steps of the range of a sum under noise, between which its least value is not told apart."""
 
 
-class Ends(NamedTuple):
-    """The answer of each row and the levels that it cannot leave, in grid units before the offset, (n_rows,).
-
-    Whole numbers where answers are whole, else doubles.
-    """
-
-    score: NDArray[Any]
-    low: NDArray[Any]
-    high: NDArray[Any]
-
-
-class Distances(NamedTuple):
-    """The answer of each row, how far it may be moved, and what proves that (a place in PROOFS), (n_rows,)."""
-
-    score: NDArray[Any]
-    radius: FloatArray
-    proof: NDArray[np.uint8]
-
-
-class NumberRule(ABC):
-    """How the answer of a sum is found under noise, and what is proven about it; for rows of one block."""
-
-    @abstractmethod
-    def find_scores(self, rows: FloatArray) -> NDArray[Any]:
-        """The answer of each row in grid units, before the offset; whole numbers where the rule's answers are whole."""
-
-    @abstractmethod
-    def bound(self, rows: FloatArray, radius: float) -> Ends:
-        """Levels that the computed answer does not leave, within the threat and closer than the radius.
-
-        Without a ball the radius is infinite and does not count.
-        """
-
-    @abstractmethod
-    def measure(self, rows: FloatArray, tolerance: Fraction) -> Distances:
-        """How far rows may be moved while the answer stays within so many grid units."""
-
-
 def holds_at(radii: FloatArray, radius: float) -> BoolArray:
     """Whether a claim of these radii holds throughout a ball; one of radius 0 is the row itself."""
     return np.asarray(radii > 0 if radius == 0 else radii >= radius)
@@ -71,17 +28,8 @@ def holds_at(radii: FloatArray, radius: float) -> BoolArray:
 def search_levels(holds: Callable[[IntArray], BoolArray], sure: IntArray, doubtful: IntArray, n_cuts: int) -> IntArray:
     """The levels nearest to the doubtful ones at which a claim is proven, several of them tried at a time.
 
-    Parameters
-    ----------
-    holds : function of levels (n_rows, n_cuts), whether the claim is proven at each
-    sure, doubtful : arrays of shape (n_rows,)
-        Where it holds for certain, and where the search ends.
-    n_cuts : int
-
-    Returns
-    -------
-    array of shape (n_rows,)
-        Levels that `holds` was true of, or the sure ones.
+    The claim holds at `sure` for certain, and the search ends at `doubtful`, both (n_rows,). `holds` is asked about
+    levels of shape (n_rows, n_cuts). The result holds levels that `holds` was true of, or the sure ones.
 
     Examples
     --------
@@ -113,20 +61,7 @@ def find_least_sums(
 ) -> FloatArray:
     """Lower bounds of the least sum within a threat, closer than the radius, (n_rows,).
 
-    Parameters
-    ----------
-    case : WorstCase
-        Of the perturbation's norm and units.
-    rows : array of shape (n_rows, n_features)
-        Without gaps.
-    perturbation : Perturbation
-    radius : float
-        Positive.
-    reach : Reach or None
-    largest : int
-        The largest sum there is; the least is 0 or more.
-    whole : bool
-        Whether sums are whole numbers.
+    The radius is positive, and rows have no gaps. Sums lie between 0 and `largest`; `whole` says that they are whole.
     """
     if perturbation.norm is None:
         assert reach is not None  # without a ball there is always one

@@ -16,33 +16,32 @@ import numpy as np
 from derand._core.arrays import EPSILON, FloatArray
 from derand.certificates.bounds.linear import Lines
 from derand.certificates.bounds.linear_duality import bound_distances, bound_falls
-from derand.certificates.rules.base import EXACT, NO_PROOF
-from derand.certificates.rules.regression import Distances, Ends, NumberRule
+from derand.certificates.rules.base import EXACT, NO_PROOF, Distances, Ends, Score, join_ends
 from derand.model import AdditiveEnsemble
 from derand.perturbation import Perturbation
 
 
-class NumberByLines(NumberRule):
+class LinearScore(Score):
     """The answer is the score."""
 
-    def __init__(self, model: AdditiveEnsemble, perturbation: Perturbation) -> None:
+    def __init__(self, model: AdditiveEnsemble, perturbation: Perturbation | None, block_rows: int) -> None:
         assert model.offset is not None  # see `require_number`
         own = Lines.of(model, -model.offset)
         self._rounding = (len(model.terms) + 8) * EPSILON
         self._lines = replace(own, errors=own.errors + self._rounding * np.abs(own.slopes))
-        self._perturbation = perturbation
+        self._given, self.block_rows = perturbation, block_rows
 
-    def find_scores(self, rows: FloatArray) -> FloatArray:
+    def compute(self, rows: FloatArray) -> FloatArray:
         """The scores."""
         return self._lines.model.score(rows)
 
-    def bound(self, rows: FloatArray, radius: float) -> Ends:
+    def bound_interval(self, rows: FloatArray, radius: float) -> Ends:
         """The score less its fall, and its rise, within the threat."""
-        scores, slack = self.find_scores(rows), self._find_slack(rows)
+        scores, slack = self.compute(rows), self._find_slack(rows)
         low, high = (self._bound_fall(rows, radius, side) + slack for side in (1, 0))
         return Ends(scores, scores - low * (1 + 4 * EPSILON), scores + high * (1 + 4 * EPSILON))
 
-    def measure(self, rows: FloatArray, tolerance: Fraction) -> Distances:
+    def bound_radius(self, rows: FloatArray, tolerance: Fraction) -> Distances:
         """How far rows may be moved while the score stays within so many grid units."""
         room = float(tolerance) * (1 - 2 * EPSILON) - self._find_slack(rows)
         prices = self._lines.find_prices(self._perturbation)
@@ -51,9 +50,9 @@ class NumberByLines(NumberRule):
             caps = self._lines.find_caps(self._perturbation, rows, side)
             shift = self._lines.shift_categories(rows, self._perturbation, side)[:, 0]
             left = (room - shift) - 2 * EPSILON * (np.abs(room) + shift)
-            found.append(bound_distances(left, prices, caps, self._perturbation.norm))
-        radius = np.minimum(*found)
-        return Distances(self.find_scores(rows), radius, np.where(radius > 0, EXACT, NO_PROOF).astype(np.uint8))
+            radius = bound_distances(left, prices, caps, self._perturbation.norm)
+            found.append((radius, np.where(radius > 0, EXACT, NO_PROOF)))
+        return join_ends(self.compute(rows), *found)
 
     def _bound_fall(self, rows: FloatArray, radius: float, side: int) -> FloatArray:
         prices = self._lines.find_prices(self._perturbation)
@@ -67,5 +66,5 @@ class NumberByLines(NumberRule):
         """More than all that is off in the row itself, and in what is made of a score: the offset, the levels."""
         model = self._lines.model
         far = sum(max(map(abs, one.score_range())) for one in self._lines.tables.fixed)
-        size = np.abs(self.find_scores(rows)) + abs(float(self._lines.threshold)) + far
+        size = np.abs(self.compute(rows)) + abs(float(self._lines.threshold)) + far
         return np.asarray((2 * model.bound_errors(rows) + 2 * self._rounding * size) * (1 + 8 * EPSILON))

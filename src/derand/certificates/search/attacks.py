@@ -7,6 +7,7 @@ stands against them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand._core.threads import count_threads, run_blocks
 from derand.certificates.bounds.pairwise import find_duel
 from derand.certificates.classification import check_request, read_rows, resolve_rows
+from derand.certificates.kinds import Kind, Linear, Majority, OneSum, Pairwise, kind_of
 from derand.certificates.labels import find_labels
 from derand.certificates.results.attacks import Attacks
 from derand.certificates.search.feasible_set import Ground
@@ -42,17 +44,29 @@ _CANDIDATES = 2**20
 """Numbers of the rows that are looked at as ends to walk to."""
 
 
-class _Request(NamedTuple):
+class Request(NamedTuple):
     """What is asked of all rows."""
 
-    model: Model
     noise: Noise | None
     rule: str
     perturbation: Perturbation
-    seed: int
+    seed: int = 0
+    others: FloatArray | None = None
+    n_jobs: int | None = None
+
+    def label(self, model: Model, rows: FloatArray) -> IntArray:
+        """Labels by the function that `predict` calls."""
+        return find_labels(model, rows, self.noise, rule=self.rule, n_jobs=self.n_jobs)
+
+
+class _Search(NamedTuple):
+    """What is asked of all rows of two classes."""
+
+    request: Request
+    model: Model
     others: FloatArray
     other_labels: IntArray
-    twin: Model
+    surrogate: Model
     """The model, or what is searched in its place."""
 
 
@@ -114,7 +128,7 @@ def attack(
     rows = np.array(read_rows(as_model(model), X, noise), dtype=np.float64)
     asked = resolve_rows(threat or Threat(), model, noise, rows)
     seed = read_seed(random_state)
-    return attack_rows(model, rows, noise, rule, asked, seed, _read_others(model, others, noise), n_jobs)
+    return attack_rows(model, rows, Request(noise, rule, asked, seed, _read_others(model, others, noise), n_jobs))
 
 
 def read_seed(random_state: int) -> int:
@@ -134,25 +148,11 @@ def _read_others(model: Model, others: ArrayLike | None, noise: Noise | None) ->
     return np.asarray(read_rows(model, others, noise), dtype=np.float64)
 
 
-def attack_rows(
-    model: Model,
-    rows: FloatArray,
-    noise: Noise | None,
-    rule: str,
-    perturbation: Perturbation,
-    seed: int = 0,
-    others: FloatArray | None = None,
-    n_jobs: int | None = None,
-) -> Attacks:
+def attack_rows(model: Model, rows: FloatArray, request: Request) -> Attacks:
     """`attack` for rows and a threat that were checked already."""
-    labels = find_labels(model, rows, noise, rule=rule, n_jobs=n_jobs)
-    if model.is_linear:
-        (ensemble,) = model.members
-        changed, distance = attack_lines(ensemble, rows, labels, perturbation)
-    elif model.n_classes > 2:
-        changed, distance = _attack_pairs(model, rows, labels, noise, rule, perturbation, seed, others, n_jobs)
-    else:
-        changed, distance = _attack_two(model, rows, labels, noise, rule, perturbation, seed, others, n_jobs)
+    perturbation, noise, rule = request.perturbation, request.noise, request.rule
+    labels = request.label(model, rows)
+    changed, distance = NEAREST_FLIPS[type(kind_of(model))](model, rows, labels, request)
     found, flipped = np.isfinite(distance), labels.copy()
     verifier = Verifier(model, noise, rule, perturbation, rows[found], labels[found])
     if perturbation.norm is None:
@@ -160,7 +160,7 @@ def attack_rows(
     else:
         changed[found] = put_back(verifier, changed[found], *_list_sizeless(model, rows[found], changed[found]))
     if found.any():
-        flipped[found] = find_labels(model, changed[found], noise, rule=rule, n_jobs=n_jobs)
+        flipped[found] = request.label(model, changed[found])
     return Attacks(
         found,
         distance,
@@ -175,63 +175,56 @@ def attack_rows(
     )
 
 
-def _attack_two(
-    model: Model,
-    rows: FloatArray,
-    labels: IntArray,
-    noise: Noise | None,
-    rule: str,
-    perturbation: Perturbation,
-    seed: int,
-    others: FloatArray | None,
-    n_jobs: int | None,
-) -> tuple[FloatArray, FloatArray]:
+def _attack_two(model: Model, rows: FloatArray, labels: IntArray, request: Request) -> tuple[FloatArray, FloatArray]:
     """The nearest flips of two classes, and their distances; infinite where none was found."""
-    ends = rows if others is None else others
-    end_labels = labels if others is None else find_labels(model, others, noise, rule=rule, n_jobs=n_jobs)
+    ends = rows if request.others is None else request.others
+    end_labels = labels if request.others is None else request.label(model, ends)
     few = np.unique(np.linspace(0, len(ends) - 1, max(_CANDIDATES // rows.shape[1], 8)).astype(np.int64))
     few = few[(few >= 0) & (few < len(ends))]
-    twin = coarsen(model, _LEVELS) if rule == "vote" else model
-    request = _Request(model, noise, rule, perturbation, seed, ends[few], end_labels[few], twin)
+    surrogate = coarsen(model, _LEVELS) if request.rule == "vote" else model
+    search = _Search(request, model, ends[few], end_labels[few], surrogate)
     changed, distance = rows.copy(), np.full(len(rows), np.inf)
 
     def attack_block(block: slice) -> None:
         at = np.arange(block.start, block.stop)
-        changed[block], distance[block] = _attack_block(request, rows[block], labels[block], at)
+        changed[block], distance[block] = _attack_block(search, rows[block], labels[block], at)
 
     size = int(np.clip(_BLOCK_NUMBERS // (_PLACES * max(model.n_cells, 1)), 1, _BLOCK_ROWS))
-    run_blocks(attack_block, len(rows), size, count_threads(n_jobs))
+    run_blocks(attack_block, len(rows), size, count_threads(request.n_jobs))
     return changed, distance
 
 
-def _attack_pairs(
-    model: Model,
-    rows: FloatArray,
-    labels: IntArray,
-    noise: Noise | None,
-    rule: str,
-    perturbation: Perturbation,
-    seed: int,
-    others: FloatArray | None,
-    n_jobs: int | None,
-) -> tuple[FloatArray, FloatArray]:
+def _attack_pairs(model: Model, rows: FloatArray, labels: IntArray, request: Request) -> tuple[FloatArray, FloatArray]:
     """Of several classes: the nearest flip of a pair that flips the label of the model as well."""
     (ensemble,) = model.members
     changed, distance = rows.copy(), np.full(len(rows), np.inf)
-    ends = rows if others is None else others
+    towards = request._replace(others=rows if request.others is None else request.others)
     for low, high in ensemble.pairs:
         at = np.flatnonzero((labels == low) | (labels == high))
         if not at.size:
             continue
         pair, own = find_duel(ensemble, low, high), rows[at]
-        sides = find_labels(pair, own, noise, rule=rule, n_jobs=n_jobs)
-        points, sizes = _attack_two(pair, own, sides, noise, rule, perturbation, seed, ends, n_jobs)
+        points, sizes = _attack_two(pair, own, request.label(pair, own), towards)
         nearer = np.flatnonzero(sizes < distance[at])
         if nearer.size:
-            after = find_labels(model, points[nearer], noise, rule=rule, n_jobs=n_jobs)
-            nearer = nearer[after != labels[at[nearer]]]
+            nearer = nearer[request.label(model, points[nearer]) != labels[at[nearer]]]
             changed[at[nearer]], distance[at[nearer]] = points[nearer], sizes[nearer]
     return changed, distance
+
+
+def _attack_linear(model: Model, rows: FloatArray, labels: IntArray, request: Request) -> tuple[FloatArray, FloatArray]:
+    """Of a linear model the worst change is explicit."""
+    (ensemble,) = model.members
+    return attack_lines(ensemble, rows, labels, request.perturbation)
+
+
+NEAREST_FLIPS: dict[type[Kind], Callable[[Model, FloatArray, IntArray, Request], tuple[FloatArray, FloatArray]]] = {
+    Majority: _attack_two,
+    OneSum: _attack_two,
+    Pairwise: _attack_pairs,
+    Linear: _attack_linear,
+}
+"""How each kind of model is searched: changed rows and their distances, infinite where nothing was found."""
 
 
 def _count_changed(model: Model, changed: FloatArray, rows: FloatArray) -> IntArray:
@@ -241,37 +234,37 @@ def _count_changed(model: Model, changed: FloatArray, rows: FloatArray) -> IntAr
 
 
 def _attack_block(
-    request: _Request, rows: FloatArray, labels: IntArray, numbers: IntArray
+    search: _Search, rows: FloatArray, labels: IntArray, numbers: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """The best changed rows of a block, and their distances; `numbers` are those of the rows, for their seeds."""
     changed, distance = rows.copy(), np.full(len(rows), np.inf)
-    asked = request.perturbation
+    request, asked = search.request, search.request.perturbation
     if asked.norm is None:
-        found, witnesses = find_witnesses(request.model, rows, request.noise, request.rule, asked, labels)
+        found, witnesses = find_witnesses(search.model, rows, request.noise, request.rule, asked, labels)
         changed[found], distance[found] = witnesses[found], 0.0
-    others = _choose_others(request, rows, labels)
-    for starts in list_starts(request.model, request.noise, asked, rows, labels):
+    others = _choose_others(search, rows, labels)
+    for starts in list_starts(search.model, request.noise, asked, rows, labels):
         at = np.flatnonzero(distance > 0)
         if not at.size:
             break
-        ground = lay_ground(request.model, request.noise, request.rule, asked, rows[at], starts[at], labels[at])
-        points, distances = _search(request, ground, others[at], numbers[at])
+        ground = lay_ground(search.model, request.noise, request.rule, asked, rows[at], starts[at], labels[at])
+        points, distances = _run(search, ground, others[at], numbers[at])
         nearer = distances < distance[at]
         changed[at[nearer]], distance[at[nearer]] = points[nearer], distances[nearer]
     return changed, distance
 
 
-def _search(request: _Request, ground: Ground, others: FloatArray, numbers: IntArray) -> tuple[FloatArray, FloatArray]:
+def _run(search: _Search, ground: Ground, others: FloatArray, numbers: IntArray) -> tuple[FloatArray, FloatArray]:
     """The nearest flips from a ground, and their distances.
 
-    Where a model is slow to ask, its twin on a coarser grid is searched, and the model settles what was found; rows of
-    which it does not confirm anything are searched by the model itself.
+    Where a model is slow to ask, a surrogate on a coarser grid is searched, and the model settles what was found. Rows
+    of which it does not confirm anything are searched by the model itself.
     """
-    rngs = [np.random.default_rng([request.seed, number]) for number in numbers.tolist()]
+    rngs = [np.random.default_rng([search.request.seed, number]) for number in numbers.tolist()]
     found = Search(ground)
     at = np.arange(len(ground))
-    if request.twin is not request.model:
-        first = Search(replace(ground, model=request.twin))
+    if search.surrogate is not search.model:
+        first = Search(replace(ground, model=search.surrogate))
         first.run(others, rngs)
         confirm(found, first.points)
         at = np.flatnonzero(np.isinf(found.distances))
@@ -282,21 +275,21 @@ def _search(request: _Request, ground: Ground, others: FloatArray, numbers: IntA
     return found.points, found.distances
 
 
-def _choose_others(request: _Request, rows: FloatArray, labels: IntArray) -> FloatArray:
+def _choose_others(search: _Search, rows: FloatArray, labels: IntArray) -> FloatArray:
     """The nearest rows of another label, (n_rows, n_others, n_features); none where a norm has no straight ways."""
-    count = _NEAREST_ROWS if request.model.weights is None else _NEAREST_ROWS_OF_VOTES
-    columns = np.array(request.model.numerical_features, dtype=np.int64)
-    norm = request.perturbation.norm
-    if not norm or not columns.size or not len(request.others):
+    count = _NEAREST_ROWS if search.model.weights is None else _NEAREST_ROWS_OF_VOTES
+    columns = np.array(search.model.numerical_features, dtype=np.int64)
+    norm = search.request.perturbation.norm
+    if not norm or not columns.size or not len(search.others):
         return np.empty((len(rows), 0, rows.shape[1]))
     chosen = np.repeat(rows[:, None], count, axis=1)
-    units = request.perturbation.units[columns]
+    units = search.request.perturbation.units[columns]
     for k, row in enumerate(rows):
-        at = np.flatnonzero(request.other_labels != labels[k])
+        at = np.flatnonzero(search.other_labels != labels[k])
         with np.errstate(over="ignore"):
-            away = np.nan_to_num((request.others[np.ix_(at, columns)] - row[columns]) / units)
+            away = np.nan_to_num((search.others[np.ix_(at, columns)] - row[columns]) / units)
             nearest = at[np.argsort(measure_norms(away, norm), kind="stable")[:count]]
-        chosen[k, : nearest.size] = request.others[nearest]
+        chosen[k, : nearest.size] = search.others[nearest]
     return chosen
 
 

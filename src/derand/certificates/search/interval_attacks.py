@@ -16,10 +16,11 @@ from derand._core.threads import count_threads, run_blocks
 from derand.certificates.bounds.linear import Lines
 from derand.certificates.bounds.packing import Problem, find_sum
 from derand.certificates.classification import check_request, read_rows, resolve_rows
+from derand.certificates.kinds import Linear, kind_of
 from derand.certificates.regression import check_radius, find_answers, require_number
 from derand.certificates.results.interval_attacks import IntervalAttacks
+from derand.certificates.search.attacks import read_seed
 from derand.certificates.search.cell_weights import orient_scores, weigh_cells
-from derand.certificates.search.classification import read_seed
 from derand.certificates.search.feasible_set import Ground
 from derand.certificates.search.linear import change_worst, measure_numbers, move_most
 from derand.certificates.search.positions import Landscape
@@ -113,7 +114,7 @@ def attack_interval(
     value = find_answers(ensemble, rows, chosen, rule=rule, n_jobs=n_jobs)
     answers, changed = np.stack([value, value]), np.stack([rows, rows])
     ball = None if asked.norm is None else size
-    if ensemble.is_linear:
+    if isinstance(kind_of(ensemble), Linear):
         answers, changed = _attack_lines(ensemble, rows, asked, size, value)
         return IntervalAttacks(value, answers[0], answers[1], changed[0], changed[1], ball, asked.threat, rule, chosen)
     request = _Request(ensemble, find_sum(ensemble), chosen, rule, asked, size, seed)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.threads import count_threads, run_blocks
-from derand.certificates import Certificates, fill_gaps, pack_terms
+from derand.certificates import Certificates, fill_missing, pack_terms
 from derand.model import AdditiveEnsemble, Axis
 from derand.noise import Noise, as_noise
 from derand.threat import Threat
@@ -166,7 +166,7 @@ def count_class_1(
     lowest = sum(int(scores[0]) for _, scores in moved)
     packed = pack_terms(model.terms)
     thresholds = model.threshold - lowest - packed.fixed_scores(rows)
-    rows = fill_gaps(packed, rows, noise).rows
+    rows = fill_missing(packed, rows, noise).rows
     axes = [axis for axis, _ in split]
     starts = np.cumsum([0, *(axis.edges.size for axis in axes)], dtype=np.int64)
     jumps = np.concatenate([np.diff(scores) for _, scores in split] or [np.empty(0, dtype=np.int64)])

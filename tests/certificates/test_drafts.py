@@ -11,9 +11,9 @@ import pytest
 from derand import AdditiveEnsemble, Gaussian, Laplace, Threat, Uniform, certify
 from derand.certificates import find_rule
 from derand.certificates.bounds import shared_edges as _common
-from derand.certificates.bounds.packing import find_problems
-from derand.certificates.bounds.pairwise import bound_classes, find_duel
-from derand.certificates.bounds.shared_edges import CommonGround, round_up
+from derand.certificates.bounds.packing import pose_problems
+from derand.certificates.bounds.pairwise import bound_classes, build_pair
+from derand.certificates.bounds.shared_edges import SharedEdges, round_up
 from derand.certificates.rules.base import Engine
 from derand.kernels import load_backend
 from derand.perturbation import resolve
@@ -39,7 +39,7 @@ def test_rivals_left_out_change_nothing(rule: str, n_classes: int) -> None:
         assert found.runner_up is not None
         for row, label in enumerate(found.label.tolist()):
             rivals = [rival for rival in range(n_classes) if rival != label]
-            duels = [find_duel(model, min(label, rival), max(label, rival)) for rival in rivals]
+            duels = [build_pair(model, min(label, rival), max(label, rival)) for rival in rivals]
             each = [certify(duel, rows[row : row + 1], noise, rule=rule, threat=threat) for duel in duels]
             if any(one.label[0] != (label > rival) for one, rival in zip(each, rivals, strict=True)):
                 assert found.radius[row] == 0  # nobody wins all duels
@@ -79,15 +79,15 @@ def test_drafts_are_never_larger() -> None:
     for rule in ("vote", "mean"):
         for norm in (1, 2):
             model, rows = draw_model(rng, 3, 12), draw_rows(rng, 40, 12)
-            (problem,), asked = find_problems(find_duel(model, 0, 2)), resolve(Threat(norm=norm), model, noise)
+            (problem,), asked = pose_problems(build_pair(model, 0, 2)), resolve(Threat(norm=norm), model, noise)
             draft, full = (
-                find_rule(rule).bound(problem, rows, noise, asked, Engine(ENGINE.kernels, 1, draft=draft))[0]
+                find_rule(rule).bound(problem, rows, noise, asked, Engine(ENGINE.kernels, 1, preliminary=draft))[0]
                 for draft in (True, False)
             )
             assert (draft.radius <= full.radius).all()
             assert (draft.radius < full.radius).any()
-            assert draft.is_draft is not None
-            assert (draft.radius == full.radius)[~draft.is_draft].all()
+            assert draft.is_preliminary is not None
+            assert (draft.radius == full.radius)[~draft.is_preliminary].all()
             assert np.array_equal(draft.label, full.label)
             assert not (draft.log_failure < full.log_failure).any()
 
@@ -122,7 +122,7 @@ def test_spread_functions_are_the_same_functions() -> None:
     rng = np.random.default_rng(5)
     for _ in range(50):
         model = draw_model(rng, 3)
-        common = CommonGround(model.terms)
+        common = SharedEdges(model.terms)
         for term in model.terms[:3]:
             less = term.subtract(2, 0)
             edges, scores = common.spread(term.features[0], less.edges, less.scores.ravel())

@@ -13,7 +13,7 @@ from scipy.special import expit
 from derand import AdditiveEnsemble, CategoryTable, Gaussian, Laplace, StepFunction, Threat, Uniform, attack, certify
 from derand.certificates import find_labels, find_rule
 from derand.certificates.bounds.class_scores import expect_classes
-from derand.certificates.bounds.pairwise import Tournament, bound_classes, find_duel, label_classes, weigh_classes
+from derand.certificates.bounds.pairwise import Tournament, bound_classes, build_pair, label_classes, weigh_classes
 from derand.certificates.rules.base import Engine
 from derand.kernels import load_backend
 from derand.model import Argmax
@@ -133,7 +133,7 @@ def test_radius_is_the_smallest_of_all_duels(rule: str) -> None:
             label = int(found.label[row])
             radii = {}
             for rival in set(range(5)) - {label}:
-                duel = find_duel(model, min(label, rival), max(label, rival))
+                duel = build_pair(model, min(label, rival), max(label, rival))
                 one = certify(duel, rows[row : row + 1], noise, rule=rule, threat=Threat(norm=norm, l0=1))
                 radii[rival] = one.radius[0] if one.label[0] == (label > rival) else 0.0
             assert found.radius[row] == min(radii.values())
@@ -189,7 +189,7 @@ def test_a_circle_of_classes_has_a_label_and_no_radius() -> None:
     def fight(duel: AdditiveEnsemble, at: np.ndarray, rivals: np.ndarray) -> np.ndarray:
         return find_labels(duel, np.zeros((at.size, 1)), Uniform(1.0))
 
-    assert tournament.find_winners(fight).tolist() == [-1]
+    assert tournament.search_winners(fight).tolist() == [-1]
 
 
 def test_ties_go_to_the_lower_class() -> None:

@@ -17,9 +17,9 @@ from derand import (
     certify,
     distribution,
 )
-from derand.certificates import attack, explain, fill_gaps, find_labels, pack_terms, place_scores
-from derand.certificates.bounds.missing_values import find_place
-from derand.certificates.bounds.packing import Gap
+from derand.certificates import attack, explain, fill_missing, find_labels, pack_terms, place_scores
+from derand.certificates.bounds.missing_values import compute_position
+from derand.certificates.bounds.packing import MissingCell
 from derand.noise import NOISES
 from experiments.baselines.monte_carlo import certify_by_sampling
 
@@ -67,7 +67,7 @@ def test_noise_leaves_a_missing_number_in_its_cell(kind: str, magnitude: float, 
         pytest.skip("no noise has such a scale")
     noise = NOISES[kind](magnitude, (unit,))
     for edges in ([last], [last - 1 - abs(last), last]):
-        place = find_place(Gap(0, np.array(edges), np.array([0, 1]), 5), noise)
+        place = compute_position(MissingCell(0, np.array(edges), np.array([0, 1]), 5), noise)
         table = noise.cell_probabilities([place], edges)
         assert table[0, -1] == 1.0
         assert (table[0, :-1] <= 2.0**-1022).all()
@@ -232,10 +232,10 @@ def test_gaps_are_filled_only_where_there_are_any() -> None:
     """Rows without gaps are the same object; what is filled is told."""
     packed = pack_terms([StepFunction(0, [0.0], [0, 1], missing=3), StepFunction(1, [0.0], [0, 1])])
     rows = np.array([[0.5, 1.0], [np.nan, 2.0]])
-    assert fill_gaps(packed, rows[:1], None).rows is not None
+    assert fill_missing(packed, rows[:1], None).rows is not None
     whole = rows[:1]
-    assert fill_gaps(packed, whole, None) == (whole, None)
-    filled, gaps = fill_gaps(packed, rows, None)
+    assert fill_missing(packed, whole, None) == (whole, None)
+    filled, gaps = fill_missing(packed, rows, None)
     assert gaps is not None
     assert gaps.tolist() == [[False, False], [True, False]]
     assert np.isfinite(filled).all()

@@ -25,7 +25,7 @@ from derand import (
     distribution,
 )
 from derand.certificates import explain, find_labels
-from derand.certificates.bounds.linear_duality import bound_distances, bound_falls
+from derand.certificates.bounds.linear_duality import bound_decreases, bound_distances
 from derand.model import Argmax, Value
 from derand.noise import as_noise
 from derand.perturbation import resolve
@@ -81,7 +81,7 @@ def test_distances_are_those_of_the_enumeration(
 def test_falls_are_the_other_side_of_distances(columns: list[tuple[float, float]], radius: float, norm: float) -> None:
     """A sum that falls by more than the bound has moved farther than the radius; one that falls by less need not."""
     prices, caps = (np.array(side) for side in zip(*columns, strict=True))
-    fall = float(bound_falls(radius, prices, caps[None], norm)[0])
+    fall = float(bound_decreases(radius, prices, caps[None], norm)[0])
     limits = [None if math.isinf(cap) else Fraction(cap) for cap in caps.tolist()]
     exact = [Fraction(price) for price in prices.tolist()]
     power = 2 if norm == 2 else 1

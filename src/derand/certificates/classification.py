@@ -16,14 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 from derand._core.finite import cast_exactly, refuse_masked, require_finite, require_unchanged
 from derand._core.threads import count_threads, share_out
 from derand._core.units import require_numbered
-from derand.certificates.bounds.missing_values import fill_gaps
-from derand.certificates.bounds.packing import MAX_SUPPORT, find_problems, pack_terms
+from derand.certificates.bounds.missing_values import fill_missing
+from derand.certificates.bounds.packing import MAX_SUPPORT, pack_terms, pose_problems
 from derand.certificates.kinds import Linear, Majority, OneSum, Pairwise, kind_of
 from derand.certificates.results.certificates import Certificates, Distribution
 from derand.certificates.rules.base import Bounds, Engine, Rule, make_engine
 from derand.certificates.rules.registry import find_rule
 from derand.certificates.search.shrinking import Verifier, shrink_witnesses
-from derand.certificates.search.witness import find_witnesses
+from derand.certificates.search.witness import search_witnesses
 from derand.kernels import DEFAULT_BACKEND, NotFiniteError, as_device
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise, as_noise_or_none, exp_upward
@@ -219,7 +219,7 @@ def _looks_on_device(
         return False
     if not isinstance(kind_of(model), OneSum) or model.categorical_features or model.missing_features:
         return False
-    (problem,) = find_problems(model.members[0])
+    (problem,) = pose_problems(model.members[0])
     return rule.looks_on_device(problem, noise, perturbation, engine)
 
 
@@ -232,7 +232,7 @@ def _add_witnesses(
     if at.size:
         own, labels = witness[at], certificates.label[at]
         noise, rule = certificates.noise, certificates.rule
-        flips[at], witness[at] = find_witnesses(model, own, noise, rule, perturbation, labels)
+        flips[at], witness[at] = search_witnesses(model, own, noise, rule, perturbation, labels)
         found = flips[at]
         verifier = Verifier(model, noise, rule, perturbation, own[found], labels[found], with_error=True)
         witness[at[found]] = shrink_witnesses(verifier, witness[at[found]])
@@ -330,7 +330,7 @@ def distribution(
             "be listed: use fewer levels or coarser leaves."
         )
     shift = packed.base + packed.fixed_scores(rows)
-    rows = fill_gaps(packed, rows, noise).rows
+    rows = fill_missing(packed, rows, noise).rows
     lowest = int(shift.min()) if shift.size else packed.base
     spread = shift - lowest
     step = math.gcd(packed.step if packed.largest else 0, int(np.gcd.reduce(spread))) or 1
@@ -339,10 +339,10 @@ def distribution(
     if rows.shape[0] * n_levels > 2**28:
         raise ValueError(f"The laws of {rows.shape[0]} rows take {n_levels} levels each: pass fewer rows at a time.")
     kernels = make_engine(model, rows.shape[0], 1, backend=DEFAULT_BACKEND if backend is None else backend).kernels
-    laws = kernels.pmfs(kernels.prepare(packed.starts, packed.scores, invert=False), packed.table(rows, noise))
+    pmfs = kernels.pmfs(kernels.prepare(packed.starts, packed.scores, invert=False), packed.table(rows, noise))
     pmf = np.zeros((rows.shape[0], n_levels))
     for row, start in enumerate(spread // step):
-        pmf[row, start : start + packed.largest * stride + 1 : stride] = laws[row]
+        pmf[row, start : start + packed.largest * stride + 1 : stride] = pmfs[row]
     return Distribution(lowest + step * np.arange(n_levels), pmf)
 
 

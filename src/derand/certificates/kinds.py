@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray, IntArray
 from derand.certificates.bounds.class_scores import expect_classes
-from derand.certificates.bounds.linear import bound_lines, label_lines, weigh_lines
+from derand.certificates.bounds.linear import bound_linear, label_linear, weigh_linear
 from derand.certificates.bounds.majority import combine_members, decide_votes, vote_share
 from derand.certificates.bounds.missing_values import bound_apart
-from derand.certificates.bounds.packing import find_problems, find_sum
+from derand.certificates.bounds.packing import pose_problems, pose_sum
 from derand.certificates.bounds.pairwise import bound_classes, label_classes, weigh_classes
 from derand.certificates.rules.base import Bounds, Engine, Rule, Score, make_engine
 from derand.certificates.rules.linear import LinearScore
@@ -130,13 +130,13 @@ class Linear(Kind):
 
     def label(self, rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine) -> IntArray:
         """The label by the exact sum of products."""
-        return label_lines(self.ensemble, rows)
+        return label_linear(self.ensemble, rows)
 
     def bound(
         self, rows: NDArray[Any], noise: Noise | None, rule: Rule, perturbation: Perturbation, engine: Engine
     ) -> list[Bounds]:
         """The margin divided by the dual norm of the slopes, within limits."""
-        return bound_lines(self.ensemble, rows, noise, rule, perturbation, engine.proof)
+        return bound_linear(self.ensemble, rows, noise, rule, perturbation, engine.proof)
 
     def score(
         self, noise: Noise | None, rule: Rule, perturbation: Perturbation | None, engine: Engine, n_rows: int
@@ -157,12 +157,12 @@ class Linear(Kind):
 
     def relate_to_range(self, rows: FloatArray, noise: Noise | None, is_one: NDArray[Any]) -> FloatArray:
         """The score over its size and 1: it has no extremes."""
-        lead = self.subtract_threshold(rows, noise) / self.ensemble.levels
-        return np.asarray(lead / (1 + np.abs(lead)))
+        margin = self.subtract_threshold(rows, noise) / self.ensemble.levels
+        return np.asarray(margin / (1 + np.abs(margin)))
 
     def weigh(self, rows: FloatArray, noise: Noise, engine: Engine) -> FloatArray:
         """By the distribution of the score difference, or a bound of it."""
-        return weigh_lines(self.outputs, rows, noise)
+        return weigh_linear(self.outputs, rows, noise)
 
 
 class Pairwise(Kind):
@@ -202,31 +202,31 @@ class OneSum(Kind):
 
     def label(self, rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine) -> IntArray:
         """Whether the smoothed score is above the threshold."""
-        (problem,) = find_problems(self.ensemble)
+        (problem,) = pose_problems(self.ensemble)
         return rule.label(problem, rows, noise, engine)
 
     def bound(
         self, rows: NDArray[Any], noise: Noise | None, rule: Rule, perturbation: Perturbation, engine: Engine
     ) -> list[Bounds]:
         """What the rule proves; rows with missing values apart from the others."""
-        (problem,) = find_problems(self.ensemble)
+        (problem,) = pose_problems(self.ensemble)
         return bound_apart(problem.terms, rows, lambda part: rule.bound(problem, part, noise, perturbation, engine))
 
     def score(
         self, noise: Noise | None, rule: Rule, perturbation: Perturbation | None, engine: Engine, n_rows: int
     ) -> Score:
         """The smoothed score."""
-        return rule.smooth(find_sum(self.ensemble), noise, perturbation, engine, n_rows)
+        return rule.smooth(pose_sum(self.ensemble), noise, perturbation, engine, n_rows)
 
     def subtract_threshold(self, rows: FloatArray, noise: Noise | None) -> FloatArray:
         """By the curves of the terms: off by some 1e-4 of a term's range under noise."""
-        (problem,) = find_problems(self.ensemble)
+        (problem,) = pose_problems(self.ensemble)
         score = sketch_scores(problem.terms, rows, noise) + problem.terms.fixed_scores(rows)
         return np.asarray(score - problem.threshold)
 
     def relate_to_range(self, rows: FloatArray, noise: Noise | None, is_one: NDArray[Any]) -> FloatArray:
         """The share of the way from the threshold to the largest score, or the least."""
-        (problem,) = find_problems(self.ensemble)
+        (problem,) = pose_problems(self.ensemble)
         score = expect_scores(problem.terms, rows, noise) + problem.terms.fixed_scores(rows)
         lowest, highest = (sum(one.score_range()[end] for one in self.ensemble.terms) for end in (0, 1))
         above, below = max(highest - problem.threshold, 1), max(problem.threshold - lowest, 1)

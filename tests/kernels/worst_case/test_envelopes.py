@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from derand import Gaussian, Laplace, Uniform
-from derand.certificates.bounds.curves import Stretch, name_shapes, place_terms, trace_curves
+from derand.certificates.bounds.curves import OrientedTerm, name_shapes, place_terms, trace_curves
 from derand.kernels.worst_case.curves import Curves, list_tracks, locate
 from derand.kernels.worst_case.envelopes import (
     COARSE,
@@ -26,7 +26,7 @@ from tests.oracle import MP, cell_probabilities
 KINDS = [Gaussian, Laplace, Uniform]
 
 
-def draw_stretches(rng: np.random.Generator, centre: float = 0.0, scale: float = 1.0) -> list[Stretch]:
+def draw_stretches(rng: np.random.Generator, centre: float = 0.0, scale: float = 1.0) -> list[OrientedTerm]:
     """A few terms of several edges each."""
     stretches = []
     for feature in range(3):
@@ -34,15 +34,15 @@ def draw_stretches(rng: np.random.Generator, centre: float = 0.0, scale: float =
         scores = rng.integers(0, 9, edges.size + 1).astype(np.float64)
         scores[rng.integers(scores.size)] = 9.0
         scores -= scores.min()
-        stretches.append(Stretch(edges, scores, feature))
+        stretches.append(OrientedTerm(edges, scores, feature))
     return stretches
 
 
-def trace(stretches: list[Stretch], noise: Any, units: np.ndarray) -> Curves:
+def trace(stretches: list[OrientedTerm], noise: Any, units: np.ndarray) -> Curves:
     return trace_curves(stretches, name_shapes(stretches, noise, units), noise, units)
 
 
-def smooth(stretch: Stretch, noise: Any, z: np.ndarray) -> np.ndarray:
+def smooth(stretch: OrientedTerm, noise: Any, z: np.ndarray) -> np.ndarray:
     below = distribute(noise, (z[:, None] - stretch.edges) / noise.magnitude)
     return np.asarray(stretch.scores[0] + below @ np.diff(stretch.scores))
 

@@ -60,7 +60,7 @@ def test_radii_are_those_of_walking_along_axes_and_never_beyond_an_attack(monkey
     attacked = attack(model, rows[:8], noise, rule="mean").distance
     assert (found[:8] <= attacked).all()
     monkeypatch.setattr(
-        _grid_curves, "_find_jumps", lambda blocks, noise, units: (*[np.zeros(model.n_features)] * 2, NO_JUMPS)
+        _grid_curves, "_compute_jumps", lambda blocks, noise, units: (*[np.zeros(model.n_features)] * 2, NO_JUMPS)
     )
     walked = certify(draw_model(3, 20), rows, noise, rule="mean").radius
     assert (found > 0.99 * walked).all()

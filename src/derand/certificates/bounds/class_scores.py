@@ -43,12 +43,12 @@ def expect_classes(model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise | N
 
 def _add_terms(model: AdditiveEnsemble, rows: FloatArray, noise: Noise, total: FloatArray) -> None:
     axes = [axis for term in model.terms for axis in term.axes]
-    sides = iter(_find_sides(axes, rows, noise) if axes else ())
+    probabilities = iter(_compute_probabilities(axes, rows, noise) if axes else ())
     for term in sorted(model.terms, key=lambda one: bool(one.axes)):  # whole numbers first: nothing is rounded
-        total += term.expect(rows, [next(sides) for _ in term.axes])
+        total += term.expect(rows, [next(probabilities) for _ in term.axes])
 
 
-def _find_sides(axes: Sequence[Axis], rows: FloatArray, noise: Noise) -> list[FloatArray]:
+def _compute_probabilities(axes: Sequence[Axis], rows: FloatArray, noise: Noise) -> list[FloatArray]:
     """Probabilities of the cells of each axis; any number stands for missing ones."""
     counts = [axis.edges.size for axis in axes]
     features = np.repeat(np.array([axis.feature for axis in axes], dtype=np.int64), counts)

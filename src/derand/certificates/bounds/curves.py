@@ -14,7 +14,7 @@ import numpy as np
 
 from derand._core.arrays import EPSILON, TINY, FloatArray
 from derand.certificates.bounds.packing import PackedTerms
-from derand.certificates.bounds.shared_edges import CommonGround, round_up
+from derand.certificates.bounds.shared_edges import SharedEdges, round_up
 from derand.kernels import TAIL_ERROR
 from derand.kernels.worst_case.curves import UNEVEN, Curves, Positions
 from derand.noise import Noise
@@ -36,7 +36,7 @@ _CHUNK = 2**21
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stretch:
+class OrientedTerm:
     """One term as a function that is to stay high: its edges, and scores from 0 on.
 
     Attributes
@@ -59,26 +59,26 @@ class Stretch:
         return float(np.abs(np.diff(self.scores)).sum())
 
 
-def orient_terms(terms: PackedTerms, label: int, cap: float = math.inf) -> list[Stretch]:
+def orient_terms(terms: PackedTerms, label: int, cap: float = math.inf) -> list[OrientedTerm]:
     """The terms of a sum as functions that must stay high for the label to hold, cut off above a cap.
 
     For class 0 those are ranges less scores. Cutting off lowers a function, which proves no more than before.
     """
-    stretches = []
+    oriented_terms = []
     for i in range(terms.n_terms):
         scores = terms.scores[terms.starts[i] : terms.starts[i + 1]].astype(np.float64)
         first = terms.starts[i] - i
         edges = terms.edges[first : first + scores.size - 1]
         oriented = scores if label else scores.max() - scores
-        stretches.append(Stretch(edges, np.minimum(oriented, cap), int(terms.edge_features[first])))
-    return stretches
+        oriented_terms.append(OrientedTerm(edges, np.minimum(oriented, cap), int(terms.edge_features[first])))
+    return oriented_terms
 
 
-def spread_terms(stretches: list[Stretch], common: CommonGround | None) -> list[Stretch]:
-    """The same functions with all edges that other duels have in their columns, too."""
+def spread_terms(oriented_terms: list[OrientedTerm], common: SharedEdges | None) -> list[OrientedTerm]:
+    """The same functions with all edges that other comparisons have in their columns, too."""
     if common is None:
-        return stretches
-    return [Stretch(*common.spread(one.feature, one.edges, one.scores), one.feature) for one in stretches]
+        return oriented_terms
+    return [OrientedTerm(*common.spread(one.feature, one.edges, one.scores), one.feature) for one in oriented_terms]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,26 +123,26 @@ class Shape(NamedTuple):
     bytes: bytes = b""
 
 
-def name_shapes(stretches: list[Stretch], noise: Noise, units: FloatArray) -> tuple[Shape, ...]:
+def name_shapes(oriented_terms: list[OrientedTerm], noise: Noise, units: FloatArray) -> tuple[Shape, ...]:
     """The shape of each term."""
     shapes = []
-    for stretch in stretches:
-        own = float(noise.units_of(np.array([stretch.feature]))[0])
-        scale = noise.magnitude * (own / float(units[stretch.feature]))
-        if stretch.edges.size == 1 and 1 / LARGEST < scale < LARGEST:
-            shapes.append(Shape(stretch.range, scale))
+    for oriented_term in oriented_terms:
+        own = float(noise.units_of(np.array([oriented_term.feature]))[0])
+        scale = noise.magnitude * (own / float(units[oriented_term.feature]))
+        if oriented_term.edges.size == 1 and 1 / LARGEST < scale < LARGEST:
+            shapes.append(Shape(oriented_term.range, scale))
         else:
-            content = stretch.edges.tobytes() + stretch.scores.tobytes()
-            shapes.append(Shape(stretch.range, 0.0, stretch.feature, content))
+            content = oriented_term.edges.tobytes() + oriented_term.scores.tobytes()
+            shapes.append(Shape(oriented_term.range, 0.0, oriented_term.feature, content))
     return tuple(shapes)
 
 
 def trace_curves(
-    stretches: list[Stretch],
+    oriented_terms: list[OrientedTerm],
     shapes: tuple[Shape, ...],
     noise: Noise,
     units: FloatArray,
-    common: CommonGround | None = None,
+    common: SharedEdges | None = None,
 ) -> Curves:
     """The curves of all shapes under noise, in the order in which shapes first occur.
 
@@ -155,64 +155,71 @@ def trace_curves(
     units : array of shape (n_features,)
         In which distances count.
     common : CommonGround or None
-        Where to look for, and keep, what other duels need as well.
+        Where to look for, and keep, what other comparisons need as well.
     """
-    first = dict(zip(reversed(shapes), reversed(stretches), strict=True))
+    first = dict(zip(reversed(shapes), reversed(oriented_terms), strict=True))
     share = _KNOTS // len(first) if common is None else _COMMON_KNOTS // round_up(len(first))
     limit = int(np.clip(share, _FEWEST_KNOTS, _MOST_KNOTS))
     curves = []
     for shape in dict.fromkeys(shapes):
         if shape.scale:
-            rising = Stretch(np.zeros(1), np.array([0.0, shape.range]), 0)
+            rising = OrientedTerm(np.zeros(1), np.array([0.0, shape.range]), 0)
             curves.append(_trace(rising, type(noise)(shape.scale), 1.0, limit, common))  # type: ignore[call-arg]
         else:
             curves.append(_trace(first[shape], noise, float(units[shape.feature]), limit, common))
     return _join(curves)
 
 
-def place_terms(stretches: list[Stretch], shapes: tuple[Shape, ...], units: FloatArray) -> Positions:
+def place_terms(oriented_terms: list[OrientedTerm], shapes: tuple[Shape, ...], units: FloatArray) -> Positions:
     """Where terms look up the curves that `trace_curves` returns for their shapes."""
     known = {shape: at for at, shape in enumerate(dict.fromkeys(shapes))}
-    features = np.array([stretch.feature for stretch in stretches], dtype=np.int64)
+    features = np.array([oriented_term.feature for oriented_term in oriented_terms], dtype=np.int64)
     shared = np.array([shape.scale > 0 for shape in shapes])
-    signs = np.array([1.0 if stretch.scores[-1] > stretch.scores[0] else -1.0 for stretch in stretches])
+    signs = np.array(
+        [1.0 if oriented_term.scores[-1] > oriented_term.scores[0] else -1.0 for oriented_term in oriented_terms]
+    )
     return Positions(
         features,
         np.array([known[shape] for shape in shapes], dtype=np.int64),
-        np.where(shared, [stretch.edges[0] for stretch in stretches], 0.0),
+        np.where(shared, [oriented_term.edges[0] for oriented_term in oriented_terms], 0.0),
         np.where(shared, signs / units[features], 1.0),
     )
 
 
-def _trace(stretch: Stretch, noise: Noise, unit: float, limit: int, common: CommonGround | None) -> _Curve:
+def _trace(oriented_term: OrientedTerm, noise: Noise, unit: float, limit: int, common: SharedEdges | None) -> _Curve:
     """One curve in raw numbers of its column."""
-    edges, scale = stretch.edges, float(noise.scales(np.array([stretch.feature]))[0])
+    edges, scale = oriented_term.edges, float(noise.scales(np.array([oriented_term.feature]))[0])
     if not (1 / LARGEST < scale / unit < LARGEST and np.abs(edges).max() / FAR < scale < 1 / TINY / FAR):
-        return _know_nothing(stretch, unit)
-    ground = _find_ground(stretch, noise, scale, limit, common)
+        return _know_nothing(oriented_term, unit)
+    ground = _lay_knots(oriented_term, noise, scale, limit, common)
     knots = ground.knots
-    spread = np.float64(stretch.range)
+    spread = np.float64(oriented_term.range)
     first, last = ground.beyond
-    error = EPSILON * (4 * knots.size + stretch.scores.size + 4 * ground.reach + 64) * spread
-    ends = float(stretch.scores[0] - spread * first - error), float(stretch.scores[-1] - spread * last - error)
-    bend = min(noise.bends[0] * stretch.variation, noise.bends[1] * spread)
-    sag = np.append(_bound_sag(stretch, noise, ground, scale, bend), 0.0)
-    low = _bound_low(stretch, noise, ground) - error
+    error = EPSILON * (4 * knots.size + oriented_term.scores.size + 4 * ground.reach + 64) * spread
+    ends = (
+        float(oriented_term.scores[0] - spread * first - error),
+        float(oriented_term.scores[-1] - spread * last - error),
+    )
+    bend = min(noise.bends[0] * oriented_term.variation, noise.bends[1] * spread)
+    sag = np.append(_bound_sag(oriented_term, noise, ground, scale, bend), 0.0)
+    low = _bound_low(oriented_term, noise, ground) - error
     too_low = float(2 * error + 3 * TAIL_ERROR * edges.size * spread)
     steepest = bend * (unit / scale) ** 2 * (1 + 8 * EPSILON)
     return _Curve(knots, low, sag, too_low, ends, float(spread), unit, steepest, ground.even)
 
 
-def _know_nothing(stretch: Stretch, unit: float) -> _Curve:
+def _know_nothing(oriented_term: OrientedTerm, unit: float) -> _Curve:
     """A curve of which only its range is known: where doubles cannot hold noise, units and edges side by side."""
-    half, nothing = 0.5 * stretch.range, np.zeros(2)
+    half, nothing = 0.5 * oriented_term.range, np.zeros(2)
     knots = np.array([-unit, unit])
-    return _Curve(knots, nothing + half, nothing + half, 0.0, (0.0, 0.0), stretch.range, unit, math.inf, (0, 0))
+    return _Curve(knots, nothing + half, nothing + half, 0.0, (0.0, 0.0), oriented_term.range, unit, math.inf, (0, 0))
 
 
-def _find_ground(stretch: Stretch, noise: Noise, scale: float, limit: int, common: CommonGround | None) -> Ground:
+def _lay_knots(
+    oriented_term: OrientedTerm, noise: Noise, scale: float, limit: int, common: SharedEdges | None
+) -> Ground:
     """Where to place knots for the edges of a term; with masses only where others share them."""
-    edges, feature = stretch.edges, stretch.feature
+    edges, feature = oriented_term.edges, oriented_term.feature
 
     def lay() -> Ground:
         knots, even = place_knots(edges, scale, noise, limit, _GROWTH if common is None else _COMMON_GROWTH)
@@ -229,36 +236,39 @@ def _find_ground(stretch: Stretch, noise: Noise, scale: float, limit: int, commo
     return lay() if common is None else common.find((type(noise), scale, edges.tobytes(), limit), lay)
 
 
-def _bound_low(stretch: Stretch, noise: Noise, ground: Ground) -> FloatArray:
+def _bound_low(oriented_term: OrientedTerm, noise: Noise, ground: Ground) -> FloatArray:
     """Lower bounds at knots: the range, less what upper bounds of probabilities take away from it."""
-    missing, knots = stretch.range - stretch.scores, ground.knots
+    missing, knots = oriented_term.range - oriented_term.scores, ground.knots
     if ground.masses is not None:
-        return np.asarray(stretch.range - ground.masses @ missing)
+        return np.asarray(oriented_term.range - ground.masses @ missing)
     low = np.empty(knots.size)
     size = max(1, _CHUNK // missing.size)
     for start in range(0, knots.size, size):
         part = slice(start, start + size)
-        low[part] = stretch.range - noise.cell_probabilities(knots[part], stretch.edges, stretch.feature) @ missing
+        low[part] = (
+            oriented_term.range
+            - noise.cell_probabilities(knots[part], oriented_term.edges, oriented_term.feature) @ missing
+        )
     return low
 
 
-def _bound_sag(stretch: Stretch, noise: Noise, ground: Ground, scale: float, bend: float) -> FloatArray:
+def _bound_sag(oriented_term: OrientedTerm, noise: Noise, ground: Ground, scale: float, bend: float) -> FloatArray:
     """By how much the curve may leave its chord on each interval between knots.
 
     At most by what it varies there, which is the noise's mass between the knots seen from each edge; by its second
     derivative; or, where a noise has kinks that are all knots, by their rounding alone.
     """
-    jumps, widths = np.abs(np.diff(stretch.scores)), ground.widths
+    jumps, widths = np.abs(np.diff(oriented_term.scores)), ground.widths
     if noise.kinks:
-        reach = np.abs(stretch.edges).max() + 2 * scale
-        return np.full(widths.size, 4 * EPSILON * stretch.variation * reach / scale)
+        reach = np.abs(oriented_term.edges).max() + 2 * scale
+        return np.full(widths.size, 4 * EPSILON * oriented_term.variation * reach / scale)
     sag = np.zeros(widths.size)
     size = jumps.size if ground.seen is not None else max(1, _CHUNK // ground.knots.size)
     for start in range(0, jumps.size, size):
         part = slice(start, start + size)
         seen = ground.seen
         if seen is None:
-            seen = noise.cell_probabilities(stretch.edges[part], ground.knots, stretch.feature)[:, 1:-1]
+            seen = noise.cell_probabilities(oriented_term.edges[part], ground.knots, oriented_term.feature)[:, 1:-1]
         sag += jumps[part] @ seen
     if math.isfinite(bend):
         sag = np.minimum(sag, bend / 8 * widths**2)

@@ -1,4 +1,4 @@
-"""Failing masses: what the law of a row's score proves about its label.
+"""Failing masses: what the distribution of a row's score proves about its label.
 
 Owns the label by the vote, the failing side's mass and the radius that follows from it by the noise, for several
 thresholds of each row. The mass is summed on the failing side alone; `kernels/README.md` shows that a radius is a lower
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand._core.threads import share_out
-from derand.certificates.bounds.missing_values import Filled, find_ends
+from derand.certificates.bounds.missing_values import Filled, compute_ends
 from derand.certificates.bounds.packing import PackedTerms
 from derand.kernels import LAW, Backend, Failures, as_device, rounding_bound
 from derand.noise import Noise
@@ -26,8 +26,8 @@ _NEAR_TIE = 1e-6  # far more than `tails` and `failures` can differ by
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LawBounds:
-    """What follows from the law of each row for some thresholds, arrays of shape (n_rows, n_columns).
+class TailBounds:
+    """What follows from the distribution of each row for some thresholds, arrays of shape (n_rows, n_columns).
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class LawBounds:
     constant: BoolArray
     radius: FloatArray
 
-    def lower(self, columns: IntArray, other: LawBounds) -> LawBounds:
+    def lower(self, columns: IntArray, other: TailBounds) -> TailBounds:
         """The worse one of both in some of the columns, which are all that the other has."""
         log_failure, path = self.log_failure.copy(), self.path.copy()
         constant, radius = self.constant.copy(), self.radius.copy()
@@ -51,11 +51,11 @@ class LawBounds:
         path[:, columns] = np.where(is_worse, other.path, path[:, columns])
         constant[:, columns] &= other.constant
         radius[:, columns] = np.minimum(radius[:, columns], other.radius)
-        return LawBounds(log_failure, path, constant, radius)
+        return TailBounds(log_failure, path, constant, radius)
 
 
-class Law:
-    """The law of the scores of rows under noise, asked about thresholds."""
+class ScoreDistribution:
+    """The distribution of the scores of rows under noise, asked about thresholds."""
 
     def __init__(
         self, kernels: Backend, terms: PackedTerms, noise: Noise, *, must_look: bool = False, n_threads: int = 1
@@ -64,7 +64,7 @@ class Law:
         self._n_threads = n_threads  # for radii, where nobody else shares out rows
         self._slack = noise.tie_margin(terms.tie_band())  # so that the computed label, too, holds throughout the ball
 
-    def bound(self, filled: Filled, highest: IntArray, lowest: IntArray) -> tuple[BoolArray, LawBounds]:
+    def bound(self, filled: Filled, highest: IntArray, lowest: IntArray) -> tuple[BoolArray, TailBounds]:
         """Whether each row is of class 1, by the first of its thresholds, and what is proven for each of them.
 
         Class 1 is to hold where the score is above `highest`, class 0 where it is not above `lowest`, both of shape
@@ -74,24 +74,24 @@ class Law:
         is_one, log_mass, path = _failing_masses(self._sum(filled), low, high)
         return is_one, self._judge(filled, is_one, low, high, log_mass, path)
 
-    def decide(self, filled: Filled, cuts: IntArray) -> BoolArray:
+    def decide(self, filled: Filled, levels: IntArray) -> BoolArray:
         """Whether each row is of class 1, as `bound` says, for one threshold each: nothing is proven beside."""
-        return np.asarray(self._sum(filled).failures(self._reduce(cuts)).proven)
+        return np.asarray(self._sum(filled).failures(self._reduce(levels)).proven)
 
-    def decide_each(self, filled: Filled, cuts: IntArray) -> BoolArray:
+    def decide_each(self, filled: Filled, levels: IntArray) -> BoolArray:
         """The same for several thresholds of each row, (n_rows, n_cuts): what `decide` says of each of them."""
-        masses, low = self._sum(filled), self._reduce(cuts)
-        below, _ = _find_tails(masses, low, low)
+        masses, low = self._sum(filled), self._reduce(levels)
+        below, _ = _compute_tails(masses, low, low)
         return np.stack([_decide_labels(masses, below[:, k], low[:, k]) for k in range(low.shape[1])], axis=1)
 
-    def bound_side(self, filled: Filled, is_one: BoolArray, highest: IntArray, lowest: IntArray) -> LawBounds:
+    def bound_tail(self, filled: Filled, is_one: BoolArray, highest: IntArray, lowest: IntArray) -> TailBounds:
         """The same for labels that are known."""
         low, high = self._reduce(highest), self._reduce(lowest)
-        log_mass, path = _find_side_masses(self._sum(filled), is_one, low, high)
+        log_mass, path = _compute_tail_masses(self._sum(filled), is_one, low, high)
         return self._judge(filled, is_one, low, high, log_mass, path)
 
-    def _reduce(self, cuts: IntArray) -> IntArray:
-        return np.asarray((cuts - self._terms.base) // self._terms.step)
+    def _reduce(self, levels: IntArray) -> IntArray:
+        return np.asarray((levels - self._terms.base) // self._terms.step)
 
     def _sum(self, filled: Filled) -> _Masses:
         return _Masses(self._kernels, self._terms, filled.rows, self._noise, self._must_look)
@@ -104,8 +104,8 @@ class Law:
         high: IntArray,
         log_mass: FloatArray,
         path: NDArray[np.uint8],
-    ) -> LawBounds:
-        least, most = find_ends(self._terms, filled.gaps)
+    ) -> TailBounds:
+        least, most = compute_ends(self._terms, filled.is_missing)
         constant = np.where(is_one[:, None], low < least, high >= most)
         radius = np.empty(log_mass.shape)
 
@@ -114,7 +114,7 @@ class Law:
             radius[part] = np.where(constant[part], np.inf, own)
 
         share_out(fill, log_mass.shape[0], _RADIUS_BYTES * log_mass.size, self._n_threads)
-        return LawBounds(log_mass, path, constant, radius)
+        return TailBounds(log_mass, path, constant, radius)
 
 
 class _Masses:
@@ -159,12 +159,12 @@ def _failing_masses(masses: _Masses, low: IntArray, high: IntArray) -> tuple[Boo
     if low.shape[1] == 1:
         is_one, log_mass, path = masses.failures(low[:, 0])
         return is_one, log_mass[:, None], path[:, None]
-    tails = _find_tails(masses, low, high)
+    tails = _compute_tails(masses, low, high)
     is_one = _decide_labels(masses, tails[0][:, 0], low[:, 0])
-    return is_one, *_take_sides(masses, is_one, low, high, tails)
+    return is_one, *_select_tails(masses, is_one, low, high, tails)
 
 
-def _find_side_masses(
+def _compute_tail_masses(
     masses: _Masses, is_one: BoolArray, low: IntArray, high: IntArray
 ) -> tuple[FloatArray, NDArray[np.uint8]]:
     """The failing side's masses for labels that are known: by the fast way where there is one threshold.
@@ -172,24 +172,24 @@ def _find_side_masses(
     That way sums the side that has less than half of the mass; where it is not the failing one, tails do.
     """
     if low.shape[1] > 1:
-        return _take_sides(masses, is_one, low, high, _find_tails(masses, low, high))
+        return _select_tails(masses, is_one, low, high, _compute_tails(masses, low, high))
     proven, log_mass, path = masses.failures(np.where(is_one, low[:, 0], high[:, 0]))
     log_masses, paths = log_mass[:, None].copy(), path[:, None].copy()
     at = np.flatnonzero(proven != is_one)
     if at.size:
         part, ends = masses.take(at), (low[at], high[at])
-        log_masses[at], paths[at] = _take_sides(part, is_one[at], *ends, _find_tails(part, *ends))
+        log_masses[at], paths[at] = _select_tails(part, is_one[at], *ends, _compute_tails(part, *ends))
     return log_masses, paths
 
 
-def _find_tails(masses: _Masses, low: IntArray, high: IntArray) -> _Tails:
+def _compute_tails(masses: _Masses, low: IntArray, high: IntArray) -> _Tails:
     """Upper bounds of the masses at or below `low` and above `high`."""
     widening = 1 + rounding_bound(masses.terms.scores.size)
     below, above = (np.minimum(mass * widening, 1.0) for mass in masses.tails(low, high))
     return below, above
 
 
-def _take_sides(
+def _select_tails(
     masses: _Masses, is_one: BoolArray, low: IntArray, high: IntArray, tails: _Tails
 ) -> tuple[FloatArray, NDArray[np.uint8]]:
     """The logarithm of the failing side's mass for each threshold, and how it was found."""
@@ -200,8 +200,8 @@ def _take_sides(
     faint = (mass > 0) & (mass < _FAINT)
     for k in np.flatnonzero(faint.any(axis=0)):
         at = np.flatnonzero(faint[:, k])
-        cut = np.where(is_one, low[:, k], high[:, k])[at]
-        _, log_masses[at, k], paths[at, k] = masses.failures(cut, at)
+        level = np.where(is_one, low[:, k], high[:, k])[at]
+        _, log_masses[at, k], paths[at, k] = masses.failures(level, at)
     return log_masses, paths
 
 

@@ -35,7 +35,7 @@ class Block:
     features : tuple of int
     edges : tuple of arrays
     shape : tuple of int
-        Cells of each axis; one more than its edges and 1 where it has a cell for missing numbers.
+        Cells of each axis; one more than its edges and 1 where it has a cell for missing values.
     scores : array of shape (n_boxes,)
         In C order.
     """
@@ -88,12 +88,12 @@ def trace_grids(blocks: list[Block], noise: Noise, units: FloatArray, *, with_al
         In which distances count.
     with_all_knots : bool
         False leaves out those of axes with one edge that a table serves: enough where numbers may become anything, at
-        a price per square, or stay as they are.
+        a multiplier per square, or stay as they are.
     """
-    edges, scales, table = _find_jumps(blocks, noise, units)
-    places = [(block, k) for block in blocks for k in range(len(block.features))]
+    edges, scales, table = _compute_jumps(blocks, noise, units)
+    positions = [(block, k) for block in blocks for k in range(len(block.features))]
     needed = [with_all_knots or scale == 0 for scale in scales.tolist()]
-    axes = [_trace_axis(block, k, noise, units, need) for (block, k), need in zip(places, needed, strict=True)]
+    axes = [_trace_axis(block, k, noise, units, need) for (block, k), need in zip(positions, needed, strict=True)]
     axis_starts = _count(len(block.features) for block in blocks)
     firsts = [_look_from_first(block, axes[axis_starts[i]]) for i, block in enumerate(blocks)]
     if sum(one.size for one in firsts) > _FIRST_NUMBERS:
@@ -102,7 +102,7 @@ def trace_grids(blocks: list[Block], noise: Noise, units: FloatArray, *, with_al
         axis_starts,
         np.array([at for block in blocks for at in block.features], dtype=np.int64),
         np.array([size for block in blocks for size in block.shape], dtype=np.int64),
-        np.array([axis.has_gap for axis in axes], dtype=np.int64),
+        np.array([axis.has_missing for axis in axes], dtype=np.int64),
         np.array([axis.unit for axis in axes]),
         _count(block.scores.size for block in blocks),
         _join([block.scores for block in blocks]),
@@ -138,7 +138,7 @@ def line_up_jumps(blocks: list[Block], grids: Grids) -> Jumps | None:
     )
 
 
-def _find_jumps(blocks: list[Block], noise: Noise, units: FloatArray) -> tuple[FloatArray, FloatArray, JumpTable]:
+def _compute_jumps(blocks: list[Block], noise: Noise, units: FloatArray) -> tuple[FloatArray, FloatArray, JumpTable]:
     """Edge and scale of every axis that has one edge alone, and the table that holds for them."""
     axes = [(block, k) for block in blocks for k in range(len(block.features))]
     is_jump = np.array([block.edges[k].size == 1 and block.shape[k] == 2 for block, k in axes], dtype=bool)
@@ -172,32 +172,32 @@ class _TracedAxis:
     cells: FloatArray
     beyond: tuple[float, float]
     unit: float
-    has_gap: bool
+    has_missing: bool
 
 
 def _trace_axis(block: Block, k: int, noise: Noise, units: FloatArray, is_needed: bool) -> _TracedAxis:
     feature, edges = block.features[k], block.edges[k]
     unit, scale = float(units[feature]), float(noise.scales(np.array([feature]))[0])
-    has_gap = block.shape[k] > edges.size + 1
+    has_missing = block.shape[k] > edges.size + 1
     nothing = np.empty(0)
     is_held = 1 / LARGEST < scale / unit < LARGEST and scale < 1 / TINY / FAR
     if not is_needed or not edges.size or not is_held or np.abs(edges).max() / FAR >= scale:
-        return _TracedAxis(nothing, nothing, nothing, np.empty((0, edges.size + 1)), (1.0, 1.0), unit, has_gap)
+        return _TracedAxis(nothing, nothing, nothing, np.empty((0, edges.size + 1)), (1.0, 1.0), unit, has_missing)
     limit = _MOST_KNOTS.get(len(block.features), _FEWER)
     knots, _ = place_knots(edges, scale, noise, limit)
     first = float(noise.cell_probabilities(knots[[0]], edges[[0]], feature)[0, 1])
     last = float(noise.cell_probabilities(knots[[-1]], edges[[-1]], feature)[0, 0])
     by_variation, by_range = _bound_sag(noise, knots, edges, scale)
     cells = noise.cell_probabilities(knots, edges, feature)
-    return _TracedAxis(knots, by_variation, by_range, cells, (first, last), unit, has_gap)
+    return _TracedAxis(knots, by_variation, by_range, cells, (first, last), unit, has_missing)
 
 
 def _bound_sag(noise: Noise, knots: FloatArray, edges: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
     """By how much a function may leave its chord right of each knot, as a share of its variation and of its range."""
     widths = np.append(np.diff(knots), 0.0) / scale * (1 + 8 * EPSILON)
     if noise.kinks:  # linear between knots, but for the rounding of those that are kinks
-        reach = np.abs(edges).max() + 2 * scale
-        by_variation = np.full(widths.size, 4 * EPSILON * reach / scale)
+        box = np.abs(edges).max() + 2 * scale
+        by_variation = np.full(widths.size, 4 * EPSILON * box / scale)
         return by_variation, np.full(widths.size, math.inf)
     # what varies between two knots is at most the largest mass of the noise between points so far apart
     mass = np.asarray(2 * noise.cdf(widths / 2) - 1) * (1 + 2**-30) + 64 * EPSILON

@@ -29,7 +29,7 @@ class PackedGrid:
     edges : tuple of arrays
         Of each column.
     shape : tuple of int
-        Cells of each column; one more than there are edges plus 1 where the last one is that of missing numbers.
+        Cells of each column; one more than there are edges plus 1 where the last one is that of missing values.
     scores : array of shape (n_boxes,)
         Reduced, in C order.
     merged : array of shape (n_boxes,)
@@ -51,7 +51,7 @@ class PackedGrid:
 
     @property
     def takes_missing(self) -> tuple[bool, ...]:
-        """Whether each column has a cell for missing numbers."""
+        """Whether each column has a cell for missing values."""
         return tuple(size > part.size + 1 for size, part in zip(self.shape, self.edges, strict=True))
 
     @property
@@ -76,7 +76,7 @@ def pack_grid(axes: Sequence[Axis], shape: tuple[int, ...], scores: IntArray) ->
     ----------
     axes : sequence of Axis
     shape : tuple of int
-        Cells of each, that of missing numbers included.
+        Cells of each, that of missing values included.
     scores : array of shape (n_boxes,)
     """
     reduced = scores - scores.min()
@@ -99,29 +99,33 @@ def bound_boxes(grids: Sequence[PackedGrid], rows: FloatArray, noise: Noise) -> 
     counts = [part.size for part in edges]
     features = np.repeat(columns, counts)
     x = np.take(rows, features, axis=1)
-    x[np.isnan(x)] = 0.0  # missing numbers are in a cell of their own
+    x[np.isnan(x)] = 0.0  # missing values are in a cell of their own
     owners = np.repeat(np.arange(len(edges)), counts)
-    sides = noise.cell_table(x, np.concatenate(edges), features, owners, len(edges))
+    probabilities = noise.cell_table(x, np.concatenate(edges), features, owners, len(edges))
     tables, first = [], 0
     for grid in grids:
         own = slice(first, first + grid.n_edges + len(grid.edges))
         table = np.zeros((rows.shape[0], grid.n_merged))
-        multiply_sides(_add_gaps(grid, rows, sides[:, own]), np.array(grid.shape, dtype=np.int64), grid.merged, table)
+        multiply_sides(
+            _add_missing(grid, rows, probabilities[:, own]), np.array(grid.shape, dtype=np.int64), grid.merged, table
+        )
         tables.append(table * (1 + grid.widening))
         first = own.stop
     return tables
 
 
-def _add_gaps(grid: PackedGrid, rows: FloatArray, sides: FloatArray) -> FloatArray:
-    """The sides of a grid with those of missing numbers: all or nothing."""
+def _add_missing(grid: PackedGrid, rows: FloatArray, probabilities: FloatArray) -> FloatArray:
+    """The sides of a grid with those of missing values: all or nothing."""
     if not any(grid.takes_missing):
-        return sides
+        return probabilities
     parts, first = [], 0
     for feature, edges, takes in zip(grid.features, grid.edges, grid.takes_missing, strict=True):
-        side = sides[:, first : first + edges.size + 1]
+        probability = probabilities[:, first : first + edges.size + 1]
         first += edges.size + 1
         if takes:
-            gaps = np.isnan(rows[:, [feature]])
-            side = np.concatenate([np.where(gaps, 0.0, side), gaps.astype(np.float64)], axis=1)
-        parts.append(side)
+            is_missing = np.isnan(rows[:, [feature]])
+            probability = np.concatenate(
+                [np.where(is_missing, 0.0, probability), is_missing.astype(np.float64)], axis=1
+            )
+        parts.append(probability)
     return np.concatenate(parts, axis=1)

@@ -1,7 +1,7 @@
 """The worst case of a sum with terms of several columns: how far a row can be moved before it can fall to a threshold.
 
 The same questions as in `worst_case`, for sums in which a term may read several numbers (docs/theory.md, section 13).
-Owns the search for distances and prices. Must not know rules or labels.
+Owns the search for distances and multipliers. Must not know rules or labels.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from derand.kernels.worst_case.steps import Reach
 from derand.noise import Noise
 
 _RATIO = {1: 4.0, 2: 8.0}
-"""Of neighbouring prices that are tried first, by power."""
+"""Of neighbouring multipliers that are tried first, by power."""
 _COARSE = 9
 _GOLDEN = (math.sqrt(5.0) - 1) / 2
 _REFINEMENTS = 8
@@ -63,27 +63,27 @@ class SmoothedGridCase(WorstCase):
             self._slopes = np.maximum(ranges * widest, 1e-300)  # in units; densities are at most 1 per scale
         self._widest = max(float(widest.max()), TINY)
 
-    def find_radii(
-        self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None
+    def bound_radii(
+        self, rows: FloatArray, thresholds: FloatArray, box: Reach | None = None
     ) -> tuple[FloatArray, NDArray[np.uint8]]:
         """Lower bounds of the distance, and how each was found."""
         how = np.full(thresholds.shape, DUAL, dtype=np.uint8)
         if self._norm is None:
-            assert reach is not None  # without a ball there is always one
-            return np.where(self.find_lowest(rows, reach)[:, None] > thresholds, np.inf, 0.0), how
-        box = _open_reach(rows) if reach is None else reach
-        columns = [self._find_column(rows, thresholds[:, k], box) for k in range(thresholds.shape[1])]
+            assert box is not None  # without a ball there is always one
+            return np.where(self.compute_lowest(rows, box)[:, None] > thresholds, np.inf, 0.0), how
+        box = _open_box(rows) if box is None else box
+        columns = [self._bound_column(rows, thresholds[:, k], box) for k in range(thresholds.shape[1])]
         return np.stack(columns, axis=1) if columns else np.zeros(thresholds.shape), how
 
-    def _find_column(self, rows: FloatArray, thresholds: FloatArray, box: Reach) -> FloatArray:
+    def _bound_column(self, rows: FloatArray, thresholds: FloatArray, box: Reach) -> FloatArray:
         """One threshold per row."""
         if self._jumps is not None and not (np.isfinite(box.low) | np.isfinite(box.high)).any():
             squares = search_jump_squares(rows, thresholds, self._jumps, self._error + self._jump_error)
             return np.where(-self._error > thresholds, np.inf, np.sqrt(squares) * (1 - 2 * EPSILON))
-        floors = self.find_floors(rows, box)
+        floors = self.compute_floors(rows, box)
         free = floors.sum(axis=1) - self._error > thresholds
         if self._norm == 0:
-            own = self.find_floors(rows, Reach(rows, rows, box.steps))
+            own = self.compute_floors(rows, Reach(rows, rows, box.steps))
             return np.where(free, np.inf, _count_terms(own, floors, thresholds + self._error))
         radii = np.full(rows.shape[0], np.inf)
         at = np.flatnonzero(~free)
@@ -91,64 +91,66 @@ class SmoothedGridCase(WorstCase):
             return radii
         part = Reach(box.low[at], box.high[at], box.steps)
         if self._norm == np.inf:
-            radii[at] = self._find_box(rows[at], thresholds[at], part)
+            radii[at] = self._search_box(rows[at], thresholds[at], part)
             return radii
-        found = self._price(rows[at], thresholds[at], part, int(self._norm or 2))
+        found = self._maximise_dual(rows[at], thresholds[at], part, int(self._norm or 2))
         few = self._slopes.size <= _FEW_TERMS
         if few:
-            found = np.maximum(found, self._find_box(rows[at], thresholds[at], part))
+            found = np.maximum(found, self._search_box(rows[at], thresholds[at], part))
         if few and self._norm == 1:  # an l1 ball lies in the l2 ball of its radius
-            found = np.maximum(found, self._price(rows[at], thresholds[at], part, 2))
+            found = np.maximum(found, self._maximise_dual(rows[at], thresholds[at], part, 2))
         radii[at] = found
         return radii
 
-    def find_lowest(self, rows: FloatArray, reach: Reach) -> FloatArray:
-        """Lower bounds of the least sum within the reach."""
-        return np.asarray(self.find_floors(rows, reach).sum(axis=1) - self._error)
+    def compute_lowest(self, rows: FloatArray, box: Reach) -> FloatArray:
+        """Lower bounds of the least sum within the box."""
+        return np.asarray(self.compute_floors(rows, box).sum(axis=1) - self._error)
 
-    def find_floors(self, rows: FloatArray, reach: Reach) -> FloatArray:
-        """Lower bounds of the least value of each function within the reach; steps count as any change."""
-        return self._bound(rows, reach.low, reach.high, np.zeros(rows.shape[0]), 1)
+    def compute_floors(self, rows: FloatArray, box: Reach) -> FloatArray:
+        """Lower bounds of the least value of each function within the box; steps count as any change."""
+        return self._bound(rows, box.low, box.high, np.zeros(rows.shape[0]), 1)
 
-    def _bound(self, rows: FloatArray, low: FloatArray, high: FloatArray, prices: FloatArray, power: int) -> FloatArray:
+    def _bound(
+        self, rows: FloatArray, low: FloatArray, high: FloatArray, multipliers: FloatArray, power: int
+    ) -> FloatArray:
         """As `bound_grids`, with knots where there are windows that are neither open nor a point."""
         if self._full is None:
             bounded = (np.isfinite(low) | np.isfinite(high)) & ((low != rows) | (high != rows)) & ~np.isnan(rows)
-            if not bounded.any() and (power == 2 or not prices.any()):
-                return bound_grids(rows, self._quick, low, high, prices, power)
+            if not bounded.any() and (power == 2 or not multipliers.any()):
+                return bound_grids(rows, self._quick, low, high, multipliers, power)
             self._full = self._trace()
-        return bound_grids(rows, self._full, low, high, prices, power)
+        return bound_grids(rows, self._full, low, high, multipliers, power)
 
-    def _find_box(self, rows: FloatArray, thresholds: FloatArray, box: Reach) -> FloatArray:
+    def _search_box(self, rows: FloatArray, thresholds: FloatArray, box: Reach) -> FloatArray:
         """The largest distance seen such that no move of all numbers by so much each takes the sum to the threshold."""
 
         def holds(radii: FloatArray) -> BoolArray:
             with np.errstate(invalid="ignore", over="ignore"):
                 away = radii[:, None] * self._units * (1 + 8 * EPSILON) + 8 * EPSILON * np.abs(rows)
                 low, high = np.maximum(box.low, rows - away), np.minimum(box.high, rows + away)
-            return np.asarray(self.find_lowest(rows, Reach(low, high, box.steps)) > thresholds)
+            return np.asarray(self.compute_lowest(rows, Reach(low, high, box.steps)) > thresholds)
 
         return _search_distances(holds, rows.shape[0], _FIRST / self._widest)
 
-    def _price(self, rows: FloatArray, thresholds: FloatArray, box: Reach, power: int) -> FloatArray:
-        """The best of many prices for each row."""
+    def _maximise_dual(self, rows: FloatArray, thresholds: FloatArray, box: Reach, power: int) -> FloatArray:
+        """The best of many multipliers for each row."""
         best = np.zeros(rows.shape[0])
         if not 1 / _HUGE < self._widest < _HUGE:
             return best
 
-        def prove(prices: FloatArray, at: IntArray) -> FloatArray:
-            bounds = self._bound(rows[at], box.low[at], box.high[at], prices, power)
+        def prove(multipliers: FloatArray, at: IntArray) -> FloatArray:
+            bounds = self._bound(rows[at], box.low[at], box.high[at], multipliers, power)
             margin = bounds.sum(axis=1) - self._error - thresholds[at]
-            return np.asarray(np.maximum(margin, 0.0) / prices * (1 - 4 * EPSILON))
+            return np.asarray(np.maximum(margin, 0.0) / multipliers * (1 - 4 * EPSILON))
 
         at = np.flatnonzero(
-            self.find_lowest(rows, Reach(rows, rows, box.steps)) > thresholds
+            self.compute_lowest(rows, Reach(rows, rows, box.steps)) > thresholds
         )  # else none proves a thing
         if at.size:
-            best[at] = self._search_prices(prove, at, power)
+            best[at] = self._search_multipliers(prove, at, power)
         return np.asarray(best if power == 1 else np.sqrt(best) * (1 - 2 * EPSILON))
 
-    def _search_prices(
+    def _search_multipliers(
         self, prove: Callable[[FloatArray, IntArray], FloatArray], at: IntArray, power: int
     ) -> FloatArray:
         """What powers of distances the best price proves for some rows: coarse ones first, then between neighbours."""
@@ -156,21 +158,21 @@ class SmoothedGridCase(WorstCase):
         top = steepest if power == 1 else steepest * math.sqrt(float(((self._slopes / steepest) ** 2).sum()))
         top *= 1.0 if power == 1 else 16 * self._widest
         coarse = top * _RATIO[power] ** -np.arange(_COARSE - 1, -1, -1.0)
-        best, place = np.zeros(at.size), np.zeros(at.size, dtype=np.int64)
+        best, position = np.zeros(at.size), np.zeros(at.size, dtype=np.int64)
         if not (coarse[0] > 1 / _HUGE and coarse[-1] < _HUGE):
             return best
         left = np.arange(at.size)
-        for k in range(_COARSE - 1, -1, -1):  # what a price proves rises and falls but once; high ones are quick
+        for k in range(_COARSE - 1, -1, -1):  # what a multiplier proves rises and falls but once; high ones are quick
             powers = prove(np.full(left.size, coarse[k]), at[left])
             better = powers > best[left]
-            best[left], place[left] = np.where(better, powers, best[left]), np.where(better, k, place[left])
+            best[left], position[left] = np.where(better, powers, best[left]), np.where(better, k, position[left])
             left = left[better | (best[left] == 0)]
             if not left.size:
                 break
         left = np.flatnonzero(best > 0)
         if left.size:
             logs = np.log(coarse)
-            low, high = logs[np.maximum(place[left] - 1, 0)], logs[np.minimum(place[left] + 1, _COARSE - 1)]
+            low, high = logs[np.maximum(position[left] - 1, 0)], logs[np.minimum(position[left] + 1, _COARSE - 1)]
             found = _refine(lambda one: prove(np.exp(one), at[left]), low, high)
             best[left] = np.maximum(best[left], found)
         return best
@@ -211,13 +213,13 @@ def _count_terms(own: FloatArray, floors: FloatArray, thresholds: FloatArray) ->
 
     A bound: several columns of one term count as often as terms, and fall but once.
     """
-    falls = -np.sort(-np.maximum(own - floors, 0.0), axis=1)
-    left = own.sum(axis=1)[:, None] - np.cumsum(falls, axis=1) * (1 + EPSILON * (falls.shape[1] + 8))
+    decreases = -np.sort(-np.maximum(own - floors, 0.0), axis=1)
+    left = own.sum(axis=1)[:, None] - np.cumsum(decreases, axis=1) * (1 + EPSILON * (decreases.shape[1] + 8))
     starts = own.sum(axis=1) > thresholds
     return np.where(starts, (left > thresholds[:, None]).sum(axis=1), 0.0).astype(np.float64)
 
 
-def _open_reach(rows: FloatArray) -> Reach:
+def _open_box(rows: FloatArray) -> Reach:
     wide = np.full(rows.shape, np.inf)
     return Reach(-wide, wide, np.zeros(rows.shape[1]))
 
@@ -233,27 +235,27 @@ class DeployedGridCase(WorstCase):
         """The sum of all functions at each row."""
         return add_grid_scores(rows, self._stairs)
 
-    def find_radii(
-        self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None
+    def bound_radii(
+        self, rows: FloatArray, thresholds: FloatArray, box: Reach | None = None
     ) -> tuple[FloatArray, NDArray[np.uint8]]:
         """Lower bounds of the distance, and how each was found; steps count as any change."""
-        stepped = reach is not None and bool(reach.steps.any())
+        stepped = box is not None and bool(box.steps.any())
         if self._norm is None:
-            assert reach is not None  # without a ball there is always one
-            holds = self.find_lowest(rows, reach)[:, None] > thresholds
+            assert box is not None  # without a ball there is always one
+            holds = self.compute_lowest(rows, box)[:, None] > thresholds
             return np.where(holds, np.inf, 0.0), np.full(thresholds.shape, DUAL if stepped else EXACT, dtype=np.uint8)
-        box = _open_reach(rows) if reach is None else reach
+        box = _open_box(rows) if box is None else box
         radii, how = measure_grid_distances(rows, self._stairs, thresholds.astype(np.int64), self._norm, box)
         exact = (how == WHOLE) & (self._norm != 0) & (not stepped)
         return radii, np.where(exact, EXACT, DUAL).astype(np.uint8)
 
-    def find_lowest(self, rows: FloatArray, reach: Reach) -> FloatArray:
-        """The least sum within the reach, exactly but for steps."""
-        return np.asarray(self.find_floors(rows, reach).sum(axis=1), dtype=np.float64)
+    def compute_lowest(self, rows: FloatArray, box: Reach) -> FloatArray:
+        """The least sum within the box, exactly but for steps."""
+        return np.asarray(self.compute_floors(rows, box).sum(axis=1), dtype=np.float64)
 
-    def find_floors(self, rows: FloatArray, reach: Reach) -> IntArray:
-        """The least value of each function within the reach, exactly but for steps."""
-        return compute_grid_floors(rows, self._stairs, reach)
+    def compute_floors(self, rows: FloatArray, box: Reach) -> IntArray:
+        """The least value of each function within the box, exactly but for steps."""
+        return compute_grid_floors(rows, self._stairs, box)
 
 
 def _build_stairs(blocks: list[Block], units: FloatArray) -> GridStairs:

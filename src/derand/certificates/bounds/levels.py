@@ -25,7 +25,9 @@ def holds_at(radii: FloatArray, radius: float) -> BoolArray:
     return np.asarray(radii > 0 if radius == 0 else radii >= radius)
 
 
-def search_levels(holds: Callable[[IntArray], BoolArray], sure: IntArray, doubtful: IntArray, n_cuts: int) -> IntArray:
+def search_levels(
+    holds: Callable[[IntArray], BoolArray], sure: IntArray, doubtful: IntArray, n_levels: int
+) -> IntArray:
     """The levels nearest to the doubtful ones at which a claim is proven, several of them tried at a time.
 
     The claim holds at `sure` for certain, and the search ends at `doubtful`, both (n_rows,). `holds` is asked about
@@ -39,22 +41,22 @@ def search_levels(holds: Callable[[IntArray], BoolArray], sure: IntArray, doubtf
     [37]
     """
     sure, doubtful = sure.copy(), doubtful.copy()
-    shares, every = np.arange(1, n_cuts + 1), np.arange(sure.size)
+    shares, every = np.arange(1, n_levels + 1), np.arange(sure.size)
     while (np.abs(doubtful - sure) > 1).any():
-        cuts = sure[:, None] + (doubtful - sure)[:, None] * shares // (n_cuts + 1)
-        proven = holds(cuts)
-        n_proven = np.where(proven.any(axis=1), n_cuts - np.argmax(proven[:, ::-1], axis=1), 0)  # up to the last one
-        ends = np.column_stack([sure, cuts, doubtful])
+        levels = sure[:, None] + (doubtful - sure)[:, None] * shares // (n_levels + 1)
+        proven = holds(levels)
+        n_proven = np.where(proven.any(axis=1), n_levels - np.argmax(proven[:, ::-1], axis=1), 0)  # up to the last one
+        ends = np.column_stack([sure, levels, doubtful])
         sure, doubtful = ends[every, n_proven], ends[every, n_proven + 1]
     return sure
 
 
-def find_least_sums(
+def bound_least_sums(
     case: WorstCase,
     rows: FloatArray,
     perturbation: Perturbation,
     radius: float,
-    reach: Reach | None,
+    box: Reach | None,
     largest: int,
     *,
     whole: bool,
@@ -64,28 +66,28 @@ def find_least_sums(
     The radius is positive, and rows have no gaps. Sums lie between 0 and `largest`; `whole` says that they are whole.
     """
     if perturbation.norm is None:
-        assert reach is not None  # without a ball there is always one
-        lowest = case.find_lowest(rows, reach)
-        # what missing numbers take off is counted from floors that may lie as much too low
+        assert box is not None  # without a ball there is always one
+        lowest = case.compute_lowest(rows, box)
+        # what missing values take off is counted from floors that may lie as much too low
         return lowest if perturbation.missing_budget else np.maximum(lowest, 0.0)
     if perturbation.norm == math.inf:
-        return np.maximum(case.find_lowest(rows, _box_ball(rows, perturbation, radius, reach)), 0.0)
+        return np.maximum(case.compute_lowest(rows, _box_ball(rows, perturbation, radius, box)), 0.0)
     unit = 1.0 if whole else float(largest / _FINENESS)
     top = largest if whole else _FINENESS
     sure, doubtful = np.full(rows.shape[0], -1, dtype=np.int64), np.full(rows.shape[0], top, dtype=np.int64)
 
-    def holds(cuts: IntArray) -> BoolArray:
-        return holds_at(case.find_radii(rows, np.asarray(cuts * unit, dtype=np.float64), reach)[0], radius)
+    def holds(levels: IntArray) -> BoolArray:
+        return holds_at(case.bound_radii(rows, np.asarray(levels * unit, dtype=np.float64), box)[0], radius)
 
     found = search_levels(holds, sure, doubtful, case.together)
     return np.asarray(np.maximum((found + 1.0) if whole else found * unit, 0.0))
 
 
-def _box_ball(rows: FloatArray, perturbation: Perturbation, radius: float, reach: Reach | None) -> Reach:
-    """All that a ball of linf and the reach allow together, ends rounded outward."""
+def _box_ball(rows: FloatArray, perturbation: Perturbation, radius: float, box: Reach | None) -> Reach:
+    """All that a ball of linf and the box allow together, ends rounded outward."""
     with np.errstate(over="ignore"):
         span = radius * perturbation.units * (1 + 4 * EPSILON)
         low, high = np.nextafter(rows - span, -np.inf), np.nextafter(rows + span, np.inf)
-    if reach is None:
+    if box is None:
         return Reach(low, high, np.zeros(rows.shape[1]))
-    return Reach(np.maximum(low, reach.low), np.minimum(high, reach.high), reach.steps)
+    return Reach(np.maximum(low, box.low), np.minimum(high, box.high), box.steps)

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
-from derand.certificates.bounds.missing_values import Filled, find_place
-from derand.certificates.bounds.packing import Gap, PackedTerms
+from derand.certificates.bounds.missing_values import Filled, compute_position
+from derand.certificates.bounds.packing import MissingCell, PackedTerms
 from derand.noise import Noise
 from derand.perturbation import Perturbation
 
@@ -27,7 +27,7 @@ MOST_SETS = 1000
 """Sets of columns that are tried one by one."""
 
 
-def list_changing(terms: PackedTerms, perturbation: Perturbation) -> tuple[Gap, ...]:
+def list_changing(terms: PackedTerms, perturbation: Perturbation) -> tuple[MissingCell, ...]:
     """The terms whose numbers may go missing or appear; none without a budget."""
     if not perturbation.missing_budget:
         return ()
@@ -39,41 +39,43 @@ def list_changing(terms: PackedTerms, perturbation: Perturbation) -> tuple[Gap, 
                     f"columns ({', '.join(map(str, grid.features))}) reads: what going missing does there is not "
                     f"bounded. Freeze that column, or leave `missing` out."
                 )
-    return tuple(gap for gap in terms.gaps if gap.feature not in perturbation.frozen)
+    return tuple(cell for cell in terms.missing_cells if cell.feature not in perturbation.frozen)
 
 
-def add_largest(falls: Falls, budget: int) -> Falls:
+def add_largest(decreases: Falls, budget: int) -> Falls:
     """The sum of the largest falls of each row, as many as the budget allows, (n_rows,)."""
-    largest = -np.sort(-falls, axis=1)[:, :budget]
+    largest = -np.sort(-decreases, axis=1)[:, :budget]
     total = largest.sum(axis=1)
     return np.asarray(total if total.dtype.kind == "i" else total * (1 + EPSILON * (largest.shape[1] + 4)))
 
 
-def find_falls(gaps: tuple[Gap, ...], filled: Filled, noise: Noise | None, label: int) -> Falls:
+def compute_decreases(missing_cells: tuple[MissingCell, ...], filled: Filled, noise: Noise | None, label: int) -> Falls:
     """By how much the expected score falls where the number of one term goes missing or appears, (n_rows, n_gaps).
 
     From where the row stands; a number that appears may be anything.
     """
-    columns = [_expect_upward(gap, filled.rows[:, gap.feature], noise, label) for gap in gaps]
-    return _choose_falls(gaps, filled, columns, label)
+    columns = [_expect_upward(cell, filled.rows[:, cell.feature], noise, label) for cell in missing_cells]
+    return _choose_decreases(missing_cells, filled, columns, label)
 
 
-def find_floor_falls(gaps: tuple[Gap, ...], filled: Filled, terms: PackedTerms, floors: Falls, label: int) -> Falls:
+def compute_floor_decreases(
+    missing_cells: tuple[MissingCell, ...], filled: Filled, terms: PackedTerms, floors: Falls, label: int
+) -> Falls:
     """The same from the lowest place that each number can be moved to; `floors` is that of each term, reduced."""
-    places = {int(feature): at for at, feature in enumerate(terms.features)}
+    positions = {int(feature): at for at, feature in enumerate(terms.features)}
     constant = np.zeros(floors.shape[0], dtype=floors.dtype)
     columns = [
-        terms.step * (floors[:, places[gap.feature]] if gap.feature in places else constant)
-        + _orient(gap, label)[0].min()
-        for gap in gaps
+        terms.step * (floors[:, positions[cell.feature]] if cell.feature in positions else constant)
+        + _orient(cell, label)[0].min()
+        for cell in missing_cells
     ]
-    return _choose_falls(gaps, filled, columns, label)
+    return _choose_decreases(missing_cells, filled, columns, label)
 
 
-def bound_falls(gaps: tuple[Gap, ...], filled: Filled, label: int) -> Falls:
+def bound_decreases(missing_cells: tuple[MissingCell, ...], filled: Filled, label: int) -> Falls:
     """By how much the score itself can fall in whatever cells noise has put the numbers, (n_rows, n_gaps)."""
-    columns = [np.full(filled.rows.shape[0], _orient(gap, label)[0].max()) for gap in gaps]
-    return _choose_falls(gaps, filled, columns, label)
+    columns = [np.full(filled.rows.shape[0], _orient(cell, label)[0].max()) for cell in missing_cells]
+    return _choose_decreases(missing_cells, filled, columns, label)
 
 
 class Variant(NamedTuple):
@@ -88,64 +90,66 @@ class Variant(NamedTuple):
     """
 
     filled: Filled
-    falls: IntArray
-    rises: IntArray
+    decreases: IntArray
+    increases: IntArray
 
 
-def count_sets(n_gaps: int, budget: int) -> int:
+def count_sets(n_missing: int, budget: int) -> int:
     """How many sets of columns can change, the empty one left out."""
-    return sum(math.comb(n_gaps, size) for size in range(1, min(budget, n_gaps) + 1))
+    return sum(math.comb(n_missing, size) for size in range(1, min(budget, n_missing) + 1))
 
 
-def list_sets(gaps: tuple[Gap, ...], budget: int) -> list[tuple[Gap, ...]]:
+def list_sets(missing_cells: tuple[MissingCell, ...], budget: int) -> list[tuple[MissingCell, ...]]:
     """All of them."""
-    sizes = range(1, min(budget, len(gaps)) + 1)
-    return [chosen for size in sizes for chosen in itertools.combinations(gaps, size)]
+    sizes = range(1, min(budget, len(missing_cells)) + 1)
+    return [chosen for size in sizes for chosen in itertools.combinations(missing_cells, size)]
 
 
-def change_rows(filled: Filled, chosen: tuple[Gap, ...], noise: Noise) -> Variant:
+def change_rows(filled: Filled, chosen: tuple[MissingCell, ...], noise: Noise) -> Variant:
     """The rows after the numbers of some columns have changed."""
     rows = filled.rows.copy()
-    gaps = np.zeros(rows.shape, dtype=bool) if filled.gaps is None else filled.gaps.copy()
+    is_missing = np.zeros(rows.shape, dtype=bool) if filled.is_missing is None else filled.is_missing.copy()
     moves = np.zeros((2, rows.shape[0]), dtype=np.int64)
-    for gap in chosen:
-        was_gap = _is_gap(filled, gap)
-        last = int(gap.scores[-1])
+    for cell in chosen:
+        was_missing = _is_missing(filled, cell)
+        last = int(cell.scores[-1])
         for label in (0, 1):
-            worst = int(gap.scores.min() if label else gap.scores.max())
+            worst = int(cell.scores.min() if label else cell.scores.max())
             # the place beyond all edges counts as the last cell, a gap in `fixed_scores` as its own
-            moves[label] += np.where(was_gap, worst - gap.missing, gap.missing - last)
-        rows[:, gap.feature], gaps[:, gap.feature] = find_place(gap, noise), True
-    return Variant(Filled(rows, gaps), -moves[1], moves[0])
+            moves[label] += np.where(was_missing, worst - cell.missing, cell.missing - last)
+        rows[:, cell.feature], is_missing[:, cell.feature] = compute_position(cell, noise), True
+    return Variant(Filled(rows, is_missing), -moves[1], moves[0])
 
 
-def _is_gap(filled: Filled, gap: Gap) -> BoolArray:
-    if filled.gaps is None:
+def _is_missing(filled: Filled, cell: MissingCell) -> BoolArray:
+    if filled.is_missing is None:
         return np.zeros(filled.rows.shape[0], dtype=bool)
-    return np.asarray(filled.gaps[:, gap.feature])
+    return np.asarray(filled.is_missing[:, cell.feature])
 
 
-def _orient(gap: Gap, label: int) -> tuple[IntArray, int]:
+def _orient(cell: MissingCell, label: int) -> tuple[IntArray, int]:
     """Scores of cells and of a missing number that must stay high for the label to hold."""
-    return (gap.scores, gap.missing) if label else (-gap.scores, -gap.missing)
+    return (cell.scores, cell.missing) if label else (-cell.scores, -cell.missing)
 
 
-def _choose_falls(gaps: tuple[Gap, ...], filled: Filled, columns: list[Falls], label: int) -> Falls:
+def _choose_decreases(
+    missing_cells: tuple[MissingCell, ...], filled: Filled, columns: list[Falls], label: int
+) -> Falls:
     """From values to the cells of missing ones, or from these to the worst of all values; none below 0."""
-    falls = np.zeros((filled.rows.shape[0], len(gaps)), dtype=np.result_type(np.int64, *columns))
-    for k, (gap, values) in enumerate(zip(gaps, columns, strict=True)):
-        scores, missing = _orient(gap, label)
-        falls[:, k] = np.where(_is_gap(filled, gap), missing - scores.min(), values - missing)
-        if falls.dtype.kind == "f":
-            falls[:, k] += 4 * EPSILON * (abs(missing) + float(np.abs(scores).max()))
-    return np.maximum(falls, 0)
+    decreases = np.zeros((filled.rows.shape[0], len(missing_cells)), dtype=np.result_type(np.int64, *columns))
+    for k, (cell, values) in enumerate(zip(missing_cells, columns, strict=True)):
+        scores, missing = _orient(cell, label)
+        decreases[:, k] = np.where(_is_missing(filled, cell), missing - scores.min(), values - missing)
+        if decreases.dtype.kind == "f":
+            decreases[:, k] += 4 * EPSILON * (abs(missing) + float(np.abs(scores).max()))
+    return np.maximum(decreases, 0)
 
 
-def _expect_upward(gap: Gap, x: FloatArray, noise: Noise | None, label: int) -> Falls:
+def _expect_upward(cell: MissingCell, x: FloatArray, noise: Noise | None, label: int) -> Falls:
     """Upper bounds of a term's expected score at some values; exact without noise."""
-    scores, _ = _orient(gap, label)
+    scores, _ = _orient(cell, label)
     if noise is None:
-        return scores[np.searchsorted(gap.edges, x, side="right")]
+        return scores[np.searchsorted(cell.edges, x, side="right")]
     lowest = scores.min()
-    expected = noise.cell_probabilities(x, gap.edges, gap.feature) @ (scores - lowest).astype(np.float64)
+    expected = noise.cell_probabilities(x, cell.edges, cell.feature) @ (scores - lowest).astype(np.float64)
     return np.asarray(lowest + expected * (1 + EPSILON * (scores.size + 8)) + 4 * EPSILON * np.abs(scores).max())

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
-from derand.certificates.bounds.packing import Gap, PackedTerms
+from derand.certificates.bounds.packing import MissingCell, PackedTerms
 from derand.certificates.rules.base import Bounds
 from derand.noise import Noise
 
@@ -26,25 +26,25 @@ _APART = 2.0**-20
 
 
 class Filled(NamedTuple):
-    """Rows without gaps.
+    """Rows without missing values.
 
     Attributes
     ----------
     rows : array of shape (n_rows, n_features)
         A missing number stands beyond the last edge of its term; one of a term of several columns stays NaN.
-    gaps : array of booleans of the same shape, or None
+    is_missing : array of booleans of the same shape, or None
         Which numbers those are; None where there are none.
     """
 
     rows: FloatArray
-    gaps: BoolArray | None
+    is_missing: BoolArray | None
 
     def take(self, at: IntArray) -> Filled:
         """Some of the rows."""
-        return Filled(self.rows[at], None if self.gaps is None else self.gaps[at])
+        return Filled(self.rows[at], None if self.is_missing is None else self.is_missing[at])
 
 
-def fill_gaps(terms: PackedTerms, rows: FloatArray, noise: Noise | None) -> Filled:
+def fill_missing(terms: PackedTerms, rows: FloatArray, noise: Noise | None) -> Filled:
     """The same rows with a place for each missing number that some term has a cell for.
 
     Parameters
@@ -54,44 +54,47 @@ def fill_gaps(terms: PackedTerms, rows: FloatArray, noise: Noise | None) -> Fill
         Returned as they are where nothing is missing.
     noise : Noise or None
     """
-    of_grids = [at for grid in terms.grids for at, gap in zip(grid.features, grid.takes_missing, strict=True) if gap]
-    columns = [gap.feature for gap in terms.gaps] + of_grids
+    of_grids = [at for grid in terms.grids for at, cell in zip(grid.features, grid.takes_missing, strict=True) if cell]
+    columns = [cell.feature for cell in terms.missing_cells] + of_grids
     if not columns or not np.isnan(rows[:, columns]).any():
         return Filled(rows, None)
-    filled, gaps = np.array(rows, dtype=np.float64), np.zeros(rows.shape, dtype=bool)
-    for gap in terms.gaps:
-        at = np.isnan(rows[:, gap.feature])
+    filled, is_missing = np.array(rows, dtype=np.float64), np.zeros(rows.shape, dtype=bool)
+    for cell in terms.missing_cells:
+        at = np.isnan(rows[:, cell.feature])
         if at.any():
-            filled[at, gap.feature], gaps[:, gap.feature] = find_place(gap, noise), at
-    gaps[:, of_grids] = np.isnan(rows[:, of_grids])
-    return Filled(filled, gaps)
+            filled[at, cell.feature], is_missing[:, cell.feature] = (
+                compute_position(cell, noise),
+                at,
+            )
+    is_missing[:, of_grids] = np.isnan(rows[:, of_grids])
+    return Filled(filled, is_missing)
 
 
-def find_place(gap: Gap, noise: Noise | None) -> float:
+def compute_position(cell: MissingCell, noise: Noise | None) -> float:
     """Where a missing number of a term stands: in its last cell, under noise all but surely."""
-    if not gap.edges.size:
+    if not cell.edges.size:
         return 0.0
-    last = float(gap.edges[-1])
+    last = float(cell.edges[-1])
     if noise is None:
         return last
-    scale = float(noise.scales(np.array([gap.feature]))[0])
-    place = min(last + max(2 * _BEYOND * scale, _APART * abs(last)), float(np.finfo(np.float64).max))
-    if not (place - last) / scale >= _BEYOND:
+    scale = float(noise.scales(np.array([cell.feature]))[0])
+    position = min(last + max(2 * _BEYOND * scale, _APART * abs(last)), float(np.finfo(np.float64).max))
+    if not (position - last) / scale >= _BEYOND:
         raise ValueError(
-            f"A missing value of column {gap.feature} needs room above its last edge, got {last!r} beside noise of "
+            f"A missing value of column {cell.feature} needs room above its last edge, got {last!r} beside noise of "
             f"scale {scale!r}: divide the column by some large number, edges and units as well."
         )
-    return place
+    return position
 
 
-def find_ends(terms: PackedTerms, gaps: BoolArray | None) -> tuple[Any, Any]:
-    """The lowest and the highest sum of reduced scores that noise can give each row; numbers without gaps.
+def compute_ends(terms: PackedTerms, is_missing: BoolArray | None) -> tuple[Any, Any]:
+    """The lowest and the highest sum of reduced scores that noise can give each row; numbers without missing values.
 
     Terms of several columns count with all their cells.
     """
-    if gaps is None or not terms.n_terms:
+    if is_missing is None or not terms.n_terms:
         return 0, terms.largest
-    held = gaps[:, terms.features]
+    held = is_missing[:, terms.features]
     last = terms.scores[terms.starts[1 : terms.n_plain + 1] - 1]
     above = terms.ranges[: terms.n_plain].astype(np.int64) - last
     return (held @ last)[:, None], (terms.largest - held @ above)[:, None]
@@ -99,25 +102,25 @@ def find_ends(terms: PackedTerms, gaps: BoolArray | None) -> tuple[Any, Any]:
 
 def bound_apart(terms: PackedTerms, rows: NDArray[Any], bound: Callable[[NDArray[Any]], list[Bounds]]) -> list[Bounds]:
     """What a rule bounds, rows with gaps apart from the others: these go the way of tables without any gap."""
-    gapped = np.zeros(rows.shape[0], dtype=bool)
-    for gap in terms.gaps:
-        gapped |= np.isnan(rows[:, gap.feature])
-    if not gapped.any() or gapped.all():
+    incomplete = np.zeros(rows.shape[0], dtype=bool)
+    for cell in terms.missing_cells:
+        incomplete |= np.isnan(rows[:, cell.feature])
+    if not incomplete.any() or incomplete.all():
         return bound(rows)
-    places = np.flatnonzero(gapped), np.flatnonzero(~gapped)
-    parts = zip(*(bound(rows[at]) for at in places), strict=True)
-    return [merge_bounds(places, pair) for pair in parts]
+    indices = np.flatnonzero(incomplete), np.flatnonzero(~incomplete)
+    parts = zip(*(bound(rows[at]) for at in indices), strict=True)
+    return [merge_bounds(indices, pair) for pair in parts]
 
 
-def merge_bounds(places: Sequence[IntArray], parts: Sequence[Bounds]) -> Bounds:
+def merge_bounds(indices: Sequence[IntArray], parts: Sequence[Bounds]) -> Bounds:
     """What is proven of all rows, from parts of them that stand at these places."""
     merged: dict[str, Any] = {}
     for field in fields(Bounds):
-        sides = [getattr(part, field.name) for part in parts]
-        if any(side is None for side in sides):
+        columns = [getattr(part, field.name) for part in parts]
+        if any(column is None for column in columns):
             merged[field.name] = None
             continue
-        merged[field.name] = np.empty(sum(side.size for side in sides), dtype=sides[0].dtype)
-        for at, side in zip(places, sides, strict=True):
-            merged[field.name][at] = side
+        merged[field.name] = np.empty(sum(column.size for column in columns), dtype=columns[0].dtype)
+        for at, column in zip(indices, columns, strict=True):
+            merged[field.name][at] = column
     return Bounds(**merged)

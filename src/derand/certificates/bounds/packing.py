@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, FloatArray, IntArray, freeze
 from derand.certificates.bounds.grid_packing import PackedGrid, bound_boxes, pack_grid
-from derand.certificates.bounds.shared_edges import CommonGround
+from derand.certificates.bounds.shared_edges import SharedEdges
 from derand.kernels import TAIL_ERROR, Backend, Edges, Plan, failure_excess
 from derand.model import MAX_SCORE, AdditiveEnsemble, Axis, Contrast, Term
 from derand.noise import Noise
@@ -26,18 +26,18 @@ from derand.perturbation import Perturbation
 
 MAX_SUPPORT = 2**23
 """Largest number of grid levels between the lowest and the highest score of a law: the laws of two threads take up to
-700 MB. A sum that spans more has a law on a coarser grid."""
+700 MB. A sum that spans more has a distribution on a coarser grid."""
 COARSE_SUPPORT = 2**13
 """Levels of such a coarser grid, at least, and for each term where that can be afforded for every row. Each term may be
 off by half a step, so that what rounding moves the sum is the same share of its span for any number of terms: radii of
 an EBM of 14 terms lose less than a thousandth (`python -m experiments import-cost`)."""
 _MOST_WORK = 2**29
-"""Cells times levels of a law: some 10 milliseconds a row."""
+"""Cells times levels of a distribution: some 10 milliseconds a row."""
 
 _lock = Lock()
 
 
-class Gap(NamedTuple):
+class MissingCell(NamedTuple):
     """A term that noise acts on and that has a cell for a missing value, on which it does not; scores as they are."""
 
     feature: int
@@ -54,7 +54,7 @@ class PackedTerms:
     ----------
     fixed : tuple of Term
         Those that noise leaves alone.
-    gaps : tuple of Gap
+    missing_cells : tuple of MissingCell
         Of those that it acts on, constant ones included, the ones that have a cell for a missing value.
     edges, edge_features, edge_terms : arrays of shape (n_edges,)
         Of all other terms of one column that are not constant, one after the other.
@@ -68,11 +68,11 @@ class PackedTerms:
     error : int
         By how much that may differ from the sum of the scores: 0 but on a coarser grid.
     common : CommonGround or None
-        What these terms share with those of other duels of the same classes.
+        What these terms share with those of other comparisons of the same classes.
     """
 
     fixed: tuple[Term, ...]
-    gaps: tuple[Gap, ...]
+    missing_cells: tuple[MissingCell, ...]
     edges: FloatArray
     edge_features: IntArray
     edge_terms: IntArray
@@ -83,7 +83,7 @@ class PackedTerms:
     largest: int
     error: int = 0
     grids: tuple[PackedGrid, ...] = ()
-    common: CommonGround | None = None
+    common: SharedEdges | None = None
     _plans: dict[Backend, Plan] = field(default_factory=dict, repr=False)
     kept: dict[Any, Any] = field(default_factory=dict, repr=False)
     shared: WeakValueDictionary[Any, Any] = field(default_factory=WeakValueDictionary, repr=False)
@@ -163,8 +163,8 @@ class PackedTerms:
         total = np.zeros(rows.shape[0], dtype=np.int64)
         for term in self.fixed:
             total += term.score_rows(rows)
-        for gap in self.gaps:
-            total[np.isnan(rows[:, gap.feature])] += gap.missing - int(gap.scores[-1])
+        for cell in self.missing_cells:
+            total[np.isnan(rows[:, cell.feature])] += cell.missing - int(cell.scores[-1])
         return total
 
     def category_shifts(
@@ -174,21 +174,21 @@ class PackedTerms:
 
         The features' effects add up, so the k largest ones are the worst choice (docs/theory.md).
         """
-        falls, rises = (np.zeros((rows.shape[0], len(self.fixed)), dtype=np.int64) for _ in range(2))
+        decreases, increases = (np.zeros((rows.shape[0], len(self.fixed)), dtype=np.int64) for _ in range(2))
         for column, term in enumerate(self.fixed):
             if not perturbation.frozen.isdisjoint(term.features):
                 continue
             scores = term.score_rows(rows)
-            lowest, highest = _find_reachable(term, perturbation)
-            falls[:, column] = np.maximum(scores - lowest, 0)
-            rises[:, column] = np.maximum(highest - scores, 0)
+            lowest, highest = _list_reachable(term, perturbation)
+            decreases[:, column] = np.maximum(scores - lowest, 0)
+            increases[:, column] = np.maximum(highest - scores, 0)
         at = np.minimum(budgets, len(self.fixed))
 
         def of_the_largest(effects: IntArray) -> IntArray:
             sums = np.cumsum(-np.sort(-effects, axis=1), axis=1)
             return np.concatenate([np.zeros((rows.shape[0], 1), dtype=np.int64), sums], axis=1)[:, at]
 
-        return of_the_largest(falls), of_the_largest(rises)
+        return of_the_largest(decreases), of_the_largest(increases)
 
 
 class _Cells(NamedTuple):
@@ -207,8 +207,8 @@ class _Cells(NamedTuple):
     def of(cls, term: Term, grid: int) -> _Cells:
         """The cells of a term, scores rounded to multiples of the grid."""
         inside = tuple(axis.edges.size + 1 for axis in term.axes)
-        gaps = term.missing_features if math.prod(inside) < term.scores.shape[0] else ()
-        shape = tuple(size + (axis.feature in gaps) for size, axis in zip(inside, term.axes, strict=True))
+        missing_cells = term.missing_features if math.prod(inside) < term.scores.shape[0] else ()
+        shape = tuple(size + (axis.feature in missing_cells) for size, axis in zip(inside, term.axes, strict=True))
         return cls(term.axes, shape, np.rint(term.cell_scores / grid).astype(np.int64))
 
     @property
@@ -216,7 +216,7 @@ class _Cells(NamedTuple):
         return int(self.scores.max() - self.scores.min())
 
 
-def _find_reachable(term: Term, perturbation: Perturbation) -> tuple[int, int]:
+def _list_reachable(term: Term, perturbation: Perturbation) -> tuple[int, int]:
     """Lowest and highest score that a change of a category can reach."""
     named = [perturbation.codes[feature] for feature in term.features if feature in perturbation.codes]
     if not named:
@@ -226,7 +226,7 @@ def _find_reachable(term: Term, perturbation: Perturbation) -> tuple[int, int]:
     return int(scores.min(initial=MAX_SCORE)), int(scores.max(initial=-MAX_SCORE))
 
 
-def pack_terms(terms: Sequence[Term], grid: int = 1, common: CommonGround | None = None) -> PackedTerms:
+def pack_terms(terms: Sequence[Term], grid: int = 1, common: SharedEdges | None = None) -> PackedTerms:
     """The terms of a sum as arrays for the kernels, scores rounded to multiples of `grid`."""
     moved = [term for term in terms if term.axes]
     rounded = [_Cells.of(term, grid) for term in moved]
@@ -244,8 +244,10 @@ def pack_terms(terms: Sequence[Term], grid: int = 1, common: CommonGround | None
     nothing: list[NDArray[Any]] = [np.empty(0)]
     return PackedTerms(
         fixed=tuple(term for term in terms if not term.axes),
-        gaps=tuple(
-            Gap(*term.axes[0], term.cell_scores, gap) for term in moved if (gap := term.missing_score) is not None
+        missing_cells=tuple(
+            MissingCell(*term.axes[0], term.cell_scores, cell)
+            for term in moved
+            if (cell := term.missing_score) is not None
         ),
         edges=freeze(np.concatenate([axis.edges for axis in axes] or nothing)),
         edge_features=freeze(np.repeat(np.array([axis.feature for axis in axes], dtype=np.int64), counts)),
@@ -264,7 +266,7 @@ def pack_terms(terms: Sequence[Term], grid: int = 1, common: CommonGround | None
     )
 
 
-def pack_law(terms: Sequence[Term], packed: PackedTerms) -> PackedTerms:
+def pack_distribution(terms: Sequence[Term], packed: PackedTerms) -> PackedTerms:
     """The same terms on a grid on which their law can be afforded: as packed, or coarser where that spans too much."""
     if packed.largest < MAX_SUPPORT:
         return packed
@@ -272,7 +274,7 @@ def pack_law(terms: Sequence[Term], packed: PackedTerms) -> PackedTerms:
 
 
 def choose_support(terms: Sequence[Term]) -> int:
-    """The number of levels of a coarser grid for the law of these terms."""
+    """The number of levels of a coarser grid for the distribution of these terms."""
     cells = [math.prod(axis.edges.size + 1 for axis in term.axes) for term in terms if term.axes]
     return max(COARSE_SUPPORT, min(COARSE_SUPPORT * len(cells), _MOST_WORK // sum(cells)))
 
@@ -290,8 +292,8 @@ class Problem:
     Attributes
     ----------
     terms : PackedTerms
-    law : PackedTerms
-        The same on a grid on which the law of the sum can be afforded; mostly the terms themselves.
+    distribution : PackedTerms
+        The same on a grid on which the distribution of the sum can be afforded; mostly the terms themselves.
     threshold : int
     widening : int
         Whole scores by which the sum of the model that is meant may differ: what is proven must hold with the threshold
@@ -303,18 +305,18 @@ class Problem:
     """
 
     terms: PackedTerms
-    law: PackedTerms
+    distribution: PackedTerms
     threshold: int
     widening: int
     n_features: int
     numerical_features: tuple[int, ...]
 
 
-def _pose_problem(contrast: Contrast, common: CommonGround | None = None) -> Problem:
+def _pose_problem(contrast: Contrast, common: SharedEdges | None = None) -> Problem:
     terms = pack_terms(contrast.terms, common=common)
     return Problem(
         terms,
-        pack_law(contrast.terms, terms),
+        pack_distribution(contrast.terms, terms),
         contrast.threshold,
         math.ceil(contrast.score_error),
         contrast.n_features,
@@ -326,10 +328,10 @@ _problems: WeakKeyDictionary[AdditiveEnsemble, tuple[Problem, ...]] = WeakKeyDic
 _sums: WeakKeyDictionary[AdditiveEnsemble, Problem] = WeakKeyDictionary()
 
 
-def find_problems(model: AdditiveEnsemble, common: CommonGround | None = None) -> tuple[Problem, ...]:
+def pose_problems(model: AdditiveEnsemble, common: SharedEdges | None = None) -> tuple[Problem, ...]:
     """The problem of each contrast of a model, made when first asked for and kept as long as the model lives.
 
-    Whoever makes a duel says first what it has in common with others.
+    Whoever makes a comparison says first what it has in common with others.
     """
     with _lock:
         known = _problems.get(model)
@@ -340,7 +342,7 @@ def find_problems(model: AdditiveEnsemble, common: CommonGround | None = None) -
     return known
 
 
-def find_sum(model: AdditiveEnsemble) -> Problem:
+def pose_sum(model: AdditiveEnsemble) -> Problem:
     """The sum of a model whose answer is a number, as a problem whose threshold is where the answer is 0; kept, too."""
     with _lock:
         known = _sums.get(model)

@@ -21,52 +21,52 @@ from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand._core.threads import run_blocks
 from derand.certificates.bounds.class_scores import expect_classes
 from derand.certificates.bounds.missing_values import bound_apart, merge_bounds
-from derand.certificates.bounds.packing import find_problems
-from derand.certificates.bounds.shared_edges import CommonGround
+from derand.certificates.bounds.packing import pose_problems
+from derand.certificates.bounds.shared_edges import SharedEdges
 from derand.certificates.rules.base import NO_PROOF, Bounds, Engine, Rule
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
 from derand.perturbation import Perturbation
 from derand.threat import Threat
 
-Fight = Callable[[AdditiveEnsemble, IntArray, IntArray], IntArray]
+Compare = Callable[[AdditiveEnsemble, IntArray, IntArray], IntArray]
 """Who wins a duel, 0 for the lower class and 1 for the higher one, for some of the rows with the rival of each."""
 Weigh = Callable[[AdditiveEnsemble, IntArray], FloatArray]
-"""Logarithm of the odds with which a noisy copy of some of the rows is won by the higher class of a duel."""
+"""Logarithm of the odds with which a noisy copy of some of the rows is won by the higher class of a comparison."""
 LARGEST_ODDS = 1e6
 """What stands for infinite odds, so that all numbers are finite; others are at most some 750 per term."""
 
 _NEARLY = 1.2
-"""So many times the least radius of a draft others may be and yet be asked about at the same time."""
+"""Others whose preliminary radius is at most so many times the least one are asked about at the same time."""
 
 _lock = Lock()
 
 
-class _Duels(NamedTuple):
+class _PairModels(NamedTuple):
     """Those of one model, by their classes from low to high, and what they share."""
 
     made: dict[tuple[int, int], AdditiveEnsemble]
-    common: CommonGround | None
+    common: SharedEdges | None
 
 
-_duels: WeakKeyDictionary[AdditiveEnsemble, _Duels] = WeakKeyDictionary()
+_pair_models: WeakKeyDictionary[AdditiveEnsemble, _PairModels] = WeakKeyDictionary()
 
 
-def find_duel(model: AdditiveEnsemble, low: int, high: int) -> AdditiveEnsemble:
-    """The duel of two classes, made when first asked for and kept as long as the model lives."""
+def build_pair(model: AdditiveEnsemble, low: int, high: int) -> AdditiveEnsemble:
+    """The comparison of two classes, made when first asked for and kept as long as the model lives."""
     with _lock:
-        known = _duels.get(model)
+        known = _pair_models.get(model)
         if known is None:
             # of two classes there is nothing to share: they are certified as a model of their difference is
-            common = CommonGround(model.terms) if model.n_classes > 2 else None
-            known = _duels[model] = _Duels({}, common)
-        duel = known.made.get((low, high))
-    if duel is None:
-        duel = model.duel(low, high)
-        find_problems(duel, known.common)
+            common = SharedEdges(model.terms) if model.n_classes > 2 else None
+            known = _pair_models[model] = _PairModels({}, common)
+        comparison = known.made.get((low, high))
+    if comparison is None:
+        comparison = model.duel(low, high)
+        pose_problems(comparison, known.common)
         with _lock:
-            duel = known.made.setdefault((low, high), duel)
-    return duel
+            comparison = known.made.setdefault((low, high), comparison)
+    return comparison
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,33 +79,33 @@ class Tournament:
     expected : array of shape (n_rows, n_classes)
         Expected scores: who is tried first. Who wins does not depend on it.
     n_threads : int
-        So many duels at the same time, each by one thread: each has tables of its own to make.
+        So many comparisons at the same time, each by one thread: each has tables of its own to make.
     """
 
     model: AdditiveEnsemble
     expected: FloatArray
     n_threads: int = 1
 
-    def meet(self, champions: IntArray, at: IntArray, fight: Fight) -> BoolArray:
-        """Which rivals the champion of each of some rows beats, (n_rows, n_classes); true for the champion itself."""
+    def meet(self, candidates: IntArray, at: IntArray, compare: Compare) -> BoolArray:
+        """Which rivals the candidate of each of some rows beats, (n_rows, n_classes); true for the candidate itself."""
         n_classes = self.model.n_classes
         beats = np.ones((at.size, n_classes), dtype=bool)
-        meeting = {(min(one, two), max(one, two)) for one in np.unique(champions).tolist() for two in range(n_classes)}
+        meeting = {(min(one, two), max(one, two)) for one in np.unique(candidates).tolist() for two in range(n_classes)}
         pairs = sorted(pair for pair in meeting if pair[0] < pair[1])
 
         def meet_pair(block: slice) -> None:
             low, high = pairs[block.start]
-            part = np.flatnonzero((champions == low) | (champions == high))
+            part = np.flatnonzero((candidates == low) | (candidates == high))
             if part.size:
-                is_high = champions[part] == high
+                is_high = candidates[part] == high
                 rivals = np.asarray(np.where(is_high, low, high), dtype=np.int64)
-                beats[part, rivals] = fight(find_duel(self.model, low, high), at[part], rivals) == is_high
+                beats[part, rivals] = compare(build_pair(self.model, low, high), at[part], rivals) == is_high
 
         run_blocks(meet_pair, len(pairs), 1, self.n_threads)
         return beats
 
-    def find_winners(self, fight: Fight) -> IntArray:
-        """The class of each row that wins all of its duels, -1 where there is none.
+    def search_winners(self, compare: Compare) -> IntArray:
+        """The class of each row that wins all of its comparisons, -1 where there is none.
 
         A class that lost, and all whom it has beaten, cannot be that class: few are tried.
         """
@@ -113,21 +113,21 @@ class Tournament:
         winners, alive = np.full(n_rows, -1, dtype=np.int64), np.ones((n_rows, n_classes), dtype=bool)
         at = np.arange(n_rows)
         while at.size:
-            champions = np.where(alive[at], self.expected[at], -np.inf).argmax(axis=1)
-            beats = self.meet(champions, at, fight)
+            candidates = np.where(alive[at], self.expected[at], -np.inf).argmax(axis=1)
+            beats = self.meet(candidates, at, compare)
             won = beats.all(axis=1)
-            winners[at[won]] = champions[won]
-            at, champions, beats = at[~won], champions[~won], beats[~won]
+            winners[at[won]] = candidates[won]
+            at, candidates, beats = at[~won], candidates[~won], beats[~won]
             alive[at] &= ~beats
-            alive[at, champions] = False
+            alive[at, candidates] = False
             at = at[alive[at].any(axis=1)]
         return winners
 
-    def find_worst_odds(self, weigh: Weigh, at: IntArray) -> FloatArray:
-        """Logarithm of the odds of each class in its worst duel, for some rows, (n_rows, n_classes)."""
+    def compute_worst_odds(self, weigh: Weigh, at: IntArray) -> FloatArray:
+        """Logarithm of the odds of each class in its worst comparison, for some rows, (n_rows, n_classes)."""
         worst = np.full((at.size, self.model.n_classes), LARGEST_ODDS)
         for low, high in self.model.pairs:
-            odds = weigh(find_duel(self.model, low, high), at)
+            odds = weigh(build_pair(self.model, low, high), at)
             worst[:, high] = np.minimum(worst[:, high], odds)
             worst[:, low] = np.minimum(worst[:, low], -odds)
         return worst
@@ -140,28 +140,28 @@ def label_classes(
     tournament = Tournament(model, expect_classes(model, rows, noise), engine.n_threads)
     alone = replace(engine, n_threads=1)
 
-    def fight(duel: AdditiveEnsemble, at: IntArray, rivals: IntArray) -> IntArray:
-        (problem,) = find_problems(duel)
+    def compare(comparison: AdditiveEnsemble, at: IntArray, rivals: IntArray) -> IntArray:
+        (problem,) = pose_problems(comparison)
         return rule.label(problem, rows[at], noise, alone)
 
-    return _settle(tournament, tournament.find_winners(fight), rows, noise, rule, engine)
+    return _settle(tournament, tournament.search_winners(compare), rows, noise, rule, engine)
 
 
 def weigh_classes(model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise, rule: Rule, engine: Engine) -> FloatArray:
-    """Logarithm of the odds of each class in its worst duel by a rule that counts copies, (n_rows, n_classes).
+    """Logarithm of the odds of each class in its worst comparison by a rule that counts copies, (n_rows, n_classes).
 
-    The label has the largest: of a class that wins all of its duels they are above 0, of all others below.
+    The label has the largest: of a class that wins all of its comparisons they are above 0, of all others below.
     """
     tournament = Tournament(model, np.zeros((rows.shape[0], model.n_classes)))
-    return tournament.find_worst_odds(_weigh_by_law(rows, noise, rule, engine), np.arange(rows.shape[0]))
+    return tournament.compute_worst_odds(_weigh_by_distribution(rows, noise, rule, engine), np.arange(rows.shape[0]))
 
 
-def _weigh_by_law(rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine) -> Weigh:
+def _weigh_by_distribution(rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine) -> Weigh:
     first = replace(engine, proof="paper")
 
-    def weigh(duel: AdditiveEnsemble, at: IntArray) -> FloatArray:
-        plain = Perturbation.of(Threat().resolve(noise), duel.n_features, duel.numerical_features)
-        (bounds,) = _bound_duel(duel, rows[at], noise, rule, plain, first)
+    def weigh(comparison: AdditiveEnsemble, at: IntArray) -> FloatArray:
+        plain = Perturbation.of(Threat().resolve(noise), comparison.n_features, comparison.numerical_features)
+        (bounds,) = _bound_pair(comparison, rows[at], noise, rule, plain, first)
         with np.errstate(divide="ignore"):
             odds = np.log1p(-np.minimum(np.exp(bounds.log_failure), 0.5)) - bounds.log_failure
         odds = np.clip(odds, 0.0, LARGEST_ODDS)
@@ -184,21 +184,23 @@ def _settle(
         return winners
     settled = winners.copy()
     if rule.counts_copies:
-        settled[at] = tournament.find_worst_odds(_weigh_by_law(rows, noise, rule, engine), at).argmax(axis=1)
+        settled[at] = tournament.compute_worst_odds(_weigh_by_distribution(rows, noise, rule, engine), at).argmax(
+            axis=1
+        )
     else:  # means are ordered: nobody wins only where rounding hides the order
         settled[at] = tournament.expected[at].argmax(axis=1)
     return settled
 
 
-def _bound_duel(
-    duel: AdditiveEnsemble,
+def _bound_pair(
+    comparison: AdditiveEnsemble,
     rows: NDArray[Any],
     noise: Noise | None,
     rule: Rule,
     perturbation: Perturbation,
     engine: Engine,
 ) -> list[Bounds]:
-    (problem,) = find_problems(duel)
+    (problem,) = pose_problems(comparison)
     return bound_apart(problem.terms, rows, lambda part: rule.bound(problem, part, noise, perturbation, engine))
 
 
@@ -210,13 +212,13 @@ class _Ledger:
         self.log_failure, self.radius = np.full(shape, -np.inf), np.full(shape, np.inf)
         self.proof, self.path = np.full(shape, NO_PROOF, dtype=np.uint8), np.zeros(shape, dtype=np.uint8)
         self.has_path = False
-        self.is_draft = np.zeros((n_rows, n_classes), dtype=bool)
+        self.is_preliminary = np.zeros((n_rows, n_classes), dtype=bool)
 
     def write(self, rows: IntArray, rivals: IntArray, found: Sequence[Bounds]) -> None:
-        self.is_draft[rows, rivals] = False
+        self.is_preliminary[rows, rivals] = False
         for k, bounds in enumerate(found):
-            if bounds.is_draft is not None:
-                self.is_draft[rows, rivals] |= bounds.is_draft
+            if bounds.is_preliminary is not None:
+                self.is_preliminary[rows, rivals] |= bounds.is_preliminary
             self.log_failure[k, rows, rivals] = bounds.log_failure
             self.radius[k, rows, rivals] = bounds.radius
             self.proof[k, rows, rivals] = bounds.proof
@@ -227,19 +229,22 @@ class _Ledger:
         """Nobody is a rival of himself."""
         rows = np.arange(labels.size)
         self.radius[:, rows, labels], self.log_failure[:, rows, labels] = np.inf, -np.inf
-        self.is_draft[rows, labels] = False
+        self.is_preliminary[rows, labels] = False
 
-    def find_open(self, at: IntArray) -> tuple[IntArray, IntArray]:
+    def list_open(self, at: IntArray) -> tuple[IntArray, IntArray]:
         """Duels that could decide some rows and of which there are drafts alone: their rows, and the rival of each.
 
         One could if its radius may be as small as the smallest that is known, or its failing mass larger than the
         largest: radii of drafts are no larger, and masses no smaller, than what is proven in the end. Those that lie
         nearly as near as the nearest go with it, because their tables are at hand.
         """
-        is_draft = self.is_draft[at]
+        is_preliminary = self.is_preliminary[at]
         radius, mass = self.radius[:, at], np.nan_to_num(self.log_failure[:, at], nan=-np.inf)
-        known = np.where(is_draft, np.inf, radius).min(axis=2), np.where(is_draft, -np.inf, mass).max(axis=2)
-        near, likely = np.where(is_draft, radius, np.inf), np.where(is_draft, mass, -np.inf)
+        known = (
+            np.where(is_preliminary, np.inf, radius).min(axis=2),
+            np.where(is_preliminary, -np.inf, mass).max(axis=2),
+        )
+        near, likely = np.where(is_preliminary, radius, np.inf), np.where(is_preliminary, mass, -np.inf)
         farthest = np.minimum(known[0], _NEARLY * near.min(axis=2))  # (n_budgets, n_rows)
         decides = (near <= farthest[:, :, None]) & np.isfinite(near)
         decides |= (likely == likely.max(axis=2, keepdims=True)) & (likely > known[1][:, :, None])
@@ -253,7 +258,7 @@ class _Ledger:
         self.log_failure[:, rows] = np.where(known, 0.0, np.nan)  # a probability of 1
 
     def sum_up(self, budget: int, labels: IntArray) -> Bounds:
-        """The worst duel of each row."""
+        """The worst comparison of each row."""
         rows = np.arange(labels.size)
         is_rival = np.arange(self.radius.shape[2]) != labels[:, None]
         smallest = np.where(is_rival, self.radius[budget], np.inf).min(axis=1)
@@ -279,20 +284,20 @@ def bound_classes(
     perturbation: Perturbation,
     engine: Engine,
 ) -> list[Bounds]:
-    """What a rule proves about rows of a model of several classes: the worst of their duels.
+    """What a rule proves about rows of a model of several classes: the worst of their comparisons.
 
     First all duels are bounded in a draft, then by all proofs those that could decide: whose draft is not above what is
     known of the others. The result is that of all proofs of all duels. Rows that the same class leads go together,
-    because its duels share tables, for which there is room.
+    because its comparisons share tables, for which there is room.
     """
     expected = expect_classes(model, rows, noise)
     leaders = expected.argmax(axis=1)
-    places = [np.flatnonzero(leaders == leader) for leader in np.unique(leaders)] or [np.arange(0)]
+    positions = [np.flatnonzero(leaders == leader) for leader in np.unique(leaders)] or [np.arange(0)]
     parts = [
         _bound_group(Tournament(model, expected[at], engine.n_threads), rows[at], noise, rule, perturbation, engine)
-        for at in places
+        for at in positions
     ]
-    return [merge_bounds(places, part) for part in zip(*parts, strict=True)]
+    return [merge_bounds(positions, part) for part in zip(*parts, strict=True)]
 
 
 def _bound_group(
@@ -306,42 +311,44 @@ def _bound_group(
     engine = replace(engine, n_threads=1)
     ledger = _Ledger(len(perturbation.budgets), rows.shape[0], tournament.model.n_classes)
 
-    def fight_by(engine: Engine) -> Fight:
-        def fight(duel: AdditiveEnsemble, at: IntArray, rivals: IntArray) -> IntArray:
-            found = _bound_duel(duel, rows[at], noise, rule, perturbation, engine)
+    def compare_by(engine: Engine) -> Compare:
+        def compare(comparison: AdditiveEnsemble, at: IntArray, rivals: IntArray) -> IntArray:
+            found = _bound_pair(comparison, rows[at], noise, rule, perturbation, engine)
             ledger.write(at, rivals, found)
             return found[0].label
 
-        return fight
+        return compare
 
-    draft = fight_by(replace(engine, draft=True))
-    winners = tournament.find_winners(draft)
+    preliminary = compare_by(replace(engine, preliminary=True))
+    winners = tournament.search_winners(preliminary)
     labels = _settle(tournament, winners, rows, noise, rule, engine)
     lost = np.flatnonzero(winners < 0)
-    beats = tournament.meet(labels[lost], lost, draft)
+    beats = tournament.meet(labels[lost], lost, preliminary)
     ledger.close(labels)
-    _improve(tournament, winners, ledger, fight_by(engine))
+    _improve(tournament, winners, ledger, compare_by(engine))
     ledger.strike(lost, beats)
     return [ledger.sum_up(k, labels) for k in range(len(perturbation.budgets))]
 
 
-def _improve(tournament: Tournament, winners: IntArray, ledger: _Ledger, fight: Fight) -> None:
-    """Ask for all proofs of duels, the nearest rivals first, as long as one could decide a row."""
+def _improve(tournament: Tournament, winners: IntArray, ledger: _Ledger, compare: Compare) -> None:
+    """Ask for all proofs of comparisons, the nearest rivals first, as long as one could decide a row."""
     at = np.flatnonzero(winners >= 0)
     while at.size:
-        rows, rivals = ledger.find_open(at)
-        _fight_pairs(tournament, winners[rows], rivals, rows, fight)
+        rows, rivals = ledger.list_open(at)
+        _compare_pairs(tournament, winners[rows], rivals, rows, compare)
         at = np.unique(rows)
 
 
-def _fight_pairs(tournament: Tournament, champions: IntArray, rivals: IntArray, at: IntArray, fight: Fight) -> None:
-    """One duel of each of some rows, those of the same two classes together."""
-    low, high = np.minimum(champions, rivals), np.maximum(champions, rivals)
+def _compare_pairs(
+    tournament: Tournament, candidates: IntArray, rivals: IntArray, at: IntArray, compare: Compare
+) -> None:
+    """One comparison of each of some rows, those of the same two classes together."""
+    low, high = np.minimum(candidates, rivals), np.maximum(candidates, rivals)
     pairs = np.unique(np.stack([low, high], axis=1), axis=0).tolist()
 
-    def fight_pair(block: slice) -> None:
+    def compare_pair(block: slice) -> None:
         first, second = pairs[block.start]
         part = np.flatnonzero((low == first) & (high == second))
-        fight(find_duel(tournament.model, first, second), at[part], rivals[part])
+        compare(build_pair(tournament.model, first, second), at[part], rivals[part])
 
-    run_blocks(fight_pair, len(pairs), 1, tournament.n_threads)
+    run_blocks(compare_pair, len(pairs), 1, tournament.n_threads)

@@ -1,9 +1,9 @@
-"""What the duels of a model of several classes have in common: the edges of all classes in each column.
+"""What the comparisons of a model of several classes have in common: the edges of all classes in each column.
 
 The difference of two classes steps at some of the edges of its column. With all of them in place, whether it steps
 there or not, the curves of all duels stand on the same knots, and what the noise puts into the cells around these is
 found once per column instead of once per pair of classes. Owns these edges and what is kept of them, within a budget of
-memory. Must not know duels, curves or what exactly is kept.
+memory. Must not know comparisons, curves or what exactly is kept.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOST_BYTES = 2**28
 _PER_OCTAVE = 8
 
 
-class CommonGround:
+class SharedEdges:
     """The edges of each column of a model of several classes, and what was found for them."""
 
     def __init__(self, terms: Iterable[Term]) -> None:
@@ -56,5 +56,5 @@ class CommonGround:
 
 
 def round_up(count: int) -> int:
-    """A count that stays the same for duels of which one has a few terms more than another."""
+    """A count that stays the same for comparisons of which one has a few terms more than another."""
     return math.ceil(2 ** (math.ceil(_PER_OCTAVE * math.log2(count)) / _PER_OCTAVE))

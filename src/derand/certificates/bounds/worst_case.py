@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.curves import (
-    Stretch,
+    OrientedTerm,
     name_shapes,
     orient_terms,
     place_terms,
@@ -29,7 +29,7 @@ from derand.certificates.bounds.curves import (
 from derand.certificates.bounds.grid_curves import orient_blocks
 from derand.certificates.bounds.grid_worst_case import DeployedGridCase, SmoothedGridCase
 from derand.certificates.bounds.packing import PackedTerms
-from derand.certificates.bounds.worst_case_base import DUAL, EXACT, WorstCase, find_arrays
+from derand.certificates.bounds.worst_case_base import DUAL, EXACT, WorstCase, collect_arrays
 from derand.kernels.worst_case.curves import UNEVEN, Curves, Positions
 from derand.kernels.worst_case.drops import WHOLE
 from derand.kernels.worst_case.envelopes import (
@@ -71,7 +71,7 @@ NORMS = (None, 0, 1, 2, math.inf)
 """Norms whose worst case is known."""
 
 _RATIO = {1: 4.0, 2: 8.0}
-"""Of neighbouring prices of the first table, by power; a second table stands between each two of them."""
+"""Of neighbouring multipliers of the first table, by power; a second table stands between each two of them."""
 _HUGE = 1e140
 """Of distances in units: squares of larger ones, and what is multiplied by them, may overflow."""
 _FEW_TERMS = 8
@@ -85,16 +85,16 @@ _MOST_BYTES = 2**30
 class Tables:
     """The curves of some terms with all that is tabulated of them, each table made when it is first asked for."""
 
-    def __init__(self, curves: Curves, places: Positions) -> None:
+    def __init__(self, curves: Curves, positions: Positions) -> None:
         self.curves = curves
         self._made: dict[Any, Any] = {}
         self._lock = RLock()
-        self._counts = np.bincount(places.curves, minlength=curves.ranges.size)
+        self._counts = np.bincount(positions.curves, minlength=curves.ranges.size)
         self._spans: dict[int, IntArray] = {}
 
     def list_arrays(self) -> list[NDArray[Any]]:
         """All that is kept, while others may be making more of it."""
-        return find_arrays([self.curves, *list(self._made.values())])
+        return collect_arrays([self.curves, *list(self._made.values())])
 
     def _make(self, key: Any, make: Callable[[], Any]) -> Any:
         with self._lock:
@@ -120,7 +120,7 @@ class Tables:
         with self._lock:
             known = self._spans.setdefault(power, spans)
             made: MultiplierTables = self._make(
-                power, lambda: start_tables(curves, self._choose_prices(power), power, known)
+                power, lambda: start_tables(curves, self._choose_multipliers(power), power, known)
             )
             wider = np.stack([np.minimum(known[:, 0], spans[:, 0]), np.maximum(known[:, 1], spans[:, 1])], axis=1)
             if (wider != known).any():
@@ -138,25 +138,25 @@ class Tables:
         low, high = np.maximum(spans[:, 0] - more, starts[:-1]), np.minimum(spans[:, 1] + more, starts[1:] - 1)
         return np.where(more[:, None] > 0, np.stack([low, high], axis=1), spans)
 
-    def find_envelopes(self, power: int) -> MultiplierTables:
+    def get_envelopes(self, power: int) -> MultiplierTables:
         """What is made of them so far, which may be nothing."""
         with self._lock:
             nothing = np.tile(np.array([self.curves.knots.size, -1]), (self.curves.starts.size - 1, 1))
             return self.envelopes(power, np.empty(0, dtype=np.int64), self._spans.get(power, nothing))
 
-    def are_priceable(self, power: int) -> bool:
+    def has_finite_multipliers(self, power: int) -> bool:
         """Whether doubles can hold all distances, squares of them and prices, in units far from the noise's scale."""
-        made: bool = self._make((power, "priceable"), lambda: self._find_priceable(power))
+        made: bool = self._make((power, "priceable"), lambda: self._check_multipliers(power))
         return made
 
-    def _find_priceable(self, power: int) -> bool:
+    def _check_multipliers(self, power: int) -> bool:
         with np.errstate(all="ignore"):
             first, last = self.curves.knots[self.curves.starts[:-1]], self.curves.knots[self.curves.starts[1:] - 1]
             spans = (last - first) / self.curves.units
-            prices = self._choose_prices(power)
-        return bool((spans < _HUGE).all() and prices[0] > 1 / _HUGE**2 and prices[-1] < _HUGE**2)
+            multipliers = self._choose_multipliers(power)
+        return bool((spans < _HUGE).all() and multipliers[0] > 1 / _HUGE**2 and multipliers[-1] < _HUGE**2)
 
-    def _choose_prices(self, power: int) -> FloatArray:
+    def _choose_multipliers(self, power: int) -> FloatArray:
         """From the price at which nothing moves (or, squared distances, so little that knots do not tell) downward."""
         slopes, steps = measure_pieces(self.curves)
         slopes = np.maximum(slopes, 1e-9 * self.curves.ranges / steps)
@@ -172,12 +172,12 @@ class Tables:
 class SmoothedCase(WorstCase):
     """The worst case of functions under noise."""
 
-    together = 15  # prices are added up once for all thresholds
+    together = 15  # multipliers are added up once for all thresholds
 
-    def __init__(self, tables: Tables, places: Positions, norm: float | None) -> None:
-        self._tables, self._places, self._norm = tables, places, norm
-        total = float(tables.curves.ranges[places.curves].sum())
-        self._error = (UNEVEN + EPSILON * (places.features.size + 16)) * total
+    def __init__(self, tables: Tables, positions: Positions, norm: float | None) -> None:
+        self._tables, self._positions, self._norm = tables, positions, norm
+        total = float(tables.curves.ranges[positions.curves].sum())
+        self._error = (UNEVEN + EPSILON * (positions.features.size + 16)) * total
         self._table_error = self._error + SUM_ERROR * total
 
     def list_arrays(self) -> list[NDArray[Any]]:
@@ -186,89 +186,91 @@ class SmoothedCase(WorstCase):
 
     def add_curves(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The sum of all functions at each row, and by how much it may be off."""
-        sums, errors = add_curves(rows, self._places, self._tables.curves)
+        sums, errors = add_curves(rows, self._positions, self._tables.curves)
         return sums, errors + self.curve_error
 
     @property
     def curve_error(self) -> float:
         """By how much sums of curves may be off wherever a row stands."""
-        return self._error + float(self._tables.curves.too_low[self._places.curves].sum())
+        return self._error + float(self._tables.curves.too_low[self._positions.curves].sum())
 
     @property
     def curves(self) -> tuple[Positions, Curves]:
         """Where rows stand on which curves."""
-        return self._places, self._tables.curves
+        return self._positions, self._tables.curves
 
-    def find_side(self) -> LabelTables | None:
-        """What a device needs to find prices; None where prices alone do not find the radius."""
+    def build_label_tables(self) -> LabelTables | None:
+        """What a device needs to find multipliers; None where multipliers alone do not find the radius."""
         power = int(self._norm) if self._norm in (1, 2) else 0
-        if not power or self._places.features.size <= _FEW_TERMS or not self._tables.are_priceable(power):
+        if not power or self._positions.features.size <= _FEW_TERMS or not self._tables.has_finite_multipliers(power):
             return None
-        return LabelTables(self._places, self._tables.curves, self._tables.find_envelopes(power), self._table_error)
+        return LabelTables(self._positions, self._tables.curves, self._tables.get_envelopes(power), self._table_error)
 
     def root_powers(self, powers: FloatArray, thresholds: FloatArray) -> FloatArray:
         """Radii from best margins per price, where no limits hold; infinite where nothing can bring the sum down."""
-        least = self._tables.lowest[self._places.curves].sum()
-        powers = np.maximum(powers, 0.0)  # where no price proves anything, they mean nothing
+        least = self._tables.lowest[self._positions.curves].sum()
+        powers = np.maximum(powers, 0.0)  # where no multiplier proves anything, they mean nothing
         roots = powers if self._norm == 1 else np.sqrt(powers) * (1 - 2 * EPSILON)
         return np.where(least - self._table_error > thresholds, np.inf, roots)
 
-    def find_radii(
-        self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None
+    def bound_radii(
+        self, rows: FloatArray, thresholds: FloatArray, box: Reach | None = None
     ) -> tuple[FloatArray, NDArray[np.uint8]]:
         """Lower bounds of the distance, and how each was found."""
         how = np.full(thresholds.shape, DUAL if self._norm in (1, 2) else EXACT, dtype=np.uint8)
         if self._norm is None:
-            assert reach is not None  # without a ball there is always one
-            return np.where(self.find_lowest(rows, reach)[:, None] > thresholds, np.inf, 0.0), how
-        placed = None if reach is None else locate_box(reach.low, reach.high, self._places)
-        floors = None if reach is None or self._norm not in (1, 2) else self.find_floors(rows, reach)
+            assert box is not None  # without a ball there is always one
+            return np.where(self.compute_lowest(rows, box)[:, None] > thresholds, np.inf, 0.0), how
+        located = None if box is None else locate_box(box.low, box.high, self._positions)
+        floors = None if box is None or self._norm not in (1, 2) else self.compute_floors(rows, box)
         if self._norm in (1, 2):
-            return self._find_best(rows, thresholds, placed, floors), how
-        places, minima = self._places, self._tables.minima
+            return self._bound_best(rows, thresholds, located, floors), how
+        positions, minima = self._positions, self._tables.minima
         if not self._norm:
-            return count_terms(rows, places, minima, thresholds, self._error, placed), how
-        return search_windows(rows, places, minima, thresholds, self._error, placed), how
+            return count_terms(rows, positions, minima, thresholds, self._error, located), how
+        return search_windows(rows, positions, minima, thresholds, self._error, located), how
 
-    def sketch_radii(self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None) -> FloatArray | None:
-        """By coarse prices alone."""
+    def sketch_radii(self, rows: FloatArray, thresholds: FloatArray, box: Reach | None = None) -> FloatArray | None:
+        """By coarse multipliers alone."""
         if self._norm not in (1, 2):
             return None
-        floors = None if reach is None else self.find_floors(rows, reach)
-        return self._price(rows, thresholds, floors, int(self._norm or 0), is_sketch=True)
+        floors = None if box is None else self.compute_floors(rows, box)
+        return self._maximise_dual(rows, thresholds, floors, int(self._norm or 0), is_sketch=True)
 
-    def _find_best(
-        self, rows: FloatArray, thresholds: FloatArray, placed: Box | None, floors: FloatArray | None
+    def _bound_best(
+        self, rows: FloatArray, thresholds: FloatArray, located: Box | None, floors: FloatArray | None
     ) -> FloatArray:
-        """The best of all prices; for few terms, and where no price proves anything, also of larger balls.
+        """The best of all multipliers; for few terms, and where no multiplier proves anything, also of larger balls.
 
-        An l1 ball lies in the l2 ball of its radius, and both lie in the box, of which no price knows.
+        An l1 ball lies in the l2 ball of its radius, and both lie in the box, of which no multiplier knows.
         """
-        radii = self._price(rows, thresholds, floors, int(self._norm or 0))
-        few = self._places.features.size <= _FEW_TERMS
+        radii = self._maximise_dual(rows, thresholds, floors, int(self._norm or 0))
+        few = self._positions.features.size <= _FEW_TERMS
         at = np.arange(rows.shape[0]) if few else np.flatnonzero((radii == 0).any(axis=1))
         if not at.size:
             return radii
-        part = None if placed is None else Box(placed.low[at], placed.high[at])
+        part = None if located is None else Box(located.low[at], located.high[at])
         minima = self._tables.minima
-        radii[at] = search_windows(rows[at], self._places, minima, thresholds[at], self._error, part, known=radii[at])
+        radii[at] = search_windows(
+            rows[at], self._positions, minima, thresholds[at], self._error, part, known=radii[at]
+        )
         if few and self._norm == 1:
-            radii = np.maximum(radii, self._price(rows, thresholds, floors, 2))
+            radii = np.maximum(radii, self._maximise_dual(rows, thresholds, floors, 2))
         return radii
 
-    def find_lowest(self, rows: FloatArray, reach: Reach) -> FloatArray:
-        """Lower bounds of the least sum within the reach."""
-        return np.asarray(self.find_floors(rows, reach).sum(axis=1) - self._error)
+    def compute_lowest(self, rows: FloatArray, box: Reach) -> FloatArray:
+        """Lower bounds of the least sum within the box."""
+        return np.asarray(self.compute_floors(rows, box).sum(axis=1) - self._error)
 
-    def find_floors(self, rows: FloatArray, reach: Reach) -> FloatArray:
-        """Lower bounds of the least value of each curve within the reach."""
-        places, minima = self._places, self._tables.minima
-        floors = bound_floors(rows, places, minima, locate_box(reach.low, reach.high, places))
-        if reach.steps.any():
-            raise_floors(floors, rows, places, minima, *reach)
+    def compute_floors(self, rows: FloatArray, box: Reach) -> FloatArray:
+        """Lower bounds of the least value of each curve within the box."""
+        positions, minima = self._positions, self._tables.minima
+        floors = bound_floors(rows, positions, minima, locate_box(box.low, box.high, positions))
+        if box.steps.any():
+            raise_floors(floors, rows, positions, minima, *box)
         return floors
 
-    def _price(
+    def _maximise_dual(
         self,
         rows: FloatArray,
         thresholds: FloatArray,
@@ -279,18 +281,18 @@ class SmoothedCase(WorstCase):
     ) -> FloatArray:
         """The best of all prices; tables of finer prices are made where rows ask for them, but not for a sketch."""
         tables = self._tables
-        least = tables.lowest[self._places.curves].sum() if floors is None else floors.sum(axis=1)[:, None]
+        least = tables.lowest[self._positions.curves].sum() if floors is None else floors.sum(axis=1)[:, None]
         free = least - self._table_error > thresholds
-        if not tables.are_priceable(power):
+        if not tables.has_finite_multipliers(power):
             return np.where(free, np.inf, 0.0)
         blocks = np.empty(0, dtype=np.int64)
         powers, again = np.empty(thresholds.shape), np.arange(rows.shape[0])
-        spans = select_spans(rows, self._places, tables.curves)
+        spans = select_spans(rows, self._positions, tables.curves)
         while again.size:
             envelopes = tables.envelopes(power, blocks, spans)
             powers[again], missing = maximise_powers(
                 rows[again],
-                self._places,
+                self._positions,
                 tables.curves,
                 envelopes,
                 thresholds[again],
@@ -306,48 +308,51 @@ class SmoothedCase(WorstCase):
 class DeployedCase(WorstCase):
     """The worst case of the functions themselves, without noise; thresholds are whole numbers."""
 
-    def __init__(self, stretches: list[Stretch], norm: float | None, units: FloatArray) -> None:
-        self._norm, self._stretches, self._units = norm, stretches, units
-        self._stairs = _build_stairs(stretches, units)
+    def __init__(self, oriented_terms: list[OrientedTerm], norm: float | None, units: FloatArray) -> None:
+        self._norm, self._oriented_terms, self._units = norm, oriented_terms, units
+        self._stairs = _build_stairs(oriented_terms, units)
 
     def add_scores(self, rows: FloatArray) -> IntArray:
         """The sum of all functions at each row."""
         return add_scores(rows, self._stairs)
 
-    def find_radii(
-        self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None
+    def bound_radii(
+        self, rows: FloatArray, thresholds: FloatArray, box: Reach | None = None
     ) -> tuple[FloatArray, NDArray[np.uint8]]:
         """Lower bounds of the distance, and how each was found."""
         if self._norm is None:
-            assert reach is not None  # without a ball there is always one
-            holds = self.find_lowest(rows, reach)[:, None] > thresholds
+            assert box is not None  # without a ball there is always one
+            holds = self.compute_lowest(rows, box)[:, None] > thresholds
             return np.where(holds, np.inf, 0.0), np.full(thresholds.shape, EXACT, dtype=np.uint8)
-        radii, how = measure_distances(rows, self._stairs, thresholds.astype(np.int64), self._norm, reach)
+        radii, how = measure_distances(rows, self._stairs, thresholds.astype(np.int64), self._norm, box)
         return radii, np.where(how == WHOLE, EXACT, DUAL).astype(np.uint8)
 
-    def find_lowest(self, rows: FloatArray, reach: Reach) -> FloatArray:
-        """The least sum within the reach, exactly."""
-        return compute_lowest(rows, self._stairs, reach).astype(np.float64)
+    def compute_lowest(self, rows: FloatArray, box: Reach) -> FloatArray:
+        """The least sum within the box, exactly."""
+        return compute_lowest(rows, self._stairs, box).astype(np.float64)
 
-    def find_floors(self, rows: FloatArray, reach: Reach) -> IntArray:
-        """The least value of each function within the reach, exactly."""
-        alone = [compute_lowest(rows, _build_stairs([stretch], self._units), reach) for stretch in self._stretches]
+    def compute_floors(self, rows: FloatArray, box: Reach) -> IntArray:
+        """The least value of each function within the box, exactly."""
+        alone = [
+            compute_lowest(rows, _build_stairs([oriented_term], self._units), box)
+            for oriented_term in self._oriented_terms
+        ]
         return np.stack(alone, axis=1)
 
 
-def _build_stairs(stretches: list[Stretch], units: FloatArray) -> Stairs:
-    features = np.array([stretch.feature for stretch in stretches], dtype=np.int64)
-    edges, scores = ([getattr(one, name) for one in stretches] or [np.empty(0)] for name in ("edges", "scores"))
+def _build_stairs(oriented_terms: list[OrientedTerm], units: FloatArray) -> Stairs:
+    features = np.array([oriented_term.feature for oriented_term in oriented_terms], dtype=np.int64)
+    edges, scores = ([getattr(one, name) for one in oriented_terms] or [np.empty(0)] for name in ("edges", "scores"))
     return prepare_stairs(
         features,
-        np.cumsum([0, *(stretch.edges.size for stretch in stretches)], dtype=np.int64),
+        np.cumsum([0, *(oriented_term.edges.size for oriented_term in oriented_terms)], dtype=np.int64),
         np.concatenate(edges),
         np.concatenate(scores).astype(np.int64),
         units[features],
     )
 
 
-def find_smoothed_case(
+def get_smoothed_case(
     terms: PackedTerms, noise: Noise, norm: float | None, units: FloatArray, label: int, cap: float = math.inf
 ) -> SmoothedCase | SmoothedGridCase:
     """The worst case of a sum under noise for a label, with all tables that were made for it before.
@@ -370,20 +375,20 @@ def find_smoothed_case(
     def make() -> SmoothedCase | SmoothedGridCase:
         if terms.grids:
             return SmoothedGridCase(orient_blocks(terms, label, cap), noise, norm, units)
-        stretches = spread_terms(orient_terms(terms, label, cap), terms.common)
-        shapes = name_shapes(stretches, noise, units)
-        places = place_terms(stretches, shapes, units)
+        oriented_terms = spread_terms(orient_terms(terms, label, cap), terms.common)
+        shapes = name_shapes(oriented_terms, noise, units)
+        positions = place_terms(oriented_terms, shapes, units)
         tables = terms.shared.get((noise, units.tobytes(), shapes))
         if tables is None:
-            tables = Tables(trace_curves(stretches, shapes, noise, units, terms.common), places)
+            tables = Tables(trace_curves(oriented_terms, shapes, noise, units, terms.common), positions)
             terms.shared[noise, units.tobytes(), shapes] = tables
-        return SmoothedCase(tables, places, norm)
+        return SmoothedCase(tables, positions, norm)
 
     case: SmoothedCase | SmoothedGridCase = _keep(terms, (noise, norm, units.tobytes(), label, cap), make)
     return case
 
 
-def find_deployed_case(
+def get_deployed_case(
     terms: PackedTerms, norm: float | None, units: FloatArray, label: int
 ) -> DeployedCase | DeployedGridCase:
     """The same without noise."""
@@ -397,19 +402,19 @@ def find_deployed_case(
     return case
 
 
-def find_reach(perturbation: Perturbation, rows: FloatArray, gaps: BoolArray | None = None) -> Reach | None:
+def compute_box(perturbation: Perturbation, rows: FloatArray, is_missing: BoolArray | None = None) -> Reach | None:
     """What the numbers of some rows may become; None for anything. Missing ones stay in their place."""
-    if gaps is None and not perturbation.has_box:
+    if is_missing is None and not perturbation.has_box:
         return None
     low, high = perturbation.box(rows)
-    if gaps is not None:
-        low[gaps] = high[gaps] = rows[gaps]
+    if is_missing is not None:
+        low[is_missing] = high[is_missing] = rows[is_missing]
     return Reach(low, high, perturbation.steps)
 
 
-def take_reach(reach: Reach | None, rows: IntArray) -> Reach | None:
+def take_box(box: Reach | None, rows: IntArray) -> Reach | None:
     """The reach of some of the rows."""
-    return None if reach is None else Reach(reach.low[rows], reach.high[rows], reach.steps)
+    return None if box is None else Reach(box.low[rows], box.high[rows], box.steps)
 
 
 def _keep(terms: PackedTerms, key: Any, make: Callable[[], WorstCase]) -> Any:
@@ -434,16 +439,16 @@ def _shelve(terms: PackedTerms, key: Any) -> None:
     Models of several classes have many: two for each pair. What is still in use stays until it is not.
     """
     with _lock:
-        place = (id(terms), key)
-        _shelf[place] = ref(terms)
-        _shelf.move_to_end(place)
+        position = (id(terms), key)
+        _shelf[position] = ref(terms)
+        _shelf.move_to_end(position)
         total, seen = 0, set[int]()
         for at, owner in reversed(list(_shelf.items())):
             case = None if (known := owner()) is None else known.kept.get(at[1])
             for array in [] if case is None else case.list_arrays():
                 total += 0 if id(array) in seen else array.nbytes
                 seen.add(id(array))
-            if case is None or (total > _MOST_BYTES and at != place):
+            if case is None or (total > _MOST_BYTES and at != position):
                 del _shelf[at]
                 if known is not None:
                     known.kept.pop(at[1], None)

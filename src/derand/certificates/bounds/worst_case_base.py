@@ -12,7 +12,7 @@ from derand._core.arrays import FloatArray
 from derand.kernels.worst_case.steps import Reach
 
 DUAL, EXACT = range(2)
-"""How a distance was found: by a price per distance or another bound, or without any gap."""
+"""How a distance was found: by a multiplier per distance or another bound, or without any gap."""
 
 
 class WorstCase(ABC):
@@ -23,41 +23,41 @@ class WorstCase(ABC):
 
     def list_arrays(self) -> list[NDArray[Any]]:
         """The arrays that it keeps, which may be shared with others: what it takes of memory."""
-        return find_arrays(list(vars(self).values()))
+        return collect_arrays(list(vars(self).values()))
 
     @abstractmethod
-    def find_radii(
-        self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None
+    def bound_radii(
+        self, rows: FloatArray, thresholds: FloatArray, box: Reach | None = None
     ) -> tuple[FloatArray, NDArray[np.uint8]]:
         """Lower bounds of the distance, and how each was found, both (n_rows, n_thresholds).
 
-        Within a smaller distance, and within the reach, the sum stays above the threshold. 0 where nothing is proven;
+        Within a smaller distance, and within the box, the sum stays above the threshold. 0 where nothing is proven;
         for norm 0 the number of columns that may be moved anywhere. Without a norm infinite where the sum stays above
         the threshold within the whole reach.
         """
 
-    def sketch_radii(self, rows: FloatArray, thresholds: FloatArray, reach: Reach | None = None) -> FloatArray | None:
-        """Lower bounds of what `find_radii` finds, at far less cost; None where there are none to be had.
+    def sketch_radii(self, rows: FloatArray, thresholds: FloatArray, box: Reach | None = None) -> FloatArray | None:
+        """Lower bounds of what `bound_radii` finds, at far less cost; None where there are none to be had.
 
-        An infinite one is what `find_radii` finds, too.
+        An infinite one is what `bound_radii` finds, too.
         """
         return None
 
     @abstractmethod
-    def find_lowest(self, rows: FloatArray, reach: Reach) -> FloatArray:
-        """Lower bounds of the least sum within the reach, (n_rows,)."""
+    def compute_lowest(self, rows: FloatArray, box: Reach) -> FloatArray:
+        """Lower bounds of the least sum within the box, (n_rows,)."""
 
     @abstractmethod
-    def find_floors(self, rows: FloatArray, reach: Reach) -> NDArray[Any]:
-        """Lower bounds of the least value of each function within the reach, (n_rows, n_terms).
+    def compute_floors(self, rows: FloatArray, box: Reach) -> NDArray[Any]:
+        """Lower bounds of the least value of each function within the box, (n_rows, n_terms).
 
-        Their sum may be off by as much as `find_lowest` takes into account. Whole numbers without noise.
+        Their sum may be off by as much as `compute_lowest` takes into account. Whole numbers without noise.
         """
 
 
-def find_arrays(held: Any) -> list[NDArray[Any]]:
+def collect_arrays(held: Any) -> list[NDArray[Any]]:
     """All arrays in lists, tuples and dicts."""
     if isinstance(held, np.ndarray):
         return [held]
     parts = list(held.values()) if isinstance(held, dict) else held if isinstance(held, list | tuple) else []
-    return [array for part in parts for array in find_arrays(part)]
+    return [array for part in parts for array in collect_arrays(part)]

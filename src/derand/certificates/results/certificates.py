@@ -34,7 +34,7 @@ class Certificates(Tabular, Frozen):
     failure : array of shape (n_rows,)
         Upper bound of the probability that a noisy copy of the row, after the worst categorical change, gets another
         label; NaN for a weighted vote and under the rule "mean", which have none. Of several classes that of its
-        worst duel.
+        worst comparison.
     log_failure : array of shape (n_rows,)
         Natural logarithm of `failure`.
     radius : array of shape (n_rows,)
@@ -197,10 +197,10 @@ def write_radius(radius: float) -> str:
 def list_quantiles(radius: FloatArray) -> list[tuple[str, str]]:
     """Radii that nine in ten rows, half of them and one in ten reach."""
     ordered = np.sort(radius)  # a row is taken, not a mean of two, which may be infinite
-    places = {"nine in ten rows": 0.1, "half of the rows": 0.5, "one in ten rows": 0.9}
+    positions = {"nine in ten rows": 0.1, "half of the rows": 0.5, "one in ten rows": 0.9}
     return [
         (f"radius that {who} reach", write_radius(ordered[int(share * (ordered.size - 1))]))
-        for who, share in places.items()
+        for who, share in positions.items()
     ]
 
 
@@ -210,7 +210,7 @@ def _count_share(which: BoolArray) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distribution(Frozen):
-    """Exact law of the score of each row under noise.
+    """Exact distribution of the score of each row under noise.
 
     Attributes
     ----------

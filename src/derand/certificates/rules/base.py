@@ -49,7 +49,7 @@ class Bounds:
     path: NDArray[np.uint8] | None = None
     worst: FloatArray | None = None
     runner_up: IntArray | None = None
-    is_draft: BoolArray | None = None
+    is_preliminary: BoolArray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +62,7 @@ class Engine:
     kernels: Backend
     n_threads: int
     proof: str = "best"
-    draft: bool = False
+    preliminary: bool = False
     must_look: bool = False
     """Whether the device that computes is to refuse rows that hold NaN or infinity (`Rule.looks_on_device`)."""
 
@@ -169,7 +169,7 @@ class BlockBounds(NamedTuple):
     proof: NDArray[np.uint8]
     path: NDArray[np.uint8] | None
     worst: FloatArray | None
-    is_draft: BoolArray
+    is_preliminary: BoolArray
 
 
 class Rule(ABC):
@@ -210,7 +210,7 @@ class Rule(ABC):
                 found.proof[:, k],
                 None if found.path is None else found.path[:, k],
                 None if found.worst is None else found.worst[:, k],
-                is_draft=found.is_draft,
+                is_preliminary=found.is_preliminary,
             )
             for k in range(len(perturbation.budgets))
         ]

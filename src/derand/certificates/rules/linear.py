@@ -14,8 +14,8 @@ from fractions import Fraction
 import numpy as np
 
 from derand._core.arrays import EPSILON, FloatArray
-from derand.certificates.bounds.linear import Lines
-from derand.certificates.bounds.linear_duality import bound_distances, bound_falls
+from derand.certificates.bounds.linear import LinearSum
+from derand.certificates.bounds.linear_duality import bound_decreases, bound_distances
 from derand.certificates.rules.base import EXACT, NO_PROOF, Distances, Ends, Score, join_ends
 from derand.model import AdditiveEnsemble
 from derand.perturbation import Perturbation
@@ -26,45 +26,45 @@ class LinearScore(Score):
 
     def __init__(self, model: AdditiveEnsemble, perturbation: Perturbation | None, block_rows: int) -> None:
         assert model.offset is not None  # see `require_number`
-        own = Lines.of(model, -model.offset)
+        own = LinearSum.of(model, -model.offset)
         self._rounding = (len(model.terms) + 8) * EPSILON
-        self._lines = replace(own, errors=own.errors + self._rounding * np.abs(own.slopes))
+        self._linear = replace(own, errors=own.errors + self._rounding * np.abs(own.slopes))
         self._given, self.block_rows = perturbation, block_rows
 
     def compute(self, rows: FloatArray) -> FloatArray:
         """The scores."""
-        return self._lines.model.score(rows)
+        return self._linear.model.score(rows)
 
     def bound_interval(self, rows: FloatArray, radius: float) -> Ends:
         """The score less its fall, and its rise, within the threat."""
-        scores, slack = self.compute(rows), self._find_slack(rows)
-        low, high = (self._bound_fall(rows, radius, side) + slack for side in (1, 0))
+        scores, slack = self.compute(rows), self._compute_slack(rows)
+        low, high = (self._bound_decrease(rows, radius, is_high) + slack for is_high in (1, 0))
         return Ends(scores, scores - low * (1 + 4 * EPSILON), scores + high * (1 + 4 * EPSILON))
 
     def bound_radius(self, rows: FloatArray, tolerance: Fraction) -> Distances:
         """How far rows may be moved while the score stays within so many grid units."""
-        room = float(tolerance) * (1 - 2 * EPSILON) - self._find_slack(rows)
-        prices = self._lines.find_prices(self._perturbation)
+        room = float(tolerance) * (1 - 2 * EPSILON) - self._compute_slack(rows)
+        multipliers = self._linear.compute_multipliers(self._perturbation)
         found = []
-        for side in (0, 1):
-            caps = self._lines.find_caps(self._perturbation, rows, side)
-            shift = self._lines.shift_categories(rows, self._perturbation, side)[:, 0]
+        for is_high in (0, 1):
+            caps = self._linear.compute_caps(self._perturbation, rows, is_high)
+            shift = self._linear.shift_categories(rows, self._perturbation, is_high)[:, 0]
             left = (room - shift) - 2 * EPSILON * (np.abs(room) + shift)
-            radius = bound_distances(left, prices, caps, self._perturbation.norm)
+            radius = bound_distances(left, multipliers, caps, self._perturbation.norm)
             found.append((radius, np.where(radius > 0, EXACT, NO_PROOF)))
         return join_ends(self.compute(rows), *found)
 
-    def _bound_fall(self, rows: FloatArray, radius: float, side: int) -> FloatArray:
-        prices = self._lines.find_prices(self._perturbation)
-        caps = self._lines.find_caps(self._perturbation, rows, side)
+    def _bound_decrease(self, rows: FloatArray, radius: float, is_high: int) -> FloatArray:
+        multipliers = self._linear.compute_multipliers(self._perturbation)
+        caps = self._linear.compute_caps(self._perturbation, rows, is_high)
         norm = self._perturbation.norm
-        shift = self._lines.shift_categories(rows, self._perturbation, side)[:, 0]
+        shift = self._linear.shift_categories(rows, self._perturbation, is_high)[:, 0]
         size = radius * (1 + EPSILON) if norm and math.isfinite(radius) else radius
-        return bound_falls(size, prices, caps, norm) + shift
+        return bound_decreases(size, multipliers, caps, norm) + shift
 
-    def _find_slack(self, rows: FloatArray) -> FloatArray:
+    def _compute_slack(self, rows: FloatArray) -> FloatArray:
         """More than all that is off in the row itself, and in what is made of a score: the offset, the levels."""
-        model = self._lines.model
-        far = sum(max(map(abs, one.score_range())) for one in self._lines.tables.fixed)
-        size = np.abs(self.compute(rows)) + abs(float(self._lines.threshold)) + far
+        model = self._linear.model
+        far = sum(max(map(abs, one.score_range())) for one in self._linear.tables.fixed)
+        size = np.abs(self.compute(rows)) + abs(float(self._linear.threshold)) + far
         return np.asarray((2 * model.bound_errors(rows) + 2 * self._rounding * size) * (1 + 8 * EPSILON))

@@ -1,7 +1,7 @@
 """The mean rule on a device: rows go there first, and those that it leaves come back to the host.
 
 Owns who does what. A device has the tables that the host has made so far; rows that need more of them, that lie near
-their threshold or of which no price proves anything are the host's, which makes tables for them. Must not know how
+their threshold or of which no multiplier proves anything are the host's, which makes tables for them. Must not know how
 levels are found.
 """
 
@@ -47,14 +47,16 @@ class DeviceMeans:
         n_rows = rows.shape[0]
         label, radius = np.empty(n_rows, dtype=np.int64), np.empty(n_rows)
         proof = np.empty(n_rows, dtype=np.uint8)
-        nothing, is_draft = np.full(n_rows, np.nan), np.zeros(n_rows, dtype=bool)
+        nothing, is_preliminary = np.full(n_rows, np.nan), np.zeros(n_rows, dtype=bool)
 
         def bound_block(block: slice) -> None:
-            label[block], radius[block] = self._price(np.asarray(rows[block], dtype=np.float64), self._must_look)
+            label[block], radius[block] = self._maximise_dual(
+                np.asarray(rows[block], dtype=np.float64), self._must_look
+            )
 
         run_blocks(bound_block, n_rows, self._device.BLOCK_ROWS, 1)
         proof[:] = np.where(radius > 0, DUAL, NO_PROOF)
-        whole = Bounds(label, nothing, radius, proof, is_draft=is_draft)
+        whole = Bounds(label, nothing, radius, proof, is_preliminary=is_preliminary)
         left = np.flatnonzero(label < 0)
         return whole if not left.size else self._merge(whole, rows, left, bound_on_host)
 
@@ -68,7 +70,7 @@ class DeviceMeans:
             found = bound_on_host(rows[part])
             whole.label[part], whole.radius[part], whole.proof[part] = found.label, found.radius, found.proof
             if left.size:
-                label, radius = self._price(np.asarray(rows[left], dtype=np.float64), must_look=False)
+                label, radius = self._maximise_dual(np.asarray(rows[left], dtype=np.float64), must_look=False)
                 done = label >= 0
                 at = left[done]
                 whole.label[at], whole.radius[at] = label[done], radius[done]
@@ -76,10 +78,10 @@ class DeviceMeans:
                 gains, left = 2 * at.size > left.size, left[~done]
         return whole
 
-    def _price(self, rows: FloatArray, must_look: bool) -> tuple[IntArray, FloatArray]:
+    def _maximise_dual(self, rows: FloatArray, must_look: bool) -> tuple[IntArray, FloatArray]:
         """Label, negative where a row is left to the host, and radius of each row."""
         asked = self._ask(rows)
-        sides = tuple(case.find_side() for case in self._cases)
-        label, powers = self._device.bound_means(rows, self._curve.curves, sides, asked, must_look=must_look)
+        label_tables = tuple(case.build_label_tables() for case in self._cases)
+        label, powers = self._device.bound_means(rows, self._curve.curves, label_tables, asked, must_look=must_look)
         roots = [case.root_powers(powers, levels) for case, levels in zip(self._cases, asked.levels, strict=True)]
         return label.astype(np.int64), np.where(label == 1, roots[1], roots[0])

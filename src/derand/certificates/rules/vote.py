@@ -1,6 +1,6 @@
 """The vote, the paper's rule: the label that most noisy copies of a row get.
 
-Owns the thresholds that a row is asked about under the worst categorical change and the worst of missing numbers, what
+Owns the thresholds that a row is asked about under the worst categorical change and the worst of missing values, what
 the radius of its failing mass (`failure_masses`) says about a threat, and the second proof, by the worst case of the
 expected score. Must not know how masses are summed or worst cases found.
 """
@@ -17,22 +17,22 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, TINY, BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.deduction import choose_caps, deduct
-from derand.certificates.bounds.failure_masses import Law, LawBounds
-from derand.certificates.bounds.levels import find_least_sums, holds_at, search_levels
+from derand.certificates.bounds.failure_masses import ScoreDistribution, TailBounds
+from derand.certificates.bounds.levels import bound_least_sums, holds_at, search_levels
 from derand.certificates.bounds.missing_changes import (
     MOST_SETS,
     Variant,
     add_largest,
-    bound_falls,
+    bound_decreases,
     change_rows,
+    compute_decreases,
     count_sets,
-    find_falls,
     list_changing,
     list_sets,
 )
-from derand.certificates.bounds.missing_values import Filled, fill_gaps, find_ends
+from derand.certificates.bounds.missing_values import Filled, compute_ends, fill_missing
 from derand.certificates.bounds.packing import PackedTerms, Problem
-from derand.certificates.bounds.worst_case import NORMS, find_reach, find_smoothed_case, take_reach
+from derand.certificates.bounds.worst_case import NORMS, compute_box, get_smoothed_case, take_box
 from derand.certificates.rules.base import (
     DUAL,
     NO_PROOF,
@@ -58,7 +58,7 @@ _LIGHT_NUMBERS = 2**12  # numbers that are not worth a thread
 _FEW_ROWS = 2**7  # not worth the change from one block to the next
 _LARGEST = np.finfo(np.float64).max
 _LEVELS = 15
-"""Levels that one pass over the law is asked about."""
+"""Levels that one pass over the distribution is asked about."""
 
 
 class ByVote(Rule):
@@ -82,13 +82,15 @@ class ByVote(Rule):
     def looks_on_device(
         self, problem: Problem, noise: Noise | None, perturbation: Perturbation, engine: Engine
     ) -> bool:
-        """Where the device computes all that is asked of the law in one go, and sees all columns."""
+        """Where the device computes all that is asked of the distribution in one go, and sees all columns."""
         device = as_device(engine.kernels)
-        if device is None or noise is None or noise.name not in device.NOISES or problem.law.grids:
+        if device is None or noise is None or noise.name not in device.NOISES or problem.distribution.grids:
             return False
-        law = problem.law
+        distribution = problem.distribution
         is_one_question = Columns(problem, perturbation).budgets.size == 1
-        return is_one_question and device.looks_at_all(law.plan(device), law.edges_under(noise), problem.n_features)
+        return is_one_question and device.looks_at_all(
+            distribution.plan(device), distribution.edges_under(noise), problem.n_features
+        )
 
     def smooth(
         self, problem: Problem, noise: Noise | None, perturbation: Perturbation | None, engine: Engine, n_rows: int
@@ -107,10 +109,12 @@ class Median(SmoothedScore):
     def __init__(
         self, problem: Problem, noise: Noise, perturbation: Perturbation | None, engine: Engine, n_rows: int
     ) -> None:
-        super().__init__(problem, perturbation, engine, block_rows(problem.law, engine, n_rows))
-        self._terms, self._noise = problem.law, noise
+        super().__init__(problem, perturbation, engine, block_rows(problem.distribution, engine, n_rows))
+        self._terms, self._noise = problem.distribution, noise
         idle = engine.n_threads if n_rows <= self.block_rows else 1
-        self._law = Law(engine.kernels, problem.law, noise, must_look=engine.must_look, n_threads=idle)
+        self._distribution = ScoreDistribution(
+            engine.kernels, problem.distribution, noise, must_look=engine.must_look, n_threads=idle
+        )
 
     @cached_property
     def _columns(self) -> Columns:
@@ -124,52 +128,55 @@ class Median(SmoothedScore):
 
     def label(self, rows: FloatArray) -> BoolArray:
         """Whether the median is proven to be above the threshold."""
-        filled = fill_gaps(self._terms, rows, self._noise)
-        return self._law.decide(filled, self._problem.threshold - self._terms.fixed_scores(rows))
+        filled = fill_missing(self._terms, rows, self._noise)
+        return self._distribution.decide(filled, self._problem.threshold - self._terms.fixed_scores(rows))
 
     def bound(self, rows: FloatArray) -> BlockBounds:
         """Label and radius of each row, for each budget of categorical changes."""
         level = self._problem.threshold - self._terms.fixed_scores(rows)
         is_one, found, radius, proof = self._bound_level(rows, level)
         at = self._columns.of_budgets
-        is_draft = np.full(rows.shape[0], self._engine.draft and self._second is not None)
+        is_preliminary = np.full(rows.shape[0], self._engine.preliminary and self._second is not None)
         return BlockBounds(
-            is_one, found.log_failure[:, at], radius[:, at], proof[:, at], found.path[:, at], None, is_draft
+            is_one, found.log_failure[:, at], radius[:, at], proof[:, at], found.path[:, at], None, is_preliminary
         )
 
     def _bound_level(
         self, rows: FloatArray, level: IntArray, is_one: BoolArray | None = None
-    ) -> tuple[BoolArray, LawBounds, FloatArray, NDArray[np.uint8]]:
+    ) -> tuple[BoolArray, TailBounds, FloatArray, NDArray[np.uint8]]:
         """Whether the median is above a level, and how far rows may be moved while that stays so.
 
         Labels are given where they are known. Radii and proofs are those of both proofs, (n_rows, n_columns); the
-        bounds of the law are before the noise's radius is carried over to the perturbation.
+        bounds of the distribution are before the noise's radius is carried over to the perturbation.
         """
         terms, columns, noise = self._terms, self._columns, self._noise
-        filled = fill_gaps(terms, rows, noise)
-        reach = find_reach(self._perturbation, filled.rows, filled.gaps)
-        falls, rises = terms.category_shifts(rows, columns.budgets, self._perturbation)
-        highest, lowest = level[:, None] + falls + columns.widenings, level[:, None] - rises - columns.widenings
-        thresholds = columns.shift_cuts(filled, highest, lowest)
+        filled = fill_missing(terms, rows, noise)
+        box = compute_box(self._perturbation, filled.rows, filled.is_missing)
+        decreases, increases = terms.category_shifts(rows, columns.budgets, self._perturbation)
+        highest, lowest = level[:, None] + decreases + columns.widenings, level[:, None] - increases - columns.widenings
+        thresholds = columns.shift_thresholds(filled, highest, lowest)
         if is_one is None:
-            is_one, found = self._law.bound(filled, *thresholds)
+            is_one, found = self._distribution.bound(filled, *thresholds)
         else:
-            found = self._law.bound_side(filled, is_one, *thresholds)
+            found = self._distribution.bound_tail(filled, is_one, *thresholds)
         for variant in columns.list_variants(filled, noise):
-            moved = columns.take(highest) + variant.falls[:, None], columns.take(lowest) - variant.rises[:, None]
-            found = found.lower(columns.missing, self._law.bound_side(variant.filled, is_one, *moved))
-        carried = carry_over(found.radius, noise, self._perturbation, terms.moving, filled.rows, reach)
+            moved = (
+                columns.take(highest) + variant.decreases[:, None],
+                columns.take(lowest) - variant.increases[:, None],
+            )
+            found = found.lower(columns.missing, self._distribution.bound_tail(variant.filled, is_one, *moved))
+        carried = carry_over(found.radius, noise, self._perturbation, terms.moving, filled.rows, box)
         radius = np.where(found.constant, np.inf, carried)
         proof = np.where(radius > 0, PAPER, NO_PROOF).astype(np.uint8)
         if self._second is not None:
-            levels = highest, lowest, columns.find_falls(filled, noise, is_one)
-            self._second.improve(filled.rows, is_one, levels, reach, radius, proof, self._engine.draft)
+            levels = highest, lowest, columns.compute_decreases(filled, noise, is_one)
+            self._second.improve(filled.rows, is_one, levels, box, radius, proof, self._engine.preliminary)
         return is_one, found, radius, proof
 
     def compute(self, rows: FloatArray) -> IntArray:
         """Medians of the scores."""
         terms = self._terms
-        median = self._find_medians(fill_gaps(terms, rows, self._noise))
+        median = self._search_medians(fill_missing(terms, rows, self._noise))
         return np.asarray(terms.base + terms.step * median + terms.fixed_scores(rows))
 
     def bound_interval(self, rows: FloatArray, radius: float) -> Ends:
@@ -178,24 +185,24 @@ class Median(SmoothedScore):
         A variant, in which some numbers go missing or appear, has ends of its own: the outermost ones count.
         """
         terms, wider, asked = self._terms, self._problem.widening + self._terms.error, self._perturbation
-        filled = fill_gaps(terms, rows, self._noise)
-        falls, rises = (side[:, 0] for side in terms.category_shifts(rows, np.array(asked.budgets), asked))
-        median = self._find_medians(filled)
-        low, high = self._find_ends(filled, radius, median, median)
-        gaps = list_changing(terms, asked)
-        budget = min(asked.missing_budget, len(gaps))
-        if count_sets(len(gaps), budget) > MOST_SETS:
-            low = low - add_largest(bound_falls(gaps, filled, 1), budget)
-            high = high + add_largest(bound_falls(gaps, filled, 0), budget)
+        filled = fill_missing(terms, rows, self._noise)
+        decreases, increases = (column[:, 0] for column in terms.category_shifts(rows, np.array(asked.budgets), asked))
+        median = self._search_medians(filled)
+        low, high = self._search_ends(filled, radius, median, median)
+        missing_cells = list_changing(terms, asked)
+        budget = min(asked.missing_budget, len(missing_cells))
+        if count_sets(len(missing_cells), budget) > MOST_SETS:
+            low = low - add_largest(bound_decreases(missing_cells, filled, 1), budget)
+            high = high + add_largest(bound_decreases(missing_cells, filled, 0), budget)
         else:
-            for chosen in list_sets(gaps, budget):
+            for chosen in list_sets(missing_cells, budget):
                 variant = change_rows(filled, chosen, self._noise)
                 least, most = self._list_ends(variant.filled)
-                lower, higher = self._find_ends(variant.filled, radius, most, least)
-                low, high = np.minimum(low, lower - variant.falls), np.maximum(high, higher + variant.rises)
+                lower, higher = self._search_ends(variant.filled, radius, most, least)
+                low, high = np.minimum(low, lower - variant.decreases), np.maximum(high, higher + variant.increases)
         fixed = terms.fixed_scores(rows)
         score = terms.base + terms.step * median + fixed
-        return Ends(score, low + fixed - falls - wider, high + fixed + rises + wider)
+        return Ends(score, low + fixed - decreases - wider, high + fixed + increases + wider)
 
     def bound_radius(self, rows: FloatArray, tolerance: Fraction) -> Distances:
         """How far rows may be moved while the median stays within so many grid units."""
@@ -207,7 +214,7 @@ class Median(SmoothedScore):
             found.append((radius[:, at], proof[:, at]))
         return join_ends(scores, *found)
 
-    def _find_medians(self, filled: Filled) -> IntArray:
+    def _search_medians(self, filled: Filled) -> IntArray:
         """Reduced scores, each the first at which class 1 is not proven: what `Law.decide` says of it and of the next.
 
         The search ends between a level of class 1 and one that is not; labels are computed as everywhere.
@@ -215,35 +222,37 @@ class Median(SmoothedScore):
         terms = self._terms
         least, most = self._list_ends(filled)
 
-        def is_above(cuts: IntArray) -> BoolArray:
-            return self._law.decide_each(filled, terms.base + terms.step * cuts)
+        def is_above(thresholds: IntArray) -> BoolArray:
+            return self._distribution.decide_each(filled, terms.base + terms.step * thresholds)
 
         return search_levels(is_above, least - 1, most, _LEVELS) + 1
 
     def _list_ends(self, filled: Filled) -> tuple[IntArray, IntArray]:
         """The lowest and the highest reduced score that noise can give each row."""
-        ends = find_ends(self._terms, filled.gaps)
+        ends = compute_ends(self._terms, filled.is_missing)
         least, most = (np.broadcast_to(np.ravel(end), filled.rows.shape[:1]).astype(np.int64) for end in ends)
         return least, most
 
-    def _find_ends(self, filled: Filled, radius: float, below: IntArray, above: IntArray) -> tuple[IntArray, IntArray]:
+    def _search_ends(
+        self, filled: Filled, radius: float, below: IntArray, above: IntArray
+    ) -> tuple[IntArray, IntArray]:
         """The scores that the median does not leave, without those of fixed terms: the better one of both proofs.
 
         The lower end is not looked for at the reduced score `below` or higher, the higher one not below `above`.
         """
         terms = self._terms
-        reach = find_reach(self._perturbation, filled.rows, filled.gaps)
+        box = compute_box(self._perturbation, filled.rows, filled.is_missing)
         least, most = self._list_ends(filled)
 
         def search(label: int, sure: IntArray, doubtful: IntArray) -> IntArray:
             is_one = np.full(filled.rows.shape[0], bool(label))
 
-            def holds(cuts: IntArray) -> BoolArray:
-                levels = terms.base + terms.step * cuts
-                found = self._law.bound_side(filled, is_one, levels, levels)
+            def holds(thresholds: IntArray) -> BoolArray:
+                levels = terms.base + terms.step * thresholds
+                found = self._distribution.bound_tail(filled, is_one, levels, levels)
                 if radius == 0:
                     return holds_at(found.radius, radius)
-                carried = carry_over(found.radius, self._noise, self._perturbation, terms.moving, filled.rows, reach)
+                carried = carry_over(found.radius, self._noise, self._perturbation, terms.moving, filled.rows, box)
                 return holds_at(np.where(found.constant, np.inf, carried), radius)
 
             return search_levels(holds, sure, doubtful, _LEVELS)
@@ -251,11 +260,11 @@ class Median(SmoothedScore):
         low = terms.base + terms.step * (search(1, least - 1, below) + 1)
         high = terms.base + terms.step * search(0, most, above - 1)
         if radius > 0 and self._engine.proof == "best" and self._problem.terms.n_terms and filled.rows.size:
-            lower, higher = self._find_mean_ends(filled, radius, reach)
+            lower, higher = self._bound_mean_ends(filled, radius, box)
             low, high = np.maximum(low, lower), np.minimum(high, higher)
         return low, high
 
-    def _find_mean_ends(self, filled: Filled, radius: float, reach: Reach | None) -> tuple[IntArray, IntArray]:
+    def _bound_mean_ends(self, filled: Filled, radius: float, box: Reach | None) -> tuple[IntArray, IntArray]:
         """The same by the worst case of the expected score (docs/theory.md, section 8)."""
         terms, is_coarse = self._problem.terms, bool(self._terms.error)
         norm, units = self._perturbation.norm, self._perturbation.units
@@ -265,15 +274,13 @@ class Median(SmoothedScore):
         for cap in choose_caps(ranges):
             deduction = deduct(np.minimum(ranges, cap) + wider, band)
             for label in (0, 1):
-                case = find_smoothed_case(terms, self._noise, norm, units, label, cap)
-                least = find_least_sums(
-                    case, filled.rows, self._perturbation, radius, reach, terms.largest, whole=False
-                )
+                case = get_smoothed_case(terms, self._noise, norm, units, label, cap)
+                least = bound_least_sums(case, filled.rows, self._perturbation, radius, box, terms.largest, whole=False)
                 level = least - deduction - 4 * EPSILON * (least + deduction)
                 best[label] = np.maximum(best[label], level)
         above = np.floor(best[1]).astype(np.int64)  # more than half of the copies exceed this reduced score
         reached = terms.largest - 1 - np.floor(best[0]).astype(np.int64)  # and more than half do not exceed this one
-        if is_coarse:  # the law's own scores lie between those of the fine grid: only whole scores are left
+        if is_coarse:  # the distribution's own scores lie between those of the fine grid: only whole scores are left
             return terms.base + terms.step * above + 1, terms.base + terms.step * (reached + 1) - 1
         return terms.base + terms.step * (above + 1), terms.base + terms.step * reached
 
@@ -284,7 +291,7 @@ def carry_over(
     perturbation: Perturbation,
     moving: IntArray,
     rows: FloatArray,
-    reach: Reach | None,
+    box: Reach | None,
 ) -> FloatArray:
     """What a radius in the noise's norm and units says about a perturbation (docs/theory.md, section 9).
 
@@ -296,10 +303,10 @@ def carry_over(
         return np.where(radius > 0, np.inf, 0.0)
     own = noise.units_of(free)
     if norm is None:
-        assert reach is not None  # without a ball there is always one
+        assert box is not None  # without a ball there is always one
         with np.errstate(over="ignore"):  # a corner that is infinitely far proves nothing
-            far = np.maximum(rows[:, free] - reach.low[:, free], reach.high[:, free] - rows[:, free])
-            far = np.where(far > 0, far / own + SMALLEST, 0.0)  # missing numbers stay missing
+            far = np.maximum(rows[:, free] - box.low[:, free], box.high[:, free] - rows[:, free])
+            far = np.where(far > 0, far / own + SMALLEST, 0.0)  # missing values stay missing
             corner = measure_norms(far, noise.norm)[:, None] * (1 + EPSILON * (free.size + 8))
         return np.where(corner < radius, np.inf, 0.0)
     if norm == 0:
@@ -329,43 +336,43 @@ class SecondProof:
     def __init__(self, problem: Problem, noise: Noise, perturbation: Perturbation) -> None:
         self._terms, self._noise = problem.terms, noise
         self._norm, self._units = perturbation.norm, perturbation.units
-        ranges, band = problem.terms.ranges, problem.law.tie_band()
-        # the label is that of the law: on a coarser grid ranges may be a step of it larger
-        wider = problem.law.step / problem.terms.step if problem.law.error else 0.0
+        ranges, band = problem.terms.ranges, problem.distribution.tie_band()
+        # the label is that of the distribution: on a coarser grid ranges may be a step of it larger
+        wider = problem.distribution.step / problem.terms.step if problem.distribution.error else 0.0
         self._caps = {cap: deduct(np.minimum(ranges, cap) + wider, band) for cap in choose_caps(ranges)}
 
     def improve(
         self,
         rows: FloatArray,
         is_one: BoolArray,
-        cuts: tuple[IntArray, IntArray, FloatArray | None],
-        reach: Reach | None,
+        thresholds: tuple[IntArray, IntArray, FloatArray | None],
+        box: Reach | None,
         radius: FloatArray,
         proof: NDArray[np.uint8],
-        is_draft: bool = False,
+        is_preliminary: bool = False,
     ) -> None:
         """Raise the radii of a block of rows, and say so in `proof`, both of shape (n_rows, n_columns).
 
         Class 1 is to hold where the score is above the first one of the cuts, class 0 where it is not above the second;
         the third is what numbers that go missing or appear take off the expected score.
         """
-        terms, (highest, lowest, falls) = self._terms, cuts
+        terms, (highest, lowest, decreases) = self._terms, thresholds
         for label in (0, 1):
             at = np.flatnonzero((is_one == label) & ~np.isinf(radius).all(axis=1))
             if not at.size:
                 continue
-            if falls is None:
+            if decreases is None:
                 low, high = ((level[at] - terms.base) // terms.step for level in (highest, lowest))
                 levels = (low if label else terms.largest - high - 1).astype(np.float64)
             else:  # what a missing number scores lies off the grid of reduced scores: only whole scores are left
                 levels = (highest[at] - terms.base if label else terms.base - lowest[at] - 1) / terms.step
-                levels += (0 if label else terms.largest) + falls[at] / terms.step * (1 + 4 * EPSILON)
-                levels += 8 * EPSILON * (np.abs(levels) + terms.largest + falls[at] / terms.step)
+                levels += (0 if label else terms.largest) + decreases[at] / terms.step * (1 + 4 * EPSILON)
+                levels += 8 * EPSILON * (np.abs(levels) + terms.largest + decreases[at] / terms.step)
             for cap, deduction in self._caps.items():
-                case = find_smoothed_case(terms, self._noise, self._norm, self._units, label, cap)
-                part = take_reach(reach, at)
-                sketched = case.sketch_radii(rows[at], levels + deduction, part) if is_draft else None
-                found = case.find_radii(rows[at], levels + deduction, part)[0] if sketched is None else sketched
+                case = get_smoothed_case(terms, self._noise, self._norm, self._units, label, cap)
+                part = take_box(box, at)
+                sketched = case.sketch_radii(rows[at], levels + deduction, part) if is_preliminary else None
+                found = case.bound_radii(rows[at], levels + deduction, part)[0] if sketched is None else sketched
                 better = found > radius[at]
                 radius[at] = np.where(better, found, radius[at])
                 proof[at] = np.where(better, DUAL, proof[at])
@@ -385,45 +392,47 @@ class Columns:
     """
 
     def __init__(self, problem: Problem, perturbation: Perturbation) -> None:
-        widening = problem.widening + problem.law.error
-        self._gaps = list_changing(problem.law, perturbation)
-        self._budget = min(perturbation.missing_budget, len(self._gaps))
-        self._tries = count_sets(len(self._gaps), self._budget) <= MOST_SETS
+        widening = problem.widening + problem.distribution.error
+        self._missing = list_changing(problem.distribution, perturbation)
+        self._budget = min(perturbation.missing_budget, len(self._missing))
+        self._tries = count_sets(len(self._missing), self._budget) <= MOST_SETS
         asked = [(self._budget, widening, min(one, len(problem.terms.fixed))) for one in perturbation.budgets]
         every = sorted({(0, 0, 0), *asked})
-        missing, self.widenings, self.budgets = (np.array(side, dtype=np.int64) for side in zip(*every, strict=True))
+        missing, self.widenings, self.budgets = (
+            np.array(column, dtype=np.int64) for column in zip(*every, strict=True)
+        )
         self.missing = np.flatnonzero(missing)
         self.of_budgets = [every.index(one) for one in asked]
 
-    def take(self, cuts: IntArray) -> IntArray:
+    def take(self, thresholds: IntArray) -> IntArray:
         """Those of the columns in which numbers may go missing or appear."""
-        return np.asarray(cuts[:, self.missing])
+        return np.asarray(thresholds[:, self.missing])
 
-    def shift_cuts(self, filled: Filled, highest: IntArray, lowest: IntArray) -> tuple[IntArray, IntArray]:
+    def shift_thresholds(self, filled: Filled, highest: IntArray, lowest: IntArray) -> tuple[IntArray, IntArray]:
         """The thresholds, moved where there are too many sets of numbers to try what becomes of each one."""
         if self._tries or not self._budget:
             return highest, lowest
         moved = highest.copy(), lowest.copy()
-        for label, sign, cuts in ((1, 1, moved[0]), (0, -1, moved[1])):
-            falls = add_largest(bound_falls(self._gaps, filled, label), self._budget)
-            cuts[:, self.missing] += sign * falls[:, None]
+        for label, sign, thresholds in ((1, 1, moved[0]), (0, -1, moved[1])):
+            decreases = add_largest(bound_decreases(self._missing, filled, label), self._budget)
+            thresholds[:, self.missing] += sign * decreases[:, None]
         return moved
 
     def list_variants(self, filled: Filled, noise: Noise) -> Iterator[Variant]:
         """The rows after every change of numbers that can be tried."""
         if self._tries:
-            for chosen in list_sets(self._gaps, self._budget):
+            for chosen in list_sets(self._missing, self._budget):
                 yield change_rows(filled, chosen, noise)
 
-    def find_falls(self, filled: Filled, noise: Noise, is_one: BoolArray) -> FloatArray | None:
+    def compute_decreases(self, filled: Filled, noise: Noise, is_one: BoolArray) -> FloatArray | None:
         """What such changes take off the expected score of each row at most, (n_rows, n_columns)."""
         if not self._budget:
             return None
         found = np.zeros((is_one.size, self.budgets.size))
         for label in (0, 1):
             at = np.flatnonzero(is_one == label)
-            falls = add_largest(find_falls(self._gaps, filled.take(at), noise, label), self._budget)
-            found[np.ix_(at, self.missing)] = falls[:, None]
+            decreases = add_largest(compute_decreases(self._missing, filled.take(at), noise, label), self._budget)
+            found[np.ix_(at, self.missing)] = decreases[:, None]
         return found
 
 

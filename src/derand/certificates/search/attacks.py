@@ -16,17 +16,17 @@ from numpy.typing import ArrayLike
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand._core.threads import count_threads, run_blocks
-from derand.certificates.bounds.pairwise import find_duel
+from derand.certificates.bounds.pairwise import build_pair
 from derand.certificates.classification import check_request, read_rows, resolve_rows
 from derand.certificates.kinds import Kind, Linear, Majority, OneSum, Pairwise, kind_of
 from derand.certificates.labels import find_labels
 from derand.certificates.results.attacks import Attacks
-from derand.certificates.search.feasible_set import Ground
-from derand.certificates.search.linear import attack_lines
+from derand.certificates.search.feasible_set import FeasibleSet
+from derand.certificates.search.linear import attack_linear
 from derand.certificates.search.nearest_flip import Search, confirm
 from derand.certificates.search.shrinking import Verifier, put_back, shrink_witnesses
-from derand.certificates.search.starts import are_same, lay_ground, list_starts
-from derand.certificates.search.witness import find_witnesses
+from derand.certificates.search.starts import are_same, build_feasible_set, list_starts
+from derand.certificates.search.witness import search_witnesses
 from derand.kernels.norms import measure_norms
 from derand.model import Model, as_model, coarsen
 from derand.noise import Noise, as_noise_or_none
@@ -36,7 +36,7 @@ from derand.threat import Threat
 _BLOCK_NUMBERS = 2**22
 _BLOCK_ROWS = 128
 _LEVELS = 2**11
-"""Of the grid on which votes are searched: labels by finer laws take milliseconds each."""
+"""Of the grid on which votes are searched: labels by finer distributions take milliseconds each."""
 _PLACES = 150
 _NEAREST_ROWS = 2
 _NEAREST_ROWS_OF_VOTES = 8
@@ -203,7 +203,7 @@ def _attack_pairs(model: Model, rows: FloatArray, labels: IntArray, request: Req
         at = np.flatnonzero((labels == low) | (labels == high))
         if not at.size:
             continue
-        pair, own = find_duel(ensemble, low, high), rows[at]
+        pair, own = build_pair(ensemble, low, high), rows[at]
         points, sizes = _attack_two(pair, own, request.label(pair, own), towards)
         nearer = np.flatnonzero(sizes < distance[at])
         if nearer.size:
@@ -215,7 +215,7 @@ def _attack_pairs(model: Model, rows: FloatArray, labels: IntArray, request: Req
 def _attack_linear(model: Model, rows: FloatArray, labels: IntArray, request: Request) -> tuple[FloatArray, FloatArray]:
     """Of a linear model the worst change is explicit."""
     (ensemble,) = model.members
-    return attack_lines(ensemble, rows, labels, request.perturbation)
+    return attack_linear(ensemble, rows, labels, request.perturbation)
 
 
 NEAREST_FLIPS: dict[type[Kind], Callable[[Model, FloatArray, IntArray, Request], tuple[FloatArray, FloatArray]]] = {
@@ -240,36 +240,40 @@ def _attack_block(
     changed, distance = rows.copy(), np.full(len(rows), np.inf)
     request, asked = search.request, search.request.perturbation
     if asked.norm is None:
-        found, witnesses = find_witnesses(search.model, rows, request.noise, request.rule, asked, labels)
+        found, witnesses = search_witnesses(search.model, rows, request.noise, request.rule, asked, labels)
         changed[found], distance[found] = witnesses[found], 0.0
     others = _choose_others(search, rows, labels)
     for starts in list_starts(search.model, request.noise, asked, rows, labels):
         at = np.flatnonzero(distance > 0)
         if not at.size:
             break
-        ground = lay_ground(search.model, request.noise, request.rule, asked, rows[at], starts[at], labels[at])
-        points, distances = _run(search, ground, others[at], numbers[at])
+        feasible = build_feasible_set(
+            search.model, request.noise, request.rule, asked, rows[at], starts[at], labels[at]
+        )
+        points, distances = _run(search, feasible, others[at], numbers[at])
         nearer = distances < distance[at]
         changed[at[nearer]], distance[at[nearer]] = points[nearer], distances[nearer]
     return changed, distance
 
 
-def _run(search: _Search, ground: Ground, others: FloatArray, numbers: IntArray) -> tuple[FloatArray, FloatArray]:
-    """The nearest flips from a ground, and their distances.
+def _run(
+    search: _Search, feasible: FeasibleSet, others: FloatArray, numbers: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """The nearest flips from a feasible set, and their distances.
 
     Where a model is slow to ask, a surrogate on a coarser grid is searched, and the model settles what was found. Rows
     of which it does not confirm anything are searched by the model itself.
     """
     rngs = [np.random.default_rng([search.request.seed, number]) for number in numbers.tolist()]
-    found = Search(ground)
-    at = np.arange(len(ground))
+    found = Search(feasible)
+    at = np.arange(len(feasible))
     if search.surrogate is not search.model:
-        first = Search(replace(ground, model=search.surrogate))
+        first = Search(replace(feasible, model=search.surrogate))
         first.run(others, rngs)
         confirm(found, first.points)
         at = np.flatnonzero(np.isinf(found.distances))
     if at.size:
-        last = Search(ground.take(at))
+        last = Search(feasible.take(at))
         last.run(others[at], [rngs[k] for k in at.tolist()])
         found.points[at], found.distances[at] = last.points, last.distances
     return found.points, found.distances

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from derand._core.arrays import FloatArray, IntArray
-from derand.certificates.bounds.missing_values import fill_gaps
-from derand.certificates.bounds.packing import PackedTerms, Problem, find_problems
+from derand.certificates.bounds.missing_values import fill_missing
+from derand.certificates.bounds.packing import PackedTerms, Problem, pose_problems
 from derand.certificates.rules.mean import expect_scores
 from derand.model import Model
 from derand.noise import Noise
@@ -42,7 +42,7 @@ def list_members(model: Model) -> list[Member]:
     return [
         Member(problem, float(weight))
         for member, weight in zip(model.members, weights, strict=True)
-        for problem in find_problems(member)
+        for problem in pose_problems(member)
     ]
 
 
@@ -51,7 +51,7 @@ def orient_scores(terms: PackedTerms, signs: FloatArray) -> FloatArray:
     return np.asarray(signs[:, None] * (terms.scores / max(terms.largest, 1)))
 
 
-def measure_lead(problem: Problem, points: FloatArray, noise: Noise | None, signs: FloatArray) -> FloatArray:
+def compute_margins(problem: Problem, points: FloatArray, noise: Noise | None, signs: FloatArray) -> FloatArray:
     """How far expected scores are on the safe side at some points, (n_points,), as shares of the largest sum."""
     terms = problem.terms
     score = expect_scores(terms, points, noise) + terms.fixed_scores(points)
@@ -76,32 +76,32 @@ def weigh_cells(
         A threshold for each point, instead of the problem's.
     """
     terms = problem.terms
-    cut = ((problem.threshold if levels is None else levels) - terms.base - terms.fixed_scores(points)) / terms.step
-    shares = terms.table(fill_gaps(terms, points, noise).rows, noise)
+    level = ((problem.threshold if levels is None else levels) - terms.base - terms.fixed_scores(points)) / terms.step
+    shares = terms.table(fill_missing(terms, points, noise).rows, noise)
     scores = terms.scores.astype(np.float64)
     first, counts = terms.starts[:-1], np.diff(terms.starts)
     means = np.add.reduceat(shares * scores, first, axis=1)
     spread = np.add.reduceat(shares * scores**2, first, axis=1) - means**2
     deviation = np.sqrt(np.maximum(spread, 0.0).sum(axis=1))
-    away = np.abs(np.floor(cut) + 0.5 - means.sum(axis=1))
+    away = np.abs(np.floor(level) + 0.5 - means.sum(axis=1))
     half = _DEVIATIONS * deviation + away + terms.ranges.max() + 1.0
-    half = np.minimum(half, np.maximum(np.abs(cut), np.abs(terms.largest - cut)) + terms.ranges.max() + 1.0)
+    half = np.minimum(half, np.maximum(np.abs(level), np.abs(terms.largest - level)) + terms.ranges.max() + 1.0)
     n_frequencies = int(np.clip(_NUMBERS // terms.n_terms, *_FREQUENCIES))
     n_frequencies = min(n_frequencies, max(_FREQUENCIES[0], math.ceil(2 * float(half.max()))))
-    worth = np.empty(shares.shape)
+    weights = np.empty(shares.shape)
     for row in range(points.shape[0]):
-        at = float(np.floor(cut[row])) + 0.5
-        worth[row] = _find_worth(shares[row], scores, first, counts, at, float(half[row]), n_frequencies)
-    mass = (shares[:, : counts[0]] * worth[:, : counts[0]]).sum(axis=1)  # the same by whichever term
-    return np.where(signs[:, None] > 0, worth, -worth), signs * (mass - 0.5)
+        at = float(np.floor(level[row])) + 0.5
+        weights[row] = _weigh_row(shares[row], scores, first, counts, at, float(half[row]), n_frequencies)
+    mass = (shares[:, : counts[0]] * weights[:, : counts[0]]).sum(axis=1)  # the same by whichever term
+    return np.where(signs[:, None] > 0, weights, -weights), signs * (mass - 0.5)
 
 
-def _find_worth(
+def _weigh_row(
     shares: FloatArray,
     scores: FloatArray,
     first: IntArray,
     counts: IntArray,
-    cut: float,
+    level: float,
     half: float,
     n_frequencies: int,
 ) -> FloatArray:
@@ -114,7 +114,7 @@ def _find_worth(
     factors = np.add.reduceat(shares[:, None] * turns, first, axis=0)
     others = _leave_one_out(factors)
     taper = np.sinc(odd / (2.0 * n_frequencies)) / (math.pi * odd)  # without it a cut series overshoots at the cut
-    wave = taper * np.exp((-1j * math.pi / half * cut) * odd)
+    wave = taper * np.exp((-1j * math.pi / half * level) * odd)
     return np.asarray(0.5 + 2.0 * (np.repeat(others, counts, axis=0) * turns * wave).imag.sum(axis=1))
 
 

@@ -140,7 +140,7 @@ def _explain_number(
     alone = ball.freeze(at for at in model.numerical_features if at != feature)
     alone = replace(alone, norm=np.inf)
     certified = float(certify_perturbed(model, start[None], noise, alone, rule=rule)[0].radius[0])
-    changed = _find_flip(model, start, noise, rule, alone, feature, home)
+    changed = _search_flip(model, start, noise, rule, alone, feature, home)
     size = np.inf
     if changed is not None:
         size = float(measure_changes((changed - start)[None, [feature]], ball.units[[feature]], np.inf)[0])
@@ -149,7 +149,7 @@ def _explain_number(
     return Change(feature, certified, size, None if changed is None else freeze(changed))
 
 
-def _find_flip(
+def _search_flip(
     model: Model, start: FloatArray, noise: Noise | None, rule: str, alone: Perturbation, feature: int, home: int
 ) -> FloatArray | None:
     """The row after the least change of one number that was found to flip it."""
@@ -158,13 +158,13 @@ def _find_flip(
         return found.rows[0].copy() if found.found[0] else None
     own, step = float(start[feature]), float(alone.steps[feature])
     low, high = (float(end[0, feature]) for end in alone.box(start[None]))
-    places = _list_places(model, noise, feature, own)
+    positions = _list_positions(model, noise, feature, own)
     if step:
-        places = own + _count_steps(places, own, step) * step
-    places = places[(places >= low) & (places <= high)]
-    rows = np.tile(start, (places.size, 1))
-    rows[:, feature] = places
-    flips = places[find_labels(model, rows, noise, rule=rule) != home] if places.size else places
+        positions = own + _count_steps(positions, own, step) * step
+    positions = positions[(positions >= low) & (positions <= high)]
+    rows = np.tile(start, (positions.size, 1))
+    rows[:, feature] = positions
+    flips = positions[find_labels(model, rows, noise, rule=rule) != home] if positions.size else positions
     if not flips.size:
         return None
     changed = start.copy()
@@ -174,9 +174,9 @@ def _find_flip(
     return changed
 
 
-def _count_steps(places: FloatArray, own: float, step: float) -> FloatArray:
+def _count_steps(positions: FloatArray, own: float, step: float) -> FloatArray:
     """How many steps lead to either side of each place; they are rounded outward, never to nearest alone."""
-    counts = np.floor((places - own) / step)
+    counts = np.floor((positions - own) / step)
     counts = np.unique(np.concatenate([counts - 1, counts, counts + 1]))
     return np.asarray(counts[(counts != 0) & (np.abs(counts) < _MOST_STEPS)])
 
@@ -206,7 +206,7 @@ def _prove_steps(
     return bound if held.radius[0] > 0 else 0.0
 
 
-def _list_places(model: Model, noise: Noise | None, feature: int, own: float) -> FloatArray:
+def _list_positions(model: Model, noise: Noise | None, feature: int, own: float) -> FloatArray:
     """Places of a number at which its terms may be worst."""
     edges = np.concatenate([axis.edges for term in model.member_terms for axis in term.axes if axis.feature == feature])
     if noise is None:

@@ -22,7 +22,7 @@ _HAIR = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ground:
+class FeasibleSet:
     """A block of rows from which flips are searched for; `at` names, for each point, the row that it belongs to."""
 
     model: Model
@@ -47,9 +47,9 @@ class Ground:
     def __len__(self) -> int:
         return int(self.starts.shape[0])
 
-    def take(self, at: IntArray) -> Ground:
+    def take(self, at: IntArray) -> FeasibleSet:
         """Some of the rows."""
-        return Ground(
+        return FeasibleSet(
             self.model,
             self.noise,
             self.rule,
@@ -78,7 +78,7 @@ class Ground:
                 kept[:, column] = np.where(inside, stepped, kept[:, column])
         return np.where(self.moving[at], kept, starts)
 
-    def find_flips(self, points: FloatArray, at: IntArray) -> BoolArray:
+    def check_flips(self, points: FloatArray, at: IntArray) -> BoolArray:
         """Whether each point has another label than its row."""
         if not at.size:
             return np.zeros(0, dtype=bool)
@@ -93,7 +93,7 @@ class Ground:
         """Points that flip, between those that do not and those that do, by halving what lies between."""
         for _ in range(times):
             middle = self.keep_within(0.5 * (near + far), at)
-            flips = self.find_flips(middle, at)[:, None]
+            flips = self.check_flips(middle, at)[:, None]
             near, far = np.where(flips, near, middle), np.where(flips, middle, far)
         return far
 

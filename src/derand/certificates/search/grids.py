@@ -25,7 +25,9 @@ _REACH = 4.0
 """Noise scales beyond the outer edges that are looked at."""
 
 
-def share_cells(values: FloatArray, edges: FloatArray, feature: int, has_gap: bool, noise: Noise | None) -> FloatArray:
+def share_cells(
+    values: FloatArray, edges: FloatArray, feature: int, has_missing: bool, noise: Noise | None
+) -> FloatArray:
     """The share of noise in each cell of a column around some values, one more axis at the end; 1 for a missing one."""
     if noise is None:
         beyond = (values[..., None] >= edges).astype(np.float64)
@@ -35,14 +37,14 @@ def share_cells(values: FloatArray, edges: FloatArray, feature: int, has_gap: bo
             beyond = np.asarray(noise.cdf(np.clip((values[..., None] - edges) / scale, -1e3, 1e3)))
     ends = np.ones((*values.shape, 1))
     shares = np.concatenate([ends, beyond], axis=-1) - np.concatenate([beyond, 0 * ends], axis=-1)
-    gaps = np.isnan(values)[..., None]
-    if has_gap:
-        return np.concatenate([np.where(gaps, 0.0, shares), gaps.astype(np.float64)], axis=-1)
-    return np.where(gaps, 0.0, shares)
+    is_missing = np.isnan(values)[..., None]
+    if has_missing:
+        return np.concatenate([np.where(is_missing, 0.0, shares), is_missing.astype(np.float64)], axis=-1)
+    return np.where(is_missing, 0.0, shares)
 
 
-def find_grid_values(
-    grid: PackedGrid, worth: FloatArray, starts: FloatArray, axis: int, values: FloatArray, noise: Noise | None
+def compute_grid_values(
+    grid: PackedGrid, weights: FloatArray, starts: FloatArray, axis: int, values: FloatArray, noise: Noise | None
 ) -> FloatArray:
     """What a grid is worth where one of its numbers is moved and the others stay, (n_rows, n_places).
 
@@ -56,15 +58,15 @@ def find_grid_values(
     values : array of shape (n_rows, n_places)
     noise : Noise or None
     """
-    boxes = worth[:, grid.merged].reshape(worth.shape[0], *grid.shape)
+    boxes = weights[:, grid.merged].reshape(weights.shape[0], *grid.shape)
     for k in reversed(range(len(grid.features))):
         if k != axis:
             shares = share_cells(
                 starts[:, grid.features[k]], grid.edges[k], grid.features[k], grid.takes_missing[k], noise
             )
             boxes = (np.moveaxis(boxes, k + 1, -1) * _stretch(shares, boxes.ndim)).sum(axis=-1)
-    sides = share_cells(values, grid.edges[axis], grid.features[axis], grid.takes_missing[axis], noise)
-    return np.asarray((sides * boxes[:, None, :]).sum(axis=2))
+    probabilities = share_cells(values, grid.edges[axis], grid.features[axis], grid.takes_missing[axis], noise)
+    return np.asarray((probabilities * boxes[:, None, :]).sum(axis=2))
 
 
 def _stretch(shares: FloatArray, n_axes: int) -> FloatArray:
@@ -101,10 +103,11 @@ def move_grid(
     own = moved[:, columns].copy()
     best, least = own.copy(), signs * expect_grid(term, own, noise)
     listed = [
-        _list_places(axis.feature, axis.edges, own[:, k], noise, steps, low, high) for k, axis in enumerate(term.axes)
+        _list_positions(axis.feature, axis.edges, own[:, k], noise, steps, low, high)
+        for k, axis in enumerate(term.axes)
     ]
     if noise is None and math.prod(one.shape[1] for one in listed) <= _MOST_POINTS:
-        moved[:, columns] = _find_worst_points(term, own, listed, signs, least)
+        moved[:, columns] = _search_worst_points(term, own, listed, signs, least)
         return
     for start in (None, 0, -1):
         point = own.copy()
@@ -113,9 +116,9 @@ def move_grid(
                 [np.where(np.isnan(own[:, k]), np.nan, one[:, start]) for k, one in enumerate(listed)], axis=1
             )
         for _ in range(_PASSES):
-            for k, places in enumerate(listed):
-                trials = np.repeat(point[:, None], places.shape[1], axis=1)
-                trials[:, :, k] = np.where(np.isnan(own[:, k, None]), np.nan, places)
+            for k, positions in enumerate(listed):
+                trials = np.repeat(point[:, None], positions.shape[1], axis=1)
+                trials[:, :, k] = np.where(np.isnan(own[:, k, None]), np.nan, positions)
                 values = signs[:, None] * expect_grid(term, trials, noise)
                 point = trials[np.arange(own.shape[0]), values.argmin(axis=1)]
         value = signs * expect_grid(term, point, noise)
@@ -123,7 +126,7 @@ def move_grid(
     moved[:, columns] = best
 
 
-def _find_worst_points(
+def _search_worst_points(
     term: Term, own: FloatArray, listed: list[FloatArray], signs: FloatArray, least: FloatArray
 ) -> FloatArray:
     """The worst of all points that places of the numbers make up, without noise; where none is worse, the row's own."""
@@ -140,7 +143,7 @@ def _find_worst_points(
     return found
 
 
-def _list_places(
+def _list_positions(
     feature: int,
     edges: FloatArray,
     own: FloatArray,
@@ -154,8 +157,8 @@ def _list_places(
     if noise is None:
         wide = np.repeat(np.concatenate([edges, np.nextafter(edges, -np.inf)])[None], own.size, axis=0)
     else:
-        reach = _REACH * float(noise.scales(np.array([feature]))[0])
-        ends = (edges[0] - reach, edges[-1] + reach) if edges.size else (0.0, 0.0)
+        box = _REACH * float(noise.scales(np.array([feature]))[0])
+        ends = (edges[0] - box, edges[-1] + box) if edges.size else (0.0, 0.0)
         first = np.minimum(np.maximum(low[:, feature], ends[0]), there)
         last = np.maximum(np.minimum(high[:, feature], ends[1]), there)
         shares: IntArray | FloatArray = np.linspace(0.0, 1.0, _PLACES)
@@ -168,5 +171,5 @@ def _list_places(
         wide = there[:, None] + counts * steps[feature]
         inside = (wide >= low[:, [feature]]) & (wide <= high[:, [feature]])
         wide = np.where(inside, wide, there[:, None])
-    places = np.concatenate([np.clip(wide, low[:, [feature]], high[:, [feature]]), there[:, None]], axis=1)
-    return np.asarray(np.sort(np.nan_to_num(places), axis=1))
+    positions = np.concatenate([np.clip(wide, low[:, [feature]], high[:, [feature]]), there[:, None]], axis=1)
+    return np.asarray(np.sort(np.nan_to_num(positions), axis=1))

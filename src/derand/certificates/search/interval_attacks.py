@@ -13,19 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.threads import count_threads, run_blocks
-from derand.certificates.bounds.linear import Lines
-from derand.certificates.bounds.packing import Problem, find_sum
+from derand.certificates.bounds.linear import LinearSum
+from derand.certificates.bounds.packing import Problem, pose_sum
 from derand.certificates.classification import check_request, read_rows, resolve_rows
 from derand.certificates.kinds import Linear, kind_of
 from derand.certificates.regression import check_radius, find_answers, require_number
 from derand.certificates.results.interval_attacks import IntervalAttacks
 from derand.certificates.search.attacks import read_seed
 from derand.certificates.search.cell_weights import orient_scores, weigh_cells
-from derand.certificates.search.feasible_set import Ground
+from derand.certificates.search.feasible_set import FeasibleSet
 from derand.certificates.search.linear import change_worst, measure_numbers, move_most
 from derand.certificates.search.positions import Landscape
-from derand.certificates.search.starts import lay_ground, list_starts
-from derand.certificates.search.within_radius import find_ends, list_around, list_between, spend, stretch
+from derand.certificates.search.starts import build_feasible_set, list_starts
+from derand.certificates.search.within_radius import compute_ends, list_around, list_between, spend, stretch
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise_or_none
 from derand.perturbation import Perturbation
@@ -115,51 +115,49 @@ def attack_interval(
     answers, changed = np.stack([value, value]), np.stack([rows, rows])
     ball = None if asked.norm is None else size
     if isinstance(kind_of(ensemble), Linear):
-        answers, changed = _attack_lines(ensemble, rows, asked, size, value)
+        answers, changed = _attack_linear(ensemble, rows, asked, size, value)
         return IntervalAttacks(value, answers[0], answers[1], changed[0], changed[1], ball, asked.threat, rule, chosen)
-    request = _Request(ensemble, find_sum(ensemble), chosen, rule, asked, size, seed)
+    request = _Request(ensemble, pose_sum(ensemble), chosen, rule, asked, size, seed)
 
     def attack_block(block: slice) -> None:
-        for side in (0, 1):
+        for end in (0, 1):
             at = np.arange(block.start, block.stop)
-            found = _Side(request, rows[block], side, at, value[block])
+            found = _End(request, rows[block], end, at, value[block])
             found.run()
-            answers[side, block], changed[side, block] = found.answers, found.points
+            answers[end, block], changed[end, block] = found.answers, found.points
 
     n_rows = int(np.clip(_BLOCK_NUMBERS // (_PLACES * max(ensemble.n_cells, 1)), 1, _BLOCK_ROWS))
     run_blocks(attack_block, len(rows), n_rows, count_threads(n_jobs))
     return IntervalAttacks(value, answers[0], answers[1], changed[0], changed[1], ball, asked.threat, rule, chosen)
 
 
-def _attack_lines(
+def _attack_linear(
     model: AdditiveEnsemble, rows: FloatArray, perturbation: Perturbation, radius: float, value: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Answers and rows at both ends of a linear model: the worst moves are explicit. A hair within an open ball."""
-    lines = Lines.of(model, -(model.offset or 0))
+    linear = LinearSum.of(model, -(model.offset or 0))
     answers, changed = np.stack([value, value]), np.stack([rows, rows])
-    for side in (0, 1):
-        starts = change_worst(lines, rows, perturbation, 1 - side)
+    for end in (0, 1):
+        starts = change_worst(linear, rows, perturbation, 1 - end)
         points = starts.copy()
         for hair in _HAIRS if radius > 0 else ():  # rounded numbers may lie outside
             near = radius * (1 - hair) if perturbation.norm else radius
-            moved = move_most(lines, rows, starts, perturbation, 1 - side, near)
+            moved = move_most(linear, rows, starts, perturbation, 1 - end, near)
             sizes = measure_numbers(model, moved, rows, perturbation)
             inside = sizes <= radius if perturbation.norm in (None, 0) else sizes < radius
             points = np.where(inside[:, None], moved, points)
         found = find_answers(model, points, None, rule="mean", n_jobs=1)
-        better = found > value if side else found < value
-        answers[side, better], changed[side, better] = found[better], points[better]
+        better = found > value if end else found < value
+        answers[end, better], changed[end, better] = found[better], points[better]
     return answers, changed
 
 
-class _Side:
+class _End:
     """The lowest answers of a block of rows that were found so far, or the highest ones: side 0 or 1."""
 
-    def __init__(
-        self, request: _Request, rows: FloatArray, side: int, numbers: NDArray[Any], value: FloatArray
-    ) -> None:
+    def __init__(self, request: _Request, rows: FloatArray, end: int, numbers: NDArray[Any], value: FloatArray) -> None:
         self._request, self._rows, self._numbers = request, rows, numbers
-        self._labels = np.full(len(rows), 1 - side)  # what must stay high for the answer not to fall
+        self._labels = np.full(len(rows), 1 - end)  # what must stay high for the answer not to fall
         self._signs = np.where(self._labels == 1, 1.0, -1.0)
         self.points, self.answers = rows.copy(), value.copy()
 
@@ -168,31 +166,33 @@ class _Side:
         asked = self._request
         for starts in list_starts(asked.model, asked.noise, asked.perturbation, self._rows, self._labels):
             self._offer(starts)
-            ground = lay_ground(
+            feasible = build_feasible_set(
                 asked.model, asked.noise, asked.rule, asked.perturbation, self._rows, starts, self._labels
             )
-            if asked.radius > 0 and ground.features.size and asked.problem.terms.n_terms:
-                self._search(ground)
+            if asked.radius > 0 and feasible.features.size and asked.problem.terms.n_terms:
+                self._search(feasible)
 
-    def _search(self, ground: Ground) -> None:
+    def _search(self, feasible: FeasibleSet) -> None:
         terms = self._request.problem.terms
-        worth = orient_scores(terms, self._signs)
-        best = self._follow(ground, worth)
+        weights = orient_scores(terms, self._signs)
+        best = self._follow(feasible, weights)
         if self._request.rule != "vote":
             return
-        assert ground.noise is not None  # votes have one
+        assert feasible.noise is not None  # votes have one
         for turn in range(_ROUNDS):
-            worth, _ = weigh_cells(self._request.problem, best, ground.noise, self._signs, self._find_levels(best))
+            weights, _ = weigh_cells(
+                self._request.problem, best, feasible.noise, self._signs, self._compute_levels(best)
+            )
             if turn == _ROUNDS - 1:  # which leads around what the first ways ran into
-                worth = worth * self._shake(np.diff(terms.starts))
-            best = self._follow(ground, worth)
+                weights = weights * self._shake(np.diff(terms.starts))
+            best = self._follow(feasible, weights)
 
     def _shake(self, counts: NDArray[Any]) -> FloatArray:
         rngs = [np.random.default_rng([self._request.seed, number]) for number in self._numbers.tolist()]
         drawn = np.stack([rng.standard_normal(counts.size) for rng in rngs])
         return np.asarray(np.repeat(np.exp(_SHAKE * drawn), counts, axis=1))
 
-    def _find_levels(self, points: FloatArray) -> IntArray:
+    def _compute_levels(self, points: FloatArray) -> IntArray:
         """The level that the median of each point must pass to go on."""
         asked = self._request
         answers = find_answers(asked.model, points, asked.noise, rule=asked.rule, n_jobs=1)
@@ -200,29 +200,31 @@ class _Side:
         scores = np.rint(answers * asked.model.levels).astype(np.int64) - asked.model.offset
         return np.asarray(scores - self._labels)
 
-    def _follow(self, ground: Ground, worth: FloatArray) -> FloatArray:
+    def _follow(self, feasible: FeasibleSet, weights: FloatArray) -> FloatArray:
         """The points at which what cells are worth falls most, all of which are offered."""
         terms, radius = self._request.problem.terms, self._request.radius
-        low, high = find_ends(ground, terms, radius)
-        points = spend(ground, Landscape(ground, [terms], list_between(ground, terms, low, high)), [worth], radius)
-        self._offer_within(ground, points)
-        if ground.noise is None:
+        low, high = compute_ends(feasible, terms, radius)
+        points = spend(
+            feasible, Landscape(feasible, [terms], list_between(feasible, terms, low, high)), [weights], radius
+        )
+        self._offer_within(feasible, points)
+        if feasible.noise is None:
             return points
         for turn in range(_FINER):
-            places = list_around(ground, points, low, high, turn)
-            points = spend(ground, Landscape(ground, [terms], places), [worth], radius)
-            self._offer_within(ground, points)
-        if ground.norm in (1, 2) and np.isfinite(radius):
-            self._offer_within(ground, stretch(ground, points, radius))
+            positions = list_around(feasible, points, low, high, turn)
+            points = spend(feasible, Landscape(feasible, [terms], positions), [weights], radius)
+            self._offer_within(feasible, points)
+        if feasible.norm in (1, 2) and np.isfinite(radius):
+            self._offer_within(feasible, stretch(feasible, points, radius))
         return points
 
-    def _offer_within(self, ground: Ground, points: FloatArray) -> None:
+    def _offer_within(self, feasible: FeasibleSet, points: FloatArray) -> None:
         """Keep points that are better than what was found, where they are closer than the radius."""
-        everyone = np.arange(len(ground))
-        points = ground.keep_within(points, everyone)
-        sizes, radius = ground.measure(points, everyone), self._request.radius
-        inside = sizes <= radius if ground.norm in (None, 0) else sizes < radius
-        self._offer(np.where(inside[:, None], points, ground.starts))
+        everyone = np.arange(len(feasible))
+        points = feasible.keep_within(points, everyone)
+        sizes, radius = feasible.measure(points, everyone), self._request.radius
+        inside = sizes <= radius if feasible.norm in (None, 0) else sizes < radius
+        self._offer(np.where(inside[:, None], points, feasible.starts))
 
     def _offer(self, points: FloatArray) -> None:
         asked = self._request

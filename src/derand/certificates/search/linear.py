@@ -11,8 +11,8 @@ from itertools import product
 import numpy as np
 
 from derand._core.arrays import FloatArray, IntArray
-from derand.certificates.bounds.linear import Lines, find_lines, label_lines
-from derand.certificates.bounds.linear_duality import find_least_moves, find_moves
+from derand.certificates.bounds.linear import LinearSum, build_linear_sum, label_linear
+from derand.certificates.bounds.linear_duality import compute_least_moves, compute_moves
 from derand.certificates.search.feasible_set import measure_changes
 from derand.certificates.search.worst_positions import change_categories
 from derand.model import AdditiveEnsemble
@@ -24,7 +24,7 @@ _HAIRS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-7, 1e-5, 1e-3,
 """By how much more than the margin sums are to fall, until one does: rounded numbers may miss the margin itself."""
 
 
-def attack_lines(
+def attack_linear(
     model: AdditiveEnsemble, rows: FloatArray, labels: IntArray, perturbation: Perturbation
 ) -> tuple[FloatArray, FloatArray]:
     """The nearest change of each row that flips its label.
@@ -34,27 +34,27 @@ def attack_lines(
     changed, distance = rows.copy(), np.full(len(rows), np.inf)
     shares = _SHARES if perturbation.steps.any() and perturbation.norm else (0.0,)
     for low, high in model.pairs:
-        lines = find_lines(model, low, high)
-        for share, (side, label) in product(shares, ((0, low), (1, high))):
+        linear = build_linear_sum(model, low, high)
+        for share, (is_high, label) in product(shares, ((0, low), (1, high))):
             at = np.flatnonzero(labels == label)
-            starts = change_worst(lines, rows[at], perturbation, side)
+            starts = change_worst(linear, rows[at], perturbation, is_high)
             for hair in _HAIRS:
                 if not at.size:
                     break
-                points = move_least(lines, rows[at], starts, perturbation, side, hair, share)
+                points = move_least(linear, rows[at], starts, perturbation, is_high, hair, share)
                 sizes = measure_numbers(model, points, rows[at], perturbation)
-                flips = label_lines(model, points) != label
+                flips = label_linear(model, points) != label
                 nearer = flips & (sizes < distance[at])
                 changed[at[nearer]], distance[at[nearer]] = points[nearer], sizes[nearer]
                 at, starts = at[~flips], starts[~flips]
     return changed, distance
 
 
-def change_worst(lines: Lines, rows: FloatArray, perturbation: Perturbation, side: int) -> FloatArray:
+def change_worst(linear: LinearSum, rows: FloatArray, perturbation: Perturbation, is_high: int) -> FloatArray:
     """Rows with their worst categories, as many as may change."""
     starts = rows.copy()
-    tables = [one for one in lines.tables.fixed if one.features[0] not in perturbation.frozen]
-    change_categories(starts, rows, tables, perturbation, np.full(len(rows), 1.0 if side else -1.0))
+    tables = [one for one in linear.tables.fixed if one.features[0] not in perturbation.frozen]
+    change_categories(starts, rows, tables, perturbation, np.full(len(rows), 1.0 if is_high else -1.0))
     return starts
 
 
@@ -70,11 +70,11 @@ def measure_numbers(
 
 @np.errstate(over="ignore", invalid="ignore")  # what is too far away is not taken
 def move_least(
-    lines: Lines,
+    linear: LinearSum,
     rows: FloatArray,
     starts: FloatArray,
     perturbation: Perturbation,
-    side: int,
+    is_high: int,
     hair: float,
     share: float = 0.0,
 ) -> FloatArray:
@@ -83,51 +83,51 @@ def move_least(
     Columns that change by steps, and would move by less than a share of one, stay, and the others make up for them.
     """
     with np.errstate(all="ignore"):
-        score = lines.model.score(starts)
-        margins = (score - lines.threshold) if side else (lines.threshold - score)
-        own = rows[:, lines.features]
-        products = np.abs(np.where(np.isnan(own), lines.missing, own * lines.slopes)).sum(axis=1)
+        score = linear.model.score(starts)
+        margins = (score - linear.threshold) if is_high else (linear.threshold - score)
+        own = rows[:, linear.features]
+        products = np.abs(np.where(np.isnan(own), linear.missing, own * linear.slopes)).sum(axis=1)
         margins = np.maximum(margins + hair * (products + np.abs(margins)), 0.0)
-    caps = _find_exact_caps(lines, perturbation, rows, side)
-    units = perturbation.units[lines.features] if perturbation.norm else np.ones(lines.features.size)
-    prices = np.abs(lines.slopes) * units
-    moves = find_least_moves(margins, prices, caps / units, perturbation.norm)
+    caps = _compute_exact_caps(linear, perturbation, rows, is_high)
+    units = perturbation.units[linear.features] if perturbation.norm else np.ones(linear.features.size)
+    multipliers = np.abs(linear.slopes) * units
+    moves = compute_least_moves(margins, multipliers, caps / units, perturbation.norm)
     if share:
-        least = share * perturbation.steps[lines.features]
+        least = share * perturbation.steps[linear.features]
         caps = np.where(moves * units < least, 0.0, caps)
-        moves = find_least_moves(margins, prices, caps / units, perturbation.norm)
-    return place_moves(lines, rows, starts, perturbation, side, moves * units)
+        moves = compute_least_moves(margins, multipliers, caps / units, perturbation.norm)
+    return place_moves(linear, rows, starts, perturbation, is_high, moves * units)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what is too far away is not taken
 def move_most(
-    lines: Lines, rows: FloatArray, starts: FloatArray, perturbation: Perturbation, side: int, radius: float
+    linear: LinearSum, rows: FloatArray, starts: FloatArray, perturbation: Perturbation, is_high: int, radius: float
 ) -> FloatArray:
     """Rows moved within a radius so that the sum falls most."""
-    units = perturbation.units[lines.features] if perturbation.norm else np.ones(lines.features.size)
-    caps = _find_exact_caps(lines, perturbation, rows, side) / units
-    moves = find_moves(radius, np.abs(lines.slopes) * units, caps, perturbation.norm)
-    return place_moves(lines, rows, starts, perturbation, side, moves * units)
+    units = perturbation.units[linear.features] if perturbation.norm else np.ones(linear.features.size)
+    caps = _compute_exact_caps(linear, perturbation, rows, is_high) / units
+    moves = compute_moves(radius, np.abs(linear.slopes) * units, caps, perturbation.norm)
+    return place_moves(linear, rows, starts, perturbation, is_high, moves * units)
 
 
-def _find_exact_caps(lines: Lines, perturbation: Perturbation, rows: FloatArray, side: int) -> FloatArray:
+def _compute_exact_caps(linear: LinearSum, perturbation: Perturbation, rows: FloatArray, is_high: int) -> FloatArray:
     low, high = perturbation.box(rows)
-    own = rows[:, lines.features]
+    own = rows[:, linear.features]
     with np.errstate(all="ignore"):
-        falls = (lines.slopes > 0) == bool(side)
-        caps = np.where(falls, own - low[:, lines.features], high[:, lines.features] - own)
+        decreases = (linear.slopes > 0) == bool(is_high)
+        caps = np.where(decreases, own - low[:, linear.features], high[:, linear.features] - own)
         return np.where(np.isnan(own), 0.0, caps)
 
 
 def place_moves(
-    lines: Lines, rows: FloatArray, starts: FloatArray, perturbation: Perturbation, side: int, moves: FloatArray
+    linear: LinearSum, rows: FloatArray, starts: FloatArray, perturbation: Perturbation, is_high: int, moves: FloatArray
 ) -> FloatArray:
     """The rows after moves of their numbers, within the box and by whole steps."""
     low, high = perturbation.box(rows)
-    signs = np.where((lines.slopes > 0) == bool(side), -1.0, 1.0)
+    signs = np.where((linear.slopes > 0) == bool(is_high), -1.0, 1.0)
     steps = perturbation.steps
     points = starts.copy()
-    for k, column in enumerate(lines.features.tolist()):
+    for k, column in enumerate(linear.features.tolist()):
         own, least, most = rows[:, column], low[:, column], high[:, column]
         wanted = np.where(np.isfinite(moves[:, k]), moves[:, k], 0.0) * signs[k]
         points[:, column] = np.where(wanted == 0, own, np.clip(own + wanted, least, most))

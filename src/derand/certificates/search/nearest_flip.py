@@ -15,9 +15,9 @@ import numpy as np
 from derand._core.arrays import FloatArray, IntArray
 from derand.certificates.bounds.packing import PackedTerms
 from derand.certificates.rules.mean import expect_scores
-from derand.certificates.search.cell_weights import Member, list_members, measure_lead, orient_scores, weigh_cells
-from derand.certificates.search.feasible_set import Ground
-from derand.certificates.search.positions import Landscape, Turn, find_turn, list_beside, list_local, list_wide
+from derand.certificates.search.cell_weights import Member, compute_margins, list_members, orient_scores, weigh_cells
+from derand.certificates.search.feasible_set import FeasibleSet
+from derand.certificates.search.positions import Landscape, Turn, list_beside, list_local, list_wide, locate_turn
 from derand.kernels.norms import measure_norms
 
 _ROUNDS = 4
@@ -69,13 +69,13 @@ class Search:
         Infinite where nothing was found.
     """
 
-    def __init__(self, ground: Ground) -> None:
-        self.ground = ground
-        self.points = ground.starts.copy()
-        self.distances: FloatArray = np.full(len(ground), np.inf)
-        self._members = [one for one in list_members(ground.model) if one.problem.terms.n_terms]
+    def __init__(self, feasible: FeasibleSet) -> None:
+        self.feasible = feasible
+        self.points = feasible.starts.copy()
+        self.distances: FloatArray = np.full(len(feasible), np.inf)
+        self._members = [one for one in list_members(feasible.model) if one.problem.terms.n_terms]
         self._is_vote = len(self._members) > 1
-        self._is_mass = ground.rule == "vote" and ground.noise is not None
+        self._is_mass = feasible.rule == "vote" and feasible.noise is not None
         self._wide: Landscape | None = None
 
     def run(self, others: FloatArray, rngs: Sequence[np.random.Generator]) -> None:
@@ -87,13 +87,13 @@ class Search:
             Rows to walk towards.
         rngs : sequence of generators, one per row
         """
-        everyone = np.arange(len(self.ground))
-        self.offer(self.ground.starts, everyone)
-        if not self.ground.features.size or not self._members:
+        everyone = np.arange(len(self.feasible))
+        self.offer(self.feasible.starts, everyone)
+        if not self.feasible.features.size or not self._members:
             return
-        self._wide = self._survey(self.ground, list_wide(self.ground, self._terms))
-        for worths in self._list_first_worths():
-            self._follow(self._wide, worths, everyone)
+        self._wide = self._survey(self.feasible, list_wide(self.feasible, self._terms))
+        for member_weights in self._list_first_weights():
+            self._follow(self._wide, member_weights, everyone)
         self._move_single_columns()
         for k in range(others.shape[1]):
             self._walk_to(others[:, k])
@@ -103,9 +103,9 @@ class Search:
 
     def offer(self, points: FloatArray, at: IntArray) -> None:
         """Keep those of some points that flip and are nearer than what was found before."""
-        distances = self.ground.measure(points, at)
+        distances = self.feasible.measure(points, at)
         nearer = np.flatnonzero(distances < self.distances[at])
-        chosen = nearer[self.ground.find_flips(points[nearer], at[nearer])]
+        chosen = nearer[self.feasible.check_flips(points[nearer], at[nearer])]
         for k in chosen.tolist():  # several points may belong to one row
             if distances[k] < self.distances[at[k]]:
                 self.points[at[k]], self.distances[at[k]] = points[k], distances[k]
@@ -114,117 +114,117 @@ class Search:
     def _terms(self) -> list[PackedTerms]:
         return [member.problem.terms for member in self._members]
 
-    def _survey(self, ground: Ground, places: FloatArray) -> Landscape:
-        return Landscape(ground, self._terms, places)
+    def _survey(self, feasible: FeasibleSet, positions: FloatArray) -> Landscape:
+        return Landscape(feasible, self._terms, positions)
 
     def _signs(self, member: Member, at: IntArray) -> FloatArray:
         """1 where a member's sum must stay high for the row's answer to hold, -1 where it must stay low."""
-        return np.where(self.ground.home[at] == 1, 1.0, -1.0) * (1.0 if member.weight >= 0 else -1.0)
+        return np.where(self.feasible.home[at] == 1, 1.0, -1.0) * (1.0 if member.weight >= 0 else -1.0)
 
-    def _list_first_worths(self) -> list[list[FloatArray]]:
+    def _list_first_weights(self) -> list[list[FloatArray]]:
         """Worths of cells by their scores: of the heaviest members alone, and of all together by their weights."""
-        everyone = np.arange(len(self.ground))
+        everyone = np.arange(len(self.feasible))
         own = [orient_scores(one.problem.terms, self._signs(one, everyone)) for one in self._members]
         if len(own) == 1:
             return [own]
-        most = _ALONE[1] if self.ground.norm == 0 else _ALONE[0]
+        most = _ALONE[1] if self.feasible.norm == 0 else _ALONE[0]
         heaviest = np.argsort([-abs(one.weight) for one in self._members], kind="stable")[:most]
-        alone = [[worth if k == at else 0 * worth for k, worth in enumerate(own)] for at in heaviest.tolist()]
-        return [*alone, [abs(one.weight) * worth for one, worth in zip(self._members, own, strict=True)]]
+        alone = [[weights if k == at else 0 * weights for k, weights in enumerate(own)] for at in heaviest.tolist()]
+        return [*alone, [abs(one.weight) * weights for one, weights in zip(self._members, own, strict=True)]]
 
     def _weigh(self, at: IntArray, width: float) -> list[FloatArray]:
         """Worths of cells at the flips that were found.
 
         In a vote of several members those count most that are near a tie there, within some width.
         """
-        noise, found = self.ground.noise, []
+        noise, found = self.feasible.noise, []
         for one in self._members:
             signs, points = self._signs(one, at), self.points[at]
             if self._is_mass and noise is not None:
-                worth, lead = weigh_cells(one.problem, points, noise, signs)
+                weights, margin = weigh_cells(one.problem, points, noise, signs)
             else:
-                worth = orient_scores(one.problem.terms, signs)
-                lead = measure_lead(one.problem, points, noise, signs) if self._is_vote else np.zeros(at.size)
+                weights = orient_scores(one.problem.terms, signs)
+                margin = compute_margins(one.problem, points, noise, signs) if self._is_vote else np.zeros(at.size)
             if self._is_vote:
-                worth *= abs(one.weight) * (_FAINT + np.exp(-((lead / width) ** 2)))[:, None]
-            found.append(worth)
+                weights *= abs(one.weight) * (_FAINT + np.exp(-((margin / width) ** 2)))[:, None]
+            found.append(weights)
         return found
 
-    def _follow(self, landscape: Landscape, worths: list[FloatArray], at: IntArray) -> None:
+    def _follow(self, landscape: Landscape, member_weights: list[FloatArray], at: IntArray) -> None:
         """Walk through the worst cases of a landscape of the rows `at`, and bring what flips nearer."""
-        part = self.ground if at.size == len(self.ground) else self.ground.take(at)
-        falls = landscape.find_falls(worths)
-        turn = find_turn(part, landscape.walk(falls))
+        part = self.feasible if at.size == len(self.feasible) else self.feasible.take(at)
+        decreases = landscape.compute_decreases(member_weights)
+        turn = locate_turn(part, landscape.walk(decreases))
         rows = at[turn.at]
         self.offer(turn.far, rows)
-        if self.ground.norm in (None, 0) or not rows.size:
+        if self.feasible.norm in (None, 0) or not rows.size:
             return
-        starts = self.ground.starts[rows]
+        starts = self.feasible.starts[rows]
         pairs = [_Pairs(rows, turn.near, turn.far), _Pairs(rows, starts, turn.far)]
         pairs += [_Pairs(rows, *self._split(turn.near, turn.far, rows, largest)) for largest in (False, True)]
         self._bring_nearer(_join(pairs))
-        if self.ground.norm in (1, 2):
-            self._complete(landscape, falls, worths, at, turn)
+        if self.feasible.norm in (1, 2):
+            self._complete(landscape, decreases, member_weights, at, turn)
 
     def _bring_nearer(self, pairs: _Pairs) -> None:
         """Halve between points that do not flip and points that do; without noise nothing lies between edges."""
         rows, near, far = pairs
         self.offer(far, rows)
-        if self.ground.noise is not None and rows.size:
-            self.offer(self.ground.halve(near, far, rows), rows)
+        if self.feasible.noise is not None and rows.size:
+            self.offer(self.feasible.halve(near, far, rows), rows)
 
     def _complete(
-        self, landscape: Landscape, falls: FloatArray, worths: list[FloatArray], at: IntArray, turn: Turn
+        self, landscape: Landscape, decreases: FloatArray, member_weights: list[FloatArray], at: IntArray, turn: Turn
     ) -> None:
         """From several points before the turn, move the one column that is the cheapest to flip."""
         shares, pairs = np.zeros(at.size), list[_Pairs]()
         shares[turn.at] = turn.shares
-        for points in landscape.complete(falls, self._find_needed(worths, at), shares):
-            near, far = (self.ground.keep_within(one, at) for one in points)
-            chosen = np.flatnonzero(self.ground.measure(far, at) < _MUCH * self.distances[at])
-            chosen = chosen[self.ground.find_flips(far[chosen], at[chosen])]
+        for points in landscape.complete(decreases, self._compute_needed(member_weights, at), shares):
+            near, far = (self.feasible.keep_within(one, at) for one in points)
+            chosen = np.flatnonzero(self.feasible.measure(far, at) < _MUCH * self.distances[at])
+            chosen = chosen[self.feasible.check_flips(far[chosen], at[chosen])]
             pairs.append(_Pairs(at[chosen], near[chosen], far[chosen]))
         every = _join(pairs)
-        best = _choose_nearest(every.at, self.ground.measure(every.far, every.at), _HALVED)
+        best = _choose_nearest(every.at, self.feasible.measure(every.far, every.at), _HALVED)
         self._bring_nearer(_Pairs(every.at[best], every.near[best], every.far[best]))
 
-    def _find_needed(self, worths: list[FloatArray], at: IntArray) -> FloatArray:
+    def _compute_needed(self, member_weights: list[FloatArray], at: IntArray) -> FloatArray:
         """How much must fall: by scores what separates them from the threshold, else as much as at the flip."""
-        ground = self.ground.take(at)
-        if self.ground.rule == "mean" and len(self._members) == 1:
+        feasible = self.feasible.take(at)
+        if self.feasible.rule == "mean" and len(self._members) == 1:
             (member,) = self._members
             terms, threshold = member.problem.terms, member.problem.threshold
-            score = expect_scores(terms, ground.starts, ground.noise) + terms.fixed_scores(ground.starts)
-            short = np.where(ground.home == 1, score - threshold, threshold - score + (ground.noise is None))
+            score = expect_scores(terms, feasible.starts, feasible.noise) + terms.fixed_scores(feasible.starts)
+            short = np.where(feasible.home == 1, score - threshold, threshold - score + (feasible.noise is None))
             return np.asarray(short / (max(terms.largest, 1) * terms.step)) * (1 - 1e-12)
-        beside = self._survey(ground, list_beside(ground, self.points[at])).find_falls(worths)
+        beside = self._survey(feasible, list_beside(feasible, self.points[at])).compute_decreases(member_weights)
         return np.asarray(beside[:, 1].sum(axis=1)) * (1 + 1e-9)
 
     @np.errstate(over="ignore", invalid="ignore")  # what is too far away is not taken
-    def _follow_slopes(self, worths: list[FloatArray], at: IntArray) -> None:
+    def _follow_slopes(self, member_weights: list[FloatArray], at: IntArray) -> None:
         """Walk straight along the gradient at the flips: towards the nearest point where they are flat."""
-        ground, norm = self.ground.take(at), self.ground.norm
-        if norm not in (2, np.inf) or ground.noise is None:
+        feasible, norm = self.feasible.take(at), self.feasible.norm
+        if norm not in (2, np.inf) or feasible.noise is None:
             return
-        beside = self._survey(ground, list_beside(ground, self.points[at])).find_falls(worths)
-        slopes: FloatArray = np.zeros(ground.starts.shape)
-        slopes[:, ground.features] = beside[:, 3] - beside[:, 2]
-        slopes /= ground.noise.scales(np.arange(slopes.shape[1])) / ground.units
+        beside = self._survey(feasible, list_beside(feasible, self.points[at])).compute_decreases(member_weights)
+        slopes: FloatArray = np.zeros(feasible.starts.shape)
+        slopes[:, feasible.features] = beside[:, 3] - beside[:, 2]
+        slopes /= feasible.noise.scales(np.arange(slopes.shape[1])) / feasible.units
         moves = slopes if norm == 2 else np.sign(slopes)
         sizes = measure_norms(moves, norm)
         chosen = np.flatnonzero(sizes > 0)
         rows = at[chosen]
-        moves = moves[chosen] / sizes[chosen, None] * self.distances[rows][:, None] * self.ground.units
-        ends = self.ground.keep_within(self.ground.starts[rows] + (1 - _ENOUGH / 10) * moves, rows)
-        flips = np.flatnonzero(self.ground.find_flips(ends, rows))
-        self._bring_nearer(_Pairs(rows[flips], self.ground.starts[rows[flips]], ends[flips]))
+        moves = moves[chosen] / sizes[chosen, None] * self.distances[rows][:, None] * self.feasible.units
+        ends = self.feasible.keep_within(self.feasible.starts[rows] + (1 - _ENOUGH / 10) * moves, rows)
+        flips = np.flatnonzero(self.feasible.check_flips(ends, rows))
+        self._bring_nearer(_Pairs(rows[flips], self.feasible.starts[rows[flips]], ends[flips]))
 
     @np.errstate(over="ignore", invalid="ignore")  # what is too far away is not taken
     def _split(
         self, near: FloatArray, far: FloatArray, at: IntArray, largest_first: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Points before and after the one column whose move flips, where columns move one by one from near to far."""
-        sizes = np.abs(np.nan_to_num(far - near)) / self.ground.units
+        sizes = np.abs(np.nan_to_num(far - near)) / self.feasible.units
         order = np.argsort(-sizes if largest_first else np.where(sizes > 0, sizes, np.inf), axis=1, kind="stable")
         ranks = np.argsort(order, axis=1, kind="stable")
         low, high = np.zeros(at.size), (sizes > 0).sum(axis=1).astype(np.float64)
@@ -233,7 +233,7 @@ class Search:
             middle = np.floor(0.5 * (low + high))
             open_ = (middle > low)[:, None]
             points = np.where(ranks < middle[:, None], far, near)
-            flips = self.ground.find_flips(points, at)[:, None]
+            flips = self.feasible.check_flips(points, at)[:, None]
             after, before = np.where(open_ & flips, points, after), np.where(open_ & ~flips, points, before)
             low = np.where(open_[:, 0] & ~flips[:, 0], middle, low)
             high = np.where(open_[:, 0] & flips[:, 0], middle, high)
@@ -241,30 +241,30 @@ class Search:
 
     def _move_single_columns(self) -> None:
         """Move each of the few columns that can do most, alone."""
-        if self.ground.norm in (None, 0):
+        if self.feasible.norm in (None, 0):
             return
         assert self._wide is not None
-        wide, falls = self._wide, self._wide.find_falls(self._list_first_worths()[-1])
+        wide, decreases = self._wide, self._wide.compute_decreases(self._list_first_weights()[-1])
         count = _SINGLE_COLUMNS_OF_VOTES if self._is_vote else _SINGLE_COLUMNS
-        deepest = np.argsort(-falls.max(axis=1), axis=1, kind="stable")[:, :count]
-        ends = [np.take_along_axis(wide.places, falls.argmax(axis=1)[:, None], axis=1)[:, 0]]
+        deepest = np.argsort(-decreases.max(axis=1), axis=1, kind="stable")[:, :count]
+        ends = [np.take_along_axis(wide.positions, decreases.argmax(axis=1)[:, None], axis=1)[:, 0]]
         if self._is_vote:  # members want different things
-            ends = [wide.places.min(axis=1), wide.places.max(axis=1)]
+            ends = [wide.positions.min(axis=1), wide.positions.max(axis=1)]
         for k in range(deepest.shape[1]):
-            chosen = np.arange(falls.shape[2]) == deepest[:, k, None]
+            chosen = np.arange(decreases.shape[2]) == deepest[:, k, None]
             for end in ends:
-                self._walk_to(wide.put_points(np.where(chosen, end, wide.places[:, 0])))
+                self._walk_to(wide.put_points(np.where(chosen, end, wide.positions[:, 0])))
 
     def _walk_to(self, ends: FloatArray) -> None:
         """Walk straight from each row to a point, up to the first flip that is seen."""
-        everyone, starts = np.arange(len(self.ground)), self.ground.starts
+        everyone, starts = np.arange(len(self.feasible)), self.feasible.starts
         ways = np.where(np.isnan(ends) | np.isnan(starts), 0.0, ends - starts)
         near, far = starts.copy(), starts.copy()
-        flips = np.zeros(len(self.ground), dtype=bool)
+        flips = np.zeros(len(self.feasible), dtype=bool)
         count = _SCANNED if self._is_vote else 1
         for k in range(count):
-            points = self.ground.keep_within(starts + (k + 1) / count * ways, everyone)
-            now = ~flips & self.ground.find_flips(points, everyone)
+            points = self.feasible.keep_within(starts + (k + 1) / count * ways, everyone)
+            now = ~flips & self.feasible.check_flips(points, everyone)
             far[now], flips = points[now], flips | now
             near[~flips] = points[~flips]
         at = np.flatnonzero(flips)
@@ -276,51 +276,51 @@ class Search:
         By the mean worths stay the same, and only places become finer.
         """
         is_fixed = not self._is_mass and not self._is_vote  # what cells are worth
-        if is_fixed and (self.ground.noise is None or self.ground.norm in (None, 0)):
+        if is_fixed and (self.feasible.noise is None or self.feasible.norm in (None, 0)):
             return
-        at = np.flatnonzero((self.distances > 0) & (np.isfinite(self.distances) | (self.ground.norm is None)))
+        at = np.flatnonzero((self.distances > 0) & (np.isfinite(self.distances) | (self.feasible.norm is None)))
         for turn in range(_ROUNDS_OF_VOTES if self._is_vote else _ROUNDS):
             if not at.size:
                 return
             before = self.distances[at]
-            part = self.ground if at.size == len(self.ground) else self.ground.take(at)
-            is_wide = not is_fixed and (turn % 2 == 0 or self.ground.norm in (None, 0))
-            places = list_wide(part, self._terms) if is_wide else list_local(part, self.points[at])
-            worths = self._weigh(at, _WIDTHS[turn // 2 % len(_WIDTHS)])
-            self._follow_slopes(worths, at)
-            self._follow(self._survey(part, places), worths, at)
+            part = self.feasible if at.size == len(self.feasible) else self.feasible.take(at)
+            is_wide = not is_fixed and (turn % 2 == 0 or self.feasible.norm in (None, 0))
+            positions = list_wide(part, self._terms) if is_wide else list_local(part, self.points[at])
+            member_weights = self._weigh(at, _WIDTHS[turn // 2 % len(_WIDTHS)])
+            self._follow_slopes(member_weights, at)
+            self._follow(self._survey(part, positions), member_weights, at)
             if turn and not self._is_vote:
                 with np.errstate(invalid="ignore"):
                     at = at[self.distances[at] < (1 - _ENOUGH) * before]
 
     def _restart(self, rngs: Sequence[np.random.Generator]) -> None:
         """Once more with worths that are off by chance, which leads around what the first way ran into."""
-        if self.ground.noise is not None and self.ground.rule == "mean" and len(self._members) == 1:
+        if self.feasible.noise is not None and self.feasible.rule == "mean" and len(self._members) == 1:
             return  # the worst case of the mean is known
         assert self._wide is not None
-        everyone = np.arange(len(self.ground))
+        everyone = np.arange(len(self.feasible))
         for _ in range(_RESTARTS_OF_VOTES if self._is_vote else 1):
             changed = []
-            for worth, terms in zip(self._list_first_worths()[-1], self._terms, strict=True):
+            for weights, terms in zip(self._list_first_weights()[-1], self._terms, strict=True):
                 drawn = np.stack([rng.standard_normal(terms.n_terms) + rng.standard_normal() for rng in rngs])
-                changed.append(worth * np.repeat(np.exp(0.5 * drawn), np.diff(terms.starts), axis=1))
+                changed.append(weights * np.repeat(np.exp(0.5 * drawn), np.diff(terms.starts), axis=1))
             self._follow(self._wide, changed, everyone)
 
     def _put_back_columns(self) -> None:
         """Put single columns back, the farthest first, as far as the flip stays; then as many small moves as may."""
         at = np.flatnonzero(np.isfinite(self.distances) & (self.distances > 0))
-        if not at.size or self.ground.norm is None:
+        if not at.size or self.feasible.norm is None:
             return
-        starts = self.ground.starts[at]
-        sizes = np.abs(np.nan_to_num(self.points[at] - starts)) / self.ground.units
+        starts = self.feasible.starts[at]
+        sizes = np.abs(np.nan_to_num(self.points[at] - starts)) / self.feasible.units
         order = np.argsort(-sizes, axis=1, kind="stable")
         rows = np.arange(at.size)
         for k in range(min(_PUT_BACK, order.shape[1])):
             points = self.points[at]
             points[rows, order[:, k]] = starts[rows, order[:, k]]
             self.offer(points, at)
-            if self._is_vote and self.ground.noise is not None and self.ground.norm:
-                self.offer(self.ground.halve(points, self.points[at], at, _HALVINGS), at)
+            if self._is_vote and self.feasible.noise is not None and self.feasible.norm:
+                self.offer(self.feasible.halve(points, self.points[at], at, _HALVINGS), at)
         _, kept = self._split(starts, self.points[at], at, largest_first=True)
         self.offer(kept, at)
 
@@ -337,18 +337,18 @@ def confirm(search: Search, points: FloatArray) -> None:
 
     Where a point does not flip it is moved on along its way, little by little; then back as near as may be.
     """
-    ground, everyone = search.ground, np.arange(len(search.ground))
-    if ground.norm in (None, 0):
+    feasible, everyone = search.feasible, np.arange(len(search.feasible))
+    if feasible.norm in (None, 0):
         search.offer(points, everyone)
         return
-    search.offer(ground.starts, everyone)
-    moves = np.where(ground.moving, np.nan_to_num(points - ground.starts), 0.0)
-    open_, near = np.flatnonzero((moves != 0).any(axis=1) & (search.distances > 0)), ground.starts.copy()
+    search.offer(feasible.starts, everyone)
+    moves = np.where(feasible.moving, np.nan_to_num(points - feasible.starts), 0.0)
+    open_, near = np.flatnonzero((moves != 0).any(axis=1) & (search.distances > 0)), feasible.starts.copy()
     for factor in _STRETCHES:
-        ends = ground.keep_within(ground.starts[open_] + factor * moves[open_], open_)
-        flips = ground.find_flips(ends, open_)
+        ends = feasible.keep_within(feasible.starts[open_] + factor * moves[open_], open_)
+        flips = feasible.check_flips(ends, open_)
         at = open_[flips]
         search.offer(ends[flips], at)
-        if factor > _STRETCHES[0] and ground.noise is not None:
-            search.offer(ground.halve(near[at], ends[flips], at, _HALVINGS), at)
+        if factor > _STRETCHES[0] and feasible.noise is not None:
+            search.offer(feasible.halve(near[at], ends[flips], at, _HALVINGS), at)
         near[open_[~flips]], open_ = ends[~flips], open_[~flips]

@@ -1,4 +1,4 @@
-"""Places to which single numbers may be moved, and the worst point for a price per distance, column by column.
+"""Places to which single numbers may be moved, and the worst point for a multiplier per distance, column by column.
 
 Owns the choice of places and the way from small changes to large ones that the separable worst case knows
 (docs/theory.md, section 8), for any worth of cells. Must not know what makes a cell worth what it is.
@@ -14,8 +14,8 @@ import numpy as np
 
 from derand._core.arrays import FloatArray, IntArray
 from derand.certificates.bounds.packing import PackedTerms
-from derand.certificates.search.feasible_set import Ground
-from derand.certificates.search.grids import find_grid_values
+from derand.certificates.search.feasible_set import FeasibleSet
+from derand.certificates.search.grids import compute_grid_values
 
 _NEAR = np.geomspace(1 / 1024, 2.0, 32)
 """In noise scales from the row; from there on evenly to beyond the last edge."""
@@ -41,27 +41,27 @@ class Landscape:
         Of the columns `ground.features`; costs in units.
     """
 
-    def __init__(self, ground: Ground, sums: Sequence[PackedTerms], places: FloatArray) -> None:
-        self._ground, self._columns = ground, ground.features
-        moving = ground.moving[:, self._columns]
-        starts = ground.starts[:, self._columns]
-        self.places = _keep_places(ground, places)
+    def __init__(self, feasible: FeasibleSet, sums: Sequence[PackedTerms], positions: FloatArray) -> None:
+        self._feasible, self._columns = feasible, feasible.features
+        moving = feasible.moving[:, self._columns]
+        starts = feasible.starts[:, self._columns]
+        self.positions = _keep_positions(feasible, positions)
         with np.errstate(over="ignore"):
-            self.costs = np.where(moving[:, None], np.abs(self.places - starts[:, None]), 0.0)
-            self.costs /= ground.units[self._columns]
+            self.costs = np.where(moving[:, None], np.abs(self.positions - starts[:, None]), 0.0)
+            self.costs /= feasible.units[self._columns]
         self._parts = [self._share_out(terms) for terms in sums]
         self._sums = sums
 
     def _share_out(self, terms: PackedTerms) -> tuple[FloatArray, IntArray, IntArray, IntArray]:
         """The share of noise that lies right of each edge, per place; edges, where terms begin, their columns."""
-        where = np.full(self._ground.starts.shape[1], -1)
+        where = np.full(self._feasible.starts.shape[1], -1)
         where[self._columns] = np.arange(self._columns.size)
         edges = np.flatnonzero(where[terms.edge_features] >= 0)
         columns = where[terms.edge_features[edges]]
         first = np.flatnonzero(np.diff(terms.edge_terms[edges], prepend=-1))
-        standing = np.where(self._ground.moving[:, None, self._columns], self.places, 0.0)
+        standing = np.where(self._feasible.moving[:, None, self._columns], self.positions, 0.0)
         away = standing[:, :, columns] - terms.edges[edges]
-        noise = self._ground.noise
+        noise = self._feasible.noise
         if noise is None:
             shares = (away >= 0).astype(np.float64)
         else:
@@ -70,67 +70,69 @@ class Landscape:
             shares = noise.cdf(np.clip(scaled, -1e3, 1e3))  # to nearest is enough here
         return shares, edges + terms.edge_terms[edges], first, columns[first]
 
-    def find_falls(self, worths: Sequence[FloatArray]) -> FloatArray:
+    def compute_decreases(self, member_weights: Sequence[FloatArray]) -> FloatArray:
         """By how much a move to each place lowers the sum of what cells are worth, (n_rows, n_places, n_columns)."""
-        falls = np.zeros(self.places.shape)
-        for worth, (shares, left, first, columns) in zip(worths, self._parts, strict=True):
+        decreases = np.zeros(self.positions.shape)
+        for weights, (shares, left, first, columns) in zip(member_weights, self._parts, strict=True):
             if left.size:
-                rises = (worth[:, left + 1] - worth[:, left])[:, None]
-                falls[:, :, columns] -= np.add.reduceat(shares * rises, first, axis=2)
-        for worth, terms in zip(worths, self._sums, strict=True):
-            self._lower_grids(falls, worth, terms)
-        falls -= falls[:, :1]
-        return np.where(self._ground.moving[:, None, self._columns], falls, 0.0)
+                increases = (weights[:, left + 1] - weights[:, left])[:, None]
+                decreases[:, :, columns] -= np.add.reduceat(shares * increases, first, axis=2)
+        for weights, terms in zip(member_weights, self._sums, strict=True):
+            self._lower_grids(decreases, weights, terms)
+        decreases -= decreases[:, :1]
+        return np.where(self._feasible.moving[:, None, self._columns], decreases, 0.0)
 
-    def _lower_grids(self, falls: FloatArray, worth: FloatArray, terms: PackedTerms) -> None:
+    def _lower_grids(self, decreases: FloatArray, weights: FloatArray, terms: PackedTerms) -> None:
         """The same for terms of several columns, one number being moved at a time."""
         for at, grid in enumerate(terms.grids, terms.n_plain):
-            own = worth[:, terms.starts[at] : terms.starts[at + 1]]
+            own = weights[:, terms.starts[at] : terms.starts[at + 1]]
             for axis, feature in enumerate(grid.features):
                 for column in np.flatnonzero(self._columns == feature).tolist():
-                    values = np.where(self._ground.moving[:, [feature]], self.places[:, :, column], 0.0)
-                    falls[:, :, column] -= find_grid_values(
-                        grid, own, self._ground.starts, axis, values, self._ground.noise
+                    values = np.where(self._feasible.moving[:, [feature]], self.positions[:, :, column], 0.0)
+                    decreases[:, :, column] -= compute_grid_values(
+                        grid, own, self._feasible.starts, axis, values, self._feasible.noise
                     )
 
     def put_points(self, columns: FloatArray) -> FloatArray:
         """The rows with these values, (n_rows, n_columns), in the columns that move."""
-        points = self._ground.starts.copy()
+        points = self._feasible.starts.copy()
         points[:, self._columns] = columns
-        return np.where(self._ground.moving, points, self._ground.starts)
+        return np.where(self._feasible.moving, points, self._feasible.starts)
 
-    def walk(self, falls: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    def walk(self, decreases: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """The way from the rows, at 0, to where all columns are at their worst, at 1; a share for each row."""
-        norm = self._ground.norm
+        norm = self._feasible.norm
         if norm is None:
-            worst = self.put_points(_pick(self.places, falls.argmax(axis=1)))
-            return lambda shares: np.where(shares[:, None] > 0, worst, self._ground.starts)
+            worst = self.put_points(_pick(self.positions, decreases.argmax(axis=1)))
+            return lambda shares: np.where(shares[:, None] > 0, worst, self._feasible.starts)
         if norm == 0:
-            return self._walk_by_columns(falls)
-        return self._walk_by_windows(falls) if math.isinf(norm) else self._walk_by_prices(falls, norm)
+            return self._walk_by_columns(decreases)
+        return self._walk_by_windows(decreases) if math.isinf(norm) else self._walk_by_multipliers(decreases, norm)
 
-    def _walk_by_prices(self, falls: FloatArray, norm: float) -> Callable[[FloatArray], FloatArray]:
-        """For ever lower prices per distance to the power of the norm."""
-        _, choose = self._choose_by_prices(falls, norm)
-        return lambda shares: self.put_points(_pick(self.places, choose(shares)))
+    def _walk_by_multipliers(self, decreases: FloatArray, norm: float) -> Callable[[FloatArray], FloatArray]:
+        """For ever lower multipliers per distance to the power of the norm."""
+        _, choose = self._choose_by_multipliers(decreases, norm)
+        return lambda shares: self.put_points(_pick(self.positions, choose(shares)))
 
-    def _choose_by_prices(self, falls: FloatArray, norm: float) -> tuple[FloatArray, Callable[[FloatArray], IntArray]]:
+    def _choose_by_multipliers(
+        self, decreases: FloatArray, norm: float
+    ) -> tuple[FloatArray, Callable[[FloatArray], IntArray]]:
         """Distances to the power of the norm, up to a factor per row, and the best place of each column for a price."""
         largest = np.where(np.isfinite(self.costs), self.costs, 0.0).max(axis=(1, 2), initial=0.0)
         with np.errstate(all="ignore"):  # shares of the largest distance: squares of others may vanish or overflow
             costs = np.minimum(np.ldexp(self.costs, -np.frexp(largest)[1][:, None, None]) ** norm, 1e200)
-            top = np.where((costs > 0) & (falls > 0), falls / costs, 0.0).max(axis=(1, 2), initial=0.0)
+            top = np.where((costs > 0) & (decreases > 0), decreases / costs, 0.0).max(axis=(1, 2), initial=0.0)
         top = np.where(np.isfinite(top), top, 1e200)
 
         def choose(shares: FloatArray) -> IntArray:
-            price = 1.01 * top * _LEAST_PRICE**shares
+            multiplier = 1.01 * top * _LEAST_PRICE**shares
             with np.errstate(over="ignore"):
-                return np.asarray((falls - price[:, None, None] * costs).argmax(axis=1))
+                return np.asarray((decreases - multiplier[:, None, None] * costs).argmax(axis=1))
 
         return costs, choose
 
     def complete(
-        self, falls: FloatArray, needed: FloatArray, shares: FloatArray
+        self, decreases: FloatArray, needed: FloatArray, shares: FloatArray
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Pairs of points before a turn, the second with one more column moved, so that as much falls as needed.
 
@@ -143,56 +145,56 @@ class Landscape:
         needed, shares : arrays of shape (n_rows,)
             How much must fall, and where on the way the turn is.
         """
-        costs, choose = self._choose_by_prices(falls, float(self._ground.norm or 1))
+        costs, choose = self._choose_by_multipliers(decreases, float(self._feasible.norm or 1))
         for part in np.linspace(0.0, 1.0, _COMPLETIONS):
-            yield self._complete_one(falls, costs, needed, choose(part * shares))
+            yield self._complete_one(decreases, costs, needed, choose(part * shares))
         turn = choose(shares)
         farthest = np.argsort(-_pick(costs, turn), axis=1, kind="stable")
         for k in range(min(_PUT_BACK, farthest.shape[1])):
             best = turn.copy()
             np.put_along_axis(best, farthest[:, k, None], 0, axis=1)
-            yield self._complete_one(falls, costs, needed, best)
+            yield self._complete_one(decreases, costs, needed, best)
 
     def _complete_one(
-        self, falls: FloatArray, costs: FloatArray, needed: FloatArray, best: IntArray
+        self, decreases: FloatArray, costs: FloatArray, needed: FloatArray, best: IntArray
     ) -> tuple[FloatArray, FloatArray]:
-        fallen = _pick(falls, best)
+        fallen = _pick(decreases, best)
         missing = needed - fallen.sum(axis=1)
-        enough = falls - fallen[:, None] >= missing[:, None, None]
-        extra = np.where(enough, costs - _pick(costs, best)[:, None], np.inf).reshape(len(falls), -1)
-        place, column = np.divmod(extra.argmin(axis=1), falls.shape[2])
+        enough = decreases - fallen[:, None] >= missing[:, None, None]
+        extra = np.where(enough, costs - _pick(costs, best)[:, None], np.inf).reshape(len(decreases), -1)
+        position, column = np.divmod(extra.argmin(axis=1), decreases.shape[2])
         rows = np.flatnonzero(np.isfinite(extra.min(axis=1)))
-        near = _pick(self.places, best)
+        near = _pick(self.positions, best)
         far = near.copy()
-        far[rows, column[rows]] = self.places[rows, place[rows], column[rows]]
+        far[rows, column[rows]] = self.positions[rows, position[rows], column[rows]]
         return self.put_points(near), self.put_points(far)
 
-    def _walk_by_windows(self, falls: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    def _walk_by_windows(self, decreases: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """For ever larger distances of single columns; where the end of a window is best, to that end itself."""
         most = self.costs.max(axis=(1, 2), initial=0.0)
-        starts, units = self._ground.starts[:, self._columns], self._ground.units[self._columns]
-        sides = np.sign(np.nan_to_num(self.places - starts[:, None]))
+        starts, units = self._feasible.starts[:, self._columns], self._feasible.units[self._columns]
+        signs = np.sign(np.nan_to_num(self.positions - starts[:, None]))
 
         def point(shares: FloatArray) -> FloatArray:
             window = (shares * most)[:, None, None]
             inside = self.costs <= window
-            best = np.where(inside, falls, -np.inf).argmax(axis=1)
-            side, cost = _pick(sides, best), _pick(self.costs, best)
-            same_side = sides == side[:, None]
-            farther = (inside & same_side & (self.costs > cost[:, None])).any(axis=1)
-            beyond = (~inside & same_side).any(axis=1) & (self._ground.noise is not None)
+            best = np.where(inside, decreases, -np.inf).argmax(axis=1)
+            sign, cost = _pick(signs, best), _pick(self.costs, best)
+            same_sign = signs == sign[:, None]
+            farther = (inside & same_sign & (self.costs > cost[:, None])).any(axis=1)
+            beyond = (~inside & same_sign).any(axis=1) & (self._feasible.noise is not None)
             with np.errstate(over="ignore", invalid="ignore"):
-                ends = starts + side * window[:, 0] * units
-            return self.put_points(np.where(beyond & ~farther & (side != 0), ends, _pick(self.places, best)))
+                ends = starts + sign * window[:, 0] * units
+            return self.put_points(np.where(beyond & ~farther & (sign != 0), ends, _pick(self.positions, best)))
 
         return point
 
-    def _walk_by_columns(self, falls: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    def _walk_by_columns(self, decreases: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Columns at their worst, one after the other, those that do most first."""
-        deepest = falls.max(axis=1)
+        deepest = decreases.max(axis=1)
         ranks = np.argsort(np.argsort(-deepest, axis=1, kind="stable"), axis=1, kind="stable")
         useful = (deepest > 0).sum(axis=1)
-        worst, own = _pick(self.places, falls.argmax(axis=1)), self.places[:, 0]
+        worst, own = _pick(self.positions, decreases.argmax(axis=1)), self.positions[:, 0]
 
         def point(shares: FloatArray) -> FloatArray:
             count = np.ceil(shares * useful)
@@ -206,13 +208,13 @@ def _pick(values: FloatArray, at: IntArray) -> FloatArray:
     return np.asarray(np.take_along_axis(values, at[:, None], axis=1)[:, 0])
 
 
-def _keep_places(ground: Ground, places: FloatArray) -> FloatArray:
+def _keep_positions(feasible: FeasibleSet, positions: FloatArray) -> FloatArray:
     """The nearest places that the threat allows."""
-    n_rows, n_places, _ = places.shape
-    points = np.repeat(ground.starts, n_places, axis=0)
-    points[:, ground.features] = places.reshape(n_rows * n_places, -1)
-    kept = ground.keep_within(points, np.repeat(np.arange(n_rows), n_places))
-    return kept[:, ground.features].reshape(places.shape)
+    n_rows, n_positions, _ = positions.shape
+    points = np.repeat(feasible.starts, n_positions, axis=0)
+    points[:, feasible.features] = positions.reshape(n_rows * n_positions, -1)
+    kept = feasible.keep_within(points, np.repeat(np.arange(n_rows), n_positions))
+    return kept[:, feasible.features].reshape(positions.shape)
 
 
 class Turn(NamedTuple):
@@ -234,42 +236,42 @@ class Turn(NamedTuple):
     far: FloatArray
 
 
-def find_turn(ground: Ground, point: Callable[[FloatArray], FloatArray]) -> Turn:
+def locate_turn(feasible: FeasibleSet, point: Callable[[FloatArray], FloatArray]) -> Turn:
     """Where a way turns, by halving: it may flip and flip back, so that there may be earlier turns."""
-    everyone = np.arange(len(ground))
-    far = ground.keep_within(point(np.ones(len(ground))), everyone)
-    flips = ground.find_flips(far, everyone)
-    near, low, high = ground.starts.copy(), np.zeros(len(ground)), np.ones(len(ground))
+    everyone = np.arange(len(feasible))
+    far = feasible.keep_within(point(np.ones(len(feasible))), everyone)
+    flips = feasible.check_flips(far, everyone)
+    near, low, high = feasible.starts.copy(), np.zeros(len(feasible)), np.ones(len(feasible))
     if not flips.any():
         return Turn(np.empty(0, dtype=np.int64), high[:0], near[:0], far[:0])
     at = np.flatnonzero(flips)
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        points = ground.keep_within(point(middle), everyone)[at]
-        moved = np.zeros(len(ground), dtype=bool)
-        moved[at] = ground.find_flips(points, at)
+        points = feasible.keep_within(point(middle), everyone)[at]
+        moved = np.zeros(len(feasible), dtype=bool)
+        moved[at] = feasible.check_flips(points, at)
         far[at] = np.where(moved[at, None], points, far[at])
         near[at] = np.where(moved[at, None], near[at], points)
         low, high = np.where(moved, low, middle), np.where(moved, middle, high)
     return Turn(at, high[at], near[at], far[at])
 
 
-def list_wide(ground: Ground, sums: Sequence[PackedTerms]) -> FloatArray:
+def list_wide(feasible: FeasibleSet, sums: Sequence[PackedTerms]) -> FloatArray:
     """Places from the row to beyond all edges: under noise near the row ever denser, without noise beside each edge."""
-    starts = np.nan_to_num(ground.starts[:, ground.features])
-    edges = [_list_edges(sums, feature) for feature in ground.features.tolist()]
-    if ground.noise is None:
-        return _list_beside_edges(ground, starts, edges)
-    scales = ground.noise.scales(ground.features)
+    starts = np.nan_to_num(feasible.starts[:, feasible.features])
+    edges = [_list_edges(sums, feature) for feature in feasible.features.tolist()]
+    if feasible.noise is None:
+        return _list_beside_edges(feasible, starts, edges)
+    scales = feasible.noise.scales(feasible.features)
     least, most = (np.array([ends[at] for ends in edges]) for at in (0, -1))
     with np.errstate(over="ignore", invalid="ignore"):
         widest = float(np.nan_to_num((most - least) / scales).max(initial=0.0))
         count = int(np.clip(widest, *_FAR))
         parts = [starts[:, None]]
-        for side, ends in ((1.0, most), (-1.0, least)):
-            far = np.maximum(side * (ends - starts), 0.0) + _BEYOND * scales
+        for sign, ends in ((1.0, most), (-1.0, least)):
+            far = np.maximum(sign * (ends - starts), 0.0) + _BEYOND * scales
             wide = np.linspace(0.0, 1.0, count + 1)[1:, None] * np.maximum(far, 2.5 * scales)[:, None]
-            parts += [starts[:, None] + side * scales * _NEAR[:, None], starts[:, None] + side * wide]
+            parts += [starts[:, None] + sign * scales * _NEAR[:, None], starts[:, None] + sign * wide]
         return np.nan_to_num(np.concatenate(parts, axis=1))
 
 
@@ -279,11 +281,11 @@ def _list_edges(sums: Sequence[PackedTerms], feature: int) -> FloatArray:
     return found if found.size else np.zeros(1)
 
 
-def _list_beside_edges(ground: Ground, starts: FloatArray, edges: list[FloatArray]) -> FloatArray:
+def _list_beside_edges(feasible: FeasibleSet, starts: FloatArray, edges: list[FloatArray]) -> FloatArray:
     """The nearest number beyond each edge, by whole steps where there are some."""
     most = max((one.size for one in edges), default=0)
-    places = np.repeat(starts[:, None], most + 1, axis=1)
-    for column, (one, step) in enumerate(zip(edges, ground.steps[ground.features].tolist(), strict=True)):
+    positions = np.repeat(starts[:, None], most + 1, axis=1)
+    for column, (one, step) in enumerate(zip(edges, feasible.steps[feasible.features].tolist(), strict=True)):
         own = starts[:, column, None]
         above = one > own
         beside = np.where(above, one, np.nextafter(one, -np.inf))
@@ -292,19 +294,21 @@ def _list_beside_edges(ground: Ground, starts: FloatArray, edges: list[FloatArra
             falls_short = np.where(above, own + count * step < one, own + count * step >= one)
             count += np.where(falls_short, np.where(above, 1.0, -1.0), 0.0)
             beside = own + count * step
-        places[:, 1 : one.size + 1, column] = beside
-    return places
+        positions[:, 1 : one.size + 1, column] = beside
+    return positions
 
 
-def list_local(ground: Ground, points: FloatArray) -> FloatArray:
+def list_local(feasible: FeasibleSet, points: FloatArray) -> FloatArray:
     """Places around points that were found, on the way from the rows."""
-    starts, ends = ground.starts[:, ground.features], points[:, ground.features]
+    starts, ends = feasible.starts[:, feasible.features], points[:, feasible.features]
     moves = np.nan_to_num(ends - starts)
     return np.nan_to_num(starts)[:, None] + _LOCAL[:, None] * moves[:, None]
 
 
-def list_beside(ground: Ground, points: FloatArray) -> FloatArray:
+def list_beside(feasible: FeasibleSet, points: FloatArray) -> FloatArray:
     """The row's own place, that of a point, and those a hair below and above it."""
-    starts, here = (np.nan_to_num(rows[:, ground.features]) for rows in (ground.starts, points))
-    hair = np.zeros(ground.features.size) if ground.noise is None else _HAIR * ground.noise.scales(ground.features)
+    starts, here = (np.nan_to_num(rows[:, feasible.features]) for rows in (feasible.starts, points))
+    hair = (
+        np.zeros(feasible.features.size) if feasible.noise is None else _HAIR * feasible.noise.scales(feasible.features)
+    )
     return np.stack([starts, here, here - hair, here + hair], axis=1)

@@ -251,8 +251,8 @@ def round_flip(start: FloatArray, feature: int, after: float, flips: Flips, *, f
     if not math.isfinite(move) or move == 0:
         return after
     if fractions:
-        cut = math.floor if after < before else math.ceil
-        tried = [cut(after * fraction) / fraction for fraction in fractions]
+        level = math.floor if after < before else math.ceil
+        tried = [level(after * fraction) / fraction for fraction in fractions]
     else:
         first = math.floor(math.log10(move))
         rounding = ROUND_FLOOR if after < before else ROUND_CEILING

@@ -1,4 +1,4 @@
-"""Where searches for changes begin: rows after changes that have no size, and the ground around them.
+"""Where searches for changes begin: rows after changes that have no size, and the feasible set around them.
 
 Owns the order of such changes (categories, numbers that go missing or appear), from the worst one to none. Must not
 know how a search goes on from there.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
-from derand.certificates.search.feasible_set import Ground
+from derand.certificates.search.feasible_set import FeasibleSet
 from derand.certificates.search.worst_positions import change_categories, change_missing
 from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise
@@ -43,7 +43,7 @@ def _list_weighted(model: Model) -> list[tuple[AdditiveEnsemble, float]]:
     return list(zip(model.members, weights.tolist(), strict=True))
 
 
-def lay_ground(
+def build_feasible_set(
     model: Model,
     noise: Noise | None,
     rule: str,
@@ -51,12 +51,12 @@ def lay_ground(
     rows: FloatArray,
     starts: FloatArray,
     labels: IntArray,
-) -> Ground:
+) -> FeasibleSet:
     """The ground of rows that were changed already: columns that went missing or appeared stay as they are."""
     low, high = perturbation.box(rows)
     moving = perturbation.free & (rows == starts) & (low < high)
     low, high = np.where(moving, low, starts), np.where(moving, high, starts)
-    return Ground(
+    return FeasibleSet(
         model,
         noise,
         rule,

@@ -9,17 +9,17 @@ from __future__ import annotations
 import numpy as np
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
-from derand.certificates.bounds.pairwise import find_duel
+from derand.certificates.bounds.pairwise import build_pair
 from derand.certificates.kinds import Linear, Pairwise, kind_of
 from derand.certificates.labels import find_labels
-from derand.certificates.search.linear import attack_lines
+from derand.certificates.search.linear import attack_linear
 from derand.certificates.search.worst_positions import change_missing, move_to_worst
 from derand.model import Model
 from derand.noise import Noise
 from derand.perturbation import Perturbation
 
 
-def find_witnesses(
+def search_witnesses(
     model: Model, rows: FloatArray, noise: Noise | None, rule: str, perturbation: Perturbation, labels: IntArray
 ) -> tuple[BoolArray, FloatArray]:
     """Which rows have a change within the limits that flips their label, and the changed rows.
@@ -28,10 +28,10 @@ def find_witnesses(
     """
     kind = kind_of(model)
     if isinstance(kind, Linear):
-        changed, distance = attack_lines(kind.ensemble, rows, labels, perturbation)
+        changed, distance = attack_linear(kind.ensemble, rows, labels, perturbation)
         return np.isfinite(distance), changed
     if isinstance(kind, Pairwise):
-        return _find_in_pairs(model, rows, noise, rule, perturbation, labels)
+        return _search_pairs(model, rows, noise, rule, perturbation, labels)
     low, high = perturbation.box(rows)
     signs = np.where(labels == 1, 1.0, -1.0)  # what is worst is lowest, after this
     may_miss = set(model.missing_features) - perturbation.frozen
@@ -45,7 +45,7 @@ def find_witnesses(
     return flips, witnesses
 
 
-def _find_in_pairs(
+def _search_pairs(
     model: Model, rows: FloatArray, noise: Noise | None, rule: str, perturbation: Perturbation, labels: IntArray
 ) -> tuple[BoolArray, FloatArray]:
     """Of several classes: what flips a comparison, where it flips the label as well."""
@@ -55,8 +55,10 @@ def _find_in_pairs(
         at = np.flatnonzero(~flips & ((labels == low) | (labels == high)))
         if not at.size:
             continue
-        sides = (labels[at] == high).astype(np.int64)
-        moved, changed = find_witnesses(find_duel(ensemble, low, high), rows[at], noise, rule, perturbation, sides)
+        own_labels = (labels[at] == high).astype(np.int64)
+        moved, changed = search_witnesses(
+            build_pair(ensemble, low, high), rows[at], noise, rule, perturbation, own_labels
+        )
         at, changed = at[moved], changed[moved]
         found = find_labels(model, changed, noise, rule=rule) != labels[at] if at.size else np.empty(0, dtype=bool)
         flips[at[found]], witnesses[at[found]] = True, changed[found]

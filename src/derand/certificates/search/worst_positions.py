@@ -38,19 +38,19 @@ def move_to_worst(
         for axis in term.axes if len(term.axes) == 1 else ():
             at, there = axis.feature, ~np.isnan(rows[:, axis.feature])
             column = rows[there, at], low[there, at], high[there, at], signs[there]
-            scores = term.cell_scores[: axis.edges.size + 1]  # without a cell of missing numbers
+            scores = term.cell_scores[: axis.edges.size + 1]  # without a cell of missing values
             if steps[at]:
-                moved[there, at] = _find_worst_step(noise, axis, scores, float(steps[at]), *column)
+                moved[there, at] = _search_worst_step(noise, axis, scores, float(steps[at]), *column)
             elif noise is None:
-                moved[there, at] = _find_worst_cell(axis, scores, *column)
+                moved[there, at] = _select_worst_cell(axis, scores, *column)
             else:
-                moved[there, at] = _find_worst_place(noise, axis, scores, *column)
+                moved[there, at] = _search_worst_position(noise, axis, scores, *column)
     tables = [term for term in member.terms if not term.axes and term.features[0] not in perturbation.frozen]
     change_categories(moved, rows, tables, perturbation, signs)
     return moved
 
 
-def _find_worst_cell(
+def _select_worst_cell(
     axis: Axis, scores: IntArray, own: FloatArray, low: FloatArray, high: FloatArray, signs: FloatArray
 ) -> FloatArray:
     """The nearest value of the worst cell that each row can reach."""
@@ -65,7 +65,7 @@ def _find_worst_cell(
     return np.where(best == home, own, np.where(best > home, left_end, np.maximum(below, low)))
 
 
-def _find_worst_place(
+def _search_worst_position(
     noise: Noise,
     axis: Axis,
     scores: IntArray,
@@ -85,14 +85,14 @@ def _find_worst_place(
     size = max(1, _CHUNK // (_PLACES * axis.edges.size))
     for begin in range(0, own.size, size):
         part = slice(begin, begin + size)
-        places = start[part, None] * (1 - shares) + stop[part, None] * shares
-        places = np.clip(np.concatenate([own[part, None], places], axis=1), low[part, None], high[part, None])
-        levels = signs[part, None] * _expect_scores(noise, axis, scores, places)
-        found[part] = places[np.arange(places.shape[0]), levels.argmin(axis=1)]
+        positions = start[part, None] * (1 - shares) + stop[part, None] * shares
+        positions = np.clip(np.concatenate([own[part, None], positions], axis=1), low[part, None], high[part, None])
+        levels = signs[part, None] * _expect_scores(noise, axis, scores, positions)
+        found[part] = positions[np.arange(positions.shape[0]), levels.argmin(axis=1)]
     return found
 
 
-def _find_worst_step(
+def _search_worst_step(
     noise: Noise | None,
     axis: Axis,
     scores: IntArray,
@@ -105,25 +105,25 @@ def _find_worst_step(
     """The worst of the nearest whole steps, row by row."""
     if not axis.edges.size:
         return own
-    reach = 0.0 if noise is None else _REACH * float(noise.scales(np.array([axis.feature]))[0])
+    box = 0.0 if noise is None else _REACH * float(noise.scales(np.array([axis.feature]))[0])
     found = own.copy()
     for row, (x, least, most) in enumerate(zip(own, low, high, strict=True)):
-        start, stop = max(least, min(axis.edges[0] - reach - step, x)), min(most, max(axis.edges[-1] + reach + step, x))
+        start, stop = max(least, min(axis.edges[0] - box - step, x)), min(most, max(axis.edges[-1] + box + step, x))
         first, last = np.clip([np.floor((start - x) / step) - 1, np.ceil((stop - x) / step) + 1], -_STEPS, _STEPS)
-        places = x + np.arange(first, last + 1) * step
-        places = np.concatenate([[x], places[(places >= least) & (places <= most)]])
-        value = signs[row] * _expect_scores(noise, axis, scores, places)
-        found[row] = places[value.argmin()]
+        positions = x + np.arange(first, last + 1) * step
+        positions = np.concatenate([[x], positions[(positions >= least) & (positions <= most)]])
+        value = signs[row] * _expect_scores(noise, axis, scores, positions)
+        found[row] = positions[value.argmin()]
     return found
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what is too far away is not taken
-def _expect_scores(noise: Noise | None, axis: Axis, scores: IntArray, places: FloatArray) -> FloatArray:
+def _expect_scores(noise: Noise | None, axis: Axis, scores: IntArray, positions: FloatArray) -> FloatArray:
     """The score of a term at some places, or what is expected under noise, to nearest."""
     if noise is None:
-        return scores[np.searchsorted(axis.edges, places, side="right")].astype(np.float64)
+        return scores[np.searchsorted(axis.edges, positions, side="right")].astype(np.float64)
     scale = float(noise.scales(np.array([axis.feature]))[0])
-    away = np.clip((places[..., None] - axis.edges) / scale, -1e3, 1e3)
+    away = np.clip((positions[..., None] - axis.edges) / scale, -1e3, 1e3)
     return np.asarray(scores[0] + noise.cdf(away) @ np.diff(scores))
 
 
@@ -135,10 +135,10 @@ def expect_term(term: Term, rows: FloatArray, noise: Noise | None) -> FloatArray
         return expect_grid(term, rows[:, list(term.features)], noise)
     (axis,) = term.axes
     column = rows[:, axis.feature]
-    is_gap = np.isnan(column)
+    is_missing = np.isnan(column)
     scores = term.cell_scores[: axis.edges.size + 1]
-    there = _expect_scores(noise, axis, scores, np.where(is_gap, 0.0, column)) if scores.size else column * 0.0
-    return np.where(is_gap, float(term.missing_score or 0), there)
+    there = _expect_scores(noise, axis, scores, np.where(is_missing, 0.0, column)) if scores.size else column * 0.0
+    return np.where(is_missing, float(term.missing_score or 0), there)
 
 
 def change_categories(
@@ -174,26 +174,26 @@ def change_missing(
     for k, term in enumerate(terms):
         axis, scores = term.axes[0], term.cell_scores
         column = moved[:, axis.feature]
-        is_gap = np.isnan(column)
-        worst = _find_worst_anywhere(noise, axis, scores, signs)
-        values[:, k] = np.where(is_gap, worst, np.nan)
-        home = signs * _expect_scores(noise, axis, scores, np.where(is_gap, worst, column))
+        is_missing = np.isnan(column)
+        worst = _search_worst_anywhere(noise, axis, scores, signs)
+        values[:, k] = np.where(is_missing, worst, np.nan)
+        home = signs * _expect_scores(noise, axis, scores, np.where(is_missing, worst, column))
         gone = signs * float(term.missing_score or 0)
-        gains[:, k] = np.where(is_gap, gone - home, home - gone)
+        gains[:, k] = np.where(is_missing, gone - home, home - gone)
     order = np.argsort(-gains, axis=1, kind="stable")[:, : perturbation.missing_budget]
     for k, term in enumerate(terms):
         chosen = (order == k).any(axis=1) & (gains[:, k] > 0)
         moved[chosen, term.axes[0].feature] = values[chosen, k]
 
 
-def _find_worst_anywhere(noise: Noise | None, axis: Axis, scores: IntArray, signs: FloatArray) -> FloatArray:
+def _search_worst_anywhere(noise: Noise | None, axis: Axis, scores: IntArray, signs: FloatArray) -> FloatArray:
     """The worst of all numbers, for rows of both labels."""
     if not axis.edges.size:
         return np.zeros(signs.size)
     own, far = np.full(signs.size, axis.edges[0]), np.full(signs.size, np.inf)
     if noise is None:
-        return _find_worst_cell(axis, scores, own, -far, far, signs)
-    return _find_worst_place(noise, axis, scores, own, -far, far, signs)
+        return _select_worst_cell(axis, scores, own, -far, far, signs)
+    return _search_worst_position(noise, axis, scores, own, -far, far, signs)
 
 
 def _list_codes(term: Term, perturbation: Perturbation) -> FloatArray:

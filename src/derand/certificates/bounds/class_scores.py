@@ -18,18 +18,7 @@ _BLOCK_NUMBERS = 2**21
 def expect_classes(model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise | None) -> FloatArray:
     """Expected score of each class, offsets included, in grid units: to nearest, nothing is proven by it.
 
-    Parameters
-    ----------
-    model : AdditiveEnsemble
-        With the decision Argmax.
-    rows : array of shape (n_rows, n_features)
-        Checked already.
-    noise : Noise or None
-        None for the scores themselves.
-
-    Returns
-    -------
-    array of shape (n_rows, n_classes)
+    The model has the decision Argmax. Without noise these are the scores themselves, (n_rows, n_classes).
     """
     total = np.tile(np.array(model.offsets, dtype=np.float64), (rows.shape[0], 1))
     if noise is None:

@@ -146,16 +146,8 @@ def trace_curves(
 ) -> Curves:
     """The curves of all shapes under noise, in the order in which shapes first occur.
 
-    Parameters
-    ----------
-    stretches : list of Stretch
-        Not constant.
-    shapes : tuple of Shape
-    noise : Noise
-    units : array of shape (n_features,)
-        In which distances count.
-    common : CommonGround or None
-        Where to look for, and keep, what other comparisons need as well.
+    Terms are not constant; distances count in `units`, (n_features,). What other comparisons need as well is kept in
+    `common`.
     """
     first = dict(zip(reversed(shapes), reversed(oriented_terms), strict=True))
     share = _KNOTS // len(first) if common is None else _COMMON_KNOTS // round_up(len(first))

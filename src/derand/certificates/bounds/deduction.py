@@ -24,17 +24,8 @@ _MOST_CAPS = 3
 def deduct(ranges: FloatArray, band: float) -> float:
     """What a mean must be above a threshold, so that the computed mass below it is less than 1/2.
 
-    Parameters
-    ----------
-    ranges : array of shape (n_terms,)
-        Largest less least value of each independent term of the sum.
-    band : float
-        By how much a computed mass near 1/2 can exceed the true one.
-
-    Returns
-    -------
-    float
-        Rounded upward.
+    `ranges` hold the largest less the least value of each independent term of the sum; `band` is by how much a computed
+    mass near 1/2 can exceed the true one. Rounded upward.
 
     Examples
     --------

@@ -79,7 +79,7 @@ class ScoreDistribution:
         return np.asarray(self._sum(filled).failures(self._reduce(levels)).proven)
 
     def decide_each(self, filled: Filled, levels: IntArray) -> BoolArray:
-        """The same for several thresholds of each row, (n_rows, n_cuts): what `decide` says of each of them."""
+        """The same for several thresholds of each row, (n_rows, n_levels): what `decide` says of each of them."""
         masses, low = self._sum(filled), self._reduce(levels)
         below, _ = _compute_tails(masses, low, low)
         return np.stack([_decide_labels(masses, below[:, k], low[:, k]) for k in range(low.shape[1])], axis=1)

@@ -80,15 +80,8 @@ def _orient(scores: IntArray, label: int, cap: float) -> FloatArray:
 def trace_grids(blocks: list[Block], noise: Noise, units: FloatArray, *, with_all_knots: bool = True) -> Grids:
     """The functions of some terms under noise.
 
-    Parameters
-    ----------
-    blocks : list of Block
-    noise : Noise
-    units : array of shape (n_features,)
-        In which distances count.
-    with_all_knots : bool
-        False leaves out those of axes with one edge that a table serves: enough where numbers may become anything, at
-        a multiplier per square, or stay as they are.
+    Without all knots those of axes with one edge that a table serves are left out: enough where numbers may become
+    anything, at a multiplier per square, or stay as they are.
     """
     edges, scales, table = _compute_jumps(blocks, noise, units)
     positions = [(block, k) for block in blocks for k in range(len(block.features))]

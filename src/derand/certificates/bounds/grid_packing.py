@@ -72,12 +72,7 @@ class PackedGrid:
 def pack_grid(axes: Sequence[Axis], shape: tuple[int, ...], scores: IntArray) -> tuple[PackedGrid, IntArray]:
     """A term of several columns, and the scores of the cells that the kernels see, from 0 on.
 
-    Parameters
-    ----------
-    axes : sequence of Axis
-    shape : tuple of int
-        Cells of each, that of missing values included.
-    scores : array of shape (n_boxes,)
+    `shape` counts the cells of each axis, that of missing values included; `scores` are those of all boxes.
     """
     reduced = scores - scores.min()
     kept, merged = np.unique(reduced, return_inverse=True)

@@ -31,7 +31,7 @@ def search_levels(
     """The levels nearest to the doubtful ones at which a claim is proven, several of them tried at a time.
 
     The claim holds at `sure` for certain, and the search ends at `doubtful`, both (n_rows,). `holds` is asked about
-    levels of shape (n_rows, n_cuts). The result holds levels that `holds` was true of, or the sure ones.
+    levels of shape (n_rows, n_levels). The result holds levels that `holds` was true of, or the sure ones.
 
     Examples
     --------

@@ -8,8 +8,7 @@ not know kernels.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.certificates.bounds.linear_duality import bound_decreases, bound_distances
+from derand.certificates.bounds.missing_values import merge_bounds
 from derand.certificates.bounds.packing import PackedTerms, pack_terms
 from derand.certificates.bounds.pairwise import LARGEST_ODDS
 from derand.certificates.bounds.worst_case import compute_box
@@ -162,37 +162,17 @@ def bound_linear(
 ) -> list[Bounds]:
     """What is proven about rows of a linear model, for each of several budgets of categorical changes.
 
-    Parameters
-    ----------
-    model : AdditiveEnsemble
-        Linear, of two or several classes.
-    rows : array of shape (n_rows, n_features)
-        Checked.
-    noise : Noise or None
-    rule : Rule
-        One that counts noisy copies has a failure mass; labels and radii are the same.
-    perturbation : Perturbation
-    proof : {"best", "paper"}
-        "paper" is what the failure mass proves: the same radius under normal noise in its own norm, else less.
+    A rule that counts noisy copies has a failure mass; labels and radii are the same. The proof "paper" is what the
+    failure mass proves: the same radius under normal noise in its own norm, else less.
     """
     pairs = {pair: build_linear_sum(model, *pair) for pair in model.pairs}
     size = max(1, _BLOCK_NUMBERS // max(model.n_features, 1))
+    blocks = [np.arange(rows.shape[0])[start : start + size] for start in range(0, max(rows.shape[0], 1), size)]
     parts = [
-        _bound_block(
-            model, pairs, np.asarray(rows[start : start + size], dtype=np.float64), noise, rule, perturbation, proof
-        )
-        for start in range(0, max(rows.shape[0], 1), size)
+        _bound_block(model, pairs, np.asarray(rows[at], dtype=np.float64), noise, rule, perturbation, proof)
+        for at in blocks
     ]
-    return [_join(one) for one in zip(*parts, strict=True)]
-
-
-def _join(parts: Sequence[Bounds]) -> Bounds:
-    """Bounds of the rows of several blocks, one after the other."""
-    joined: dict[str, Any] = {}
-    for field in fields(Bounds):
-        own = [getattr(part, field.name) for part in parts]
-        joined[field.name] = None if own[0] is None else np.concatenate(own)
-    return Bounds(**joined)
+    return [merge_bounds(blocks, one) for one in zip(*parts, strict=True)]
 
 
 def _bound_block(

@@ -20,22 +20,9 @@ _LEAST_SHARE = 1e-150
 def bound_distances(margins: FloatArray, multipliers: FloatArray, caps: FloatArray, norm: float | None) -> FloatArray:
     """Lower bounds of the distance within which a sum falls by less than its margin, (n_rows,).
 
-    Parameters
-    ----------
-    margins : array of shape (n_rows,)
-        Lower bounds.
-    multipliers : array of shape (n_columns,)
-        Upper bounds of the fall per unit of a move, 0 or larger.
-    caps : array of shape (n_rows, n_columns)
-        Upper bounds of the moves, 0 or larger; infinite where there is no limit.
-    norm : {0, 1, 2, inf} or None
-        Of the moves. For 0 the number of columns that may move as far as their caps; without a norm infinite where
-        they all may.
-
-    Returns
-    -------
-    array of shape (n_rows,)
-        Infinite where no move within the caps does it, 0 where nothing is proven.
+    Multipliers, (n_columns,), are upper bounds of the fall per unit of a move; caps, (n_rows, n_columns), are upper bounds
+    of the moves, infinite where there is no limit. For norm 0 the number of columns that may move as far as their caps.
+    Infinite where no move within the caps does it, and 0 where nothing is proven.
     """
     moving = multipliers > 0
     multipliers, caps = multipliers[moving], caps[:, moving]

@@ -50,7 +50,7 @@ def add_largest(decreases: Falls, budget: int) -> Falls:
 
 
 def compute_decreases(missing_cells: tuple[MissingCell, ...], filled: Filled, noise: Noise | None, label: int) -> Falls:
-    """By how much the expected score falls where the number of one term goes missing or appears, (n_rows, n_gaps).
+    """By how much the expected score falls where the number of one term goes missing or appears, (n_rows, n_missing).
 
     From where the row stands; a number that appears may be anything.
     """
@@ -73,7 +73,7 @@ def compute_floor_decreases(
 
 
 def bound_decreases(missing_cells: tuple[MissingCell, ...], filled: Filled, label: int) -> Falls:
-    """By how much the score itself can fall in whatever cells noise has put the numbers, (n_rows, n_gaps)."""
+    """By how much the score itself can fall in whatever cells noise has put the numbers, (n_rows, n_missing)."""
     columns = [np.full(filled.rows.shape[0], _orient(cell, label)[0].max()) for cell in missing_cells]
     return _choose_decreases(missing_cells, filled, columns, label)
 

@@ -47,12 +47,7 @@ class Filled(NamedTuple):
 def fill_missing(terms: PackedTerms, rows: FloatArray, noise: Noise | None) -> Filled:
     """The same rows with a place for each missing number that some term has a cell for.
 
-    Parameters
-    ----------
-    terms : PackedTerms
-    rows : array of shape (n_rows, n_features)
-        Returned as they are where nothing is missing.
-    noise : Noise or None
+    Rows are returned as they are where nothing is missing.
     """
     of_grids = [at for grid in terms.grids for at, cell in zip(grid.features, grid.takes_missing, strict=True) if cell]
     columns = [cell.feature for cell in terms.missing_cells] + of_grids
@@ -62,10 +57,8 @@ def fill_missing(terms: PackedTerms, rows: FloatArray, noise: Noise | None) -> F
     for cell in terms.missing_cells:
         at = np.isnan(rows[:, cell.feature])
         if at.any():
-            filled[at, cell.feature], is_missing[:, cell.feature] = (
-                compute_position(cell, noise),
-                at,
-            )
+            filled[at, cell.feature] = compute_position(cell, noise)
+            is_missing[:, cell.feature] = at
     is_missing[:, of_grids] = np.isnan(rows[:, of_grids])
     return Filled(filled, is_missing)
 

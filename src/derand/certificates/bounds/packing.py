@@ -67,7 +67,7 @@ class PackedTerms:
         A sum of reduced scores s stands for `base + step * s`, and is at most `largest`.
     error : int
         By how much that may differ from the sum of the scores: 0 but on a coarser grid.
-    common : CommonGround or None
+    common : SharedEdges or None
         What these terms share with those of other comparisons of the same classes.
     """
 

@@ -357,19 +357,8 @@ def get_smoothed_case(
 ) -> SmoothedCase | SmoothedGridCase:
     """The worst case of a sum under noise for a label, with all tables that were made for it before.
 
-    Parameters
-    ----------
-    terms : PackedTerms
-        Not empty.
-    noise : Noise
-    norm : {0, 1, 2, inf} or None
-        None for no ball: only a box limits what may change.
-    units : array of shape (n_features,)
-        In which distances count.
-    label : {0, 1}
-        Whether the sum must stay low or high.
-    cap : float
-        Functions are cut off above this.
+    The sum must stay high for label 1 and low for label 0, and has a term at least. Without a norm there is no ball:
+    only a box limits what may change. Functions are cut off above the cap.
     """
 
     def make() -> SmoothedCase | SmoothedGridCase:

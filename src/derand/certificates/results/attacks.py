@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import BoolArray, FloatArray, Frozen, IntArray, freeze
-from derand._core.origin import Origin, Tabular, take_rows
+from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.origin import Origin, take_rows
+from derand.certificates.results.base import RowResults
 from derand.certificates.results.certificates import Certificates
 from derand.noise import Noise
 from derand.threat import Threat
@@ -22,7 +23,7 @@ class UnsoundError(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Attacks(Tabular, Frozen):
+class Attacks(RowResults):
     """The nearest change of each row that was found to flip its answer.
 
     Attributes
@@ -65,30 +66,12 @@ class Attacks(Tabular, Frozen):
     noise: Noise | None = None
     origin: Origin | None = field(default=None, repr=False)
 
-    def __post_init__(self) -> None:
-        if self.threat.norm == "auto":
-            raise ValueError("`threat` of Attacks must name its norm, got 'auto': use `Threat.resolve(noise)`.")
-        names = (*_ARRAYS, "classes", *(["rows"] if isinstance(self.rows, np.ndarray) else []))
-        for name in names:
-            object.__setattr__(self, name, freeze(np.asarray(getattr(self, name)).view()))
-
-    @property
-    def norm(self) -> float | None:
-        """The norm in which distances count; None where limits alone say what may change."""
-        return self.threat.ball_norm
-
-    def __len__(self) -> int:
-        return int(self.found.size)
-
-    def __getitem__(self, rows: Any) -> Attacks:
-        at, origin = self.locate(rows)
-        arrays = {name: getattr(self, name)[at] for name in _ARRAYS}
-        return replace(self, rows=take_rows(self.rows, at), origin=origin, **arrays)
+    per_row: ClassVar[tuple[str, ...]] = (*_ARRAYS, "rows")
+    shared: ClassVar[tuple[str, ...]] = ("classes",)
 
     def __repr__(self) -> str:
-        where = "within limits" if self.norm is None else "any columns" if self.norm == 0 else f"in l{self.norm}"
-        how = f"rule {self.rule}, {self.noise or 'no noise'}"
-        return f"<Attacks: {len(self)} rows, {int(self.found.sum())} flipped, {where}, l0 = {self.threat.l0}, {how}>"
+        where, how = self._name_ball("in l{}"), self._name_request(with_missing=False)
+        return f"<Attacks: {len(self)} rows, {int(self.found.sum())} flipped, {where}, {how}>"
 
     def with_classes(self, classes: NDArray[Any]) -> Attacks:
         """The same with labels of these classes in the place of 0, 1, ..."""
@@ -110,7 +93,8 @@ class Attacks(Tabular, Frozen):
         -------
         array of booleans, shape (n_rows,)
         """
-        self._require_same(certificates)
+        self._require_same(certificates, "certificates", ("rule", "noise", "threat"))
+        self._require_labels(certificates)
         radius = certificates.radius
         if self.norm is None:
             return np.asarray(self.found & (radius > 0))
@@ -138,15 +122,7 @@ class Attacks(Tabular, Frozen):
             f"noise {self.noise}, {self.threat}; changed row: {changed.tolist()!r}. Please report this."
         )
 
-    def _require_same(self, certificates: Certificates) -> None:
-        if len(certificates) != len(self):
-            raise ValueError(
-                f"`certificates` must be about the same {len(self)} rows, got certificates of {len(certificates)}."
-            )
-        for name in ("rule", "noise", "threat"):
-            own, other = getattr(self, name), getattr(certificates, name)
-            if own != other:
-                raise ValueError(f"`certificates` must have the same {name}, {own}, got {other}.")
+    def _require_labels(self, certificates: Certificates) -> None:
         differ = np.flatnonzero(np.asarray(self.label != certificates.label))
         if differ.size:
             row = int(differ[0])

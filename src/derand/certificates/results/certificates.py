@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand._core.arrays import BoolArray, FloatArray, Frozen, IntArray, freeze
 from derand._core.markup import write_block, write_lines, write_table
-from derand._core.origin import Origin, Tabular
+from derand._core.origin import Origin
 from derand._core.text import format_count, format_percent, format_short_down
+from derand.certificates.results.base import RowResults
 from derand.certificates.rules.base import NO_PROOF, PAPER, PROOFS
 from derand.kernels import PATH_REASONS, PATHS
 from derand.noise import Noise
@@ -24,7 +25,7 @@ _OPTIONAL = ("runner_up", "flips", "witness", "worst")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Certificates(Tabular, Frozen):
+class Certificates(RowResults):
     """What is proven about each row: no change within the threat and within the radius flips the label.
 
     Attributes
@@ -92,11 +93,8 @@ class Certificates(Tabular, Frozen):
     _path: NDArray[np.uint8] | None = field(default=None, repr=False)
     origin: Origin | None = field(default=None, repr=False)
 
-    def __post_init__(self) -> None:
-        if self.threat.norm == "auto":
-            raise ValueError("`threat` of Certificates must name its norm, got 'auto': use `Threat.resolve(noise)`.")
-        for name in (*_ARRAYS, "classes", *(name for name in _OPTIONAL if getattr(self, name) is not None)):
-            object.__setattr__(self, name, freeze(np.asarray(getattr(self, name)).view()))
+    per_row: ClassVar[tuple[str, ...]] = ("radius", *_ARRAYS[:-1], "_proof", "_path", *_OPTIONAL)
+    shared: ClassVar[tuple[str, ...]] = ("classes",)
 
     @property
     def verdict(self) -> NDArray[np.str_] | None:
@@ -104,11 +102,6 @@ class Certificates(Tabular, Frozen):
         if self.flips is None:
             return None
         return np.where(self.radius > 0, "holds", np.where(self.flips, "flips", "undecided"))
-
-    @property
-    def norm(self) -> float | None:
-        """The norm of the ball; None where limits alone say what may change."""
-        return self.threat.ball_norm
 
     @property
     def l0(self) -> int:
@@ -139,22 +132,10 @@ class Certificates(Tabular, Frozen):
         counts = np.bincount(self._path, minlength=len(PATHS)).tolist()
         return {name: (count, why) for name, count, why in zip(PATHS, counts, PATH_REASONS, strict=True) if count}
 
-    def __len__(self) -> int:
-        return int(self.radius.size)
-
-    def __getitem__(self, rows: Any) -> Certificates:
-        at, origin = self.locate(rows)
-        arrays = {name: getattr(self, name)[at] for name in _ARRAYS}
-        for name in ("_proof", "_path", *_OPTIONAL):
-            arrays[name] = None if getattr(self, name) is None else getattr(self, name)[at]
-        return replace(self, **arrays, origin=origin)
-
     def __repr__(self) -> str:
         certified = int((self.radius > 0).sum())
-        where = "within limits" if self.norm is None else "any columns" if self.norm == 0 else f"l{self.norm} ball"
-        how = f"rule {self.rule}, {self.noise or 'no noise'}"
-        missing = f", missing = {self.threat.missing_budget}" if self.threat.missing_budget else ""
-        return f"<Certificates: {len(self)} rows, {certified} certified, {where}, l0 = {self.l0}{missing}, {how}>"
+        where = self._name_ball("l{} ball")
+        return f"<Certificates: {len(self)} rows, {certified} certified, {where}, {self._name_request()}>"
 
     def _repr_html_(self) -> str:
         """For notebooks: what is certified of all rows, and the first ones."""

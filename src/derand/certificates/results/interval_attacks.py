@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import BoolArray, FloatArray, Frozen, freeze
-from derand._core.origin import Origin, Tabular, take_rows
+from derand._core.arrays import BoolArray, FloatArray
+from derand._core.origin import Origin, take_rows
 from derand.certificates.results.attacks import UnsoundError
+from derand.certificates.results.base import RowResults
 from derand.certificates.results.intervals import Intervals
 from derand.noise import Noise
 from derand.threat import Threat
 
-_NUMBERS = ("value", "low", "high")
-_ROWS = ("low_rows", "high_rows")
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class IntervalAttacks(Tabular, Frozen):
+class IntervalAttacks(RowResults):
     """The lowest and the highest answer that changes of each row within a radius were found to have.
 
     Attributes
@@ -57,37 +55,21 @@ class IntervalAttacks(Tabular, Frozen):
     noise: Noise | None = None
     origin: Origin | None = field(default=None, repr=False)
 
-    def __post_init__(self) -> None:
-        for name in (*_NUMBERS, *_ROWS):
-            if isinstance(getattr(self, name), np.ndarray):
-                object.__setattr__(self, name, freeze(getattr(self, name).view()))
+    per_row: ClassVar[tuple[str, ...]] = ("value", "low", "high", "low_rows", "high_rows")
 
     @property
     def width(self) -> FloatArray:
         """How far apart the answers are that were found."""
         return np.asarray(self.high - self.low)
 
-    def __len__(self) -> int:
-        return int(self.value.size)
-
-    def __getitem__(self, rows: Any) -> IntervalAttacks:
-        at, origin = self.locate(rows)
-        numbers = {name: getattr(self, name)[at] for name in _NUMBERS}
-        changed = {name: take_rows(getattr(self, name), at) for name in _ROWS}
-        return replace(self, **numbers, **changed, origin=origin)
-
     def __repr__(self) -> str:
         mean = f", mean width {float(self.width.mean()):.4g}" if len(self) else ""
-        norm = self.threat.ball_norm
-        ball = (
-            "within limits" if norm is None else f"{'any columns' if norm == 0 else f'l{norm}'}, radius {self.radius}"
-        )
-        how = f"rule {self.rule}, {self.noise or 'no noise'}"
-        return f"<IntervalAttacks: {len(self)} rows{mean}, {ball}, l0 = {self.threat.l0}, {how}>"
+        ball = self._name_ball("l{}") + ("" if self.norm is None else f", radius {self.radius}")
+        return f"<IntervalAttacks: {len(self)} rows{mean}, {ball}, {self._name_request(with_missing=False)}>"
 
     def list_columns(self) -> dict[str, NDArray[Any]]:
         """What tables hold: value, low, high and width."""
-        return {name: getattr(self, name) for name in (*_NUMBERS, "width")}
+        return {name: getattr(self, name) for name in ("value", "low", "high", "width")}
 
     def find_outside(self, intervals: Intervals) -> BoolArray:
         """Which rows have an answer outside of what is certified of them: never any, unless something is wrong.
@@ -101,7 +83,8 @@ class IntervalAttacks(Tabular, Frozen):
         -------
         array of booleans, shape (n_rows,)
         """
-        self._require_same(intervals)
+        self._require_same(intervals, "intervals", ("rule", "noise", "threat", "radius"))
+        self._require_values(intervals)
         return np.asarray(~((intervals.low <= self.low) & (self.high <= intervals.high)))
 
     def require_inside(self, intervals: Intervals) -> None:
@@ -126,13 +109,7 @@ class IntervalAttacks(Tabular, Frozen):
             f"{self.threat}; changed row: {np.asarray(changed)[0].tolist()!r}. Please report this."
         )
 
-    def _require_same(self, intervals: Intervals) -> None:
-        if len(intervals) != len(self):
-            raise ValueError(f"`intervals` must be about the same {len(self)} rows, got intervals of {len(intervals)}.")
-        for name in ("rule", "noise", "threat", "radius"):
-            own, other = getattr(self, name), getattr(intervals, name)
-            if own != other:
-                raise ValueError(f"`intervals` must have the same {name}, {own}, got {other}.")
+    def _require_values(self, intervals: Intervals) -> None:
         differ = np.flatnonzero(self.value != intervals.value)
         if differ.size:
             row = int(differ[0])

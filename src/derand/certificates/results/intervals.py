@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray, Frozen, freeze
+from derand._core.arrays import FloatArray
 from derand._core.markup import write_block, write_lines, write_table
-from derand._core.origin import Origin, Tabular
+from derand._core.origin import Origin
 from derand._core.text import format_count, format_readable
+from derand.certificates.results.base import RowResults
 from derand.certificates.results.certificates import HTML_ROWS, list_quantiles, write_radius
 from derand.certificates.rules.base import PROOFS
 from derand.noise import Noise
@@ -19,7 +20,7 @@ from derand.threat import Threat
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Intervals(Tabular, Frozen):
+class Intervals(RowResults):
     """What is proven about the number that answers each row: no change within the threat takes it out of its interval.
 
     Attributes
@@ -54,26 +55,18 @@ class Intervals(Tabular, Frozen):
     noise: Noise | None = None
     origin: Origin | None = field(default=None, repr=False)
 
-    def __post_init__(self) -> None:
-        for name in ("value", "low", "high"):
-            object.__setattr__(self, name, freeze(np.asarray(getattr(self, name)).view()))
+    per_row: ClassVar[tuple[str, ...]] = ("value", "low", "high")
 
     @property
     def width(self) -> FloatArray:
         """How long each interval is."""
         return np.asarray(self.high - self.low)
 
-    def __len__(self) -> int:
-        return int(self.value.size)
-
-    def __getitem__(self, rows: Any) -> Intervals:
-        at, origin = self.locate(rows)
-        return replace(self, value=self.value[at], low=self.low[at], high=self.high[at], origin=origin)
-
     def __repr__(self) -> str:
-        where = _name_ball(self.threat) if self.radius is None else f"{_name_ball(self.threat)} of radius {self.radius}"
+        ball = self._name_ball("l{} ball")
+        where = ball if self.radius is None else f"{ball} of radius {self.radius}"
         mean = f", mean width {float(self.width.mean()):.4g}" if len(self) else ""
-        return f"<Intervals: {len(self)} rows{mean}, {where}, {_name_way(self.threat, self.rule, self.noise)}>"
+        return f"<Intervals: {len(self)} rows{mean}, {where}, {self._name_request()}>"
 
     def _repr_html_(self) -> str:
         """For notebooks: how wide intervals are, and those of the first rows."""
@@ -92,7 +85,7 @@ class Intervals(Tabular, Frozen):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ToleranceRadii(Tabular, Frozen):
+class ToleranceRadii(RowResults):
     """What is proven about the number that answers each row: closer than the radius it moves by the tolerance at most.
 
     Attributes
@@ -123,28 +116,18 @@ class ToleranceRadii(Tabular, Frozen):
     _proof: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, dtype=np.uint8), repr=False)
     origin: Origin | None = field(default=None, repr=False)
 
-    def __post_init__(self) -> None:
-        for name in ("value", "radius", "_proof"):
-            object.__setattr__(self, name, freeze(np.asarray(getattr(self, name)).view()))
+    per_row: ClassVar[tuple[str, ...]] = ("value", "radius", "_proof")
 
     @property
     def proof(self) -> NDArray[np.str_]:
         """What proves each radius."""
         return np.array(PROOFS)[self._proof]
 
-    def __len__(self) -> int:
-        return int(self.value.size)
-
-    def __getitem__(self, rows: Any) -> ToleranceRadii:
-        at, origin = self.locate(rows)
-        return replace(self, value=self.value[at], radius=self.radius[at], _proof=self._proof[at], origin=origin)
-
     def __repr__(self) -> str:
         certified = int((self.radius > 0).sum())
-        how = _name_way(self.threat, self.rule, self.noise)
         return (
             f"<ToleranceRadii: {len(self)} rows, {certified} certified within +-{self.tolerance}, "
-            f"{_name_ball(self.threat)}, {how}>"
+            f"{self._name_ball('l{} ball')}, {self._name_request()}>"
         )
 
     def _repr_html_(self) -> str:
@@ -165,12 +148,3 @@ class ToleranceRadii(Tabular, Frozen):
 
 def _write(value: float) -> str:
     return format_readable(float(value), 6)
-
-
-def _name_ball(threat: Threat) -> str:
-    return "within limits" if threat.norm is None else "any columns" if threat.norm == 0 else f"l{threat.norm} ball"
-
-
-def _name_way(threat: Threat, rule: str, noise: Noise | None) -> str:
-    missing = f", missing = {threat.missing_budget}" if threat.missing_budget else ""
-    return f"l0 = {threat.l0}{missing}, rule {rule}, {noise or 'no noise'}"

@@ -39,7 +39,7 @@ class Bounds:
     path : place in `derand.kernels.PATHS`, or None
     worst : the worst score within limits, where these alone say what may change and the rule has one; else None
     runner_up : of several classes the rival that decides; None for two
-    is_draft : where proofs that were not asked for may give a larger radius or a smaller failure mass; None for nowhere
+    is_preliminary : where proofs that were not asked for may give a larger radius or a smaller failure mass, or None
     """
 
     label: IntArray
@@ -56,7 +56,7 @@ class Bounds:
 class Engine:
     """With what a rule computes: a backend of kernels, how many threads may call it, and which proofs it may use.
 
-    A draft is the same at less cost: bounds that hold, but may be weaker than those without it (`Bounds.is_draft`).
+    Preliminary bounds cost less: they hold, but may be weaker than the others (`Bounds.is_preliminary`).
     """
 
     kernels: Backend
@@ -161,7 +161,7 @@ class SmoothedScore(Score):
 
 
 class BlockBounds(NamedTuple):
-    """The fields of `Bounds` for the rows of one block; label and is_draft (n_rows,), others (n_rows, n_budgets)."""
+    """The fields of `Bounds` for one block; label and is_preliminary (n_rows,), others (n_rows, n_budgets)."""
 
     label: BoolArray
     log_failure: FloatArray

@@ -377,7 +377,7 @@ def bound_radii(
     label: int,
     thresholds: NDArray[Any],
 ) -> tuple[FloatArray, NDArray[np.uint8]]:
-    """Radii of rows of one label, and how they are proven, for each of their cuts, (n_rows, n_cuts).
+    """Radii of rows of one label, and how they are proven, for each of their thresholds, (n_rows, n_thresholds).
 
     Class 1 holds while the sum of unreduced scores stays above the cut, class 0 while it does not get there.
     """

@@ -65,15 +65,8 @@ def weigh_cells(
 
     The lead, (n_points,), is the mass on the safe side less a half.
 
-    Parameters
-    ----------
-    problem : Problem
-    points : array of shape (n_points, n_features)
-    noise : Noise
-    signs : array of shape (n_points,)
-        1 where the sum must stay above the threshold, -1 where it must not get there.
-    levels : array of shape (n_points,) or None
-        A threshold for each point, instead of the problem's.
+    Signs are 1 where the sum must stay above the threshold, -1 where it must not get there; `levels` are thresholds of
+    single points, instead of the problem's.
     """
     terms = problem.terms
     level = ((problem.threshold if levels is None else levels) - terms.base - terms.fixed_scores(points)) / terms.step

@@ -46,17 +46,9 @@ def share_cells(
 def compute_grid_values(
     grid: PackedGrid, weights: FloatArray, starts: FloatArray, axis: int, values: FloatArray, noise: Noise | None
 ) -> FloatArray:
-    """What a grid is worth where one of its numbers is moved and the others stay, (n_rows, n_places).
+    """What a grid is worth where one of its numbers is moved and the others stay, (n_rows, n_positions).
 
-    Parameters
-    ----------
-    grid : PackedGrid
-    worth : array of shape (n_rows, n_merged)
-        Of its cells.
-    starts : array of shape (n_rows, n_features)
-    axis : int
-    values : array of shape (n_rows, n_places)
-    noise : Noise or None
+    `weights` are those of its merged cells, (n_rows, n_merged).
     """
     boxes = weights[:, grid.merged].reshape(weights.shape[0], *grid.shape)
     for k in reversed(range(len(grid.features))):
@@ -152,7 +144,7 @@ def _list_positions(
     low: FloatArray,
     high: FloatArray,
 ) -> FloatArray:
-    """Places of one number of each row, (n_rows, n_places), within its ends, by whole steps where it has some."""
+    """Places of one number of each row, (n_rows, n_positions), within its ends, by whole steps where it has some."""
     there = np.nan_to_num(own)
     if noise is None:
         wide = np.repeat(np.concatenate([edges, np.nextafter(edges, -np.inf)])[None], own.size, axis=0)

@@ -81,11 +81,7 @@ class Search:
     def run(self, others: FloatArray, rngs: Sequence[np.random.Generator]) -> None:
         """Search in all ways.
 
-        Parameters
-        ----------
-        others : array of shape (n_rows, n_others, n_features)
-            Rows to walk towards.
-        rngs : sequence of generators, one per row
+        `others` are rows to walk towards, (n_rows, n_others, n_features).
         """
         everyone = np.arange(len(self.feasible))
         self.offer(self.feasible.starts, everyone)

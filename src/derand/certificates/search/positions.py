@@ -37,7 +37,7 @@ class Landscape:
 
     Attributes
     ----------
-    places, costs : arrays of shape (n_rows, n_places, n_columns)
+    positions, costs : arrays of shape (n_rows, n_positions, n_columns)
         Of the columns `ground.features`; costs in units.
     """
 
@@ -71,7 +71,7 @@ class Landscape:
         return shares, edges + terms.edge_terms[edges], first, columns[first]
 
     def compute_decreases(self, member_weights: Sequence[FloatArray]) -> FloatArray:
-        """By how much a move to each place lowers the sum of what cells are worth, (n_rows, n_places, n_columns)."""
+        """By how much a move to each place lowers the sum of what cells are worth, (n_rows, n_positions, n_columns)."""
         decreases = np.zeros(self.positions.shape)
         for weights, (shares, left, first, columns) in zip(member_weights, self._parts, strict=True):
             if left.size:
@@ -139,11 +139,7 @@ class Landscape:
         That column, and its place, are the cheapest of all; where no column does, the points are the same. The first
         points lie on the way, or at its turn with one of the farthest columns put back.
 
-        Parameters
-        ----------
-        falls : array of shape (n_rows, n_places, n_columns)
-        needed, shares : arrays of shape (n_rows,)
-            How much must fall, and where on the way the turn is.
+        `needed` is how much must fall, `shares` where on the way the turn is, both (n_rows,).
         """
         costs, choose = self._choose_by_multipliers(decreases, float(self._feasible.norm or 1))
         for part in np.linspace(0.0, 1.0, _COMPLETIONS):

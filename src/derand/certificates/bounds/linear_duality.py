@@ -20,9 +20,9 @@ _LEAST_SHARE = 1e-150
 def bound_distances(margins: FloatArray, multipliers: FloatArray, caps: FloatArray, norm: float | None) -> FloatArray:
     """Lower bounds of the distance within which a sum falls by less than its margin, (n_rows,).
 
-    Multipliers, (n_columns,), are upper bounds of the fall per unit of a move; caps, (n_rows, n_columns), are upper bounds
-    of the moves, infinite where there is no limit. For norm 0 the number of columns that may move as far as their caps.
-    Infinite where no move within the caps does it, and 0 where nothing is proven.
+    Multipliers, (n_columns,), are upper bounds of the fall per unit of a move; caps, (n_rows, n_columns), are upper
+    bounds of the moves, infinite where there is no limit. For norm 0 the number of columns that may move as far as
+    their caps. Infinite where no move within the caps does it, and 0 where nothing is proven.
     """
     moving = multipliers > 0
     multipliers, caps = multipliers[moving], caps[:, moving]
@@ -106,12 +106,7 @@ def _compute_pace(decreases: FloatArray, multipliers: FloatArray, caps: FloatArr
 def bound_decreases(radius: float, multipliers: FloatArray, caps: FloatArray, norm: float | None) -> FloatArray:
     """Upper bounds of the fall of a sum within a ball and limits, (n_rows,); infinite where it has none.
 
-    Parameters
-    ----------
-    radius : float
-        Of the closed ball; for norm 0 how many columns may move.
-    multipliers, caps, norm
-        As for `bound_distances`.
+    The radius is that of the closed ball; for norm 0 how many columns may move.
     """
     moving = multipliers > 0
     multipliers, caps = multipliers[moving], caps[:, moving]

@@ -19,6 +19,7 @@ from derand.certificates.labels import find_labels
 from derand.certificates.results.certificates import Certificates
 from derand.certificates.search.attacks import Request, attack_rows
 from derand.certificates.search.feasible_set import measure_changes
+from derand.certificates.search.starts import build_feasible_set
 from derand.certificates.search.worst_positions import list_outside
 from derand.model import Model, as_model
 from derand.noise import Noise, as_noise_or_none
@@ -156,21 +157,21 @@ def _search_flip(
     if isinstance(kind_of(model), Linear):
         found = attack_rows(model, start[None], Request(noise, rule, alone))
         return found.rows[0].copy() if found.found[0] else None
-    own, step = float(start[feature]), float(alone.steps[feature])
-    low, high = (float(end[0, feature]) for end in alone.box(start[None]))
+    own, step, first = float(start[feature]), float(alone.steps[feature]), np.zeros(1, dtype=np.int64)
+    feasible = build_feasible_set(model, noise, rule, alone, start[None], start[None], np.array([home]))
     positions = _list_positions(model, noise, feature, own)
     if step:
         positions = own + _count_steps(positions, own, step) * step
-    positions = positions[(positions >= low) & (positions <= high)]
+    positions = positions[(positions >= feasible.low[0, feature]) & (positions <= feasible.high[0, feature])]
     rows = np.tile(start, (positions.size, 1))
     rows[:, feature] = positions
-    flips = positions[find_labels(model, rows, noise, rule=rule) != home] if positions.size else positions
+    flips = positions[feasible.check_flips(rows, np.zeros(positions.size, dtype=np.int64))]
     if not flips.size:
         return None
     changed = start.copy()
     changed[feature] = flips[np.argmin(np.abs(flips - own))]
     if not step or noise is not None:  # without noise no step between the edges is nearer
-        changed[feature] = _halve(model, start, noise, rule, feature, float(changed[feature]), home, step)
+        changed = feasible.halve(start[None], changed[None], first, _HALVINGS)[0]
     return changed
 
 
@@ -213,34 +214,6 @@ def _list_positions(model: Model, noise: Noise | None, feature: int, own: float)
         return np.concatenate([edges, np.nextafter(edges, -np.inf)])
     scale = float(noise.scales(np.array([feature]))[0])
     return np.unique(np.concatenate([(edges[:, None] + scale * _OFFSETS).ravel(), own + scale * _OFFSETS]))
-
-
-def _halve(
-    model: Model,
-    start: FloatArray,
-    noise: Noise | None,
-    rule: str,
-    feature: int,
-    flipped: float,
-    home: int,
-    step: float,
-) -> float:
-    """The nearest value that flips between the row's own and one that does, by halving; whole steps stay whole."""
-    own = near = float(start[feature])
-    far = flipped
-    point = start[None].copy()
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (near + far)
-        if step:
-            middle = own + np.rint((middle - own) / step) * step
-        if middle in (near, far):
-            break
-        point[0, feature] = middle
-        if find_labels(model, point, noise, rule=rule)[0] != home:
-            far = middle
-        else:
-            near = middle
-    return far
 
 
 def _explain_category(

@@ -65,22 +65,10 @@ class Grids(NamedTuple):
 def bound_grids(
     rows: FloatArray, grids: Grids, low: FloatArray, high: FloatArray, multipliers: FloatArray, power: int
 ) -> FloatArray:
-    """Lower bounds of each function plus a multiple of the distance, over all that the numbers of a row may become.
+    """Lower bounds of each function plus a multiple of the distance to the power 1 or 2, (n_rows, n_functions).
 
-    Parameters
-    ----------
-    rows : array of shape (n_rows, n_features)
-        NaN for missing numbers, which stay missing.
-    grids : Grids
-    low, high : arrays of shape (n_rows, n_features)
-        What numbers may become, both ends included.
-    multipliers : array of shape (n_rows,)
-        Per distance to that power, in units; 0 for none.
-    power : {1, 2}
-
-    Returns
-    -------
-    array of shape (n_rows, n_functions)
+    Numbers of rows may become anything from `low` to `high`, all (n_rows, n_features); missing ones (NaN) stay missing.
+    Multipliers, (n_rows,), are per distance in units; 0 for none.
     """
     bounds = np.empty((rows.shape[0], grids.axis_starts.size - 1))
     _bound_grids(rows, grids, low, high, multipliers, power, bounds)

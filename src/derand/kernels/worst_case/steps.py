@@ -68,24 +68,11 @@ def measure_distances(
     norm: float,
     reach: Reach | None = None,
 ) -> tuple[FloatArray, NDArray[np.uint8]]:
-    """How far each row can be moved before its sum can fall to a threshold, and how that was found.
+    """How far each row can be moved before its sum can fall to a threshold, and how that was found: RELAXED or WHOLE.
 
-    Parameters
-    ----------
-    rows : array of shape (n_rows, n_features)
-    stairs : Stairs
-    thresholds : array of shape (n_rows, n_thresholds)
-    norm : {0, 1, 2, inf}
-        For 0 the result counts features: changing so many of them is safe.
-    reach : Reach or None
-        What numbers may become; None for anything.
-
-    Returns
-    -------
-    distances, array of shape (n_rows, n_thresholds)
-        0 where the sum is at the threshold or below, infinite where it cannot fall to it.
-    how : array of the same shape
-        RELAXED or WHOLE.
+    Both have the shape of the thresholds, (n_rows, n_thresholds). A distance is 0 where the sum is at the threshold or
+    below, infinite where it cannot fall to it; for norm 0 it counts features: changing so many of them is safe. Without
+    a reach numbers may become anything.
     """
     distances, how = np.zeros(thresholds.shape), np.full(thresholds.shape, WHOLE, dtype=np.uint8)
     lowest = np.empty(rows.shape[0], dtype=np.int64)

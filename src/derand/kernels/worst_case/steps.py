@@ -45,6 +45,17 @@ class Reach(NamedTuple):
     """(n_features,): numbers that change by multiples of it alone; 0 for any change."""
 
 
+class _Number(NamedTuple):
+    """A number of a row that lies in a cell of function i, and what it may become."""
+
+    x: float
+    low: float
+    high: float
+    step: float
+    cell: int
+    i: int
+
+
 def prepare_stairs(
     features: IntArray, starts: IntArray, edges: FloatArray, scores: IntArray, units: FloatArray
 ) -> Stairs:
@@ -150,15 +161,15 @@ def _measure_distances(
         options[0] = 0
         own, deepest = 0, 0
         for i in range(n_terms):
-            x = rows[row, features[i]]
+            feature, box = features[i], min(row, lows.shape[0] - 1)
+            x = rows[row, feature]
             cell = _locate_cell(x, i, starts, edges)
+            number = _Number(x, lows[box, feature], highs[box, feature], steps[feature], cell, i)
             own += scores[cell]
-            box = min(row, lows.shape[0] - 1)
-            least, most, step = lows[box, features[i]], highs[box, features[i]], steps[features[i]]
-            if step > 0.0:
-                count = _list_steps(x, least, most, step, cell, i, stairs, far, deep, options[i])
+            if number.step > 0.0:
+                count = _list_steps(number, stairs, far, deep, options[i])
             else:
-                count = _list_options(x, least, most, cell, i, stairs, far, deep, options[i])
+                count = _list_options(number, stairs, far, deep, options[i])
             options[i + 1] = options[i] + count
             if count > 0:
                 deepest += deep[options[i + 1] - 1]
@@ -169,18 +180,9 @@ def _measure_distances(
 
 
 @compile_loop()
-def _list_options(
-    x: float,
-    least: float,
-    most: float,
-    cell: int,
-    i: int,
-    stairs: Stairs,
-    far: FloatArray,
-    deep: IntArray,
-    at: int,
-) -> int:
+def _list_options(number: _Number, stairs: Stairs, far: FloatArray, deep: IntArray, at: int) -> int:
     """Write the ways down of a term, the nearer ones first, each deeper than the one before: distance and drop."""
+    x, least, most, _, cell, i = number
     edges, scores, left, right, unit = stairs.edges, stairs.scores, stairs.left, stairs.right, stairs.units[i]
     own = scores[cell]
     down_left, down_right = left[cell], right[cell]
@@ -209,19 +211,9 @@ def _list_options(
 
 
 @compile_loop()
-def _list_steps(
-    x: float,
-    least: float,
-    most: float,
-    step: float,
-    cell: int,
-    i: int,
-    stairs: Stairs,
-    far: FloatArray,
-    deep: IntArray,
-    at: int,
-) -> int:
+def _list_steps(number: _Number, stairs: Stairs, far: FloatArray, deep: IntArray, at: int) -> int:
     """The same for numbers that change by whole steps: cell after cell, those that no step meets left out."""
+    x, least, most, step, cell, i = number
     edges, scores, unit = stairs.edges, stairs.scores, stairs.units[i]
     own, first, last = scores[cell], stairs.starts[i] + i, stairs.starts[i + 1] + i
     shrink = 1.0 - 4.0 * EPSILON

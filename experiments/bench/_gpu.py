@@ -7,7 +7,8 @@ import numpy as np
 from derand._core.arrays import FloatArray, IntArray
 from derand.certificates import Certificates, certify
 from derand.estimators import StumpClassifier
-from derand.kernels import DEFAULT_BACKEND, DeviceTimes, load_backend, measure_device
+from derand.kernels import DEFAULT_BACKEND, load_backend
+from derand.kernels.cuda.device import DeviceTimes, watch_device
 from derand.model import AdditiveEnsemble, Model, StepFunction
 from derand.noise import Gaussian, Noise
 from experiments.bench._certify import NOISES, TASKS
@@ -118,7 +119,7 @@ def measure_times(
         return certify(model, rows, noise, backend="cuda", rule=rule, proof=proof)
 
     def run_watched() -> tuple[DeviceTimes, float]:
-        with measure_device() as times:
+        with watch_device() as times:
             seconds, _ = time_best(run, 1)
         return times, 1000 * seconds
 

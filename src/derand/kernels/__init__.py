@@ -8,8 +8,6 @@ derand outside this folder but array types, constants and `threads`.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
@@ -177,22 +175,6 @@ def load_backend(name: str | None, work: Work | None = None) -> Backend:
 def has_gpu() -> bool:
     """Whether the backend "cuda" can work here."""
     return import_module("derand.kernels.cuda.device").explain_absence() is None
-
-
-@dataclass
-class DeviceTimes:
-    """For how long the device was at work, in milliseconds; kernels and copies may overlap."""
-
-    kernel_ms: float = 0.0
-    transfer_ms: float = 0.0
-    busy_ms: float = 0.0
-    """Of either of them; the rest of the time is the host's."""
-
-
-def measure_device() -> AbstractContextManager[DeviceTimes]:
-    """Watch the GPU while a block runs; what is yielded is filled at the end."""
-    watched: AbstractContextManager[DeviceTimes] = import_module("derand.kernels.cuda.device").watch_device()
-    return watched
 
 
 MANY_CELLS = 32

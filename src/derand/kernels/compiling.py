@@ -75,18 +75,7 @@ class Loop:
 
     numba makes a way from Python into every function that it compiles, and keeps each on disk. Most functions are only
     ever called by compiled ones, which contain them: these have no such way, which is a part of what compiling costs.
-
-    Attributes
-    ----------
-    py_func : callable
-        The function as written.
-    early : callable
-        What runs without a compiler: the NumPy version, or the function as written.
-    numbers : callable or None
-        Of the arguments of a call: how many numbers its early version computes. None: never early by itself, only
-        within an early version of another function.
-    targetoptions : dict
-        Of the compiler; numba asks for them.
+    numba asks for `py_func`, the function as written, and for `targetoptions`.
     """
 
     def __init__(
@@ -142,20 +131,10 @@ def compile_loop(
 ) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function for the CPU when it is first called; it runs without the GIL: `@compile_loop()`.
 
-    Parameters
-    ----------
-    early : callable or None
-        A NumPy version with the same arguments and results, equal to the last bit; None: the function as written.
-    numbers : callable or None
-        Takes the same arguments and returns how many numbers the early version computes, which makes a call from Python
-        run it while `EARLY` lasts. None: calls from Python are always compiled.
-    **options
-        Further ones of `numba.njit`, such as `error_model` and `inline`.
-
-    Returns
-    -------
-    callable
-        A decorator.
+    `early` is a NumPy version with the same arguments and results, to the last bit; None: the function as written.
+    `numbers` takes the same arguments and returns how many numbers the early version computes, which makes a call from
+    Python run it while `EARLY` lasts; None: calls from Python are always compiled. `options` are further ones of
+    `numba.njit`, such as `error_model` and `inline`.
     """
     return lambda function: Loop(function, options, early, numbers)
 
@@ -174,16 +153,6 @@ def _load_compiler() -> Compiler:
 def compile_once(compiler: Compiler, function: Callable[..., Any], **options: Any) -> Any:
     """Compile a function and keep the code on disk; where no folder is writable, warn and go on without.
 
-    Parameters
-    ----------
-    compiler : callable
-        `numba.njit` or `numba.cuda.jit`.
-    function : callable
-    **options
-        Of the compiler.
-
-    Examples
-    --------
     >>> compile_once(lambda function, cache: function, abs)(-2)
     2
     """

@@ -13,16 +13,9 @@ SMALLEST = 2.0**-1074
 def measure_norms(moves: FloatArray, norm: float) -> FloatArray:
     """The norm of each row, (n_rows,), off by less than 2**-52 times the number of columns and 4; upward below TINY.
 
-    Rows are divided by a power of two first, which loses nothing: norms scale with rows to the last bit.
+    Rows are divided by a power of two first, which loses nothing: norms (1, 2 or inf) scale with rows to the last bit.
+    Infinite moves have an infinite norm.
 
-    Parameters
-    ----------
-    moves : array of shape (n_rows, n_columns)
-        Infinite ones have an infinite norm.
-    norm : {1, 2, inf}
-
-    Examples
-    --------
     >>> measure_norms(np.array([[3.0, 4.0], [3 * 2.0**-900, 4 * 2.0**-900]]), 2).tolist() == [5.0, 5 * 2.0**-900]
     True
     """

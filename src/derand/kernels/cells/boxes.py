@@ -13,17 +13,10 @@ from derand.kernels.compiling import compile_loop
 
 
 def multiply_sides(sides: FloatArray, shape: IntArray, merged: IntArray, table: FloatArray) -> None:
-    """Add the probability of each box to that of the cell into which it is merged.
+    """Add the probability of each box, in C order, to that of the cell into which it is merged.
 
-    Parameters
-    ----------
-    sides : array of shape (n_rows, sum of shape)
-        Upper bounds of the probabilities of the cells of each axis, one axis after the other.
-    shape : array of shape (n_axes,)
-    merged : array of shape (n_boxes,)
-        Boxes in C order.
-    table : array of shape (n_rows, n_merged)
-        Zeros.
+    `sides`, of shape (n_rows, sum of shape), holds upper bounds of the probabilities of the cells of each axis, one
+    after the other; `table`, of shape (n_rows, n_merged), zeros.
     """
     _multiply_sides(np.ascontiguousarray(sides), shape, merged, table)
 

@@ -29,29 +29,17 @@ def sum_by_cdf(
     candidates: FloatArray,
     cdf: Callable[[FloatArray], FloatArray],
     magnitude: float,
-    reach: float,
+    support: float,
 ) -> FloatArray:
-    """Counts expected left of the candidates, for noise with a given distribution function.
+    """Counts expected left of the candidates, (..., n_candidates), for noise with a given distribution function.
 
-    Levels farther from a candidate than the noise reaches are added by running sums.
-
-    Parameters
-    ----------
-    levels : array of shape (n_levels,), increasing
-    counts : array of shape (..., n_levels)
-    candidates : array of shape (n_candidates,), increasing
-    cdf : callable
-        P(noise <= z * magnitude) for an array of z.
-    magnitude, reach : float
-        Scale of the noise, and the distance, in magnitudes, beyond which it carries a negligible share.
-
-    Returns
-    -------
-    array of shape (..., n_candidates)
+    Levels and candidates increase; counts have the shape (..., n_levels). `cdf` takes an array of z and returns
+    P(noise <= z * magnitude). Levels farther from a candidate than `support` magnitudes, beyond which the noise carries
+    a negligible share, are added by running sums.
     """
     rows = counts.reshape(-1, levels.size).astype(np.float64)
     running = np.concatenate([np.zeros((rows.shape[0], 1)), np.cumsum(rows, axis=1)], axis=1)
-    distance = reach * magnitude
+    distance = support * magnitude
     result = np.empty((rows.shape[0], candidates.size))
     size = _choose_chunk(levels.size, candidates, distance)
     for start in range(0, candidates.size, size):
@@ -70,22 +58,12 @@ def sum_by_smooth_cdf(
     candidates: FloatArray,
     cdf: Callable[[FloatArray], FloatArray],
     magnitude: float,
-    reach: float,
+    support: float,
 ) -> FloatArray:
-    """The same for a distribution function that is a polynomial over one magnitude, up to rounding.
-
-    Parameters
-    ----------
-    levels, counts, candidates, cdf, magnitude, reach
-        As for `sum_by_cdf`.
-
-    Returns
-    -------
-    array of shape (..., n_candidates)
-    """
-    grid = lay_nodes(levels, counts.size // max(levels.size, 1), candidates, magnitude, reach)
+    """`sum_by_cdf` for a distribution function that is a polynomial over one magnitude, up to rounding."""
+    grid = lay_nodes(levels, counts.size // max(levels.size, 1), candidates, magnitude, support)
     if grid is None:
-        return sum_by_cdf(levels, counts, candidates, cdf, magnitude, reach)
+        return sum_by_cdf(levels, counts, candidates, cdf, magnitude, support)
     rows = counts.reshape(-1, levels.size).astype(np.float64)
     result = sum_by_nodes(levels, rows, candidates.size, grid, cdf, magnitude)
     return result.reshape(*counts.shape[:-1], candidates.size)
@@ -94,17 +72,9 @@ def sum_by_smooth_cdf(
 def sum_by_exponentials(
     levels: FloatArray, counts: NDArray[Any], candidates: FloatArray, scale: float
 ) -> FloatArray | None:
-    """The same for noise whose density falls by exp(-distance / scale) / (2 * scale) on both sides, by running sums.
+    """The same for noise of the density exp(-|z| / scale) / (2 * scale), by running sums.
 
-    Parameters
-    ----------
-    levels, counts, candidates
-        As for `sum_by_cdf`.
-    scale : float
-
-    Returns
-    -------
-    array of shape (..., n_candidates), or None where so little is summed up that `sum_by_cdf` will do
+    None where so little is summed up that `sum_by_cdf` will do.
     """
     if levels.size * candidates.size <= FEW_SHARES:
         return None
@@ -130,19 +100,7 @@ def _choose_chunk(n_levels: int, candidates: FloatArray, distance: float) -> int
 
 
 def sum_by_interval(levels: FloatArray, counts: NDArray[Any], candidates: FloatArray, half_width: float) -> FloatArray:
-    """The same for noise uniform on [-half_width, half_width], from running sums of counts and of counts times levels.
-
-    Parameters
-    ----------
-    levels : array of shape (n_levels,), increasing
-    counts : array of shape (..., n_levels)
-    candidates : array of shape (n_candidates,)
-    half_width : float
-
-    Returns
-    -------
-    array of shape (..., n_candidates)
-    """
+    """The same for noise uniform on [-half_width, half_width], by running sums of counts and of counts times levels."""
     rows, moments = _run(counts), _run(counts * levels)
     surely = np.searchsorted(levels, candidates - half_width, side="right")
     perhaps = np.searchsorted(levels, candidates + half_width)
@@ -162,7 +120,8 @@ def _run(values: NDArray[Any]) -> FloatArray:
     return sums
 
 
-def _add_products_plainly(counts: FloatArray, shares: FloatArray, result: FloatArray) -> None:
+@compile_loop()
+def _add_products(counts: FloatArray, shares: FloatArray, result: FloatArray) -> None:
     """`result += counts @ shares`, four levels at a time; a product of matrices that is never threaded."""
     n_levels, size = shares.shape
     for row in range(counts.shape[0]):
@@ -180,14 +139,11 @@ def _add_products_plainly(counts: FloatArray, shares: FloatArray, result: FloatA
                 total[at] += counts[row, level] * shares[level, at]
 
 
-def _run_down_plainly(counts: FloatArray, decays: FloatArray, out: FloatArray) -> None:
+@compile_loop()
+def _run_down(counts: FloatArray, decays: FloatArray, out: FloatArray) -> None:
     """Running sums that fall by `decays` from each number to the next."""
     for row in range(counts.shape[0]):
         total = 0.0
         for level in range(counts.shape[1]):
             total = counts[row, level] + (total * decays[level - 1] if level else 0.0)
             out[row, level] = total
-
-
-_run_down: Any = compile_loop()(_run_down_plainly)
-_add_products: Any = compile_loop()(_add_products_plainly)

@@ -16,19 +16,10 @@ _STEP_UP = 0.5 * EPSILON * (1 + EPSILON)
 
 
 def bound_sides(x: FloatArray, edges: FloatArray, halves: FloatArray) -> FloatArray:
-    """Upper bounds of the shares of [x - half, x + half] below and above an edge; exactly 0 and 1 where they are.
+    """Upper bounds of the shares of [x - half, x + half] below and above an edge, (n_rows, n_edges, 2).
 
-    Parameters
-    ----------
-    x : array of shape (n_rows, n_edges)
-    edges, halves : arrays of shape (n_edges,)
+    They are exactly 0 and 1 where the shares are.
 
-    Returns
-    -------
-    array of shape (n_rows, n_edges, 2)
-
-    Examples
-    --------
     >>> bound_sides(np.array([[0.0, 3.0]]), np.array([1.0, 0.0]), np.array([2.0, 2.0])).round(3).tolist()
     [[[0.75, 0.25], [0.0, 1.0]]]
     """
@@ -38,21 +29,8 @@ def bound_sides(x: FloatArray, edges: FloatArray, halves: FloatArray) -> FloatAr
 
 
 def bound_cells(x: FloatArray, edges: FloatArray, halves: FloatArray, starts: IntArray) -> FloatArray:
-    """Upper bounds of the shares of [x - half, x + half] in all cells of terms; exactly 0 and 1 where they are.
+    """The same for all cells, term after term, (n_rows, n_edges + n_terms); `starts` as in `normal.bound_cells`.
 
-    Parameters
-    ----------
-    x : array of shape (n_rows, n_edges)
-    edges, halves : arrays of shape (n_edges,)
-    starts : array of shape (n_terms + 1,)
-        The edges of term t are those from `starts[t]` to `starts[t + 1] - 1`, increasing, at least one.
-
-    Returns
-    -------
-    array of shape (n_rows, n_edges + n_terms), the cells term after term
-
-    Examples
-    --------
     >>> bound_cells(np.zeros((1, 2)), np.array([-1.0, 5.0]), np.full(2, 2.0), np.array([0, 2])).round(3).tolist()
     [[0.25, 0.75, 0.0]]
     """

@@ -15,19 +15,8 @@ _END = 750.0  # the tail beyond is below TINY
 
 
 def bound_sides(x: FloatArray, edges: FloatArray, scales: FloatArray) -> FloatArray:
-    """Upper bounds of P(x + scale * noise < edge) and P(x + scale * noise >= edge).
+    """Upper bounds of P(x + scale * noise < edge) and P(x + scale * noise >= edge), (n_rows, n_edges, 2).
 
-    Parameters
-    ----------
-    x : array of shape (n_rows, n_edges)
-    edges, scales : arrays of shape (n_edges,)
-
-    Returns
-    -------
-    array of shape (n_rows, n_edges, 2)
-
-    Examples
-    --------
     >>> bound_sides(np.array([[0.0, 3.0]]), np.array([1.0, 0.0]), np.array([2.0, 2.0])).round(3).tolist()
     [[[0.697, 0.303], [0.112, 0.888]]]
     """
@@ -42,21 +31,8 @@ def bound_sides(x: FloatArray, edges: FloatArray, scales: FloatArray) -> FloatAr
 
 
 def bound_cells(x: FloatArray, edges: FloatArray, scales: FloatArray, starts: IntArray) -> FloatArray:
-    """Upper bounds of the probabilities of all cells of terms.
+    """The same for all cells, term after term, (n_rows, n_edges + n_terms); `starts` as in `normal.bound_cells`.
 
-    Parameters
-    ----------
-    x : array of shape (n_rows, n_edges)
-    edges, scales : arrays of shape (n_edges,)
-    starts : array of shape (n_terms + 1,)
-        The edges of term t are those from `starts[t]` to `starts[t + 1] - 1`, increasing, at least one.
-
-    Returns
-    -------
-    array of shape (n_rows, n_edges + n_terms), the cells term after term
-
-    Examples
-    --------
     >>> bound_cells(np.zeros((1, 2)), np.array([-1.0, 5.0]), np.full(2, 2.0), np.array([0, 2])).round(3).tolist()
     [[0.303, 0.656, 0.041]]
     """

@@ -30,45 +30,32 @@ Cdf = Callable[[FloatArray], FloatArray]
 
 
 class NodeGrid(NamedTuple):
-    """Evenly spaced candidates with cells of levels.
-
-    Attributes
-    ----------
-    first, step : float
-        The first candidate and the distance of two of them.
-    width : int
-        Steps of a cell.
-    before : int
-        How many steps before a cell its levels are left of no candidate; as many behind it they are left of all.
-    """
+    """Evenly spaced candidates with cells of levels."""
 
     first: float
+    """The first candidate."""
     step: float
+    """The distance of two of them."""
     width: int
+    """Steps of a cell."""
     before: int
+    """How many steps before a cell its levels are left of no candidate; as many behind it they are left of all."""
 
 
 def lay_nodes(
-    levels: FloatArray, n_rows: int, candidates: FloatArray, magnitude: float, reach: float
+    levels: FloatArray, n_rows: int, candidates: FloatArray, magnitude: float, support: float
 ) -> NodeGrid | None:
     """The cells, or None where candidates are not evenly spaced, or where sums over all levels are as quick.
 
-    Parameters
-    ----------
-    levels : array of shape (n_levels,), increasing
-    n_rows : int
-        How many rows of counts share the levels.
-    candidates : array of shape (n_candidates,), increasing
-    magnitude, reach : float
-        Scale of the noise, and the distance, in magnitudes, beyond which it carries a negligible share.
+    Levels are shared by `n_rows` rows of counts; beyond `support` magnitudes noise carries a negligible share.
     """
-    if candidates.size < 2 or not math.isfinite(reach):
+    if candidates.size < 2 or not math.isfinite(support):
         return None
     first, step = float(candidates[0]), float((candidates[-1] - candidates[0]) / (candidates.size - 1))
     width = int(magnitude // step)
     if width < 1:
         return None
-    before = math.ceil(reach * magnitude / step) + 1
+    before = math.ceil(support * magnitude / step) + 1
     window = min(candidates.size, 2 * before)
     shares = levels.size * window
     n_cells = 1 + int((levels[-1] - levels[0]) // (width * step))
@@ -89,22 +76,9 @@ def sum_by_nodes(
     cdf: Cdf,
     magnitude: float,
 ) -> FloatArray:
-    """Counts expected left of all candidates.
+    """Counts expected left of all candidates, (n_rows, n_candidates), from rows of counts, (n_rows, n_levels).
 
-    Parameters
-    ----------
-    levels : array of shape (n_levels,), increasing
-    rows : array of shape (n_rows, n_levels)
-        Counts.
-    n_candidates : int
-    grid : NodeGrid
-    cdf : callable
-        P(noise <= z * magnitude) for an array of z; smooth.
-    magnitude : float
-
-    Returns
-    -------
-    array of shape (n_rows, n_candidates)
+    `cdf` is smooth; it takes an array of z and returns P(noise <= z * magnitude).
     """
     nodes, scales = _lay_cell()
     key = (cdf, grid.step, grid.width, grid.before, magnitude)
@@ -135,7 +109,8 @@ _keep_shares = lru_cache(maxsize=64)(_compute_shares)
 """Columns of like ranges ask for the same."""
 
 
-def _sum_levels_plainly(
+@compile_loop()
+def _sum_levels(
     levels: FloatArray,
     rows: FloatArray,
     first: float,
@@ -178,7 +153,8 @@ def _sum_levels_plainly(
             result[row, at] += running
 
 
-def _fill_factors_plainly(within: FloatArray, nodes: FloatArray, scales: FloatArray, factors: FloatArray) -> None:
+@compile_loop()
+def _fill_factors(within: FloatArray, nodes: FloatArray, scales: FloatArray, factors: FloatArray) -> None:
     """Products of distances from all other nodes, from both ends, without any division."""
     n_nodes = nodes.size
     for level in range(within.size):
@@ -192,7 +168,8 @@ def _fill_factors_plainly(within: FloatArray, nodes: FloatArray, scales: FloatAr
             product *= within[level] - nodes[node]
 
 
-def _gather_nodes_plainly(places: Any, factors: FloatArray, counts: FloatArray, weights: FloatArray) -> None:
+@compile_loop()
+def _gather_nodes(places: Any, factors: FloatArray, counts: FloatArray, weights: FloatArray) -> None:
     """Add what the levels of each cell weigh to its nodes."""
     for level in range(places.size):
         count = counts[level]
@@ -202,7 +179,8 @@ def _gather_nodes_plainly(places: Any, factors: FloatArray, counts: FloatArray, 
                 own[node] += count * factors[level, node]
 
 
-def _spread_nodes_plainly(weights: FloatArray, shares: FloatArray, first: int, width: int, out: FloatArray) -> None:
+@compile_loop()
+def _spread_nodes(weights: FloatArray, shares: FloatArray, first: int, width: int, out: FloatArray) -> None:
     """Add the nodes of each cell, times their shares, to the candidates that these are for."""
     n_nodes, size = shares.shape
     for cell in range(weights.shape[0]):
@@ -219,9 +197,3 @@ def _spread_nodes_plainly(weights: FloatArray, shares: FloatArray, first: int, w
             three, four = shares[node + 2, start:stop], shares[node + 3, start:stop]
             for at in range(total.size):
                 total[at] += (a * one[at] + b * two[at]) + (c * three[at] + d * four[at])
-
-
-_fill_factors: Any = compile_loop()(_fill_factors_plainly)
-_gather_nodes: Any = compile_loop()(_gather_nodes_plainly)
-_spread_nodes: Any = compile_loop()(_spread_nodes_plainly)
-_sum_levels: Any = compile_loop()(_sum_levels_plainly)

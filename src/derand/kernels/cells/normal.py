@@ -48,18 +48,8 @@ _END = 40.0  # the tail beyond is below the smallest normal double
 
 
 def upper_tail(z: FloatArray) -> FloatArray:
-    """P(noise > z) for 0 <= z <= 40, to nearest.
+    """P(noise > z) for an array of 0 <= z <= 40, to nearest.
 
-    Parameters
-    ----------
-    z : array of shape (n,)
-
-    Returns
-    -------
-    array of shape (n,)
-
-    Examples
-    --------
     >>> upper_tail(np.array([0.0, 1.0, 2.0])).round(6).tolist()
     [0.5, 0.158655, 0.02275]
     """
@@ -71,24 +61,11 @@ def upper_tail(z: FloatArray) -> FloatArray:
 def bound_sides(
     x: FloatArray, edges: FloatArray, scales: FloatArray, error: float, growth: float, least: float
 ) -> FloatArray:
-    """Upper bounds of P(x + scale * noise < edge) and P(x + scale * noise >= edge).
+    """Upper bounds of P(x + scale * noise < edge) and P(x + scale * noise >= edge), (n_rows, n_edges, 2).
 
-    Parameters
-    ----------
-    x : array of shape (n_rows, n_edges)
-    edges, scales : arrays of shape (n_edges,)
-    error, growth : float
-        The smaller side is widened by the factor 1 + error + growth * z**2, z being the distance in scales, the
-        larger one by 1 + error.
-    least : float
-        What stands in for a smaller bound; the tail beyond 40 scales must not exceed it.
+    The smaller tail is widened by the factor 1 + error + growth * z**2, z being the distance in scales, the larger one
+    by 1 + error. `least` stands in for a smaller bound; the tail beyond 40 scales must not exceed it.
 
-    Returns
-    -------
-    array of shape (n_rows, n_edges, 2)
-
-    Examples
-    --------
     >>> bound_sides(np.array([[1.0, 1.0]]), np.array([1.0, 0.0]), np.ones(2), 1e-14, 1e-15, 1e-300).round(3)
     array([[[0.5  , 0.5  ],
             [0.159, 0.841]]])
@@ -104,23 +81,11 @@ def bound_sides(
 def bound_cells(
     x: FloatArray, edges: FloatArray, scales: FloatArray, starts: IntArray, error: float, growth: float, least: float
 ) -> FloatArray:
-    """Upper bounds of the probabilities of all cells of terms.
+    """Upper bounds of the probabilities of all cells, term after term, (n_rows, n_edges + n_terms).
 
-    Parameters
-    ----------
-    x : array of shape (n_rows, n_edges)
-    edges, scales : arrays of shape (n_edges,)
-    starts : array of shape (n_terms + 1,)
-        The edges of term t are those from `starts[t]` to `starts[t + 1] - 1`, increasing, at least one.
-    error, growth, least : float
-        As in `bound_sides`; a cell astride x is widened by 1 + 2 * error, a narrow one by its middle's distance.
+    The edges of term t are those from `starts[t]` to `starts[t + 1] - 1`, increasing, at least one. Bounds are widened
+    as in `bound_sides`; a cell astride x by 1 + 2 * error, a narrow one by its middle's distance.
 
-    Returns
-    -------
-    array of shape (n_rows, n_edges + n_terms), the cells term after term
-
-    Examples
-    --------
     >>> edges, starts = np.array([-1.0, 0.0, 1.0]), np.array([0, 3])
     >>> bound_cells(np.zeros((1, 3)), edges, np.ones(3), starts, 1e-14, 1e-15, 1e-300).round(3)
     array([[0.159, 0.341, 0.341, 0.159]])

@@ -11,14 +11,13 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-
-from derand.kernels import DeviceTimes
 
 _HOW_TO_GO_ON = "Leave `backend` out or give backend='numba' to compute on the CPU: slower, but no less exact."
 _PORTABLE_SHARED = 48 * 1024  # bytes of shared memory that every GPU grants without being asked
@@ -242,6 +241,16 @@ def open_streams() -> tuple[Stream, Stream]:
     global _owner  # noqa: PLW0603 - a device belongs to the process that opened it
     _owner = os.getpid()
     return Stream(), Stream()
+
+
+@dataclass
+class DeviceTimes:
+    """For how long the device was at work, in milliseconds; kernels and copies may overlap."""
+
+    kernel_ms: float = 0.0
+    transfer_ms: float = 0.0
+    busy_ms: float = 0.0
+    """Of either of them; the rest of the time is the host's."""
 
 
 @contextmanager

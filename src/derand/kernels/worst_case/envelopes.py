@@ -109,17 +109,7 @@ def select_spans(rows: FloatArray, positions: Positions, curves: Curves) -> IntA
 
 
 def start_tables(curves: Curves, multipliers: FloatArray, power: int, spans: IntArray) -> MultiplierTables:
-    """Tables of coarse multipliers alone.
-
-    Parameters
-    ----------
-    curves : Curves
-    multipliers : array of shape (COARSE,)
-        Positive, increasing.
-    power : {1, 2}
-    spans : array of shape (n_curves, 2)
-        The first and the last knot of each curve for which entries are made; the others are NaN, which proves nothing.
-    """
+    """Tables of coarse multipliers, (COARSE,), positive and increasing, alone; `spans` as in `tabulate_envelopes`."""
     return MultiplierTables(
         multipliers,
         tabulate_envelopes(curves, multipliers, power, spans),
@@ -160,21 +150,11 @@ def extend_tables(
 def tabulate_envelopes(
     curves: Curves, multipliers: FloatArray, power: int, spans: IntArray | None = None
 ) -> FloatTable:
-    """Lower bounds of the envelopes such that a chord between knots is one, too.
+    """Lower bounds of the envelopes such that a chord between knots is one, too, (n_knots, n_multipliers).
 
-    Parameters
-    ----------
-    curves : Curves
-    multipliers : array of shape (n_multipliers,)
-        Positive.
-    power : {1, 2}
-    spans : array of shape (n_curves, 2) or None
-        The first and the last knot of each curve for which entries are made; None for all. Each is the same to the last
-        bit whichever others are made.
-
-    Returns
-    -------
-    array of shape (n_knots, n_multipliers), single precision, rounded downward
+    Entries are single precision, rounded downward. They are made from the first to the last knot of each curve's span,
+    (n_curves, 2), or for all; the others are NaN, which proves nothing. Each is the same to the last bit whichever
+    others are made.
     """
     tables = np.full((curves.knots.size, multipliers.size), np.nan, dtype=np.float32)
     if spans is None:
@@ -203,23 +183,10 @@ def maximise_powers(
 ) -> tuple[FloatArray, IntArray]:
     """Maximise margin / multiplier for each row: over coarse multipliers, then over fine ones beside the best.
 
-    Parameters
-    ----------
-    rows : array of shape (n_rows, n_features)
-    positions, curves, tables
-    thresholds : array of shape (n_rows, n_thresholds)
-        What sums of envelopes must exceed.
-    error : float
-        Taken off every sum.
-    floors : array of shape (n_rows, n_terms) or None
-        Below which no term can fall, whatever it costs: where limits hold it.
-
-    Returns
-    -------
-    powers : array of shape (n_rows, n_thresholds)
-        Rounded downward; 0 where no margin is left.
-    missing : array of the same shape
-        The block of fine multipliers that should have been asked, but is not made; -1 else.
+    Sums of envelopes, less the error, must exceed the thresholds, (n_rows, n_thresholds). No term falls below its
+    floor, (n_rows, n_terms), whatever it costs: where limits hold it. Returns the powers, of the thresholds' shape,
+    rounded downward, 0 where no margin is left; and the block of fine multipliers that should have been asked, but is
+    not made, -1 else.
     """
     single = np.empty((0, 0), dtype=np.float32) if floors is None else round_down(floors)
     powers, missing = np.zeros(thresholds.shape), np.full(thresholds.shape, -1, dtype=np.int64)

@@ -62,25 +62,35 @@ class Grids(NamedTuple):
     jumps: JumpTable
 
 
+class _Move(NamedTuple):
+    """A number of a row, the ends between which it may be moved, and what the move costs."""
+
+    x: float
+    low: float
+    high: float
+    multiplier: float
+    power: int
+    unit: float
+
+
+class _Line(NamedTuple):
+    """One cell of the other axes, seen along an axis."""
+
+    axis: int
+    first: int
+    """The function whose first axis this is; -1 for other axes."""
+    rest: int
+    """How many cells the other axes have."""
+    at: int
+
+
 def bound_grids(
     rows: FloatArray, grids: Grids, low: FloatArray, high: FloatArray, multipliers: FloatArray, power: int
 ) -> FloatArray:
-    """Lower bounds of each function plus a multiple of the distance, over all that the numbers of a row may become.
+    """Lower bounds of each function plus a multiple of the distance to the power 1 or 2, (n_rows, n_functions).
 
-    Parameters
-    ----------
-    rows : array of shape (n_rows, n_features)
-        NaN for missing numbers, which stay missing.
-    grids : Grids
-    low, high : arrays of shape (n_rows, n_features)
-        What numbers may become, both ends included.
-    multipliers : array of shape (n_rows,)
-        Per distance to that power, in units; 0 for none.
-    power : {1, 2}
-
-    Returns
-    -------
-    array of shape (n_rows, n_functions)
+    Numbers of rows may become anything from `low` to `high`, all (n_rows, n_features); missing ones (NaN) stay missing.
+    Multipliers, (n_rows,), are per distance in units; 0 for none.
     """
     bounds = np.empty((rows.shape[0], grids.axis_starts.size - 1))
     _bound_grids(rows, grids, low, high, multipliers, power, bounds)
@@ -101,6 +111,7 @@ def _bound_grids(
     for i in range(grids.score_starts.size - 1):
         longest = max(longest, grids.score_starts[i + 1] - grids.score_starts[i])
     values, fewer = np.empty(longest), np.empty(longest)
+    jump_edges, jump_scales, (table, arches) = grids.jump_edges, grids.jump_scales, grids.jumps
     for row in range(rows.shape[0]):
         for i in range(bounds.shape[1]):
             start, stop = grids.score_starts[i], grids.score_starts[i + 1]
@@ -110,25 +121,12 @@ def _bound_grids(
                 rest = size // grids.sizes[axis]
                 feature = grids.features[axis]
                 x = rows[row, feature]
+                move = _Move(x, low[row, feature], high[row, feature], multipliers[row], power, grids.units[axis])
                 if x != x:  # noqa: PLR0124 - NaN
                     fewer[:rest] = values[size - rest : size]
-                elif grids.jump_scales[axis] > 0.0 and _take_jump(
-                    x,
-                    (low[row, feature], high[row, feature]),
-                    multipliers[row],
-                    power,
-                    (grids.jump_edges[axis], grids.jump_scales[axis], grids.units[axis]),
-                    rest,
-                    grids.jumps.values,
-                    grids.jumps.arches,
-                    values,
-                    fewer,
-                ):
-                    pass
-                else:
+                elif not _take_jump(move, (jump_edges[axis], jump_scales[axis]), rest, table, arches, values, fewer):
                     first = i if axis == grids.axis_starts[i] else -1
-                    window = (low[row, feature], high[row, feature])
-                    _take_axis(x, window, multipliers[row], power, axis, first, rest, grids, values, fewer)
+                    _take_axis(move, axis, first, rest, grids, values, fewer)
                 values, fewer = fewer, values
                 size = rest
             bounds[row, i] = values[0]
@@ -136,11 +134,8 @@ def _bound_grids(
 
 @compile_loop()
 def _take_jump(
-    x: float,
-    window: tuple[float, float],
-    multiplier: float,
-    power: int,
-    place: tuple[float, float, float],
+    move: _Move,
+    jump: tuple[float, float],
     rest: int,
     table: FloatArray,
     arches: FloatArray,
@@ -149,15 +144,15 @@ def _take_jump(
 ) -> bool:
     """The same as `_take_axis` for an axis of one edge, where that is known without walking; else false.
 
-    `place` holds the edge, the scale of the noise, and what counts as distance 1.
+    `jump` holds the edge and the scale of the noise, 0 where the table does not hold.
     """
-    is_open = window[0] == -math.inf and window[1] == math.inf
-    stays = window[0] == x and window[1] == x
-    if not stays and not (is_open and (multiplier == 0.0 or power == 2)):
+    edge, scale = jump
+    is_open = move.low == -math.inf and move.high == math.inf
+    stays = move.low == move.x and move.high == move.x
+    if not scale > 0.0 or not (stays or (is_open and (move.multiplier == 0.0 or move.power == 2))):
         return False
-    edge, scale, unit = place
-    u, away = (x - edge) / scale, scale / unit
-    worth = multiplier * (away * away) * (1.0 - 16.0 * EPSILON)
+    u, away = (move.x - edge) / scale, scale / move.unit
+    worth = move.multiplier * (away * away) * (1.0 - 16.0 * EPSILON)
     if stays:
         average_jumps(u, rest, values, fewer)
     elif worth > 0.0:
@@ -172,20 +167,11 @@ def _take_jump(
 
 @compile_loop()
 def _take_axis(
-    x: float,
-    window: tuple[float, float],
-    multiplier: float,
-    power: int,
-    axis: int,
-    first: int,
-    rest: int,
-    grids: Grids,
-    values: FloatArray,
-    fewer: FloatArray,
+    move: _Move, axis: int, first: int, rest: int, grids: Grids, values: FloatArray, fewer: FloatArray
 ) -> None:
     """For each cell of the other axes the least over moves along this one."""
     n_cells = grids.sizes[axis] - grids.has_gap[axis]
-    own = bisect_right(x, grids.knot_starts[axis], grids.knot_starts[axis + 1], grids.knots) - 1
+    own = bisect_right(move.x, grids.knot_starts[axis], grids.knot_starts[axis + 1], grids.knots) - 1
     for at in range(rest):
         least, most, variation = values[at], values[at], 0.0
         for cell in range(1, n_cells):
@@ -195,16 +181,15 @@ def _take_axis(
         if most <= least:
             fewer[at] = least
             continue
-        found = _search(x, window, multiplier, power, axis, first, rest, at, own, least, most, variation, grids, values)
+        found = _search(move, _Line(axis, first, rest, at), own, least, most, variation, grids, values)
         found -= (GRID_ERROR + 2.0 * EPSILON * n_cells) * most
         fewer[at] = min(max(found, least), most)
 
 
 @compile_loop()
-def _look_up(
-    knot: int, axis: int, first: int, rest: int, at: int, most: float, grids: Grids, values: FloatArray
-) -> float:
+def _look_up(knot: int, line: _Line, most: float, grids: Grids, values: FloatArray) -> float:
     """Lower bound at a knot, for one cell of the other axes: the largest score less what probabilities take off it."""
+    axis, first, rest, at = line
     if first >= 0 and grids.first_starts[first + 1] > grids.first_starts[first]:
         return grids.first[grids.first_starts[first] + (knot - grids.knot_starts[axis]) * rest + at]
     n_cells = grids.sizes[axis] - grids.has_gap[axis]
@@ -217,14 +202,8 @@ def _look_up(
 
 @compile_loop()
 def _search(
-    x: float,
-    window: tuple[float, float],
-    multiplier: float,
-    power: int,
-    axis: int,
-    first: int,
-    rest: int,
-    at: int,
+    move: _Move,
+    line: _Line,
     own: int,
     least: float,
     most: float,
@@ -233,91 +212,69 @@ def _search(
     values: FloatArray,
 ) -> float:
     """The least of value plus cost over the window: interval after interval, away from x, while it can pay."""
-    start, stop = grids.knot_starts[axis], grids.knot_starts[axis + 1]
-    knots, unit = grids.knots, grids.units[axis]
-    low, high = window
+    axis, _, rest, at = line
+    start, stop, knots, x = grids.knot_starts[axis], grids.knot_starts[axis + 1], grids.knots, move.x
     if stop - start < 2:  # nothing is known but the range
         return least
     n_cells, best = grids.sizes[axis] - grids.has_gap[axis], math.inf
     spread = most - least
-    if low < knots[start]:  # left of all knots
+    if move.low < knots[start]:  # left of all knots
         end = values[at] - spread * grids.beyond[axis, 0]
-        best = min(best, end + _cost(max(x - knots[start], 0.0), unit, multiplier, power))
-    if high > knots[stop - 1]:
+        best = min(best, end + _cost(max(x - knots[start], 0.0), move))
+    if move.high > knots[stop - 1]:
         end = values[(n_cells - 1) * rest + at] - spread * grids.beyond[axis, 1]
-        best = min(best, end + _cost(max(knots[stop - 1] - x, 0.0), unit, multiplier, power))
+        best = min(best, end + _cost(max(knots[stop - 1] - x, 0.0), move))
     knot = min(max(own, start), stop - 2)
-    left = _look_up(knot, axis, first, rest, at, most, grids, values)
+    left = _look_up(knot, line, most, grids, values)
     begin = left
     for k in range(knot, stop - 1):  # to the right
-        if knots[k] > high or _cost(max(knots[k] - x, 0.0), unit, multiplier, power) + least >= best:
+        if knots[k] > move.high or _cost(max(knots[k] - x, 0.0), move) + least >= best:
             break
-        right = _look_up(k + 1, axis, first, rest, at, most, grids, values)
+        right = _look_up(k + 1, line, most, grids, values)
         sag = min(grids.bend_by_variation[k] * variation, grids.bend_by_range[k] * spread)
-        best = min(best, _least_of_chord(x, window, multiplier, power, unit, knots[k], knots[k + 1], left, right) - sag)
+        best = min(best, _least_of_chord(move, knots[k], knots[k + 1], left, right) - sag)
         left = right
     right = begin
     for k in range(knot - 1, start - 1, -1):  # to the left
-        if knots[k + 1] < low or _cost(max(x - knots[k + 1], 0.0), unit, multiplier, power) + least >= best:
+        if knots[k + 1] < move.low or _cost(max(x - knots[k + 1], 0.0), move) + least >= best:
             break
-        left = _look_up(k, axis, first, rest, at, most, grids, values)
+        left = _look_up(k, line, most, grids, values)
         sag = min(grids.bend_by_variation[k] * variation, grids.bend_by_range[k] * spread)
-        best = min(best, _least_of_chord(x, window, multiplier, power, unit, knots[k], knots[k + 1], left, right) - sag)
+        best = min(best, _least_of_chord(move, knots[k], knots[k + 1], left, right) - sag)
         right = left
     return max(best, least)
 
 
 @compile_loop()
-def _cost(distance: float, unit: float, multiplier: float, power: int) -> float:
-    if multiplier == 0.0 or distance <= 0.0:
+def _cost(distance: float, move: _Move) -> float:
+    if move.multiplier == 0.0 or distance <= 0.0:
         return 0.0
-    away = distance / unit
-    return multiplier * (away if power == 1 else away * away) * (1.0 - 8.0 * EPSILON)
+    away = distance / move.unit
+    return move.multiplier * (away if move.power == 1 else away * away) * (1.0 - 8.0 * EPSILON)
 
 
 @compile_loop()
-def _least_of_chord(
-    x: float,
-    window: tuple[float, float],
-    multiplier: float,
-    power: int,
-    unit: float,
-    left: float,
-    right: float,
-    at_left: float,
-    at_right: float,
-) -> float:
+def _least_of_chord(move: _Move, left: float, right: float, at_left: float, at_right: float) -> float:
     """The least of a chord plus the cost over its interval within the window; infinite where there is none."""
-    begin, end = max(left, window[0]), min(right, window[1])
+    x, multiplier, power, unit = move.x, move.multiplier, move.power, move.unit
+    begin, end = max(left, move.low), min(right, move.high)
     if begin > end:
         return math.inf
     slope = (at_right - at_left) / (right - left)
-    best = min(
-        _on_chord(begin, x, multiplier, power, unit, left, right, at_left, at_right),
-        _on_chord(end, x, multiplier, power, unit, left, right, at_left, at_right),
-    )
+    best = _on_chord(begin, move, left, right, at_left, at_right)
+    best = min(best, _on_chord(end, move, left, right, at_left, at_right))
     if multiplier > 0.0:
         lowest = x
         if power == 2:  # where the parabola on the chord is least
             lowest = x - 0.5 * slope * (unit / multiplier) * unit
         if begin < lowest < end:
             slip = EPSILON * abs(x) / unit  # by which the position may be off; a parabola is flat there
-            at_lowest = _on_chord(lowest, x, multiplier, power, unit, left, right, at_left, at_right)
+            at_lowest = _on_chord(lowest, move, left, right, at_left, at_right)
             best = min(best, at_lowest - (multiplier * slip * slip if power == 2 else 0.0))
     return best
 
 
 @compile_loop()
-def _on_chord(
-    z: float,
-    x: float,
-    multiplier: float,
-    power: int,
-    unit: float,
-    left: float,
-    right: float,
-    at_left: float,
-    at_right: float,
-) -> float:
+def _on_chord(z: float, move: _Move, left: float, right: float, at_left: float, at_right: float) -> float:
     share = (z - left) / (right - left)
-    return (1.0 - share) * at_left + share * at_right + _cost(abs(z - x), unit, multiplier, power)
+    return (1.0 - share) * at_left + share * at_right + _cost(abs(z - move.x), move)

@@ -45,19 +45,9 @@ class Jumps(NamedTuple):
 
 
 def search_jump_squares(rows: FloatArray, thresholds: FloatArray, jumps: Jumps, error: float) -> FloatArray:
-    """Lower bounds of the squared distance within which the sum stays above a threshold; 0 where nothing is proven.
+    """Lower bounds of the squared distance within which the sum stays above each row's threshold, (n_rows,).
 
-    Parameters
-    ----------
-    rows : array of shape (n_rows, n_features)
-    thresholds : array of shape (n_rows,)
-    jumps : Jumps
-    error : float
-        By how much a bound of the sum can be off.
-
-    Returns
-    -------
-    array of shape (n_rows,)
+    They are 0 where nothing is proven. A bound of the sum can be off by `error`.
     """
     squares = np.zeros(rows.shape[0])
     _search_squares(np.ascontiguousarray(rows), thresholds, jumps, error, squares)

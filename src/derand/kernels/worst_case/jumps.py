@@ -38,17 +38,12 @@ _FARTHEST = 38.0
 
 
 class JumpTable(NamedTuple):
-    """Lower bounds of E at its nodes.
-
-    Attributes
-    ----------
-    values : array of shape (n_u, n_k)
-    arches : array of shape (n_k,)
-        By how much, at most, E lies below its chord between two nodes of u: this times (u - left) * (right - u).
-    """
+    """Lower bounds of E at its nodes."""
 
     values: FloatArray
+    """(n_u, n_k)."""
     arches: FloatArray
+    """(n_k,): by how much, at most, E lies below its chord between two nodes of u, over (u - left) * (right - u)."""
 
 
 NO_JUMPS = JumpTable(freeze(np.zeros((2, 2))), freeze(np.zeros(2)))
@@ -93,13 +88,6 @@ def _fill_table(sizes: FloatArray, positions: FloatArray, below: FloatArray, val
             values[k, i] = max(best * (1.0 - _ROUNDING) - sag * (1.0 + _ROUNDING) - _ROUNDING * size, 0.0)
 
 
-@compile_loop(error_model="numpy")
-def lose_jump(u: float, size: float, table: JumpTable) -> float:
-    """A lower bound of E(u, size), for a positive size."""
-    k, share, arch = locate_column(u, table.values.shape[0])
-    return look_up(size, share, arch, table.values[k], table.values[k + 1], table.arches) if u > -END else 0.0
-
-
 @compile_loop(error_model="numpy", inline="always")
 def locate_column(u: float, n_nodes: int) -> tuple[int, float, float]:
     """Between which nodes of u: the left one, how far from it, and the height of an arch there. E rises with u."""
@@ -131,19 +119,8 @@ def bound_jumps(
 ) -> None:
     """Lower bounds of the least, over all moves, of functions of one jump under noise plus the cost of the move.
 
-    Parameters
-    ----------
-    u : float
-        How far right of the jump the number stands, in scales of the noise.
-    worth : float
-        What a move by the scale costs, rounded down; positive.
-    n_jumps : int
-    values : array
-        Left of the jump, of one function after the other, then right of it.
-    table, arches : arrays
-        Of the JumpTable.
-    out : array
-        Is given the bounds.
+    The number stands u scales of the noise right of the jump; a move by the scale costs `worth`, which is positive and
+    rounded down. `values` holds the functions left of the jump, one after the other, then right of it.
     """
     k, share, arch = locate_column(u, table.shape[0])
     left, right = table[k], table[k + 1]

@@ -45,6 +45,17 @@ class Reach(NamedTuple):
     """(n_features,): numbers that change by multiples of it alone; 0 for any change."""
 
 
+class _Number(NamedTuple):
+    """A number of a row that lies in a cell of function i, and what it may become."""
+
+    x: float
+    low: float
+    high: float
+    step: float
+    cell: int
+    i: int
+
+
 def prepare_stairs(
     features: IntArray, starts: IntArray, edges: FloatArray, scores: IntArray, units: FloatArray
 ) -> Stairs:
@@ -68,24 +79,11 @@ def measure_distances(
     norm: float,
     reach: Reach | None = None,
 ) -> tuple[FloatArray, NDArray[np.uint8]]:
-    """How far each row can be moved before its sum can fall to a threshold, and how that was found.
+    """How far each row can be moved before its sum can fall to a threshold, and how that was found: RELAXED or WHOLE.
 
-    Parameters
-    ----------
-    rows : array of shape (n_rows, n_features)
-    stairs : Stairs
-    thresholds : array of shape (n_rows, n_thresholds)
-    norm : {0, 1, 2, inf}
-        For 0 the result counts features: changing so many of them is safe.
-    reach : Reach or None
-        What numbers may become; None for anything.
-
-    Returns
-    -------
-    distances, array of shape (n_rows, n_thresholds)
-        0 where the sum is at the threshold or below, infinite where it cannot fall to it.
-    how : array of the same shape
-        RELAXED or WHOLE.
+    Both have the shape of the thresholds, (n_rows, n_thresholds). A distance is 0 where the sum is at the threshold or
+    below, infinite where it cannot fall to it; for norm 0 it counts features: changing so many of them is safe. Without
+    a reach numbers may become anything.
     """
     distances, how = np.zeros(thresholds.shape), np.full(thresholds.shape, WHOLE, dtype=np.uint8)
     lowest = np.empty(rows.shape[0], dtype=np.int64)
@@ -163,15 +161,15 @@ def _measure_distances(
         options[0] = 0
         own, deepest = 0, 0
         for i in range(n_terms):
-            x = rows[row, features[i]]
+            feature, box = features[i], min(row, lows.shape[0] - 1)
+            x = rows[row, feature]
             cell = _locate_cell(x, i, starts, edges)
+            number = _Number(x, lows[box, feature], highs[box, feature], steps[feature], cell, i)
             own += scores[cell]
-            box = min(row, lows.shape[0] - 1)
-            least, most, step = lows[box, features[i]], highs[box, features[i]], steps[features[i]]
-            if step > 0.0:
-                count = _list_steps(x, least, most, step, cell, i, stairs, far, deep, options[i])
+            if number.step > 0.0:
+                count = _list_steps(number, stairs, far, deep, options[i])
             else:
-                count = _list_options(x, least, most, cell, i, stairs, far, deep, options[i])
+                count = _list_options(number, stairs, far, deep, options[i])
             options[i + 1] = options[i] + count
             if count > 0:
                 deepest += deep[options[i + 1] - 1]
@@ -182,18 +180,9 @@ def _measure_distances(
 
 
 @compile_loop()
-def _list_options(
-    x: float,
-    least: float,
-    most: float,
-    cell: int,
-    i: int,
-    stairs: Stairs,
-    far: FloatArray,
-    deep: IntArray,
-    at: int,
-) -> int:
+def _list_options(number: _Number, stairs: Stairs, far: FloatArray, deep: IntArray, at: int) -> int:
     """Write the ways down of a term, the nearer ones first, each deeper than the one before: distance and drop."""
+    x, least, most, _, cell, i = number
     edges, scores, left, right, unit = stairs.edges, stairs.scores, stairs.left, stairs.right, stairs.units[i]
     own = scores[cell]
     down_left, down_right = left[cell], right[cell]
@@ -222,19 +211,9 @@ def _list_options(
 
 
 @compile_loop()
-def _list_steps(
-    x: float,
-    least: float,
-    most: float,
-    step: float,
-    cell: int,
-    i: int,
-    stairs: Stairs,
-    far: FloatArray,
-    deep: IntArray,
-    at: int,
-) -> int:
+def _list_steps(number: _Number, stairs: Stairs, far: FloatArray, deep: IntArray, at: int) -> int:
     """The same for numbers that change by whole steps: cell after cell, those that no step meets left out."""
+    x, least, most, step, cell, i = number
     edges, scores, unit = stairs.edges, stairs.scores, stairs.units[i]
     own, first, last = scores[cell], stairs.starts[i] + i, stairs.starts[i + 1] + i
     shrink = 1.0 - 4.0 * EPSILON

@@ -121,18 +121,9 @@ def search_windows(
 ) -> FloatArray:
     """Distances within which the sum of least values is sure to stay above each threshold, (n_rows, n_thresholds).
 
-    Parameters
-    ----------
-    rows : array of shape (n_rows, n_features)
-    positions, minima
-    thresholds : array of shape (n_rows, n_thresholds)
-    error : float
-        Taken off every sum; by how much a sum may be off at most, either way.
-    box : Box or None
-        Which no term leaves.
-    known : array of the same shape as thresholds, or None
-        Distances that something else proves. The larger of both is returned; where the sum is below the threshold
-        there by more than it can be off, no window is farther, and none is searched for.
+    `error` is taken off every sum: by how much it may be off at most, either way. No term leaves its box. `known` holds
+    distances that something else proves: the larger of both is returned; where the sum is below the threshold there by
+    more than it can be off, no window is farther, and none is searched for.
     """
     ends = _open_box(positions.features.size) if box is None else box
     radii = np.zeros(thresholds.shape) if known is None else known.copy()

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray
-from derand.auditing._answers import Sums
-from derand.auditing._lines import LineNumberAnswer, LineNumbers, LineSums
-from derand.auditing._numbers import NumberAnswer, Numbers
+from derand.auditing._linear import LineNumberAnswer, LineNumbers, LineSums
+from derand.auditing._predictions import Sums
+from derand.auditing._regression import NumberAnswer, Numbers
 from derand.auditing._threat import AllowedChanges
 from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.model import Model

@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import Any
 
 from derand._core.arrays import FloatArray
-from derand.auditing._answers import Answer
 from derand.auditing._balls import Ball, as_ball, as_ball_noise, use_bits
-from derand.auditing._sides import find_worst_fall, read_table
+from derand.auditing._oriented import find_worst_fall, read_table
+from derand.auditing._predictions import Answer
 from derand.auditing._threat import AllowedChanges
 from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise

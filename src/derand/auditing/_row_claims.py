@@ -70,7 +70,7 @@ def read_claims(model: Model, rows: FloatArray, claimed: Claimed) -> Callable[[i
     return lambda at: ToleranceClaims(prove(rows[at]), claimed, threat, at)
 
 
-def list_checked(claimed: Claimed) -> tuple[str, ...]:
+def list_checked(model: Model, claimed: Claimed) -> tuple[str, ...]:
     """The attributes of some certificates that an audit proves, or refuses."""
     if isinstance(claimed, Intervals):
         return ("value", "low", "high")
@@ -78,7 +78,9 @@ def list_checked(claimed: Claimed) -> tuple[str, ...]:
         return ("value", "radius")
     optional = {"worst": claimed.worst, "witness": claimed.flips}
     found = (name for name, values in optional.items() if values is not None)
-    return ("label", "failure", "log_failure", "radius", "proof", *found)
+    left_out = {*list_unchecked(model, claimed)} - {"worst"}  # of which the bound is proven
+    always = ("label", "failure", "log_failure", "radius", "proof")
+    return (*(name for name in always if name not in left_out), *found)
 
 
 def list_unchecked(model: Model, claimed: Claimed) -> dict[str, str]:
@@ -92,6 +94,8 @@ def list_unchecked(model: Model, claimed: Claimed) -> dict[str, str]:
         found["runner_up"] = "only says against which class `proof` counts"
     if claimed.path is not None:
         found["path"] = "how the failure mass was computed"
+    if not _has_failure(model, claimed):
+        found |= dict.fromkeys(("failure", "log_failure"), "blank: there is no failure mass")
     if model.is_linear or model.weights is not None:
         found["proof"] = "which of the proofs it was"
     elif claimed.rule == "mean":
@@ -99,6 +103,11 @@ def list_unchecked(model: Model, claimed: Claimed) -> dict[str, str]:
     if claimed.worst is not None:
         found["worst"] = "whether the bound is reached"
     return found
+
+
+def _has_failure(model: Model, certificates: Certificates) -> bool:
+    """Whether there is a failing mass: votes of ensembles and the rule "mean" have none."""
+    return certificates.rule == "vote" and model.weights is None
 
 
 def _is_value(prediction: _Number, value: float) -> bool:
@@ -212,11 +221,11 @@ class LabelClaims(RowClaims):
         return self._proof in ("paper", "exact" if self._model.is_linear else "dual")
 
     def _holds_failure(self) -> bool:
-        """Whether the failing mass is no larger than claimed; votes of ensembles and the rule "mean" have none."""
+        """Whether the failing mass is no larger than claimed, or blank where there is none."""
         failure, log_failure = (
             float(claimed[self._at]) for claimed in (self._certificates.failure, self._certificates.log_failure)
         )
-        if self._certificates.rule == "mean" or self._model.weights is not None:
+        if not _has_failure(self._model, self._certificates):
             return math.isnan(failure) and math.isnan(log_failure)
         if failure >= 1 and log_failure >= 0:
             return True

@@ -11,7 +11,7 @@ import pytest
 from derand import Gaussian, Laplace, Noise, Uniform
 from derand.auditing._balls import as_ball_noise, use_bits
 from derand.auditing._curves import BITS, Curve, Price
-from derand.auditing._sides import Function
+from derand.auditing._oriented import Function
 
 
 @pytest.mark.parametrize("noise", [Gaussian(0.4), Uniform(0.6), Laplace(0.3)])

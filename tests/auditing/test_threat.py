@@ -258,3 +258,13 @@ def test_what_certificates_say_is_checked_or_named() -> None:
         assert named <= {*found.checked, *found.not_checked, "flips"}
     assert "path" in audit(MODEL, ROW, vote).not_checked
     assert "worst" in audit(MODEL, ROW, box).checked
+
+
+def test_what_is_proven_is_not_said_to_be_left_out() -> None:
+    """A blank failure mass is not said to be proven, nor a proof that was not looked at; each is named once."""
+    mean, vote = (certify(MODEL, ROW, "gaussian:0.5", rule=rule) for rule in ("mean", "vote"))
+    assert np.isnan(mean.failure).all()
+    found = audit(MODEL, ROW, mean)
+    assert found.checked == ("label", "radius")
+    assert {"failure", "log_failure", "proof"} <= {*found.not_checked}
+    assert audit(MODEL, ROW, vote).checked == ("label", "failure", "log_failure", "radius", "proof")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from derand import AdditiveEnsemble, Gaussian, StepFunction, WeightedVote, certify
-from derand.auditing._sides import coarsen
+from derand.auditing._oriented import coarsen
 from derand.certificates.bounds.packing import choose_support, pack_terms, pose_problems
 from derand.kernels import load_backend
 from derand.kernels.tails import numba_backend

@@ -87,6 +87,17 @@ def test_bad_input(data: Path, model: Path, tmp_path: Path, monkeypatch: pytest.
     assert "derand[audit]" in result.output
 
 
+def test_what_is_proven_is_told_once(data: Path, model: Path, tmp_path: Path) -> None:
+    """By the rule mean the failure mass is blank and the proof is not looked at: neither is said to be proven."""
+    out = tmp_path / "mean.csv"
+    assert run("certify", model, data, "-o", out, "--rule", "mean").exit_code == 0
+    result = run("audit", model, data, out, "--rows", 2)
+    assert result.exit_code == 0, result.output
+    assert "what label and radius say about these 2 rows was proven again" in result.output
+    left_out = "failure (blank: there is no failure mass); proof (whether a worst case is exact)"
+    assert f"not looked at: {left_out}" in result.output
+
+
 def test_what_is_asked_is_told(data: Path, model: Path, tmp_path: Path) -> None:
     """The threat of the record, rows without a guarantee, and a file that is another one though all is proven."""
     out = tmp_path / "verdicts.csv"
@@ -101,6 +112,7 @@ def test_what_is_asked_is_told(data: Path, model: Path, tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "no more than a label or number claimed: 5 rows" in result.output
     assert 'not looked at: verdict ("flips" and "undecided" are not told apart' in result.output
+    assert "what label, failure, verdict (in part) and proof say about these 5 rows was proven" in result.output
     assert "BUT not all files are those that were certified" in result.output
     missing = run("audit", model, data, tmp_path / "none.csv")
     assert missing.exit_code == 2

@@ -29,7 +29,7 @@ WITH_GAPS: dict[str, Term] = {
 """The same with a cell for missing values; of several columns, tests/model/test_grid.py."""
 
 
-@pytest.fixture(params=sorted(set(TERMS) - {"linear_term"}))  # which has no cells: tests/model/test_lines.py
+@pytest.fixture(params=sorted(set(TERMS) - {"linear_term"}))  # which has no cells: tests/model/test_linear.py
 def term(request: pytest.FixtureRequest) -> Term:
     """An example of each registered kind."""
     return EXAMPLES[request.param]

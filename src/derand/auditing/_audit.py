@@ -65,7 +65,7 @@ class Audit(Frozen):
     checked : tuple of str
         The attributes of the certificates that were proven, or refused.
     not_checked : dict of str to str
-        Attributes, or what they say beside what is proven, that were not looked at, each with a reason.
+        Attributes that were not proven, each with a reason; of `worst`, which is in `checked`, the part that was not.
     """
 
     row: IntArray
@@ -197,7 +197,7 @@ def audit_rows(
         seconds=np.array([one.seconds for one in found], dtype=np.float64),
         machine=machine,
         n_rows=len(certificates),
-        checked=list_checked(certificates),
+        checked=list_checked(model, certificates),
         not_checked=list_unchecked(model, certificates),
     )
 

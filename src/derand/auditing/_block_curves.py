@@ -20,7 +20,7 @@ from derand.auditing._balls import BallNoise
 from derand.auditing._blocks import Block
 from derand.auditing._claim import Move
 from derand.auditing._curves import Curve, Lowest, Price, list_near, spread_place
-from derand.auditing._sides import Function
+from derand.auditing._oriented import Function
 from derand.noise import Noise
 
 _DIGITS = 52

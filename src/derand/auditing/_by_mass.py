@@ -17,7 +17,7 @@ from derand.auditing._balls import Ball, as_ball, use_bits
 from derand.auditing._blocks import Block, merge_boxes, multiply_sides
 from derand.auditing._claim import Claim, Move
 from derand.auditing._masses import bound_mass, enumerate_mass
-from derand.auditing._sides import Function, Side, round_to
+from derand.auditing._oriented import Function, Side, round_to
 
 _BITS = (64, 128, 256)
 _MOST_SETS = 1000

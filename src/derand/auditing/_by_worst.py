@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from derand.auditing._block_curves import BlockCase
 from derand.auditing._claim import Claim
-from derand.auditing._sides import Side
+from derand.auditing._oriented import Side
 from derand.auditing._steps import holds, list_block_drops, list_drops
 from derand.auditing._threat import AllowedChanges
 from derand.auditing._worst import WorstCase

@@ -16,7 +16,7 @@ from typing import Any
 from derand._core.arrays import FloatArray
 from derand.auditing._balls import BallNoise, as_ball_noise, to_double
 from derand.auditing._blocks import Axis
-from derand.auditing._sides import Function, Side, coarsen, find_mean_error, find_tie_band, read_side
+from derand.auditing._oriented import Function, Side, coarsen, find_mean_error, find_tie_band, read_side
 from derand.auditing._threat import AllowedChanges
 from derand.model import Contrast
 from derand.noise import Noise

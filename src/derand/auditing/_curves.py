@@ -20,7 +20,7 @@ import numpy as np
 from derand._core.arrays import FloatArray
 from derand.auditing._balls import Ball, BallNoise, as_ball, float_below, to_double
 from derand.auditing._claim import Move
-from derand.auditing._sides import Function
+from derand.auditing._oriented import Function
 
 BITS = 80
 """Of the balls: more than the doubles have to which bounds are rounded in the end."""

@@ -1,4 +1,4 @@
-"""From a claim about one row to the proofs of its rule, and from members to a vote of ensembles.
+"""From a claim about one row to the proofs of its rule.
 
 Owns which proof a rule has. Must not know how any of them works, nor tables or files.
 """
@@ -6,26 +6,18 @@ Owns which proof a rule has. Must not know how any of them works, nor tables or 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-
-import numpy as np
 
 from derand.auditing._by_mass import MassProof
 from derand.auditing._by_worst import clears_by_mean, holds_by_mean, holds_by_vote, holds_side_by_vote, is_mean_label
 from derand.auditing._claim import Claim
 from derand.auditing._threat import AllowedChanges
-from derand.model import AdditiveEnsemble, Model
+from derand.model import Model
 
 
 class RowProof:
-    """What can be proven about a row by one sum.
-
-    Parameters
-    ----------
-    claim : Claim
-    """
+    """What can be proven about a row by one sum."""
 
     def __init__(self, claim: Claim) -> None:
         self._claim = claim
@@ -77,7 +69,7 @@ class RowProof:
         """By how much a mass near 1/2 that the program computes may exceed the true one."""
         return self._claim.band
 
-    def find_share(self) -> float:
+    def compute_share(self) -> float:
         """With which share of noisy copies class 1 wins, as the program counts: 1/2 where that is not sure.
 
         What the model may differ from the one that is meant counts against the winner.
@@ -86,33 +78,6 @@ class RowProof:
         if self.is_label(1):
             return 1 - min(still.find_failure(1), 0.5)
         return min(still.find_failure(0), 0.5)
-
-
-def prove_vote(model: Model, prove: Callable[[AdditiveEnsemble, int], bool], label: int) -> bool:
-    """Whether the members that are proven to vote for a label outweigh all others, in exact fractions."""
-    if model.weights is None:
-        return prove(model.members[0], label)
-    sizes, margin = _weigh(model)
-    needed, open_, sure = (sum(sizes) + margin) / 2, sum(sizes), Fraction(0)
-    for at in np.argsort([-float(size) for size in sizes], kind="stable").tolist():
-        if prove(model.members[at], label if model.weights[at] >= 0 else 1 - label):
-            sure += sizes[at]
-        open_ -= sizes[at]
-        if sure > needed:
-            return True
-        if sure + open_ <= needed:
-            return False
-    return False
-
-
-def weigh_labels(model: Model, is_label: Callable[[AdditiveEnsemble, int], bool], label: int) -> bool:
-    """Whether the members' own labels make up the model's: a tie of weights is class 0."""
-    if model.weights is None:
-        return is_label(model.members[0], label)
-    sizes, margin = _weigh(model)
-    votes = zip(model.members, model.weights.tolist(), sizes, strict=True)
-    held = sum((size for one, weight, size in votes if is_label(one, label if weight >= 0 else 1 - label)), Fraction(0))
-    return held > (sum(sizes) + margin) / 2 if label else held >= (sum(sizes) - margin) / 2
 
 
 def share_codes(threat: AllowedChanges, model: Model) -> AllowedChanges:
@@ -125,10 +90,3 @@ def share_codes(threat: AllowedChanges, model: Model) -> AllowedChanges:
             if told["categories"] and told["feature"] not in threat.frozen:
                 known.setdefault(told["feature"], set()).update(told["categories"])
     return replace(threat, may_become={**{at: tuple(codes) for at, codes in known.items()}, **threat.may_become})
-
-
-def _weigh(model: Model) -> tuple[list[Fraction], Fraction]:
-    """The sizes of all weights, and by how much their sums must differ to be told apart (kernels/README.md)."""
-    assert model.weights is not None
-    sizes = [abs(Fraction(float(weight))) for weight in model.weights]
-    return sizes, Fraction(4 * 2.0**-52 * len(sizes)) * sum(sizes)

@@ -9,32 +9,27 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray
-from derand.auditing._answers import Sums
-from derand.auditing._lines import LineNumberAnswer, LineNumbers, LineSums
-from derand.auditing._numbers import NumberAnswer, Numbers
+from derand.auditing._linear import LinearNumberProof, read_linear_label
+from derand.auditing._predictions import LabelProof, Sums
+from derand.auditing._regression import NumberProof
 from derand.auditing._threat import AllowedChanges
 from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.model import Model
 
 _HALVINGS = 12
 Claimed = Certificates | Intervals | ToleranceRadii
+_Number = NumberProof | LinearNumberProof
 
 
 class RowClaims(ABC):
-    """What is claimed about one row, to be proven.
-
-    Parameters
-    ----------
-    radius : float
-        That is claimed; infinite where limits alone say what may change.
-    norm : float or None
-    """
+    """What is claimed about one row, to be proven; the radius is infinite where limits alone say what may change."""
 
     def __init__(self, radius: float, norm: float | None) -> None:
         self.radius, self._norm = radius, norm
@@ -64,18 +59,18 @@ def read_claims(model: Model, rows: FloatArray, claimed: Claimed) -> Callable[[i
     """What is claimed about a row, given its index in the table."""
     threat = AllowedChanges.read(claimed.threat, model)
     threat.require_inside(rows)
+    sums = None if model.is_linear else Sums(model, claimed.noise, claimed.rule, threat)
     if isinstance(claimed, Certificates):
-        kind = LineSums if model.is_linear else Sums
-        sums = kind(model, claimed.noise, claimed.rule, threat)
-        return lambda at: LabelClaims(model, sums, rows[at], claimed, threat, at)
-    of_number = LineNumbers if model.is_linear else Numbers
-    numbers = of_number(model, claimed.noise, claimed.rule, threat)
+        noise = claimed.noise if claimed.rule == "vote" else None
+        read = partial(read_linear_label, model, noise, threat) if sums is None else sums.read_label
+        return lambda at: LabelClaims(model, read, rows[at], claimed, threat, at)
+    prove = partial(LinearNumberProof, model, threat) if sums is None else sums.read_number
     if isinstance(claimed, Intervals):
-        return lambda at: IntervalClaims(numbers.read(rows[at]), claimed, threat, at)
-    return lambda at: ToleranceClaims(numbers.read(rows[at]), claimed, threat, at)
+        return lambda at: IntervalClaims(prove(rows[at]), claimed, threat, at)
+    return lambda at: ToleranceClaims(prove(rows[at]), claimed, threat, at)
 
 
-def list_checked(claimed: Claimed) -> tuple[str, ...]:
+def list_checked(model: Model, claimed: Claimed) -> tuple[str, ...]:
     """The attributes of some certificates that an audit proves, or refuses."""
     if isinstance(claimed, Intervals):
         return ("value", "low", "high")
@@ -83,7 +78,9 @@ def list_checked(claimed: Claimed) -> tuple[str, ...]:
         return ("value", "radius")
     optional = {"worst": claimed.worst, "witness": claimed.flips}
     found = (name for name, values in optional.items() if values is not None)
-    return ("label", "failure", "log_failure", "radius", "proof", *found)
+    left_out = {*list_unchecked(model, claimed)} - {"worst"}  # of which the bound is proven
+    always = ("label", "failure", "log_failure", "radius", "proof")
+    return (*(name for name in always if name not in left_out), *found)
 
 
 def list_unchecked(model: Model, claimed: Claimed) -> dict[str, str]:
@@ -97,6 +94,8 @@ def list_unchecked(model: Model, claimed: Claimed) -> dict[str, str]:
         found["runner_up"] = "only says against which class `proof` counts"
     if claimed.path is not None:
         found["path"] = "how the failure mass was computed"
+    if not _has_failure(model, claimed):
+        found |= dict.fromkeys(("failure", "log_failure"), "blank: there is no failure mass")
     if model.is_linear or model.weights is not None:
         found["proof"] = "which of the proofs it was"
     elif claimed.rule == "mean":
@@ -106,21 +105,28 @@ def list_unchecked(model: Model, claimed: Claimed) -> dict[str, str]:
     return found
 
 
+def _has_failure(model: Model, certificates: Certificates) -> bool:
+    """Whether there is a failing mass: votes of ensembles and the rule "mean" have none."""
+    return certificates.rule == "vote" and model.weights is None
+
+
+def _is_value(prediction: _Number, value: float) -> bool:
+    return math.isfinite(value) and prediction.is_value(value)
+
+
 class IntervalClaims(RowClaims):
     """An answer, and the ends that it does not leave."""
 
-    def __init__(
-        self, answer: NumberAnswer | LineNumberAnswer, intervals: Intervals, threat: AllowedChanges, at: int
-    ) -> None:
+    def __init__(self, prediction: _Number, intervals: Intervals, threat: AllowedChanges, at: int) -> None:
         is_open = intervals.radius is None or threat.norm is None  # limits alone: no radius makes them narrower
         super().__init__(math.inf if is_open else float(intervals.radius or 0), threat.norm)
-        self._answer, self._value = answer, float(intervals.value[at])
+        self._prediction, self._value = prediction, float(intervals.value[at])
         self._ends = float(intervals.high[at]), float(intervals.low[at])
 
     def find_failed(self) -> str:
         """The first of "value", "low" and "high" that is not proven; a value outside its interval is none."""
         high, low = self._ends
-        if not low <= self._value <= high or not self._answer.is_value(self._value):
+        if not low <= self._value <= high or not _is_value(self._prediction, self._value):
             return "value"
         return next((name for name, label in (("low", 1), ("high", 0)) if not self._holds_end(label, self.radius)), "")
 
@@ -129,27 +135,30 @@ class IntervalClaims(RowClaims):
         return self._holds_end(1, radius) and self._holds_end(0, radius)
 
     def _holds_end(self, label: int, radius: float) -> bool:
-        return self._answer.stays_beyond(label, self._ends[label], radius)
+        end = self._ends[label]
+        if not math.isfinite(end):
+            return end == (-math.inf if label else math.inf)
+        return self._prediction.stays_beyond(label, end, radius)
 
 
 class ToleranceClaims(RowClaims):
     """An answer, and the radius within which it moves by the tolerance at most."""
 
-    def __init__(
-        self, answer: NumberAnswer | LineNumberAnswer, radii: ToleranceRadii, threat: AllowedChanges, at: int
-    ) -> None:
+    def __init__(self, prediction: _Number, radii: ToleranceRadii, threat: AllowedChanges, at: int) -> None:
         super().__init__(float(radii.radius[at]), threat.norm)
-        self._answer, self._value, self._tolerance = answer, float(radii.value[at]), radii.tolerance
+        self._prediction, self._value, self._tolerance = prediction, float(radii.value[at]), radii.tolerance
 
     def find_failed(self) -> str:
         """The first of "value" and "radius" that is not proven."""
-        if not self._answer.is_value(self._value):
+        if not _is_value(self._prediction, self._value):
             return "value"
         return "" if self.radius == 0 or (self.radius > 0 and self.holds(self.radius)) else "radius"
 
     def holds(self, radius: float) -> bool:
         """Whether the answer is proven to stay within the tolerance."""
-        return self._answer.stays_within(self._value, self._tolerance, radius)
+        if not (math.isfinite(self._value) and 0 <= self._tolerance < math.inf):
+            return False
+        return self._prediction.stays_within(self._value, self._tolerance, radius)
 
 
 class LabelClaims(RowClaims):
@@ -158,19 +167,19 @@ class LabelClaims(RowClaims):
     def __init__(
         self,
         model: Model,
-        sums: Sums | LineSums,
+        read: Callable[[FloatArray], LabelProof],
         row: FloatArray,
         certificates: Certificates,
         threat: AllowedChanges,
         at: int,
     ) -> None:
         super().__init__(float(certificates.radius[at]), threat.norm)
-        self._model, self._sums, self._certificates, self._at = model, sums, certificates, at
+        self._model, self._read, self._certificates, self._at = model, read, certificates, at
         self._row, self._threat = row, threat
         self._proof = str(certificates.proof[at])
         self._label = self._find_code(certificates.label)
         self._runner_up = None if certificates.runner_up is None else self._find_code(certificates.runner_up)
-        self._answer = sums.read(row)
+        self._prediction = read(row)
 
     def _find_code(self, labels: NDArray[Any]) -> int:
         """The number of the class that the row has among some labels; -1 where the model has none of that name."""
@@ -183,7 +192,7 @@ class LabelClaims(RowClaims):
             return "label"
         holds = self.radius > 0 and self.holds(self.radius)  # which proves the label, too
         checks = {
-            "label": lambda: holds or self._answer.is_label(self._label),
+            "label": lambda: holds or self._prediction.is_label(self._label),
             "failure": self._holds_failure,
             "radius": lambda: holds or self.radius == 0 or self._holds_by_another(),
             "proof": lambda: (holds or self.radius == 0) and self._names_proof(),
@@ -194,11 +203,11 @@ class LabelClaims(RowClaims):
 
     def holds(self, radius: float) -> bool:
         """Whether the label is proven to hold within a radius, by the proof that the certificate names."""
-        return self._answer.holds(self._label, radius, self._proof, self._runner_up)
+        return self._prediction.holds(self._label, radius, self._proof, self._runner_up)
 
     def _holds_by_another(self) -> bool:
         """Whether the radius is proven, though not by the proof that the certificate names."""
-        return self.radius > 0 and self._answer.holds(self._label, self.radius, "", self._runner_up)
+        return self.radius > 0 and self._prediction.holds(self._label, self.radius, "", self._runner_up)
 
     def _names_proof(self) -> bool:
         """Whether the named proof is one that the rule has; "none" is named where nothing is certified, and only there.
@@ -212,22 +221,22 @@ class LabelClaims(RowClaims):
         return self._proof in ("paper", "exact" if self._model.is_linear else "dual")
 
     def _holds_failure(self) -> bool:
-        """Whether the failing mass is no larger than claimed; votes of ensembles and the rule "mean" have none."""
+        """Whether the failing mass is no larger than claimed, or blank where there is none."""
         failure, log_failure = (
             float(claimed[self._at]) for claimed in (self._certificates.failure, self._certificates.log_failure)
         )
-        if self._certificates.rule == "mean" or self._model.weights is not None:
+        if not _has_failure(self._model, self._certificates):
             return math.isnan(failure) and math.isnan(log_failure)
         if failure >= 1 and log_failure >= 0:
             return True
-        return self._answer.proves_failure(self._label, failure, log_failure)
+        return self._prediction.proves_failure(self._label, failure, log_failure)
 
     def _holds_worst(self) -> bool:
         """Whether no change within limits takes the expected score beyond the worst one that is claimed, if any."""
         if self._certificates.worst is None:
             return True
         worst = float(self._certificates.worst[self._at])
-        return self._threat.norm is None and self._answer.stays_beyond(self._label, worst)
+        return self._threat.norm is None and self._prediction.stays_beyond(self._label, worst)
 
     def _holds_witness(self) -> bool:
         """Whether a change that is said to flip the label does so, within the limits."""
@@ -239,4 +248,4 @@ class LabelClaims(RowClaims):
         changed = np.asarray(one.witness[self._at], dtype=np.float64)
         if not self._threat.allows(self._model, self._row, changed):
             return False
-        return self._sums.read(changed).is_other(self._label)
+        return self._read(changed).is_other(self._label)

@@ -20,7 +20,7 @@ import numpy as np
 from derand.auditing._balls import to_double
 from derand.auditing._blocks import Block
 from derand.auditing._claim import Move
-from derand.auditing._sides import Function
+from derand.auditing._oriented import Function
 
 _UNIT = 2**61
 _MOST_STEPS, _MOST_COARSE_STEPS, _MOST_COARSE_DROPS = 2**28, 2**26, 2**19

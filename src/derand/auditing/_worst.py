@@ -20,7 +20,7 @@ from derand.auditing._balls import BallNoise, as_ball, to_double, use_bits
 from derand.auditing._block_curves import BlockCase, Widen
 from derand.auditing._claim import Move
 from derand.auditing._curves import BITS, Curve, Lowest, Price, list_near, spread_place
-from derand.auditing._sides import Function
+from derand.auditing._oriented import Function
 from derand.noise import Noise
 
 _ROUNDS = 6

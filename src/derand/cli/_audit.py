@@ -133,7 +133,8 @@ def _conclude(summary: AuditingSummary) -> str:
     if summary["proven"] < audited:
         return f"NOT PROVEN: {audited - summary['proven']:,} of {audited:,} rows, see above"
     of_rows = f"all {total:,} rows" if audited == total else f"these {audited:,} rows"
-    proven = f"what {join_words(summary['checked'])} say about {of_rows} was proven again"
+    checked = [f"{name} (in part)" if name in summary["not_checked"] else name for name in summary["checked"]]
+    proven = f"what {join_words(checked)} say about {of_rows} was proven again"
     if summary["changed"]:
         return f"{proven}, BUT not all files are those that were certified, see above"
     return proven if summary["passed"] else f"{proven}, BUT this machine failed its tests"

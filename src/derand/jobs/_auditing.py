@@ -149,7 +149,7 @@ def audit_file(
     failed = np.flatnonzero(found.verdict != "proven")
     return {
         "passed": found.passed and not changed,
-        "checked": list_columns(record),
+        "checked": [name for name in list_columns(record) if name in (*found.checked, "verdict")],
         "not_checked": {
             **list_unread(written, copied, record),
             **{name: reason for name, reason in found.not_checked.items() if name in written},

@@ -10,7 +10,7 @@ from derand.model._base import Contrast, Model, as_model, is_model
 from derand.model._coarsen import coarsen, find_coarse_step
 from derand.model._decision import DECISIONS, Argmax, Decision, Threshold, Value
 from derand.model._grid import MAX_CELLS, GridTerm, join_terms
-from derand.model._lines import LinearTerm
+from derand.model._linear import LinearTerm
 from derand.model._moving import move_threshold
 from derand.model._quantize import CategoryShape, GridShape, Line, Shape, Shapes, read_shapes
 from derand.model._terms import MAX_SCORE, TERMS, Axis, CategoryTable, Score, Slope, StepFunction, Term

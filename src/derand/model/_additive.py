@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from derand._core.arrays import EPSILON, FloatArray
 from derand.model._base import Contrast, Model, Once
 from derand.model._decision import Argmax, Decision, Threshold, Value
-from derand.model._lines import add_products, bound_deviations, bound_products
+from derand.model._linear import add_products, bound_deviations, bound_products
 from derand.model._quantize import (
     CategoryLeaves,
     CategoryShape,

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.model._grid import GridTerm
-from derand.model._lines import LinearTerm
+from derand.model._linear import LinearTerm
 from derand.model._terms import MAX_SCORE, CategoryTable, StepFunction, Term
 
 CategoryLeaves = (

@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import Any
 
 from derand._core.arrays import FloatArray
-from derand.auditing._answers import Answer
 from derand.auditing._balls import Ball, as_ball, as_ball_noise, use_bits
-from derand.auditing._sides import find_worst_fall, read_table
+from derand.auditing._oriented import find_worst_fall, read_table
+from derand.auditing._predictions import PairwiseProof
 from derand.auditing._threat import AllowedChanges
 from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise
@@ -111,7 +111,7 @@ def _square_least(margin: Fraction, movers: Sequence[Mover]) -> Fraction:
     return spent + left**2 / squares
 
 
-class _Pair:
+class _LinearSum:
     """One sum of a linear model: two classes, or a number, in the row's own numbers; class 1 is above 0."""
 
     def __init__(
@@ -208,75 +208,58 @@ def _subtract_table(told: dict[str, Any], plus: int, minus: int | None) -> dict[
     return {**told, "scores": [take(scores) for scores in told["scores"]], **rest}
 
 
-class LineSums:
-    """The sums that decide on the labels of a linear model.
+def read_linear_label(model: Model, noise: Noise | None, threat: AllowedChanges, row: FloatArray) -> PairwiseProof:
+    """What can be proven about the label of one row; `noise` where the rule is a vote."""
+    (member,) = model.members
+    offsets, classes = member.offsets, range(member.n_classes)
 
-    Parameters
-    ----------
-    model : Model
-    noise : Noise or None
-    rule : str
-    threat : AllowedChanges
-    """
+    def compare(low: int, high: int) -> _LinearProof:
+        if not offsets:
+            return _LinearProof(_LinearSum(member, 0, None, row, threat), Fraction(member.threshold or 0), noise)
+        return _LinearProof(_LinearSum(member, high, low, row, threat), Fraction(offsets[low] - offsets[high]), noise)
 
-    def __init__(self, model: Model, noise: Noise | None, rule: str, threat: AllowedChanges) -> None:
-        (self._model,) = model.members
-        self._noise, self._threat = noise if rule == "vote" else None, threat
-
-    def read(self, row: FloatArray) -> Answer:
-        """What can be proven about one row."""
-        return _LineAnswer(self._model, self._noise, self._threat, row)
+    # exact scores are ordered as means are: one of them is the largest
+    return PairwiseProof(
+        member.n_classes, {(low, high): compare(low, high) for high in classes for low in range(high)}, "mean"
+    )
 
 
-class _LineAnswer(Answer):
-    """The label of one row of a linear model."""
+class _LinearProof:
+    """What can be proven about a row by one linear sum: its class is 1 above a level."""
 
-    def __init__(self, model: AdditiveEnsemble, noise: Noise | None, threat: AllowedChanges, row: FloatArray) -> None:
-        super().__init__(model.n_classes)
-        self._model, self._noise = model, noise
-        several = bool(model.offsets)
-        self._pairs = {
-            (low, high): (
-                _Pair(model, high if several else 0, low if several else None, row, threat),
-                Fraction(model.offsets[low] - model.offsets[high] if several else model.threshold or 0),
-            )
-            for high in range(model.n_classes)
-            for low in range(high)
-        }
+    band = 0.0
 
-    def _meet(self, label: int) -> list[tuple[_Pair, Fraction, int]]:
-        """Each duel of a class: the sum, its level, and the side of the class."""
-        rivals = [rival for rival in range(self.n_classes) if rival != label]
-        return [(*self._pairs[min(label, rival), max(label, rival)], int(label > rival)) for rival in rivals]
+    def __init__(self, total: _LinearSum, level: Fraction, noise: Noise | None) -> None:
+        self._sum, self._level, self._noise = total, level, noise
 
-    def holds(self, label: int, radius: float, proof: str, runner_up: int | None) -> bool:
-        zero = Fraction(0)
-        return all(pair.holds(side, radius, cut, zero, strictly=bool(side)) for pair, cut, side in self._meet(label))
+    def holds(self, label: int, radius: float, proof: str | None) -> bool:
+        return self._sum.holds(label, radius, self._level, Fraction(0), strictly=bool(label))
 
     def is_label(self, label: int) -> bool:
-        return all(pair.total > cut if side else pair.total <= cut for pair, cut, side in self._meet(label))
+        return (self._sum.total > self._level) == bool(label)
+
+    def stays_beyond(self, label: int, score: float) -> bool:
+        return math.isfinite(score) and self._sum.holds(label, math.inf, Fraction(score), Fraction(0), strictly=False)
+
+    def compute_share(self) -> float:
+        return float(self.is_label(1))
 
     def proves_failure(self, label: int, failure: float, log_failure: float) -> bool:
         with use_bits(_BITS):
             claimed = as_ball(failure).min(as_ball(log_failure).exp())
-        return all(self._bounds_mass(pair, cut, side, claimed) for pair, cut, side in self._meet(label))
+            return self._bounds_mass(label, claimed)
 
-    def stays_beyond(self, label: int, score: float) -> bool:
-        if self.n_classes > 2 or not math.isfinite(score):
-            return False
-        ((pair, _, side),) = self._meet(label)
-        return pair.holds(side, math.inf, Fraction(score), Fraction(0), strictly=False)
-
-    def _bounds_mass(self, pair: _Pair, cut: Fraction, side: int, failure: Ball) -> bool:
+    def _bounds_mass(self, label: int, failure: Ball) -> bool:
         assert self._noise is not None  # only votes claim such a mass
-        away = pair.total - cut if side else cut - pair.total
-        margin = away - pair.find_deviation(Fraction(0)) - pair.find_category_fall(side)
+        own = self._sum
+        away = own.total - self._level if label else self._level - own.total
+        margin = away - own.find_deviation(Fraction(0)) - own.find_category_fall(label)
         if margin <= 0:
             return bool(failure >= 1)
         ball = as_ball_noise(self._noise)
-        square = sum((slope**2 * ball.scale_of(at) ** 2 for at, slope, _ in pair.slopes), Fraction(0))
-        reach = sum((abs(slope) * ball.scale_of(at) for at, slope, _ in pair.slopes), Fraction(0))
-        spare = sum((error * ball.scale_of(at) for at, _, error in pair.slopes), Fraction(0))
+        square = sum((slope**2 * ball.scale_of(at) ** 2 for at, slope, _ in own.slopes), Fraction(0))
+        reach = sum((abs(slope) * ball.scale_of(at) for at, slope, _ in own.slopes), Fraction(0))
+        spare = sum((error * ball.scale_of(at) for at, _, error in own.slopes), Fraction(0))
         if not square and not spare:
             return True
         with use_bits(_BITS):
@@ -287,7 +270,7 @@ class _LineAnswer(Answer):
                 far = Fraction(10 + math.floor(float(margin) / float(spread)))
             left = as_ball(margin - far * spare)
             # copies in which some number is farther out, so that errors of slopes are multiplied by more than that
-            beyond = 2 * len(pair.slopes) * ball.share_below(-as_ball(far)) if spare else as_ball(0.0)
+            beyond = 2 * len(own.slopes) * ball.share_below(-as_ball(far)) if spare else as_ball(0.0)
             if not left > 0:
                 return bool(failure >= 1)
             if name == "uniform" and left >= as_ball(reach):
@@ -304,45 +287,29 @@ def _bound_tail(distance: Ball, name: str) -> Ball:
     return 2 / (9 * z * z) if z >= 2 / root else as_ball(0.5) - z / (2 * root)
 
 
-class LineNumbers:
-    """The sum that is the answer of a linear model; parameters are those of LineSums."""
+class LinearNumberProof:
+    """What can be proven about the number that a linear model predicts of one row."""
 
-    def __init__(self, model: Model, noise: Noise | None, rule: str, threat: AllowedChanges) -> None:
-        (self._model,), self._threat = model.members, threat
-
-    def read(self, row: FloatArray) -> LineNumberAnswer:
-        """What can be proven about one row."""
-        return LineNumberAnswer(self._model, _Pair(self._model, 0, None, row, self._threat))
-
-
-class LineNumberAnswer:
-    """The number that answers one row of a linear model, and what can be proven about it."""
-
-    def __init__(self, model: AdditiveEnsemble, pair: _Pair) -> None:
-        assert model.offset is not None
-        self._pair, self._offset, self._levels = pair, model.offset, model.levels
-        self._rounding = (len(model.terms) + 4) * _ROUNDING
+    def __init__(self, model: Model, threat: AllowedChanges, row: FloatArray) -> None:
+        (member,) = model.members
+        assert member.offset is not None
+        self._sum, self._offset, self._levels = _LinearSum(member, 0, None, row, threat), member.offset, member.levels
+        self._rounding = (len(member.terms) + 4) * _ROUNDING
 
     def is_value(self, value: float) -> bool:
         """Whether the row's own answer is this, but for rounding."""
-        if not math.isfinite(value):
-            return False
-        off = abs(Fraction(value) * self._levels - self._offset - self._pair.total)
-        return off <= self._rounding * (self._pair.size + 2 * abs(self._offset))
+        off = abs(Fraction(value) * self._levels - self._offset - self._sum.total)
+        return off <= self._rounding * (self._sum.size + 2 * abs(self._offset))
 
     def stays_beyond(self, label: int, end: float, radius: float) -> bool:
         """Whether the answer is proven to stay at the end or above within the radius; for label 0, or below."""
-        if not math.isfinite(end):
-            return end == (-math.inf if label else math.inf)
         level = Fraction(end) * self._levels - self._offset
-        return self._pair.holds(label, radius, level, self._rounding, strictly=False)
+        return self._sum.holds(label, radius, level, self._rounding, strictly=False)
 
     def stays_within(self, value: float, tolerance: float, radius: float) -> bool:
         """Whether the answer is proven to differ from a value by the tolerance at most within the radius."""
-        if not (math.isfinite(value) and 0 <= tolerance < math.inf):
-            return False
         room = Fraction(tolerance) * self._levels
         zero = Fraction(0)  # what is compared is the score before it is rounded
-        return self._pair.holds(1, radius, self._pair.total - room, zero, strictly=False) and self._pair.holds(
-            0, radius, self._pair.total + room, zero, strictly=False
+        return self._sum.holds(1, radius, self._sum.total - room, zero, strictly=False) and self._sum.holds(
+            0, radius, self._sum.total + room, zero, strictly=False
         )

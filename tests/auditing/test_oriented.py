@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from derand import AdditiveEnsemble, StepFunction
-from derand.auditing._sides import coarsen, find_mean_error, find_tie_band, find_worst_fall
+from derand.auditing._oriented import coarsen, find_mean_error, find_tie_band, find_worst_fall
 from derand.certificates.bounds.packing import pose_problems
 from derand.certificates.rules.mean import mean_error
 from tests.auditing.drawing import draw_ensemble

@@ -13,13 +13,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from derand._core.arrays import FloatArray
 from derand.auditing._by_worst import clears_by_mean
 from derand.auditing._claim import Claim
-from derand.auditing._proofs import RowProof, share_codes
+from derand.auditing._proofs import RowProof
 from derand.auditing._threat import AllowedChanges
-from derand.model import AdditiveEnsemble, Model
-from derand.noise import Noise
+from derand.model import AdditiveEnsemble
 
 _ROUNDINGS = 4 * 2.0**-52
 """Of the few operations between an expected sum and an answer, relative to the largest number on the way."""
@@ -28,38 +26,8 @@ _MOST = 2**56
 """Scores and offsets together are smaller."""
 
 
-class Numbers:
-    """The sum that is the answer of a model, and what proofs of one row leave for those of the next.
-
-    Parameters
-    ----------
-    model : AdditiveEnsemble
-        With the decision `Value`.
-    noise : Noise or None
-    rule : str
-    threat : AllowedChanges
-    """
-
-    def __init__(self, model: Model, noise: Noise | None, rule: str, threat: AllowedChanges) -> None:
-        (self._model, *others) = model.members
-        if others or model.weights is not None or self._model.offset is None:
-            raise ValueError("`model` must have a number as its answer, got one that tells classes apart.")
-        self._asked, self._shared = (noise, rule, share_codes(threat, model)), dict[Any, Any]()
-
-    def read(self, row: FloatArray) -> NumberAnswer:
-        """What can be proven about one row."""
-        return NumberAnswer(self._model, Claim(self._model.as_sum(), row, *self._asked, self._shared))
-
-
-class NumberAnswer:
-    """The number that answers one row, and what can be proven about it.
-
-    Parameters
-    ----------
-    model : AdditiveEnsemble
-    claim : Claim
-        About the sum that is the answer.
-    """
+class NumberProof:
+    """What can be proven about the number that is predicted of one row; `claim` is about the sum that it is."""
 
     def __init__(self, model: AdditiveEnsemble, claim: Claim) -> None:
         assert model.offset is not None
@@ -83,8 +51,6 @@ class NumberAnswer:
 
     def is_value(self, value: float) -> bool:
         """Whether the row's own answer is this, or too near a tie for the program to tell."""
-        if not math.isfinite(value):
-            return False
         if self._is_whole:
             first, last = self._find_first(value), self._find_last(value)
             return first <= last and self._prove(first - 1).is_label(1) and self._prove(last).is_label(0)
@@ -99,8 +65,6 @@ class NumberAnswer:
 
         Of whole scores the answer after rounding is meant; where the model stands for another one, the exact number.
         """
-        if not math.isfinite(end):
-            return end == (-math.inf if label else math.inf)
         if not self._is_whole:
             return self._clears(label, Fraction(end), radius)
         if self._model.score_error:
@@ -113,8 +77,6 @@ class NumberAnswer:
 
         Whole scores are compared before they are rounded.
         """
-        if not (math.isfinite(value) and 0 <= tolerance < math.inf):
-            return False
         if not self._is_whole:
             ends = ((1, Fraction(value) - Fraction(tolerance)), (0, Fraction(value) + Fraction(tolerance)))
             return all(self._clears(label, end, radius) for label, end in ends)

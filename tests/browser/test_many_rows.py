@@ -45,11 +45,11 @@ def test_all_rows_are_listed_page_by_page(visit: Visit, long_report: Certificate
         at for at, radius in enumerate(listed["radius"][0]) if radius == found.radius.max()
     )
     page.select_option("#show", "wrong")
-    wrong = int((found.label != long_report._inputs.labels).sum())
+    wrong = int((found.label != long_report._inputs.truth).sum())
     assert page.locator("#shown").inner_text() == f"{wrong:,} of 20,000 rows"
     radius = summary["scale"]["radii"][19]
     page.locator("#radius-b").evaluate("(input) => { input.value = 19; input.dispatchEvent(new Event('input')) }")
-    expected = round(certified_accuracy(long_report._inputs.labels, found, [radius])[0] * N_ROWS)
+    expected = round(certified_accuracy(long_report._inputs.truth, found, [radius])[0] * N_ROWS)
     assert f"{expected:,} of 20,000" in page.locator("[data-test=budget-text]").inner_text()
     page.select_option("#show", "held")
     assert page.locator("#shown").inner_text() == f"{int((found.radius >= radius).sum()):,} of 20,000 rows"

@@ -82,7 +82,7 @@ def test_a_script_that_is_not_the_page_s_does_not_run(
 def test_the_slider_shows_the_library_s_numbers(visit: Visit, mixed_report: CertificateReport) -> None:
     """At each place of the slider, and for each number of changed categories, the count is certified accuracy."""
     page, summary = visit(mixed_report), mixed_report.to_dict()
-    found, labels = mixed_report._inputs.certificates, mixed_report._inputs.labels
+    found, labels = mixed_report._inputs.certificates, mixed_report._inputs.truth
     for budget in (0, 2):
         page.select_option("#budget", str(budget))
         for at in (0, 7, len(summary["scale"]["radii"]) - 1):
@@ -158,7 +158,7 @@ def test_headers_sort_by_mouse_and_keyboard(visit: Visit, mixed_report: Certific
 
 def test_picking_a_row_shows_its_certificate_and_its_law(visit: Visit, mixed_report: CertificateReport) -> None:
     """The details are those of the picked row, drawn as the server would draw them."""
-    from derand.report import _charts
+    from derand.report.sections import rows
 
     page, summary = visit(mixed_report), mixed_report.to_dict()
     before = page.locator("#detail path.law-cdf").get_attribute("d")
@@ -170,7 +170,7 @@ def test_picking_a_row_shows_its_certificate_and_its_law(visit: Visit, mixed_rep
     facts = page.locator("#detail-facts").inner_text()
     for text in (*picked["radius_text"], picked["failure_text"], picked["label"]):
         assert text in facts
-    paths = _charts.law_paths(picked["law"], summary["rows"]["law_axis"], picked["is_one"])
+    paths = rows.law_paths(picked["law"], summary["rows"]["law_axis"], picked["is_one"])
     for name, expected in paths.items():
         drawn = page.locator(f"#detail path.law-{name}").get_attribute("d")
         assert re.sub(r"[\d.]+", "", drawn) == re.sub(r"[\d.]+", "", expected)

@@ -43,7 +43,7 @@ def test_what_is_no_fitted_classifier_is_refused_with_a_hint(numbers: Any) -> No
     """Other objects, an unfitted classifier, and a bare model without a noise."""
     clf, X, y = numbers
     for kind, message, subject in (
-        (TypeError, "`clf` must be a fitted classifier", object()),
+        (TypeError, "`model` must be a fitted classifier", object()),
         (ValueError, "call `fit` first", StumpClassifier()),
         (ValueError, "`noise` must be given with a bare", clf.ensemble_),
     ):

@@ -11,7 +11,7 @@ import pytest
 
 from derand import StumpClassifier, Threat
 from derand.report import CertificateReport
-from derand.report._attack import summarize_attacks
+from derand.report.sections.weakest import search_flips
 from tests.report.pages import check_page, join_words
 from tests.report.samples import CASES, make_rows
 
@@ -77,7 +77,7 @@ def test_frozen_columns_have_no_moves_and_no_flips(numbers: Any) -> None:
     clf, X, y = numbers
     report = CertificateReport(clf, X, y, threat=Threat(frozen=[0]))
     assert [move["feature"] for move in report.to_dict()["moves"]] == [1, 2]
-    for attack in summarize_attacks(report._inputs, range(0, 80, 8)):
+    for attack in search_flips(report._inputs, range(0, 80, 8)):
         if attack["found"]:
             assert all(change["name"] != "feature 0" for change in attack["changes"])
 

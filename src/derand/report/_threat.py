@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from derand._core.text import format_exactly
+from derand._core.text import format_exactly, join_words, plural, shorten
 from derand.explaining import SCALING_UNITS
 from derand.frames import format_moment
 from derand.perturbation import Perturbation
-from derand.report._inputs import ThreatInputs
-from derand.report._text import join_words, plural, shorten
-from derand.report._types import LimitFacts, ThreatFacts
+from derand.report._facts import LimitFacts, ThreatFacts
+from derand.report._inputs import Inputs
 from derand.threat import EVERY, Limit
 
 _LISTED = 20
 _NAME_LENGTH = 60
 
 
-def describe_unit(inputs: ThreatInputs) -> dict[str, str]:
+def describe_unit(inputs: Inputs) -> dict[str, str]:
     """By what the change of a column is divided (nothing, where it counts as it is), and a short name for it."""
     estimator, units = inputs.subject.estimator, inputs.threat.units
     if units is None:
@@ -29,13 +28,13 @@ def describe_unit(inputs: ThreatInputs) -> dict[str, str]:
     return {"divide": "the unit given for it", "short": "given"}
 
 
-def name_norm(inputs: ThreatInputs) -> str:
+def name_norm(inputs: Inputs) -> str:
     """The norm as it is written, such as "l2"; nothing where there is no ball."""
     norm = inputs.threat.norm
     return "" if norm is None else f"l{norm}"
 
 
-def describe_measure(inputs: ThreatInputs) -> str:
+def describe_measure(inputs: Inputs) -> str:
     """How the size of a change is measured; nothing without a ball and for a model that reads no numbers."""
     norm = inputs.threat.norm
     if not inputs.subject.model.numerical_features or norm is None:
@@ -56,7 +55,7 @@ def describe_measure(inputs: ThreatInputs) -> str:
     return f"The size of a change is one number{named}: {each}, {combine}."
 
 
-def describe_threat(inputs: ThreatInputs) -> ThreatFacts:
+def describe_threat(inputs: Inputs) -> ThreatFacts:
     """The threat with its sentences, which are there where one was given."""
     threat = inputs.threat
     limits: list[LimitFacts] = [
@@ -82,7 +81,7 @@ def describe_threat(inputs: ThreatInputs) -> ThreatFacts:
     }
 
 
-def limit_of(inputs: ThreatInputs, feature: int) -> str:
+def limit_of(inputs: Inputs, feature: int) -> str:
     """What keeps a column within a ball as well, in words; nothing where nothing does."""
     threat = inputs.threat
     limit = threat.limits.get(feature, threat.limits.get(EVERY))
@@ -92,12 +91,12 @@ def limit_of(inputs: ThreatInputs, feature: int) -> str:
     return ", ".join(parts)
 
 
-def unit_of(inputs: ThreatInputs, column: int | str) -> str:
+def unit_of(inputs: Inputs, column: int | str) -> str:
     """What stands behind a size of a column: nothing, or that it is in days."""
     return " days" if column in inputs.subject.dates else ""
 
 
-def say_ends(inputs: ThreatInputs, column: int | str) -> str:
+def say_ends(inputs: Inputs, column: int | str) -> str:
     """Between which ends a column stays, dates as such."""
     write = format_moment if column in inputs.subject.dates else format_exactly
     return say_domain(*inputs.threat.domain[column], write)
@@ -144,20 +143,18 @@ def say_domain(low: float, high: float, write: Callable[[float], str] = format_e
     return f"between {write(low)} and {write(high)}"
 
 
-def _name(inputs: ThreatInputs, column: int | str) -> str:
+def _name(inputs: Inputs, column: int | str) -> str:
     return str(column) if isinstance(column, str) else inputs.subject.names[column]
 
 
-def list_words(inputs: ThreatInputs) -> list[str]:
+def list_words(inputs: Inputs) -> list[str]:
     """What may change, in sentences, whether a threat was given or not."""
     if inputs.has_threat:
         return describe_threat(inputs)["sentences"]
     return [sentence for sentence in (_say_numbers(inputs, [], []), _say_categories(inputs)) if sentence]
 
 
-def _list_sentences(
-    inputs: ThreatInputs, limits: list[LimitFacts], domain: list[LimitFacts], frozen: list[str]
-) -> list[str]:
+def _list_sentences(inputs: Inputs, limits: list[LimitFacts], domain: list[LimitFacts], frozen: list[str]) -> list[str]:
     sentences = [_say_numbers(inputs, limits, domain)]
     told = [f"{_quote(one['column'])} {one['text']}" for one in limits if one["column"] != EVERY]
     every = "every other number" if told or frozen else "every number"
@@ -175,12 +172,12 @@ def _list_sentences(
     return [sentence for sentence in sentences if sentence]
 
 
-def _find_counts(inputs: ThreatInputs) -> list[int | str]:
+def _find_counts(inputs: Inputs) -> list[int | str]:
     """Columns that held whole numbers in training and change by whole numbers."""
     return [at for at, step in inputs.threat.steps.items() if step == 1 and at in inputs.subject.whole]
 
 
-def _say_whole(inputs: ThreatInputs) -> str:
+def _say_whole(inputs: Inputs) -> str:
     counts = [_quote(_name(inputs, at)) for at in _find_counts(inputs)]
     if not counts:
         return ""
@@ -188,14 +185,14 @@ def _say_whole(inputs: ThreatInputs) -> str:
     return f"Counts stay whole numbers: {join_words(_cut(counts))} {verb} by whole numbers alone."
 
 
-def _say_steps(inputs: ThreatInputs) -> str:
+def _say_steps(inputs: Inputs) -> str:
     counts = _find_counts(inputs)
     others = {at: step for at, step in inputs.threat.steps.items() if at not in counts}
     steps = [f"{_quote(_name(inputs, at))} by {format_exactly(step)}" for at, step in others.items()]
     return f"Whole steps: {_list_some(steps)}." if steps else ""
 
 
-def _say_numbers(inputs: ThreatInputs, limits: list[LimitFacts], domain: list[LimitFacts]) -> str:
+def _say_numbers(inputs: Inputs, limits: list[LimitFacts], domain: list[LimitFacts]) -> str:
     """Which numbers may change by which norm."""
     norm = inputs.threat.norm
     if not inputs.subject.model.numerical_features:
@@ -219,7 +216,7 @@ def _say_numbers(inputs: ThreatInputs, limits: list[LimitFacts], domain: list[Li
     }[float(norm)]
 
 
-def _say_categories(inputs: ThreatInputs) -> str:
+def _say_categories(inputs: Inputs) -> str:
     threat, columns = inputs.threat, inputs.subject.model.categorical_features
     free = [inputs.subject.names[column] for column in columns if column not in threat.frozen]
     if not columns:
@@ -239,7 +236,7 @@ def _say_categories(inputs: ThreatInputs) -> str:
     return f"At the same time {which} may take {values}{exceptions}."
 
 
-def _say_missing(inputs: ThreatInputs) -> str:
+def _say_missing(inputs: Inputs) -> str:
     """Which numbers may go missing or appear."""
     threat = inputs.threat
     free = [at for at in inputs.subject.model.missing_features if at not in threat.frozen]
@@ -264,3 +261,12 @@ def _cut(parts: list[str]) -> list[str]:
     """The first of many, and how many more there are."""
     more = len(parts) - _LISTED
     return parts if more <= 0 else [*parts[:_LISTED], plural(more, "more column")]
+
+
+def say_covered(radius: float | None, norm: float | str | None) -> str:
+    """The changes that intervals cover, such as "change smaller than 0.25"."""
+    if radius is None:
+        return "change within the limits"
+    if norm == 0:
+        return f"change of up to {plural(int(radius), 'number')}, to anything,"
+    return f"change smaller than {format_exactly(radius)}"

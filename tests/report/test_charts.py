@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from derand.report import CertificateReport, _charts
+from derand.report import Report, _charts
 from derand.report.sections import accuracy, radii
 from derand.report.sections.rows import draw_law, law_paths
 from derand.report.sections.shapes import _choose_span
@@ -29,7 +29,7 @@ def test_ticks_are_round_numbers_within_the_range(low: float, high: float) -> No
 def test_curves_are_drawn_below_the_truth_between_known_radii(numbers: Any) -> None:
     """From one known radius to the next the curve lies at the lower share."""
     clf, X, y = numbers
-    summary = CertificateReport(clf, X, y).to_dict()
+    summary = Report(clf, X, y).to_dict()
     picture = accuracy.draw_curves(summary, ["all"])
     assert picture is not None
     path = re.search(r'class="line-main" d="([^"]+)"', picture)
@@ -43,7 +43,7 @@ def test_curves_are_drawn_below_the_truth_between_known_radii(numbers: Any) -> N
 def test_the_parts_of_a_law_lie_on_their_sides_of_the_threshold(numbers: Any) -> None:
     """What fails is drawn on the other side of the threshold than what holds."""
     clf, X, y = numbers
-    rows = CertificateReport(clf, X, y).to_dict()["rows"]
+    rows = Report(clf, X, y).to_dict()["rows"]
     axis = rows["law_axis"]
     for row in rows["table"][:20]:
         paths = law_paths(row["law"], axis, row["is_one"])
@@ -61,13 +61,13 @@ def test_what_has_no_curve_has_no_picture(numbers: Any) -> None:
     assert radii.draw_histogram(words) is None
     assert accuracy.draw_budgets(words) is not None
     clf, X, y = numbers
-    assert accuracy.draw_budgets(CertificateReport(clf, X, y).to_dict()) is None
+    assert accuracy.draw_budgets(Report(clf, X, y).to_dict()) is None
 
 
 def test_all_shapes_fit_on_one_scale(mixed: Any) -> None:
     """The common scale holds every push, of numbers and of categories, and zero."""
     clf, X, y = mixed
-    shapes = CertificateReport(clf, X, y).to_dict()["shapes"]
+    shapes = Report(clf, X, y).to_dict()["shapes"]
     low, high = _choose_span(shapes)
     assert low < 0 < high
     for shape in shapes:

@@ -11,7 +11,7 @@ import pytest
 
 from derand import AdditiveEnsemble, AdditiveRegressor, StepFunction, StumpClassifier, Threat, UnsoundError
 from derand.model import Argmax
-from derand.report import CertificateReport, IntervalReport
+from derand.report import Report
 from derand.report._inputs import read_inputs, read_subject
 from derand.report._settings import ReportSettings
 from derand.report.sections.limits import describe_witness
@@ -63,14 +63,14 @@ def test_a_whole_flip_inside_what_is_certified_ends_the_report(loans: Any) -> No
 def test_a_page_says_what_stays_whole(loans: Any) -> None:
     """Moves are cut to whole numbers, the threat is told in words, and witnesses are whole where they can be."""
     clf, X, y = loans
-    summary = CertificateReport(clf, X, y, threat=Threat(whole=True)).to_dict()
+    summary = Report(clf, X, y, threat=Threat(whole=True)).to_dict()
     counts = "Counts stay whole numbers: “months” and “phone” change by whole numbers alone."
     assert counts in summary["threat"]["sentences"]
     moves = {move["name"]: move for move in summary["moves"]}
     assert float(moves["months"]["half_of_rows"]).is_integer()
     assert not float(moves["income"]["half_of_rows"]).is_integer()
     assert moves["phone"]["sentence"] == "“phone”: no change between 0 and 1 is certified for half of the rows"
-    report = CertificateReport(clf, X, y, threat=Threat(norm=None, limits={"*": "10%"}))
+    report = Report(clf, X, y, threat=Threat(norm=None, limits={"*": "10%"}))
     witnesses = report.to_dict()["verdicts"]["witnesses"]  # type: ignore[index]
     months = [change["after"] for one in witnesses for change in one["changes"] if change["name"] == "months"]
     assert months
@@ -88,7 +88,7 @@ def test_intervals_tell_whole_numbers() -> None:
     """The same words of regressors."""
     X, _ = make_loans()
     reg = AdditiveRegressor(radius=0.1, regularization=1.0).fit(X, X.months * 2.0)
-    summary = IntervalReport(reg, X[:20], threat=Threat(norm=None, limits={"months": 1.5}, whole=True)).to_dict()
+    summary = Report(reg, X[:20], threat=Threat(norm=None, limits={"months": 1.5}, whole=True)).to_dict()
     told = "Counts stay whole numbers: “months” changes by whole numbers alone."
     assert told in summary["threat"]["sentences"]
 

@@ -4,6 +4,4 @@ from derand.report._report import Report
 from derand.report._settings import ReportSettings
 from derand.report._summary import IntervalSummary, ReportSummary
 
-CertificateReport = IntervalReport = Report
-
-__all__ = ["CertificateReport", "IntervalReport", "IntervalSummary", "Report", "ReportSettings", "ReportSummary"]
+__all__ = ["IntervalSummary", "Report", "ReportSettings", "ReportSummary"]

@@ -11,33 +11,33 @@ import pytest
 
 from derand import AdditiveClassifier, StumpClassifier, Threat, measure_answers
 from derand.estimators import grade_rows
-from derand.report import CertificateReport
+from derand.report import Report
 from tests.jobs.tables import make_loans
 from tests.report.pages import check_page
 from tests.report.samples import make_rows, make_vote, report_on_bare
 
 
 @pytest.fixture(scope="module")
-def collapsed() -> CertificateReport:
+def collapsed() -> Report:
     """12 % positives, and so much noise that every row gets the other label."""
     frame = make_loans()
     X, y = frame[["age", "debt"]], frame["outcome"].to_numpy()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         clf = StumpClassifier(noise="gaussian:1", scaling="standard").fit(X, y)
-    return CertificateReport(clf, X, y)
+    return Report(clf, X, y)
 
 
 @pytest.fixture(scope="module")
-def weighed() -> tuple[AdditiveClassifier, Any, np.ndarray, CertificateReport]:
+def weighed() -> tuple[AdditiveClassifier, Any, np.ndarray, Report]:
     """The same with class weights, by a model whose probabilities are some."""
     frame = make_loans()
     X, y = frame[["age", "debt"]], frame["outcome"].to_numpy()
     clf = AdditiveClassifier(radius=0.02, regularization=1.0, class_weight="balanced").fit(X, y)
-    return clf, X, y, CertificateReport(clf, X, y)
+    return clf, X, y, Report(clf, X, y)
 
 
-def test_a_collapsed_model_is_told_at_the_top_of_every_output(collapsed: CertificateReport) -> None:
+def test_a_collapsed_model_is_told_at_the_top_of_every_output(collapsed: Report) -> None:
     """Nobody can take 88 % for a result: the banner comes before the title, the first number and the first table."""
     summary = collapsed.to_dict()
     told = "This model gives every row the answer 'repaid'; 88.0 % is what the constant answer 'repaid' gets, too."
@@ -54,7 +54,7 @@ def test_a_collapsed_model_is_told_at_the_top_of_every_output(collapsed: Certifi
     check_page(collapsed)
 
 
-def test_headline_shares_stand_beside_the_constant_answer(collapsed: CertificateReport) -> None:
+def test_headline_shares_stand_beside_the_constant_answer(collapsed: Report) -> None:
     """Right answers and certified accuracy name what the majority gets; the part on answers says it, too."""
     guarantee = collapsed.to_dict()["guarantee"]
     notes = {one["name"]: one["note"].replace("\N{NO-BREAK SPACE}", " ") for one in guarantee["numbers"]}
@@ -97,7 +97,7 @@ def test_figures_are_the_metrics(weighed: Any) -> None:
 def test_costs_decide_whether_there_is_a_banner(weighed: Any) -> None:
     """Cheaper than every constant answer: no note, whatever the accuracy; the cost stands beside the constant's."""
     clf, X, y, _ = weighed
-    summary = CertificateReport(
+    summary = Report(
         clf.with_cost(false_positive=5, false_negative=1), X, y, max_rows=5, n_explained=0, what_if=False
     ).to_dict()
     cost = summary["answers"]["figures"]["cost"]
@@ -110,7 +110,7 @@ def test_costs_decide_whether_there_is_a_banner(weighed: Any) -> None:
 def test_what_is_no_probability_has_no_log_loss(numbers: Any) -> None:
     """A vote of noisy copies, another rule than the model's own, bare models: AUC alone, and the reason."""
     clf, X, y = numbers
-    answers = CertificateReport(clf, X, y).to_dict()["answers"]
+    answers = Report(clf, X, y).to_dict()["answers"]
     assert answers is not None
     figures = answers["figures"]
     assert figures["log_loss"] is None
@@ -120,7 +120,7 @@ def test_what_is_no_probability_has_no_log_loss(numbers: Any) -> None:
     assert figures["auc"]["value"] == pytest.approx(expected.value)
     assert "is a share of votes" in figures["left_out"][0]
     additive = AdditiveClassifier(regularization=1.0).fit(X, y)
-    other = CertificateReport(additive, X, y, noise="none").to_dict()["answers"]
+    other = Report(additive, X, y, noise="none").to_dict()["answers"]
     assert other is not None
     assert "own rule and noise" in other["figures"]["left_out"][0]
     bare = report_on_bare(make_vote()).to_dict()["answers"]
@@ -141,10 +141,10 @@ def test_without_labels_one_answer_is_told_and_no_figures() -> None:
     """From 50 rows on; a few rows that get one answer are nothing to speak of."""
     X, y = make_rows()
     clf = StumpClassifier(noise="gaussian:0.5").fit(X, y)
-    assert CertificateReport(clf, X).to_dict()["banner"] is None
+    assert Report(clf, X).to_dict()["banner"] is None
     ones = X[clf.predict(X) == "yes"]
-    assert CertificateReport(clf, ones[:30]).to_dict()["banner"] is None
-    summary = CertificateReport(clf, np.repeat(ones[:30], 2, axis=0)).to_dict()
+    assert Report(clf, ones[:30]).to_dict()["banner"] is None
+    summary = Report(clf, np.repeat(ones[:30], 2, axis=0)).to_dict()
     assert summary["banner"] is not None
     assert summary["banner"]["text"].startswith("All 60 rows get the answer 'yes'. Unless all of them")
     assert summary["answers"] is None

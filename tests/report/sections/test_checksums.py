@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from derand import save
-from derand.report import CertificateReport
+from derand.report import Report
 from derand.storage import hash_model, mark_file
 from tests.report.samples import make_vote, report_on_bare
 
@@ -19,8 +19,8 @@ def test_the_checksum_of_a_model_is_that_of_its_file(numbers: Any, tmp_path: Pat
     expected = hashlib.sha256((tmp_path / "model.json").read_bytes()).hexdigest()
     assert hash_model(clf) == mark_file(tmp_path / "model.json").sha256 == expected
     options: dict[str, Any] = {"what_if": False, "n_explained": 0}
-    plain = CertificateReport(clf, X, y, **options)
-    marked = CertificateReport(clf, X, y, marks={"model": mark_file(tmp_path / "model.json")}, **options)
+    plain = Report(clf, X, y, **options)
+    marked = Report(clf, X, y, marks={"model": mark_file(tmp_path / "model.json")}, **options)
     for report, file in ((plain, None), (marked, "model.json")):
         model, rows = report.to_dict()["checksums"]
         assert (model["what"], model["file"], model["sha256"]) == ("model", file, expected)
@@ -35,7 +35,7 @@ def test_another_row_has_another_checksum(numbers: Any) -> None:
     """Of rows and of labels."""
     clf, X, y = numbers
     found = {
-        CertificateReport(clf, rows, labels, what_if=False, n_explained=0).to_dict()["checksums"][-1]["sha256"]
+        Report(clf, rows, labels, what_if=False, n_explained=0).to_dict()["checksums"][-1]["sha256"]
         for rows, labels in ((X, y), (X[::-1], y[::-1]), (X, None))
     }
     assert len(found) == 3

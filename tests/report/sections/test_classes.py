@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from derand import StumpClassifier, Threat
-from derand.report import CertificateReport
+from derand.report import Report
 from derand.report.sections.classes import MAX_CLASSES, place_classes
 from tests.report.pages import check_page
 
@@ -27,7 +27,7 @@ def fitted() -> tuple[Any, np.ndarray, np.ndarray]:
 def test_cells_and_pairs_are_the_certificates(fitted: Any) -> None:
     """Rows, medians and certified counts of each answer and rival, and of each pair in either order."""
     clf, X, y = fitted
-    report = CertificateReport(clf, X, y)
+    report = Report(clf, X, y)
     check_page(report)
     found, summary = clf.certify(X), report.to_dict()
     rivals, quoted = summary["rivals"], summary["scale"]["quoted"]
@@ -62,7 +62,7 @@ def test_cells_and_pairs_are_the_certificates(fitted: Any) -> None:
 def test_hostile_names_stay_text(fitted: Any) -> None:
     """Names of classes reach neither the page's tags nor Markdown's."""
     clf, X, y = fitted
-    report = CertificateReport(clf, X, y, what_if=False)
+    report = Report(clf, X, y, what_if=False)
     assert "<script>alert" not in report.to_html()
     assert "<script>alert" not in report.to_markdown()
     assert "&lt;script&gt;alert(1)" in report.to_html()
@@ -72,7 +72,7 @@ def test_without_labels_and_under_limits(fitted: Any) -> None:
     """Rivals need no labels; where limits alone say what may change, rows are proven or not, and have no radius."""
     clf, X, _ = fitted
     threat = Threat(norm=None, limits={0: 0.2})
-    report = CertificateReport(clf, X, threat=threat, rule="mean")
+    report = Report(clf, X, threat=threat, rule="mean")
     check_page(report)
     summary, found = report.to_dict(), clf.certify(X, threat=threat, rule="mean")
     assert summary["confusion"] is None

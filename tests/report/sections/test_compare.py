@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from derand import AdditiveClassifier, StumpClassifier, Threat, certified_accuracy, from_model
-from derand.report import CertificateReport
+from derand.report import Report
 from tests.report.pages import check_page
 from tests.report.samples import make_mixed, make_rows
 
@@ -25,11 +25,9 @@ def pair() -> tuple[AdditiveClassifier, StumpClassifier, pd.DataFrame, np.ndarra
     return first, second.fit(X[["job", "age"]], y), X, y
 
 
-def report_on(pair: Any, **options: Any) -> CertificateReport:
+def report_on(pair: Any, **options: Any) -> Report:
     first, second, X, y = pair
-    return CertificateReport(
-        first, X, y, compare=second, what_if=False, n_explained=1, **{"compare_name": HOSTILE, **options}
-    )
+    return Report(first, X, y, compare=second, what_if=False, n_explained=1, **{"compare_name": HOSTILE, **options})
 
 
 def test_both_are_certified_against_the_same_changes(pair: Any) -> None:
@@ -73,7 +71,7 @@ def test_no_script_comes_from_the_name_of_the_other_model(pair: Any) -> None:
 def test_a_model_beside_itself_differs_nowhere(pair: Any) -> None:
     """No row is told, and equal models are no surprise."""
     first, _, X, y = pair
-    found = CertificateReport(first, X, y, compare=first, what_if=False, n_explained=0).to_dict()["comparison"]
+    found = Report(first, X, y, compare=first, what_if=False, n_explained=0).to_dict()["comparison"]
     assert found is not None
     assert found["curves"][0] == found["curves"][1]
     assert [one["n_rows"] for one in found["disagreements"]] == [0, 0, 0]
@@ -87,9 +85,7 @@ def test_limits_frozen_columns_and_categories_are_translated(pair: Any, labels: 
     first, second, X, y = pair
     own = {"limits": {"age": "20%"}, "may_become": {"job": ["cook"]}}
     threat = Threat(norm=None, l0=1, frozen=["town"], **own)  # type: ignore[arg-type]
-    report = CertificateReport(
-        first, X, y if labels else None, compare=second, threat=threat, what_if=False, n_explained=0
-    )
+    report = Report(first, X, y if labels else None, compare=second, threat=threat, what_if=False, n_explained=0)
     check_page(report)
     found = report.to_dict()["comparison"]
     assert found is not None
@@ -106,7 +102,7 @@ def test_models_as_deployed_stand_beside_each_other(pair: Any) -> None:
     rows = X[["job", "age"]]
     other = StumpClassifier(noise="gaussian:0.2", scaling="range").fit(rows, y)
     options: dict[str, Any] = {"what_if": False, "n_explained": 0}
-    report = CertificateReport(second, rows, y, rule="mean", noise="none", compare=other, **options)
+    report = Report(second, rows, y, rule="mean", noise="none", compare=other, **options)
     found = report.to_dict()["comparison"]
     assert found is not None
     assert {line["name"]: line["texts"] for line in found["lines"]}["Noise"] == ["none", "none"]
@@ -118,7 +114,7 @@ def test_it_says_what_each_was_trained_for(pair: Any) -> None:
     """In full, with a remark where that differs; a model that was trained for nothing is not told to differ."""
     first, _, X, y = pair
     other = AdditiveClassifier(regularization=1.0, radius=0.1, l0=1, frozen=["age"]).fit(X, y)
-    told = CertificateReport(first, X, y, compare=other, what_if=False, n_explained=0).to_dict()["comparison"]
+    told = Report(first, X, y, compare=other, what_if=False, n_explained=0).to_dict()["comparison"]
     assert told is not None
     trained = next(line["texts"] for line in told["lines"] if line["name"] == "Trained for")
     assert trained == ["0.2 in l2", "0.1 in l2, one category, “age” frozen"]
@@ -133,10 +129,10 @@ def test_arrays_imported_models_and_several_classes() -> None:
     imported = from_model(GradientBoostingClassifier(max_depth=1, n_estimators=5).fit(X, y), X)
     clf = StumpClassifier(noise="gaussian:0.5").fit(X, y)
     for first, second in ((clf, imported), (imported, clf)):
-        check_page(CertificateReport(first, X, y, compare=second, what_if=False, n_explained=0))
+        check_page(Report(first, X, y, compare=second, what_if=False, n_explained=0))
     three = np.digitize(X[:, 0], [-0.4, 0.4])
     one, two = (AdditiveClassifier(regularization=size).fit(X, three) for size in (0.1, 1.0))
-    report = CertificateReport(one, X, three, compare=two, groups=1, what_if=False, n_explained=0)
+    report = Report(one, X, three, compare=two, groups=1, what_if=False, n_explained=0)
     check_page(report)
     assert [one["title"] for one in report.to_dict()["subgroups"][0]["groups"][0]["contrasts"]] == [
         "Certified at 0.25",
@@ -150,13 +146,13 @@ def test_what_cannot_be_compared_is_refused(pair: Any) -> None:
     first, second, X, y = pair
     rows = X[["job", "age"]]
     with pytest.raises(ValueError, match="`compare` reads 'town', which the model of the report does not know"):
-        CertificateReport(second, rows, y, compare=first)
+        Report(second, rows, y, compare=first)
     with pytest.raises(ValueError, match="must answer with the same classes, 0 and 1, got"):
-        CertificateReport(first, X, y, compare=StumpClassifier().fit(rows, y == 1))
+        Report(first, X, y, compare=StumpClassifier().fit(rows, y == 1))
     as_codes = X.assign(job=(X["job"] == "smith").astype(float))
     with pytest.raises(ValueError, match="reads 'job' as a number, and the model of the report as a category"):
-        CertificateReport(first, X, y, compare=StumpClassifier().fit(as_codes, y))
+        Report(first, X, y, compare=StumpClassifier().fit(as_codes, y))
     with pytest.raises(ValueError, match="3 columns without names"):
-        CertificateReport(second, rows, y, compare=StumpClassifier().fit(make_rows(120)[0], y))
+        Report(second, rows, y, compare=StumpClassifier().fit(make_rows(120)[0], y))
     with pytest.raises(TypeError, match="must be a fitted classifier of derand, got int"):
-        CertificateReport(first, X, y, compare=3)
+        Report(first, X, y, compare=3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from derand import AdditiveClassifier, CertificateReport
+from derand import AdditiveClassifier, Report
 
 
 def test_reports_name_functions_of_several_columns() -> None:
@@ -12,5 +12,5 @@ def test_reports_name_functions_of_several_columns() -> None:
     X = rng.uniform(-1, 1, size=(300, 4))
     y = ((X[:, 0] > 0) ^ (X[:, 2] > 0)).astype(int)
     clf = AdditiveClassifier(radius=0.05, regularization=0.3, groups=[[0, 2]]).fit(X, y)
-    told = CertificateReport(clf, X[:30], y[:30]).to_markdown()
+    told = Report(clf, X[:30], y[:30]).to_markdown()
     assert "Functions of several columns together are not drawn" in told

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from derand import AdditiveRegressor, IntervalReport, StumpRegressor, Threat
+from derand import AdditiveRegressor, Report, StumpRegressor, Threat
 from derand._core.text import format_short, format_short_down
 from derand.report import IntervalSummary
 from derand.report.sections import intervals
@@ -31,7 +31,7 @@ def regressor(frame: pd.DataFrame) -> AdditiveRegressor:
     return AdditiveRegressor(radius=0.2, regularization=1.0).fit(frame[["x", "z", "job"]], frame["price"])
 
 
-def check_page(report: IntervalReport) -> Page:
+def check_page(report: Report) -> Page:
     """Whole, small, without network, with names for what is seen; the other formats agree with it."""
     text = report.to_html()
     page = Page(text)
@@ -53,7 +53,7 @@ def check_page(report: IntervalReport) -> Page:
 def test_a_report_says_what_was_certified(frame: pd.DataFrame, regressor: AdditiveRegressor) -> None:
     """Moves, widths, errors, rows and the curve are those of `certify_interval`."""
     rows, truth = frame[["x", "z", "job"]], frame["price"]
-    report = IntervalReport(regressor, rows, truth, radius=0.2)
+    report = Report(regressor, rows, truth, radius=0.2)
     found, told = regressor.certify_interval(rows, 0.2), report.to_dict()
     moves = np.sort(np.maximum(found.value - found.low, found.high - found.value))
     assert told["moves"] == {"half_of_rows": moves[59], "nine_in_ten": moves[107], "largest": moves[119]}
@@ -105,7 +105,7 @@ def test_every_threat_has_a_page(
     radius: float | None, threat: Threat, words: str, frame: pd.DataFrame, regressor: AdditiveRegressor
 ) -> None:
     """With or without a curve, and without the truth; what is left out is said."""
-    report = IntervalReport(regressor, frame[["x", "z", "job"]], radius=radius, threat=threat)
+    report = Report(regressor, frame[["x", "z", "job"]], radius=radius, threat=threat)
     told = report.to_dict()
     assert words in told["guarantee"]["paragraph"]
     assert told["errors"] is None
@@ -120,7 +120,7 @@ def test_answers_that_are_no_better_than_a_constant_are_told_first(
 ) -> None:
     """Where the truth has nothing to do with the answers."""
     rows, truth = frame[["x", "z", "job"]][:60], np.random.default_rng(0).normal(size=60)
-    report = IntervalReport(regressor, rows, truth, radius=0.1, what_if=False)
+    report = Report(regressor, rows, truth, radius=0.1, what_if=False)
     banner = report.to_dict()["banner"]
     assert banner is not None
     assert banner["level"] == "warning"
@@ -134,7 +134,7 @@ def test_many_rows_are_sampled(
 ) -> None:
     """The table, the picture and the curve; the report says so, and the numbers are about all rows."""
     monkeypatch.setattr(intervals, "_CURVE_ROWS", 50)
-    report = IntervalReport(regressor, frame[["x", "z", "job"]], frame["price"], radius=0.2, max_rows=30)
+    report = Report(regressor, frame[["x", "z", "job"]], frame["price"], radius=0.2, max_rows=30)
     told = report.to_dict()
     assert len(told["rows"]["table"]) == 30
     assert told["rows"]["sampled"]
@@ -149,7 +149,7 @@ def test_a_median_and_names_by_number() -> None:
     """Another rule, an array without names, and one row."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
-    report = IntervalReport(StumpRegressor(regularization=1.0).fit(X, X[:, 0]), X[:1], [0.5], radius=0.1)
+    report = Report(StumpRegressor(regularization=1.0).fit(X, X[:, 0]), X[:1], [0.5], radius=0.1)
     assert report.to_dict()["model"]["feature_names"] == ["feature 0", "feature 1"]
     assert "median" in report.to_dict()["rule"]["sentence"]
     check_page(report)
@@ -159,20 +159,20 @@ def test_what_makes_no_sense_is_refused(frame: pd.DataFrame, regressor: Additive
     """By the name of the parameter."""
     rows = frame[["x", "z", "job"]]
     with pytest.raises(TypeError, match="`model` must be a fitted classifier or regressor"):
-        IntervalReport(object(), rows, radius=0.1)
+        Report(object(), rows, radius=0.1)
     with pytest.raises(ValueError, match="`max_rows` must be a whole number"):
-        IntervalReport(regressor, rows, radius=0.1, max_rows=0)
+        Report(regressor, rows, radius=0.1, max_rows=0)
     with pytest.raises(ValueError, match="`y` must hold one finite number per row, 120 in all"):
-        IntervalReport(regressor, rows, [1.0], radius=0.1)
+        Report(regressor, rows, [1.0], radius=0.1)
     with pytest.raises(ValueError, match=r"`path` must end with one of \.html"):
-        IntervalReport(regressor, rows, radius=0.1).write(tmp_path / "report.pdf")
+        Report(regressor, rows, radius=0.1).write(tmp_path / "report.pdf")
 
 
 def test_rows_have_names_and_parts_can_be_asked_for(frame: pd.DataFrame, regressor: AdditiveRegressor) -> None:
     """Names of rows stay text, a tolerance is the one that was given, and "What if" can be left out."""
     rows = frame[["x", "z", "job"]][:20]
     names = [f"<script>alert({at})</script>" for at in range(20)]
-    report = IntervalReport(regressor, rows, radius=0.2, row_names=names, tolerance=3.0, what_if=False)
+    report = Report(regressor, rows, radius=0.2, row_names=names, tolerance=3.0, what_if=False)
     told = report.to_dict()
     assert [row["name"] for row in told["rows"]["table"]] == names
     assert told["tolerance"]["tolerance"] == 3.0
@@ -181,12 +181,12 @@ def test_rows_have_names_and_parts_can_be_asked_for(frame: pd.DataFrame, regress
     check_page(report)
     assert "<script>alert" not in report.to_html()
     assert "<script>alert" not in report.to_markdown()
-    indexed = IntervalReport(regressor, rows.set_index(np.arange(100, 120)), radius=0.2, tolerance=3.0).to_dict()
+    indexed = Report(regressor, rows.set_index(np.arange(100, 120)), radius=0.2, tolerance=3.0).to_dict()
     assert indexed["rows"]["table"][0]["name"] == "100"
     with pytest.raises(ValueError, match="`tolerance` must be a positive"):
-        IntervalReport(regressor, rows, radius=0.2, tolerance=-1.0)
+        Report(regressor, rows, radius=0.2, tolerance=-1.0)
     with pytest.raises(ValueError, match="`row_names` must hold one name per row, 20 in all"):
-        IntervalReport(regressor, rows, radius=0.2, row_names=["a"])
+        Report(regressor, rows, radius=0.2, row_names=["a"])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from derand import StumpClassifier, Threat
-from derand.report import CertificateReport
+from derand.report import Report
 from derand.report.sections.limits import MAX_WITNESSES
 from tests.report.pages import check_page, join_words
 from tests.report.samples import LIMITS
@@ -21,7 +21,7 @@ RULES = [{"rule": "mean"}, {"rule": "vote"}, {"rule": "mean", "noise": "none"}]
 def test_verdicts_are_counted_for_all_rows_and_each_class(mixed: Any, options: dict[str, str]) -> None:
     """Counts, sentence, headline and accuracy are what the certificates say, in every format."""
     clf, X, y = mixed
-    report = CertificateReport(clf, X, y, threat=LIMITS, groups="job", **options)
+    report = Report(clf, X, y, threat=LIMITS, groups="job", **options)
     check_page(report)
     found = clf.certify(X, threat=LIMITS, **options)
     summary = report.to_dict()
@@ -49,7 +49,7 @@ def test_verdicts_are_counted_for_all_rows_and_each_class(mixed: Any, options: d
 def test_witnesses_flip_and_keep_to_the_limits(mixed: Any, options: dict[str, str]) -> None:
     """A row with the told changes gets the other answer; frozen columns and all others are as they were."""
     clf, X, y = mixed
-    verdicts = CertificateReport(clf, X, y, threat=LIMITS, **options).to_dict()["verdicts"]
+    verdicts = Report(clf, X, y, threat=LIMITS, **options).to_dict()["verdicts"]
     found = clf.certify(X, threat=LIMITS, **options)
     first = np.flatnonzero(found.flips)[:MAX_WITNESSES]
     assert [one["row"] - 1 for one in verdicts["witnesses"]] == first.tolist()
@@ -74,7 +74,7 @@ def test_witnesses_flip_and_keep_to_the_limits(mixed: Any, options: dict[str, st
 def test_the_weakest_rows_are_those_that_flip(mixed: Any) -> None:
     """The row table shows verdicts, those that flip first, and explains them by their witnesses."""
     clf, X, y = mixed
-    report = CertificateReport(clf, X, y, rule="mean", threat=LIMITS)
+    report = Report(clf, X, y, rule="mean", threat=LIMITS)
     rows = report.to_dict()["rows"]
     order = [["flips", "undecided", "holds"].index(row["verdict"]) for row in rows["table"]]
     assert order == sorted(order)
@@ -93,7 +93,7 @@ def test_whole_numbers_stay_whole_and_names_are_cut() -> None:
     X = pd.DataFrame(rng.integers(0, 100_000, (200, 9)), columns=names)
     y = (X.sum(axis=1) > 450_000).to_numpy().astype(int)
     clf = StumpClassifier(noise="gaussian:0.25", scaling="standard", rule="mean").fit(X, y)
-    report = CertificateReport(clf, X, y, threat=Threat(norm=None, limits={"*": 20_000}))
+    report = Report(clf, X, y, threat=Threat(norm=None, limits={"*": 20_000}))
     check_page(report)
     verdicts = report.to_dict()["verdicts"]
     assert len(verdicts["witnesses"]) == MAX_WITNESSES < verdicts["counts"][0]["flips"]
@@ -111,7 +111,7 @@ def test_whole_numbers_stay_whole_and_names_are_cut() -> None:
 def test_nothing_flips_where_nothing_may_change(mixed: Any) -> None:
     """With everything frozen all rows hold, and no witness is shown."""
     clf, X, y = mixed
-    report = CertificateReport(clf, X, y, rule="mean", threat=Threat(norm=None, frozen=list(X.columns)))
+    report = Report(clf, X, y, rule="mean", threat=Threat(norm=None, frozen=list(X.columns)))
     check_page(report)
     verdicts = report.to_dict()["verdicts"]
     assert verdicts["witnesses"] == []

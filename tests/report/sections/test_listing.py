@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from derand import StumpClassifier
-from derand.report import CertificateReport
+from derand.report import Report
 from tests.report.samples import make_rows
 
 
@@ -15,7 +15,7 @@ def test_every_row_is_listed_and_some_have_details() -> None:
     """Columns are those of the certificates; rows with details are the weakest and a sample, in their places."""
     X, y = make_rows(900)
     clf = StumpClassifier(noise="gaussian:0.5").fit(X[:200], y[:200])
-    summary = CertificateReport(clf, X, y, n_detailed=40, n_explained=2).to_dict()
+    summary = Report(clf, X, y, n_detailed=40, n_explained=2).to_dict()
     listed, table = summary["rows"]["listed"], summary["rows"]["table"]
     found = clf.certify(X)
     at = np.array(listed["row"]) - 1
@@ -37,7 +37,7 @@ def test_every_row_is_listed_and_some_have_details() -> None:
 
 def test_no_more_rows_are_listed_than_asked_for(numbers: Any) -> None:
     clf, X, y = numbers
-    rows = CertificateReport(clf, X, y, max_rows=12, n_explained=0).to_dict()["rows"]
+    rows = Report(clf, X, y, max_rows=12, n_explained=0).to_dict()["rows"]
     assert len(rows["listed"]["row"]) == len(rows["table"]) == 12
     assert rows["sampled"]
     assert rows["listed"]["detailed"] == list(range(12))

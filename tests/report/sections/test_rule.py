@@ -9,7 +9,7 @@ import pytest
 
 from derand import StumpClassifier, Threat, certified_accuracy, certify, distribution
 from derand.estimators import encode_rows
-from derand.report import CertificateReport
+from derand.report import Report
 from derand.report._text import plural
 from tests.report.pages import check_page, join_words
 from tests.report.samples import make_rows, make_vote, report_on_bare, series
@@ -18,7 +18,7 @@ from tests.report.samples import make_rows, make_vote, report_on_bare, series
 def test_two_proofs_are_counted(numbers: Any) -> None:
     """A vote's radii are the larger ones of two proofs, and the text says how many rows each one gave."""
     clf, X, y = numbers
-    summary = CertificateReport(clf, X, y).to_dict()
+    summary = Report(clf, X, y).to_dict()
     found = clf.certify(X).proof
     for one in summary["rule"]["proofs"]:
         assert one["n_rows"] == (found == one["proof"]).sum()
@@ -33,7 +33,7 @@ def test_two_proofs_are_counted(numbers: Any) -> None:
 def test_the_paper_s_proof_alone_is_told(numbers: Any) -> None:
     """With proof="paper" the radii are the paper's, and the text says so."""
     clf, X, y = numbers
-    report = CertificateReport(clf, X, y, proof="paper")
+    report = Report(clf, X, y, proof="paper")
     assert report._inputs.plain.radius.tolist() == clf.certify(X, proof="paper").radius.tolist()
     assert "the proof of the paper: it gave one for" in join_words(report.to_dict())
 
@@ -43,7 +43,7 @@ def test_a_rule_and_a_norm_are_certified_as_the_classifier_does(mixed: Any, norm
     """Radii and curves are those of `certify` with the same rule and threat, and text and axes name the norm."""
     clf, X, y = mixed
     threat = Threat(norm=norm, l0=1)
-    report = CertificateReport(clf, X, y, rule="mean", threat=threat)
+    report = Report(clf, X, y, rule="mean", threat=threat)
     expected = clf.certify(X, rule="mean", threat=threat)
     summary = report.to_dict()
     assert series(summary, "all") == certified_accuracy(y, expected, summary["scale"]["radii"]).tolist()
@@ -59,7 +59,7 @@ def test_the_classifier_s_own_rule_is_the_default() -> None:
     """A classifier of the rule "mean" is reported on by it, and labels are those of `predict`."""
     X, y = make_rows()
     clf = StumpClassifier(noise="gaussian:0.5", rule="mean").fit(X, y)
-    report = CertificateReport(clf, X, y)
+    report = Report(clf, X, y)
     assert report.to_dict()["rule"]["name"] == "mean"
     assert report._inputs.plain.label.tolist() == clf.predict(X).tolist()
 
@@ -67,7 +67,7 @@ def test_the_classifier_s_own_rule_is_the_default() -> None:
 def test_expected_scores_stand_where_failure_masses_would(mixed: Any) -> None:
     """By the rule "mean" a row has a score and a margin, those of its law, no failure mass and no percentile."""
     clf, X, y = mixed
-    report = CertificateReport(clf, X, y, rule="mean")
+    report = Report(clf, X, y, rule="mean")
     check_page(report)
     rows = report.to_dict()["rows"]
     assert rows["law_axis"]["failure_at"] == []
@@ -88,7 +88,7 @@ def test_expected_scores_stand_where_failure_masses_would(mixed: Any) -> None:
 def test_the_model_as_deployed_has_no_noise_to_show(mixed: Any) -> None:
     """Without noise there are steps and scores, no law and no smooth shape; units are the classifier's."""
     clf, X, y = mixed
-    report = CertificateReport(clf, X, y, X_train=X, y_train=y, rule="mean", noise="none")
+    report = Report(clf, X, y, X_train=X, y_train=y, rule="mean", noise="none")
     check_page(report)
     summary = report.to_dict()
     expected = clf.certify(X, rule="mean", noise="none")
@@ -104,7 +104,7 @@ def test_the_model_as_deployed_has_no_noise_to_show(mixed: Any) -> None:
 def test_a_bare_model_without_noise_is_reported_on(numbers: Any) -> None:
     """A bare model takes "none" as its noise, by the rule "mean"."""
     clf, X, _ = numbers
-    report = CertificateReport(clf.ensemble_, X, noise="none", rule="mean")
+    report = Report(clf.ensemble_, X, noise="none", rule="mean")
     check_page(report)
     assert report._inputs.plain.radius.tolist() == certify(clf.ensemble_, X, None, rule="mean").radius.tolist()
 

@@ -12,7 +12,7 @@ import pytest
 from derand import StumpClassifier, distribution
 from derand._core.text import format_short_down
 from derand.explaining import move_alone, multiply_down
-from derand.report import CertificateReport
+from derand.report import Report
 from tests.report.pages import check_page
 from tests.report.samples import make_rows, report_on_codes
 
@@ -20,7 +20,7 @@ from tests.report.samples import make_rows, report_on_codes
 def test_moves_are_the_median_radius_in_each_column(numbers: Any) -> None:
     """A move is radius times unit, at least half of the rows have it, and it stays inside the open ball."""
     clf, X, y = numbers
-    summary = CertificateReport(clf, X, y).to_dict()
+    summary = Report(clf, X, y).to_dict()
     radius = clf.certify(X).radius
     assert (radius >= summary["radii"]["median"]).mean() >= 0.5
     assert (radius >= summary["radii"]["tenth"]).mean() >= 0.9
@@ -34,7 +34,7 @@ def test_moves_are_the_median_radius_in_each_column(numbers: Any) -> None:
 def test_a_single_move_never_flips_a_row(numbers: Any) -> None:
     """Rows with at least the median radius keep their label when one column moves by what the table says."""
     clf, X, y = numbers
-    summary = CertificateReport(clf, X, y).to_dict()
+    summary = Report(clf, X, y).to_dict()
     certificates = clf.certify(X)
     sure = certificates.radius >= summary["radii"]["median"]
     for move in summary["moves"]:
@@ -58,7 +58,7 @@ def test_products_are_rounded_down() -> None:
 def test_pushes_add_up_to_the_mean_score_under_noise(mixed: Any) -> None:
     """All pushes of a row together are its mean score above the threshold."""
     clf, X, y = mixed
-    report = CertificateReport(clf, X, y)
+    report = Report(clf, X, y)
     for row in report.to_dict()["rows"]["table"][:10]:
         matrix = clf.encoding_.encode(X.iloc[[row["row"] - 1]])
         law = distribution(clf.ensemble_, matrix, clf.noise_)
@@ -73,7 +73,7 @@ def test_huge_and_constant_columns_have_shapes() -> None:
     strange = X.copy()
     strange[:, 0] = 1e17
     strange[:, 1] *= 1e200
-    report = CertificateReport(clf, strange, y)
+    report = Report(clf, strange, y)
     check_page(report)
     assert all(math.isfinite(value) for shape in report.to_dict()["shapes"] for value in shape["smooth"])
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from derand import Threat
 from derand._core.text import format_short_down
-from derand.report import CertificateReport
+from derand.report import Report
 from tests.report.pages import check_page
 
 
 def tabulate(mixed: Any, threat: Threat | None = None, **options: Any) -> dict[str, Any]:
     clf, X, y = mixed
-    report = CertificateReport(clf, X, y, threat=threat, what_if=False, n_explained=0, **options)
+    report = Report(clf, X, y, threat=threat, what_if=False, n_explained=0, **options)
     check_page(report)
     found = report.to_dict()["threat_table"]
     return {"": found, **{one["column"]: one for one in found["columns"]}}

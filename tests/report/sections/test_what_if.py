@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from derand import AdditiveClassifier, AdditiveEnsemble, CategoryTable, GridTerm, StepFunction, StumpClassifier, Threat
-from derand.report import CertificateReport
+from derand.report import Report
 from derand.report._packing import count_bytes, pack
 from derand.report.sections import what_if
 from tests.report.samples import make_rows, make_vote
@@ -20,7 +20,7 @@ def test_tables_are_those_of_the_terms() -> None:
         GridTerm((2, 3), ([0.0], [0.0]), [[1, 2], [3, 4], [5, 6]], missing=(True, False)),
     ]
     X = np.array([[0.0, 2.0, 1.0, -1.0], [np.nan, np.nan, np.nan, 2.0], [1.0, 9.0, 0.5, 0.0]])
-    found = CertificateReport(AdditiveEnsemble(terms, 0, 4), X, noise="none", rule="mean").to_dict()["what_if"]
+    found = Report(AdditiveEnsemble(terms, 0, 4), X, noise="none", rule="mean").to_dict()["what_if"]
     assert found is not None
     columns = found["columns"]
     by_features = {tuple(columns[at]["feature"] for at in one["at"]): one for one in found["members"][0]["terms"]}
@@ -38,7 +38,7 @@ def test_what_a_category_may_become_is_told() -> None:
     X = np.array([[0.0, 1.0], [1.0, -1.0]])
 
     def allowed(threat: Threat) -> list[bool]:
-        report = CertificateReport(model, X, noise="none", rule="mean", threat=threat)
+        report = Report(model, X, noise="none", rule="mean", threat=threat)
         (column,) = [one for one in report.to_dict()["what_if"]["columns"] if one["kind"] == "category"]
         return [option["allowed"] for option in column["options"]]
 
@@ -64,12 +64,12 @@ def test_what_is_too_large_is_left_out_and_told(monkeypatch: pytest.MonkeyPatch)
     """The tables first, then rows; the report says why."""
     X, _ = make_rows()
     monkeypatch.setattr(what_if, "MOST_ROW_BYTES", 1_000)
-    some = CertificateReport(make_vote(), X, noise="gaussian:0.25", n_explained=0).to_dict()
+    some = Report(make_vote(), X, noise="gaussian:0.25", n_explained=0).to_dict()
     assert 0 < some["what_if"]["n_rows"] < 80
     assert sum(count_bytes(pack(column)) for column in some["what_if"]["cells"]) <= 1_000
     assert any("offers the first" in note for note in some["left_out"])
     monkeypatch.setattr(what_if, "MOST_BYTES", 500)
-    none = CertificateReport(make_vote(), X, noise="gaussian:0.25", n_explained=0)
+    none = Report(make_vote(), X, noise="gaussian:0.25", n_explained=0)
     assert none.to_dict()["what_if"] is None
     assert any("would take" in note for note in none.to_dict()["left_out"])
     assert 'id="whatif"' not in none.to_html()
@@ -77,10 +77,10 @@ def test_what_is_too_large_is_left_out_and_told(monkeypatch: pytest.MonkeyPatch)
 
 def test_it_can_be_left_out_on_request() -> None:
     X, _ = make_rows()
-    report = CertificateReport(make_vote(), X, noise="gaussian:0.25", what_if=False, n_explained=0)
+    report = Report(make_vote(), X, noise="gaussian:0.25", what_if=False, n_explained=0)
     assert report.to_dict()["what_if"] is None
     assert "whatif" not in report.to_html().replace(".whatif", "")
-    constant = CertificateReport(AdditiveEnsemble((), 0, 3), X, noise="gaussian:0.25", n_explained=0).to_dict()
+    constant = Report(AdditiveEnsemble((), 0, 3), X, noise="gaussian:0.25", n_explained=0).to_dict()
     assert any("reads no column" in note for note in constant["left_out"])
 
 
@@ -90,7 +90,7 @@ def test_whole_numbers_stay_whole_and_odds_are_calibrated() -> None:
     X = np.column_stack([random.normal(size=200), random.integers(0, 2, 200), random.integers(0, 9, 200)]) * 1.0
     y = X[:, 0] + X[:, 1] + 0.1 * X[:, 2] + random.normal(size=200) > 1
     clf = AdditiveClassifier(radius=0.05, regularization=1.0).fit(X, y)
-    report = CertificateReport(clf, np.where(X[:40] == 8, 7, X[:40]), n_explained=0, max_rows=40)
+    report = Report(clf, np.where(X[:40] == 8, 7, X[:40]), n_explained=0, max_rows=40)
     told = report.to_dict()["what_if"]
     columns = {one["feature"]: one for one in told["columns"]}
     assert [columns[at]["whole"] for at in range(3)] == [False, True, True]
@@ -100,5 +100,5 @@ def test_whole_numbers_stay_whole_and_odds_are_calibrated() -> None:
     lead = clf.decision_function(X[:40])
     assert clf.predict_proba(X[:40])[:, 1] == pytest.approx(1 / (1 + np.exp(-(slope * lead + shift))))
     assert "Expected score (in its own units)" in report.to_html() or "Score (in its own units)" in report.to_html()
-    other = CertificateReport(StumpClassifier(noise="gaussian:0.25").fit(X, y), X[:5], n_explained=0).to_dict()
+    other = Report(StumpClassifier(noise="gaussian:0.25").fit(X, y), X[:5], n_explained=0).to_dict()
     assert other["what_if"]["odds"] is None

@@ -154,7 +154,7 @@ def compute(
 def find_groups(names: Sequence[str], groups: Groups | None, n_rows: int) -> list[tuple[str, int | LabelArray]]:
     """The title of each grouping with the number of its column, or with one group per row; others are refused.
 
-    `names`: of the columns of the model; `groups`: as for CertificateReport.
+    `names`: of the columns of the model; `groups`: as for Report.
     """
     if groups is None:
         return []

@@ -1,9 +1,9 @@
-"""What may change, in words and in the user's column names. Text only: no markup."""
+"""Words about threats and the size of changes, in the user's column names. Text only: no markup."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from derand._core.text import format_exactly, join_words, plural, shorten
 from derand.explaining import SCALING_UNITS
@@ -15,6 +15,7 @@ from derand.threat import EVERY, Limit
 
 _LISTED = 20
 _NAME_LENGTH = 60
+_NAMED = 3
 
 
 def describe_unit(inputs: Inputs) -> dict[str, str]:
@@ -270,3 +271,56 @@ def say_covered(radius: float | None, norm: float | str | None) -> str:
     if norm == 0:
         return f"change of up to {plural(int(radius), 'number')}, to anything,"
     return f"change smaller than {format_exactly(radius)}"
+
+
+def say_size(inputs: Inputs, quoted: float) -> str:
+    """Changes of a size, by the threat's norm."""
+    size, norm = format_exactly(quoted), inputs.threat.norm
+    if norm == 0:
+        return f"of any {size if quoted > 1 else 'one'} of the row's numbers"
+    if norm == math.inf:
+        return f"of the row's numbers, all at once and each by less than {size},"
+    named = f" in the {name_norm(inputs)} norm" if inputs.has_threat else ""
+    return f"of the row's numbers that is smaller than {size}{named}"
+
+
+def say_also(inputs: Inputs) -> str:
+    """What the threat allows or forbids besides a size, in short: its own sentences say it in full."""
+    threat = inputs.threat
+    also = f" and of up to {plural(threat.l0, 'category', 'categories')}" if threat.l0 else ""
+    if threat.missing_budget:
+        also += f" and of up to {plural(threat.missing_budget, 'number')} that may go missing or appear"
+    if threat.limits or threat.domain:
+        return f"{also} within what the table below allows"
+    return f"{also} that leaves frozen columns alone" if threat.frozen else also
+
+
+def say_trained(estimator: object) -> str:
+    """All that a model was trained for, such as "0.1 in l2, one category, “age” frozen"; nothing for any other."""
+    radius, threat = getattr(estimator, "radius", None), getattr(estimator, "default_threat", None)
+    if threat is None or not isinstance(radius, int | float):
+        return ""
+    parts = ["limits alone" if threat.norm is None else f"{format_exactly(float(radius))} in l{threat.norm:g}"]
+    if not radius and threat.norm is not None and not threat.l0 and not threat.missing_budget:
+        return "no change"
+    if threat.l0:
+        parts.append("one category" if threat.l0 == 1 else f"{threat.l0} categories")
+    if threat.missing_budget:
+        parts.append(f"{plural(threat.missing_budget, 'number')} missing")
+    names = getattr(getattr(estimator, "encoding_", None), "names", None)
+    parts += _name_some([f"{_quote_column(names, one)} frozen" for one in threat.frozen])
+    limits = [f"{_quote_column(names, one)} {say_limit(limit)}" for one, limit in threat.limits.items()]
+    domain = [f"{_quote_column(names, one)} {say_domain(*ends)}" for one, ends in threat.domain.items()]
+    return ", ".join([*parts, *_name_some(limits + domain)])
+
+
+def _quote_column(names: Sequence[str] | None, column: int | str) -> str:
+    """A column of a threat, by name where it has one."""
+    if column == EVERY:
+        return "every other number"
+    name = column if isinstance(column, str) or names is None else names[column]
+    return f"“{shorten(str(name), 30)}”"
+
+
+def _name_some(told: list[str]) -> list[str]:
+    return told if len(told) <= _NAMED else [*told[:_NAMED], f"{len(told) - _NAMED:,} more"]

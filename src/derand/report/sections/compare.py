@@ -31,11 +31,10 @@ from derand.report._inputs import LabelInputs, name_estimator
 from derand.report._markup import make_pipe_table, make_tabular, mark_text, put_on_one_line, render
 from derand.report._other import OtherModel
 from derand.report._text import percent
-from derand.report._threat import say_domain, say_limit
+from derand.report._threat import say_trained
 from derand.report.sections import Section
 from derand.report.sections.accuracy import find_end, name_budget, spread_radii
 from derand.report.sections.subgroups import LEVEL, write_interval
-from derand.threat import EVERY
 
 
 class ComparedLine(TypedDict):
@@ -207,44 +206,13 @@ def _list_facts(inputs: LabelInputs, other: OtherModel) -> list[ComparedLine]:
         "Model": [own, other.kind],
         "Noise": [shorten(noise.split("(")[0], 40) for noise in noises],
         "Rule": [inputs.rule, theirs.rule],
-        "Trained for": [_say_trained(subject.estimator), _say_trained(other.classifier)],
+        "Trained for": [say_trained(subject.estimator), say_trained(other.classifier)],
     }
     return [
         {"name": name, "texts": texts, "intervals": ["", ""]}
         for name, texts in told.items()
         if name != "Trained for" or any(texts)
     ]
-
-
-def _say_trained(estimator: object) -> str:
-    """All that a model was trained for, such as "0.1 in l2, one category, “age” frozen"; nothing for any other."""
-    radius, threat = getattr(estimator, "radius", None), getattr(estimator, "default_threat", None)
-    if threat is None or not isinstance(radius, int | float):
-        return ""
-    parts = ["limits alone" if threat.norm is None else f"{format_exactly(float(radius))} in l{threat.norm:g}"]
-    if not radius and threat.norm is not None and not threat.l0 and not threat.missing_budget:
-        return "no change"
-    if threat.l0:
-        parts.append("one category" if threat.l0 == 1 else f"{threat.l0} categories")
-    if threat.missing_budget:
-        parts.append(f"{plural(threat.missing_budget, 'number')} missing")
-    names = getattr(getattr(estimator, "encoding_", None), "names", None)
-    parts += _list_some([f"{_quote_column(names, one)} frozen" for one in threat.frozen])
-    limits = [f"{_quote_column(names, one)} {say_limit(limit)}" for one, limit in threat.limits.items()]
-    domain = [f"{_quote_column(names, one)} {say_domain(*ends)}" for one, ends in threat.domain.items()]
-    return ", ".join([*parts, *_list_some(limits + domain)])
-
-
-def _quote_column(names: Sequence[str] | None, column: int | str) -> str:
-    """A column of a threat, by name where it has one."""
-    if column == EVERY:
-        return "every other number"
-    name = column if isinstance(column, str) or names is None else names[column]
-    return f"“{shorten(str(name), 30)}”"
-
-
-def _list_some(told: list[str]) -> list[str]:
-    return told if len(told) <= _NAMED else [*told[:_NAMED], f"{len(told) - _NAMED:,} more"]
 
 
 def _list_remarks(inputs: LabelInputs, other: OtherModel) -> list[str]:
@@ -257,7 +225,7 @@ def _list_remarks(inputs: LabelInputs, other: OtherModel) -> list[str]:
             f"The other model was trained for another kind of change, {norms[0]}; here both are certified for "
             f"{norms[1]}."
         )
-    trained = [_say_trained(inputs.subject.estimator), _say_trained(other.classifier)]
+    trained = [say_trained(inputs.subject.estimator), say_trained(other.classifier)]
     if all(trained) and trained[0] != trained[1]:
         remarks.append(
             f"The two were trained for different changes, this model for {trained[0]}, the other for {trained[1]}: "

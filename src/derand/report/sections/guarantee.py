@@ -24,7 +24,7 @@ from derand.report._facts import RuleFacts, Scale, ThreatFacts
 from derand.report._inputs import IntervalInputs, LabelInputs
 from derand.report._markup import mark_list, mark_text, render
 from derand.report._text import percent
-from derand.report._threat import describe_measure, describe_threat, name_norm, say_covered
+from derand.report._threat import describe_measure, describe_threat, say_also, say_covered, say_size
 from derand.report.sections import Section
 from derand.report.sections.accuracy import Accuracy
 from derand.report.sections.answers import Answers, name_constant
@@ -148,34 +148,12 @@ def _say_share(inputs: LabelInputs, scale: Scale, share: float) -> str:
     start, answer = f"For {_rows_of(share, inputs)}", "the model's answer"
     if inputs.truth is not None:
         start, answer = f"{start} the model's answer is right, and", "it"
-    also = _say_also(inputs)
+    also = say_also(inputs)
     if not inputs.subject.model.numerical_features:
         return f"{start} no change of the row's numbers{also} can alter {answer}: the model reads none."
     if scale["quoted"] == 0:
         return f"{start} no change of the row's numbers that is small enough{also} can alter {answer}."
-    return f"{start} no change {_say_size(inputs, scale['quoted'])}{also} can alter {answer}, whoever makes the change."
-
-
-def _say_size(inputs: LabelInputs, quoted: float) -> str:
-    """Changes of a size, by the threat's norm."""
-    size, norm = format_exactly(quoted), inputs.threat.norm
-    if norm == 0:
-        return f"of any {size if quoted > 1 else 'one'} of the row's numbers"
-    if norm == math.inf:
-        return f"of the row's numbers, all at once and each by less than {size},"
-    named = f" in the {name_norm(inputs)} norm" if inputs.has_threat else ""
-    return f"of the row's numbers that is smaller than {size}{named}"
-
-
-def _say_also(inputs: LabelInputs) -> str:
-    """What the threat allows or forbids besides a size, in short: its own sentences say it in full."""
-    threat = inputs.threat
-    also = f" and of up to {plural(threat.l0, 'category', 'categories')}" if threat.l0 else ""
-    if threat.missing_budget:
-        also += f" and of up to {plural(threat.missing_budget, 'number')} that may go missing or appear"
-    if threat.limits or threat.domain:
-        return f"{also} within what the table below allows"
-    return f"{also} that leaves frozen columns alone" if threat.frozen else also
+    return f"{start} no change {say_size(inputs, scale['quoted'])}{also} can alter {answer}, whoever makes the change."
 
 
 def _say_categories(curves: dict[str, list[float]], at: int) -> str:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from derand import AdditiveClassifier, AdditiveRegressor, IntervalReport, StumpClassifier, Threat, dates_to_numbers
-from derand.report import CertificateReport
+from derand import AdditiveClassifier, AdditiveRegressor, Report, StumpClassifier, Threat, dates_to_numbers
 
 N_ROWS, N_TRAINING = 1200, 600
 
@@ -35,7 +34,7 @@ def make_loans(seed: int = 0) -> tuple[pd.DataFrame, np.ndarray[Any, np.dtype[np
     return dates_to_numbers(frame), risk.to_numpy()
 
 
-def report_on_loans(clf: Any, several: bool = False, **options: Any) -> CertificateReport:
+def report_on_loans(clf: Any, several: bool = False, **options: Any) -> Report:
     """Of a classifier that is trained on some loans, on the others."""
     frame, risk = make_loans()
     y = np.where(risk > 1.2, "default", "repaid")
@@ -44,18 +43,18 @@ def report_on_loans(clf: Any, several: bool = False, **options: Any) -> Certific
     clf.fit(frame[:N_TRAINING], y[:N_TRAINING])
     clf.encoding_ = clf.encoding_.with_dates(["applied"])
     rows = frame[N_TRAINING:].reset_index(drop=True)
-    return CertificateReport(clf, rows, y[N_TRAINING:], groups=["purpose", "age"], n_explained=3, **options)
+    return Report(clf, rows, y[N_TRAINING:], groups=["purpose", "age"], n_explained=3, **options)
 
 
-def report_on_numbers() -> IntervalReport:
+def report_on_numbers() -> Report:
     """Of a regressor."""
     frame, risk = make_loans()
     model = AdditiveRegressor(radius=0.2, regularization=1.0).fit(frame[:N_TRAINING], 100 * risk[:N_TRAINING])
     model.encoding_ = model.encoding_.with_dates(["applied"])
-    return IntervalReport(model, frame[N_TRAINING:].reset_index(drop=True), 100 * risk[N_TRAINING:], radius=0.2)
+    return Report(model, frame[N_TRAINING:].reset_index(drop=True), 100 * risk[N_TRAINING:], radius=0.2)
 
 
-def beside_another() -> CertificateReport:
+def beside_another() -> Report:
     """Two models on the same rows."""
     frame, risk = make_loans()
     other = StumpClassifier(noise="gaussian:0.25", scaling="standard", class_weight="balanced")
@@ -65,7 +64,7 @@ def beside_another() -> CertificateReport:
     )
 
 
-def within_limits() -> CertificateReport:
+def within_limits() -> Report:
     """What can be flipped where limits alone say what may change."""
     threat = Threat(norm=None, limits={"income": "10%", "debt": 500.0}, l0=0)
     return report_on_loans(AdditiveClassifier(radius=0.1, regularization=1.0), threat=threat)

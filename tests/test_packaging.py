@@ -47,7 +47,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     """Types are announced, the licence is inside, and tests and caches are not."""
     names = zipfile.ZipFile(wheel).namelist()
     assert "derand/py.typed" in names
-    assert {"derand/report/templates/report.html.j2", "derand/report/static/report.js"} <= set(names)
+    assert {"derand/report/templates/page.html.j2", "derand/report/static/report.js"} <= set(names)
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert {name.split("/")[0] for name in names} == {"derand", f"derand-{derand.__version__}.dist-info"}
     assert not [name for name in names if "__pycache__" in name or name.endswith((".nbi", ".nbc"))]

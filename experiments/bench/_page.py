@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from derand import StumpClassifier
-from derand.report import CertificateReport
+from derand.report import Report
 from experiments._browser import open_browser
 from experiments.bench._measure import Figures
 
@@ -50,7 +50,7 @@ def bench_page(n_rows: int = 100_000, n_columns: int = 6, n_loads: int = 7) -> F
     """
     X = np.random.default_rng(0).normal(size=(n_rows, n_columns))
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
-    report = CertificateReport(StumpClassifier(noise="gaussian:0.5").fit(X[:2000], y[:2000]), X, y)
+    report = Report(StumpClassifier(noise="gaussian:0.5").fit(X[:2000], y[:2000]), X, y)
     with TemporaryDirectory() as folder, open_browser() as browser:
         path = Path(folder) / "report.html"
         report.write_html(path)

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-RENAMED: dict[str, dict[str, str]] = {}
+RENAMED: dict[str, dict[str, str]] = {"9f340f3": {"Report": "CertificateReport"}}
 """Last commit with the old words -> {word now: word then}.
 
 A word is a public name, an argument, an attribute, an option of a command ("--radius") or a key of JSON. Where it is

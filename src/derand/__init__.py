@@ -61,8 +61,8 @@ _HOMES = {
     "dates_to_numbers": "frames",
     "tune": "tuning",
     "Tuning": "tuning",
-    "CertificateReport": "report",
-    "IntervalReport": "report",
+    "Report": "report",
+    "ReportSettings": "report",
     "save": "storage",
     "load": "storage",
     "export_onnx": "exporters",
@@ -118,8 +118,8 @@ if TYPE_CHECKING:
     from derand.noise import Uniform as Uniform
     from derand.noise import parse_noise as parse_noise
     from derand.plot import plot_certified_accuracy as plot_certified_accuracy
-    from derand.report import CertificateReport as CertificateReport
-    from derand.report import IntervalReport as IntervalReport
+    from derand.report import Report as Report
+    from derand.report import ReportSettings as ReportSettings
     from derand.storage import load as load
     from derand.storage import save as save
     from derand.threat import Threat as Threat

@@ -20,7 +20,7 @@ from derand.datasets import Dataset, load
 from derand.estimators import AdditiveClassifier
 from derand.frames import Labels
 from derand.metrics import ShareAtRadius, average_certified_radius, certified_accuracy
-from derand.report import CertificateReport
+from derand.report import Report
 
 RADIUS = 0.25
 """What the model is trained for, in interquartile ranges."""
@@ -155,7 +155,7 @@ def _write_report(model: AdditiveClassifier, data: Dataset, folder: Path) -> Pat
     labels = np.array(data.target_names)[data.y]
     train, test = data.split
     path = folder / "report.html"
-    CertificateReport(
+    Report(
         model,
         data.X[test],
         labels[test],

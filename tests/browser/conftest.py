@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from derand import StumpClassifier
-from derand.report import CertificateReport
+from derand.report import Report
 from experiments._browser import CHROMIUM, open_browser
 
 
@@ -63,7 +63,7 @@ def visit(browser: Any, write_page: Callable[[Any], Path]) -> Iterator[Callable[
 
 
 @pytest.fixture(scope="session")
-def mixed_report() -> CertificateReport:
+def mixed_report() -> Report:
     """Numbers and categories, with labels, a baseline and subgroups."""
     rng = np.random.default_rng(1)
     rows = pd.DataFrame(
@@ -77,4 +77,4 @@ def mixed_report() -> CertificateReport:
     y = np.where(rows["age"] / 12 + 2 * (rows["job"] == "smith") + rng.normal(size=200) > 4, "yes", "no")
     clf = StumpClassifier(noise="gaussian:0.5", scaling="standard", class_weight="balanced").fit(rows[:80], y[:80])
     tested = rows[80:].reset_index(drop=True)  # rows count from 1
-    return CertificateReport(clf, tested, y[80:], X_train=rows[:80], y_train=y[:80], groups=["job", "age"])
+    return Report(clf, tested, y[80:], X_train=rows[:80], y_train=y[:80], groups=["job", "age"])

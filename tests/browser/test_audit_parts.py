@@ -10,26 +10,26 @@ import pandas as pd
 import pytest
 
 from derand import StumpClassifier
-from derand.report import CertificateReport
+from derand.report import Report
 
 Visit = Callable[..., Any]
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 
 
 @pytest.fixture(scope="module")
-def compared() -> CertificateReport:
+def compared() -> Report:
     """Two models, a column and a model with hostile names, and a group whose labels are turned around."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({HOSTILE: rng.normal(size=300), "b": rng.normal(size=300), "sex": rng.choice(["f", "m"], 300)})
     y = (frame[HOSTILE] + frame["b"] > 0).to_numpy().astype(int)
     truth = np.where((frame["sex"] == "f") & (rng.random(300) < 0.6), 1 - y, y)
     first, second = (StumpClassifier(noise=f"gaussian:{size}", scaling="standard").fit(frame, y) for size in (0.3, 0.8))
-    return CertificateReport(first, frame, truth, groups="sex", compare=second, compare_name=HOSTILE, what_if=False)
+    return Report(first, frame, truth, groups="sex", compare=second, compare_name=HOSTILE, what_if=False)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_all_parts_are_seen_at_every_width(visit: Visit, compared: CertificateReport, width: int, scheme: str) -> None:
+def test_all_parts_are_seen_at_every_width(visit: Visit, compared: Report, width: int, scheme: str) -> None:
     """Nothing is wider than the window, hostile names are text, and limits need no click."""
     page = visit(compared, viewport={"width": width, "height": 900}, color_scheme=scheme)
     assert not page.evaluate("document.documentElement.scrollWidth > innerWidth")
@@ -45,7 +45,7 @@ def test_all_parts_are_seen_at_every_width(visit: Visit, compared: CertificateRe
     assert marks.count() == 2 * (summary["group_comparison"] or {"n_marked": 0})["n_marked"] > 0
 
 
-def test_rows_on_which_models_differ_open_by_the_keyboard(visit: Visit, compared: CertificateReport) -> None:
+def test_rows_on_which_models_differ_open_by_the_keyboard(visit: Visit, compared: Report) -> None:
     """The list says how many there are, and shows rows when it is opened."""
     page = visit(compared)
     tables = {one["key"]: one for one in (compared.to_dict()["comparison"] or {"disagreements": []})["disagreements"]}

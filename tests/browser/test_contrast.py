@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from derand import AdditiveRegressor, StumpClassifier
-from derand.report import CertificateReport
+from derand.report import Report
 from tests.browser.test_intervals_page import make_report
 from tests.report.samples import LIMITS, make_rows, report_under
 
@@ -36,7 +36,7 @@ def measure(page: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_all_text_stands_out(visit: Visit, mixed_report: CertificateReport, scheme: str, width: int) -> None:
+def test_all_text_stands_out(visit: Visit, mixed_report: Report, scheme: str, width: int) -> None:
     """Text of the page and of its charts, at any radius, with a row picked and moved."""
     page = visit(mixed_report, color_scheme=scheme, viewport={"width": width, "height": 900})
     page.locator("#row-table tbody tr[data-at='5'] button").click()
@@ -56,7 +56,7 @@ def make_other(kind: str) -> Any:
     X, _ = make_rows(160)
     y = np.array(["low", "middle", "high"])[np.digitize(X[:, 0] + 0.3 * X[:, 1], [-0.5, 0.5])]
     one, other = (StumpClassifier(noise=noise, rule="mean").fit(X, y) for noise in ("gaussian:0.2", "gaussian:0.4"))
-    return CertificateReport(one, X, y, compare=other)
+    return Report(one, X, y, compare=other)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -67,7 +67,7 @@ def test_other_reports_stand_out(visit: Visit, kind: str, scheme: str) -> None:
     assert found["checked"] > 200
 
 
-def test_faint_text_is_found(visit: Visit, mixed_report: CertificateReport) -> None:
+def test_faint_text_is_found(visit: Visit, mixed_report: Report) -> None:
     """The check itself: grey on white, white on white in a chart, and text that is nearly transparent."""
     page = visit(mixed_report)
     page.evaluate(ADD_STYLE, ".lede { color: #999 } h1 { opacity: .2 } svg text.mid { fill: #fefefe }")

@@ -11,17 +11,17 @@ import pytest
 from derand import AdditiveRegressor, StumpRegressor
 from derand._core.text import format_short, format_short_down, format_short_up
 from derand.certificates import find_answers
-from derand.report import IntervalReport
+from derand.report import Report
 from tests.browser.test_what_if import PLAY, draw_moves, encode_moves, make_table
 
 Visit = Callable[..., Any]
 
 
-def make_report(reg: Any, **options: Any) -> IntervalReport:
+def make_report(reg: Any, **options: Any) -> Report:
     frame, _ = make_table()
     target = frame["age"] + 20 * (frame["job"] == "smith") + 5 * frame["debt"].fillna(1.0)
     reg.fit(frame[:160], target[:160])
-    return IntervalReport(reg, frame[160:220], target[160:220], radius=0.2, **options)
+    return Report(reg, frame[160:220], target[160:220], radius=0.2, **options)
 
 
 @pytest.mark.parametrize(

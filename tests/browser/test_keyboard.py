@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from derand.report import CertificateReport
+from derand.report import Report
 
 Visit = Callable[..., Any]
 
@@ -34,7 +34,7 @@ def walk(page: Any) -> list[dict[str, Any]]:
     raise AssertionError("the page has no end")
 
 
-def test_every_control_is_reached_named_and_seen(visit: Visit, mixed_report: CertificateReport) -> None:
+def test_every_control_is_reached_named_and_seen(visit: Visit, mixed_report: Report) -> None:
     """From the link that skips the navigation to the last control; the table of rows is one stop."""
     page = visit(mixed_report)
     stops = walk(page)
@@ -47,7 +47,7 @@ def test_every_control_is_reached_named_and_seen(visit: Visit, mixed_report: Cer
     assert sum(one["tag"] == "a" for one in stops) == page.locator("a:visible, a.skip").count()
 
 
-def test_arrows_move_from_row_to_row(visit: Visit, mixed_report: CertificateReport) -> None:
+def test_arrows_move_from_row_to_row(visit: Visit, mixed_report: Report) -> None:
     """Enter picks the row that has the focus; sliders, filters and folded parts work by key, too."""
     page, listed = visit(mixed_report), mixed_report.to_dict()["rows"]["listed"]["row"]
     page.locator("#row-table tbody button").first.focus()

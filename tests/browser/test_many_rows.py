@@ -10,17 +10,17 @@ import pytest
 
 from derand import StumpClassifier, certified_accuracy
 from derand._core.text import format_short_down
-from derand.report import CertificateReport
+from derand.report import Report
 
 Visit = Callable[..., Any]
 N_ROWS, ON_A_PAGE = 20_000, 200
 
 
 @pytest.fixture(scope="module")
-def long_report() -> CertificateReport:
+def long_report() -> Report:
     X = np.random.default_rng(0).normal(size=(N_ROWS, 6))
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
-    return CertificateReport(StumpClassifier(noise="gaussian:0.5").fit(X[:2000], y[:2000]), X, y, n_explained=1)
+    return Report(StumpClassifier(noise="gaussian:0.5").fit(X[:2000], y[:2000]), X, y, n_explained=1)
 
 
 def shown_places(page: Any) -> list[int]:
@@ -28,7 +28,7 @@ def shown_places(page: Any) -> list[int]:
     return page.eval_on_selector_all("#row-table tbody tr", "rows => rows.map((row) => Number(row.dataset.at))")
 
 
-def test_all_rows_are_listed_page_by_page(visit: Visit, long_report: CertificateReport) -> None:
+def test_all_rows_are_listed_page_by_page(visit: Visit, long_report: Report) -> None:
     """Few elements at a time; pages, sorting, filters and the slider speak of all rows."""
     page, summary = visit(long_report), long_report.to_dict()
     listed, found = summary["rows"]["listed"], long_report._inputs.plain
@@ -45,17 +45,17 @@ def test_all_rows_are_listed_page_by_page(visit: Visit, long_report: Certificate
         at for at, radius in enumerate(listed["radius"][0]) if radius == found.radius.max()
     )
     page.select_option("#show", "wrong")
-    wrong = int((found.label != long_report._inputs.labels).sum())
+    wrong = int((found.label != long_report._inputs.truth).sum())
     assert page.locator("#shown").inner_text() == f"{wrong:,} of 20,000 rows"
     radius = summary["scale"]["radii"][19]
     page.locator("#radius-b").evaluate("(input) => { input.value = 19; input.dispatchEvent(new Event('input')) }")
-    expected = round(certified_accuracy(long_report._inputs.labels, found, [radius])[0] * N_ROWS)
+    expected = round(certified_accuracy(long_report._inputs.truth, found, [radius])[0] * N_ROWS)
     assert f"{expected:,} of 20,000" in page.locator("[data-test=budget-text]").inner_text()
     page.select_option("#show", "held")
     assert page.locator("#shown").inner_text() == f"{int((found.radius >= radius).sum()):,} of 20,000 rows"
 
 
-def test_any_row_is_found_and_moved(visit: Visit, long_report: CertificateReport) -> None:
+def test_any_row_is_found_and_moved(visit: Visit, long_report: Report) -> None:
     """By its number or a value; its details say what the page lacks, and "What if" takes it over with its values."""
     page, summary = visit(long_report), long_report.to_dict()
     listed, what_if = summary["rows"]["listed"], summary["what_if"]
@@ -78,7 +78,7 @@ def test_any_row_is_found_and_moved(visit: Visit, long_report: CertificateReport
     assert page.locator("#detail .law").is_visible()
 
 
-def test_radii_are_cut_as_the_library_cuts_them(visit: Visit, long_report: CertificateReport) -> None:
+def test_radii_are_cut_as_the_library_cuts_them(visit: Visit, long_report: Report) -> None:
     """The page writes radii itself: never above the true one, to the last digit as elsewhere."""
     random = np.random.default_rng(1)
     values = [0.0, 0.25, 0.3, 1.0, 0.1 + 0.2, 9.9995, 999.99, 1000.0, 12345.6, 1e-4, 9.9e-5, 1e7, 5e-324, 1.7e308]
@@ -87,7 +87,7 @@ def test_radii_are_cut_as_the_library_cuts_them(visit: Visit, long_report: Certi
     assert found == [format_short_down(value, 4) for value in values]
 
 
-def test_without_javascript_some_rows_are_shown_and_counted(visit: Visit, long_report: CertificateReport) -> None:
+def test_without_javascript_some_rows_are_shown_and_counted(visit: Visit, long_report: Report) -> None:
     page = visit(long_report, java_script_enabled=False)
     assert page.locator("#row-table tbody tr").count() == 300
     told = page.locator("[data-test=without-script]").inner_text()

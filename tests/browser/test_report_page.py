@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from derand import AdditiveEnsemble, StumpClassifier, Threat, WeightedVote, certified_accuracy
-from derand.report import CertificateReport
+from derand.report import Report
 from tests.jobs.tables import make_loans
 from tests.report.samples import LIMITS, report_under
 
@@ -32,7 +32,7 @@ def set_radius(page: Any, at: int) -> None:
     )
 
 
-def test_the_page_loads_alone(visit: Visit, mixed_report: CertificateReport) -> None:
+def test_the_page_loads_alone(visit: Visit, mixed_report: Report) -> None:
     """No console message, no request beyond the file (held by `visit`), and all sections are there."""
     page = visit(mixed_report)
     for name in (
@@ -54,7 +54,7 @@ def test_the_page_loads_alone(visit: Visit, mixed_report: CertificateReport) -> 
 
 
 def test_a_script_that_is_not_the_page_s_does_not_run(
-    browser: Any, write_page: Callable[[Any], Path], mixed_report: CertificateReport, tmp_path: Path
+    browser: Any, write_page: Callable[[Any], Path], mixed_report: Report, tmp_path: Path
 ) -> None:
     """The policy names the page's own scripts and styles by their hashes: the page works, whatever else is in it."""
     foreign = (
@@ -79,10 +79,10 @@ def test_a_script_that_is_not_the_page_s_does_not_run(
     context.close()
 
 
-def test_the_slider_shows_the_library_s_numbers(visit: Visit, mixed_report: CertificateReport) -> None:
+def test_the_slider_shows_the_library_s_numbers(visit: Visit, mixed_report: Report) -> None:
     """At each place of the slider, and for each number of changed categories, the count is certified accuracy."""
     page, summary = visit(mixed_report), mixed_report.to_dict()
-    found, labels = mixed_report._inputs.certificates, mixed_report._inputs.labels
+    found, labels = mixed_report._inputs.certificates, mixed_report._inputs.truth
     for budget in (0, 2):
         page.select_option("#budget", str(budget))
         for at in (0, 7, len(summary["scale"]["radii"]) - 1):
@@ -97,7 +97,7 @@ def test_the_slider_shows_the_library_s_numbers(visit: Visit, mixed_report: Cert
             )
 
 
-def test_the_slider_moves_marks_and_marks_rows(visit: Visit, mixed_report: CertificateReport) -> None:
+def test_the_slider_moves_marks_and_marks_rows(visit: Visit, mixed_report: Report) -> None:
     """Which rows are called certified follows the radius, and the charts' marks move with it."""
     page, summary = visit(mixed_report), mixed_report.to_dict()
     mark = page.locator("#accuracy .radius-mark").first
@@ -112,7 +112,7 @@ def test_the_slider_moves_marks_and_marks_rows(visit: Visit, mixed_report: Certi
     assert f"radius {summary['scale']['radii'][at]:g}" in page.locator("#radius-a").get_attribute("aria-valuetext")
 
 
-def test_filters_show_the_rows_that_fit(visit: Visit, mixed_report: CertificateReport) -> None:
+def test_filters_show_the_rows_that_fit(visit: Visit, mixed_report: Report) -> None:
     """Wrong answers, certified rows, labels, and words among the values."""
     page, table = visit(mixed_report), mixed_report.to_dict()["rows"]["table"]
     page.select_option("#show", "wrong")
@@ -141,7 +141,7 @@ def test_filters_show_the_rows_that_fit(visit: Visit, mixed_report: CertificateR
     assert "such as “" in page.locator("[data-test=find-hint]").inner_text()
 
 
-def test_headers_sort_by_mouse_and_keyboard(visit: Visit, mixed_report: CertificateReport) -> None:
+def test_headers_sort_by_mouse_and_keyboard(visit: Visit, mixed_report: Report) -> None:
     """A header sorts, once more turns the order around, and a screen reader is told."""
     page, table = visit(mixed_report), mixed_report.to_dict()["rows"]["table"]
     page.click("th[data-sort=row] button")
@@ -156,9 +156,9 @@ def test_headers_sort_by_mouse_and_keyboard(visit: Visit, mixed_report: Certific
     assert shown == sorted(shown)
 
 
-def test_picking_a_row_shows_its_certificate_and_its_law(visit: Visit, mixed_report: CertificateReport) -> None:
+def test_picking_a_row_shows_its_certificate_and_its_law(visit: Visit, mixed_report: Report) -> None:
     """The details are those of the picked row, drawn as the server would draw them."""
-    from derand.report import _charts
+    from derand.report.sections import rows
 
     page, summary = visit(mixed_report), mixed_report.to_dict()
     before = page.locator("#detail path.law-cdf").get_attribute("d")
@@ -170,7 +170,7 @@ def test_picking_a_row_shows_its_certificate_and_its_law(visit: Visit, mixed_rep
     facts = page.locator("#detail-facts").inner_text()
     for text in (*picked["radius_text"], picked["failure_text"], picked["label"]):
         assert text in facts
-    paths = _charts.law_paths(picked["law"], summary["rows"]["law_axis"], picked["is_one"])
+    paths = rows.law_paths(picked["law"], summary["rows"]["law_axis"], picked["is_one"])
     for name, expected in paths.items():
         drawn = page.locator(f"#detail path.law-{name}").get_attribute("d")
         assert re.sub(r"[\d.]+", "", drawn) == re.sub(r"[\d.]+", "", expected)
@@ -182,7 +182,7 @@ def test_picking_a_row_shows_its_certificate_and_its_law(visit: Visit, mixed_rep
         assert any(one["value"] in text for text in listed)
 
 
-def test_tables_show_what_the_dict_holds(visit: Visit, mixed_report: CertificateReport) -> None:
+def test_tables_show_what_the_dict_holds(visit: Visit, mixed_report: Report) -> None:
     """The accuracy table, the moves and the subgroups are the dict's texts."""
     page, summary = visit(mixed_report), mixed_report.to_dict()
     cells = page.locator("[data-test=accuracy-table] tbody td").all_inner_texts()
@@ -193,7 +193,7 @@ def test_tables_show_what_the_dict_holds(visit: Visit, mixed_report: Certificate
     assert page.locator("[data-test=subgroups]").count() == 2
 
 
-def test_without_javascript_everything_but_the_controls_remains(visit: Visit, mixed_report: CertificateReport) -> None:
+def test_without_javascript_everything_but_the_controls_remains(visit: Visit, mixed_report: Report) -> None:
     """Charts, tables and explanations are there; what would not work is hidden."""
     page, summary = visit(mixed_report, java_script_enabled=False), mixed_report.to_dict()
     assert page.locator("#row-table tbody tr").count() == len(summary["rows"]["table"])
@@ -204,7 +204,7 @@ def test_without_javascript_everything_but_the_controls_remains(visit: Visit, mi
 
 
 @pytest.mark.parametrize("options", [{}, PHONE, {"color_scheme": "dark"}, {**PHONE, "color_scheme": "dark"}])
-def test_nothing_overflows_the_screen(visit: Visit, mixed_report: CertificateReport, options: dict[str, Any]) -> None:
+def test_nothing_overflows_the_screen(visit: Visit, mixed_report: Report, options: dict[str, Any]) -> None:
     """Wide and narrow, light and dark: the page is never wider than the window, and text stands out."""
     page = visit(mixed_report, **options)
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
@@ -226,7 +226,7 @@ def test_a_worthless_model_is_seen_first(visit: Visit, options: dict[str, Any]) 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         clf = StumpClassifier(noise="gaussian:1", scaling="standard").fit(X, y)
-    page = visit(CertificateReport(clf, X, y), **options)
+    page = visit(Report(clf, X, y), **options)
     banner = page.locator("[data-test=banner]")
     assert "88.0 % is what the constant answer 'repaid' gets, too" in banner.inner_text()
     assert banner.bounding_box()["y"] < page.locator("h1").bounding_box()["y"] < 700
@@ -251,7 +251,7 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def test_paper_shows_all_and_no_controls(visit: Visit, mixed_report: CertificateReport) -> None:
+def test_paper_shows_all_and_no_controls(visit: Visit, mixed_report: Report) -> None:
     """Printed, the page is light, opens what is folded, and leaves the controls away."""
     page = visit(mixed_report, color_scheme="dark")
     page.emulate_media(media="print")
@@ -269,7 +269,7 @@ def test_user_text_is_shown_and_not_run(visit: Visit) -> None:
     nasty = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
     y = np.where(X[:, 0] > 0, nasty, "no")
     clf = StumpClassifier(noise="gaussian:0.5").fit(X, y)
-    page = visit(CertificateReport(clf, X, y, feature_names=[nasty, "b"], title=nasty))
+    page = visit(Report(clf, X, y, feature_names=[nasty, "b"], title=nasty))
     page.on("dialog", lambda dialog: pytest.fail("a script of the user's data ran"))
     page.locator("#row-table tbody tr[data-at='5'] button").click()
     page.select_option("#show", f"label:{nasty}")
@@ -283,8 +283,8 @@ def test_a_vote_and_a_model_without_numbers_work(visit: Visit) -> None:
     X = np.random.default_rng(0).normal(size=(30, 2))
     y = (X[:, 0] > 0).astype(int)
     stump = AdditiveEnsemble.from_stumps([0], [0.1], [0.1], [0.9], n_features=2)
-    vote = CertificateReport(WeightedVote([stump, stump], [1.0, 0.5]), X, y, noise="gaussian:0.25")
-    constant = CertificateReport(AdditiveEnsemble((), 0, 2), X, noise="gaussian:0.25")
+    vote = Report(WeightedVote([stump, stump], [1.0, 0.5]), X, y, noise="gaussian:0.25")
+    constant = Report(AdditiveEnsemble((), 0, 2), X, noise="gaussian:0.25")
     for report in (vote, constant):
         page = visit(report)
         page.locator("#row-table tbody tr[data-at='3'] button").click()
@@ -320,9 +320,7 @@ def test_limits_alone_show_verdicts_and_witnesses(visit: Visit, size: dict[str, 
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
-def test_a_phone_shows_all_of_the_navigation_and_details_below_the_table(
-    visit: Visit, mixed_report: CertificateReport
-) -> None:
+def test_a_phone_shows_all_of_the_navigation_and_details_below_the_table(visit: Visit, mixed_report: Report) -> None:
     """No link lies beyond the edge; a tapped row's details follow the table and come into view."""
     page = visit(mixed_report, **PHONE)
     ends = page.eval_on_selector_all("nav a", "links => links.map((link) => link.getBoundingClientRect().right)")
@@ -333,7 +331,7 @@ def test_a_phone_shows_all_of_the_navigation_and_details_below_the_table(
     assert page.evaluate(f"{below} <= document.querySelector('#detail').getBoundingClientRect().top")
 
 
-def test_bars_of_subgroups_stand_below_each_other(visit: Visit, mixed_report: CertificateReport) -> None:
+def test_bars_of_subgroups_stand_below_each_other(visit: Visit, mixed_report: Report) -> None:
     """Also where one of the shares has a digit more."""
     page = visit(mixed_report)
     for table in page.locator("[data-test=subgroups]").all():

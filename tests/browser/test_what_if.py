@@ -12,7 +12,7 @@ import pytest
 
 from derand import AdditiveClassifier, AdditiveEnsemble, StepFunction, StumpClassifier, Threat, WeightedVote
 from derand.certificates import expect_margins, find_labels
-from derand.report import CertificateReport
+from derand.report import Report
 
 Visit = Callable[..., Any]
 N_MOVES = 200
@@ -58,21 +58,21 @@ def make_table(n_rows: int = 260) -> tuple[pd.DataFrame, np.ndarray]:
     return frame, np.where(strength > 5, "yes", "no")
 
 
-def make_report(clf: Any, several: bool = False, **options: Any) -> CertificateReport:
+def make_report(clf: Any, several: bool = False, **options: Any) -> Report:
     frame, y = make_table()
     if several:
         y = np.where(frame["age"] > 60, "old", y)
     clf.fit(frame[:160], y[:160])
-    return CertificateReport(clf, frame[160:], y[160:], n_explained=0, **options)
+    return Report(clf, frame[160:], y[160:], n_explained=0, **options)
 
 
 @pytest.fixture(scope="module")
-def plain_report() -> CertificateReport:
+def plain_report() -> Report:
     """By votes of noisy copies."""
     return make_report(StumpClassifier(noise="gaussian:0.5", scaling="standard"))
 
 
-def draw_moves(report: CertificateReport, seed: int = 0, n_moves: int = N_MOVES) -> list[dict[str, Any]]:
+def draw_moves(report: Report, seed: int = 0, n_moves: int = N_MOVES) -> list[dict[str, Any]]:
     """Rows with one to three columns changed, half of them by little: numbers, categories, gaps."""
     rng, what_if = np.random.default_rng(seed), report.to_dict()["what_if"]
     assert what_if is not None
@@ -95,7 +95,7 @@ def draw_moves(report: CertificateReport, seed: int = 0, n_moves: int = N_MOVES)
     return moves
 
 
-def encode_moves(report: CertificateReport, moves: list[dict[str, Any]]) -> np.ndarray:
+def encode_moves(report: Report, moves: list[dict[str, Any]]) -> np.ndarray:
     """The moved rows as the model reads them."""
     summary = report.to_dict()
     table, columns = summary["rows"]["table"], summary["what_if"]["columns"]
@@ -107,7 +107,7 @@ def encode_moves(report: CertificateReport, moves: list[dict[str, Any]]) -> np.n
     return rows
 
 
-def compare(page: Any, report: CertificateReport) -> list[dict[str, Any]]:
+def compare(page: Any, report: Report) -> list[dict[str, Any]]:
     """Play the moves; answers are those of the function that `predict` calls, and what is called proven holds."""
     moves = draw_moves(report)
     said = page.evaluate(PLAY, moves)
@@ -189,7 +189,7 @@ def test_whole_numbers_stay_whole(visit: Visit) -> None:
     X = pd.DataFrame({"flag": rng.integers(0, 2, 120), "count": rng.integers(0, 9, 120), "size": rng.normal(size=120)})
     y = X["flag"] + X["count"] / 4 + X["size"] > 1.5
     clf = AdditiveClassifier(radius=0.05, regularization=1.0).fit(X, y)
-    page = visit(CertificateReport(clf, X[:30].set_index("I-" + X[:30].index.astype(str)), n_explained=0))
+    page = visit(Report(clf, X[:30].set_index("I-" + X[:30].index.astype(str)), n_explained=0))
     assert "Row I-" in page.locator("#whatif-row option").first.inner_text()
     assert "Probability of “True”" in page.locator("[data-test=whatif-scores]").inner_text()
     for name, typed, kept in (("flag", "7", "1"), ("count", "2.6", "3")):
@@ -235,16 +235,16 @@ def test_votes_of_members_limits_and_lines(visit: Visit) -> None:
     fine = AdditiveEnsemble(steps, 2**42 - 2**33, 3)
     limits = Threat(norm=None, limits={0: "20%", 1: 0.4}, domain={1: (-9.0, 9.0)}, frozen=[2])
     reports = [
-        CertificateReport(vote, X, y, noise="gaussian:0.5", n_explained=0),
-        CertificateReport(fine, X, y, noise="gaussian:0.5", n_explained=0),
-        CertificateReport(first, X, y, noise="none", rule="mean", threat=limits, n_explained=0),
-        CertificateReport(from_model(LogisticRegression().fit(X, y)), X, y, n_explained=0),
+        Report(vote, X, y, noise="gaussian:0.5", n_explained=0),
+        Report(fine, X, y, noise="gaussian:0.5", n_explained=0),
+        Report(first, X, y, noise="none", rule="mean", threat=limits, n_explained=0),
+        Report(from_model(LogisticRegression().fit(X, y)), X, y, n_explained=0),
     ]
     for report in reports:
         compare(visit(report), report)
 
 
-def test_shares_of_copies_are_the_library_s(visit: Visit, plain_report: CertificateReport) -> None:
+def test_shares_of_copies_are_the_library_s(visit: Visit, plain_report: Report) -> None:
     """The law of the score that the page computes gives the probabilities of `predict_proba`."""
     report = plain_report
     moves = draw_moves(report, seed=2, n_moves=40)
@@ -263,7 +263,7 @@ def test_the_certified_set_ends_at_the_radius(visit: Visit) -> None:
     X = np.random.default_rng(0).normal(size=(30, 2))
     model = AdditiveEnsemble.from_stumps([0, 1], [0.0, 0.3], [0.1, 0.2], [0.9, 0.8], n_features=2)
     threat = Threat(norm=2, units=(2.0, 0.5))
-    report = CertificateReport(model, X, noise="none", rule="mean", threat=threat)
+    report = Report(model, X, noise="none", rule="mean", threat=threat)
     summary = report.to_dict()
     at = next(at for at, row in enumerate(summary["rows"]["table"]) if 0.1 < float(row["radius"][0]) < 1e9)
     radius, k = float(summary["rows"]["table"][at]["radius"][0]), 0
@@ -272,7 +272,7 @@ def test_the_certified_set_ends_at_the_radius(visit: Visit) -> None:
     moves = [{"at": at, "values": {k: own + share * radius * column["unit"]}} for share in shares]
     inside = [one["inside"] for one in visit(report).evaluate(PLAY, moves)]
     assert inside == [True, True, True, False, False] * 2
-    frozen = CertificateReport(model, X, noise="none", rule="mean", threat=Threat(norm=2, frozen=[0, 1]))
+    frozen = Report(model, X, noise="none", rule="mean", threat=Threat(norm=2, frozen=[0, 1]))
     page = visit(frozen)
     assert not page.evaluate(PLAY, [{"at": 0, "values": {0: 0.123}}])[0]["inside"]
     assert "may not change" in page.locator("[data-test=whatif-certified]").inner_text()
@@ -282,13 +282,13 @@ def test_the_certified_set_ends_at_the_radius(visit: Visit) -> None:
 def test_what_is_too_close_is_not_called(visit: Visit, rule: str) -> None:
     """On the edge of a single stump the two sides weigh the same: the page leaves that to `predict`."""
     model = AdditiveEnsemble([StepFunction(0, [0.5], [-1, 1])], 0, 1)
-    page = visit(CertificateReport(model, [[0.0], [1.0]], noise="gaussian:0.25", rule=rule))
+    page = visit(Report(model, [[0.0], [1.0]], noise="gaussian:0.25", rule=rule))
     said = page.evaluate(PLAY, [{"at": 0, "values": {0: value}} for value in (0.5 - 1e-6, 0.5 + 1e-6, 0.5)])
     assert [one["found"] for one in said] == ["0", "1", ""]
     assert page.locator("[data-test=whatif-answer]").inner_text() == "too close to call here: ask predict"
 
 
-def test_keys_alone_move_a_row_and_a_screen_reader_is_told(visit: Visit, plain_report: CertificateReport) -> None:
+def test_keys_alone_move_a_row_and_a_screen_reader_is_told(visit: Visit, plain_report: Report) -> None:
     """Every control has a name, arrow keys move sliders by whole numbers, the result is a live region."""
     page, what_if = visit(plain_report), plain_report.to_dict()["what_if"]
     k = next(k for k, column in enumerate(what_if["columns"]) if column["name"] == "age")
@@ -314,7 +314,7 @@ def test_keys_alone_move_a_row_and_a_screen_reader_is_told(visit: Visit, plain_r
     assert unnamed == 0
 
 
-def test_the_row_of_the_table_is_taken_over(visit: Visit, plain_report: CertificateReport) -> None:
+def test_the_row_of_the_table_is_taken_over(visit: Visit, plain_report: Report) -> None:
     """The link in a row's details picks that row."""
     page = visit(plain_report)
     page.locator("#row-table tbody tr[data-at='7'] button").press("Enter")
@@ -328,7 +328,7 @@ def test_hostile_text_stays_text(visit: Visit) -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({nasty: rng.choice([nasty, "<b>", "&amp;"], 80), "b": rng.normal(size=80)})
     y = np.where(frame["b"] + (frame[nasty] == nasty) > 0.3, nasty, "no")
-    page = visit(CertificateReport(StumpClassifier(noise="gaussian:0.5").fit(frame, y), frame, y))
+    page = visit(Report(StumpClassifier(noise="gaussian:0.5").fit(frame, y), frame, y))
     page.on("dialog", lambda dialog: pytest.fail("a script of the user's data ran"))
     menu = page.get_by_role("combobox", name=nasty)
     assert nasty in menu.locator("option").all_inner_texts()
@@ -338,14 +338,14 @@ def test_hostile_text_stays_text(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}])
-def test_it_fits_the_screen(visit: Visit, plain_report: CertificateReport, options: dict[str, Any]) -> None:
+def test_it_fits_the_screen(visit: Visit, plain_report: Report, options: dict[str, Any]) -> None:
     page = visit(plain_report, **options)
     page.evaluate(PLAY, [{"at": 0, "values": {0: 1, 1: 2}}])
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     assert page.locator("#whatif-answer").is_visible()
 
 
-def test_without_script_the_part_says_so(visit: Visit, plain_report: CertificateReport) -> None:
+def test_without_script_the_part_says_so(visit: Visit, plain_report: Report) -> None:
     page = visit(plain_report, java_script_enabled=False)
     assert not page.locator("#whatif-row").is_visible()
     assert json.loads(page.locator("#whatif-data").inner_text() or page.locator("#whatif-data").text_content())

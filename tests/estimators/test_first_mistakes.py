@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 from derand import (
     AdditiveClassifier,
     AdditiveRegressor,
-    CertificateReport,
+    Report,
     RobTreeBoostClassifier,
     SmoothedClassifier,
     StumpClassifier,
@@ -126,7 +126,7 @@ def test_labels_and_certificates_in_the_wrong_order(classifier: StumpClassifier)
 )
 def test_groups_that_are_none_are_refused_at_once(classifier: StumpClassifier, groups: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        CertificateReport(classifier, X, Y, groups=groups)
+        Report(classifier, X, Y, groups=groups)
 
 
 def test_a_threat_in_which_nothing_may_change(classifier: StumpClassifier) -> None:

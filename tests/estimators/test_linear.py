@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 
-from derand import CertificateReport, IntervalReport, Threat, audit, from_model, load, save
+from derand import Report, Threat, audit, from_model, load, save
 
 X, Y = load_breast_cancer(return_X_y=True, as_frame=True)
 LOGISTIC = LogisticRegression(max_iter=5000).fit(X, Y)
@@ -48,7 +48,7 @@ def test_it_comes_back_from_a_file(model: object, tmp_path: Path) -> None:
 def test_reports_show_lines(model: object) -> None:
     """A shape has the pushes at both ends; pushes of a row add up to its raw score."""
     few = X.iloc[:60]
-    report = CertificateReport(model, few, Y[:60])  # type: ignore[arg-type]
+    report = Report(model, few, Y[:60])  # type: ignore[arg-type]
     summary = report.to_dict()
     shape = summary["shapes"][0]
     assert shape["kind"] == "numerical"
@@ -57,9 +57,9 @@ def test_reports_show_lines(model: object) -> None:
     first = summary["rows"]["table"][0]
     assert first["margin"] == pytest.approx(LOGISTIC.decision_function(few)[first["row"] - 1], abs=2e-4)
     limits = Threat(norm=None, limits={"mean radius": "5%"})
-    assert "linear" in CertificateReport(model, few, Y[:60], threat=limits).to_html()  # type: ignore[arg-type]
+    assert "linear" in Report(model, few, Y[:60], threat=limits).to_html()  # type: ignore[arg-type]
     smoothed = from_model(LOGISTIC, X, scaling="standard", noise="gaussian:0.3", rule="vote")
-    assert CertificateReport(smoothed, few, Y[:60]).to_dict()["rows"]["law_axis"] is None
+    assert Report(smoothed, few, Y[:60]).to_dict()["rows"]["law_axis"] is None
 
 
 def test_several_classes_and_numbers() -> None:
@@ -69,7 +69,7 @@ def test_several_classes_and_numbers() -> None:
     ours = from_model(theirs)
     np.testing.assert_allclose(ours.predict_proba(rows), theirs.predict_proba(rows), atol=1e-12)
     assert (ours.certify(rows).radius > 0).all()
-    CertificateReport(ours, rows, labels)
+    Report(ours, rows, labels)
     ridge = from_model(RidgeClassifier().fit(rows, labels))
     assert (ridge.predict_proba(rows).argmax(axis=1) == ridge.predict(rows)).all()
     vote = from_model(RidgeClassifier().fit(rows, labels), noise="laplace:0.5", rule="vote")
@@ -81,4 +81,4 @@ def test_several_classes_and_numbers() -> None:
     np.testing.assert_allclose(number.predict(rows), line.predict(rows))
     found = number.certify_interval(rows, radius=0.01)
     np.testing.assert_allclose(found.width, 0.02 * np.linalg.norm(line.coef_), rtol=1e-8)
-    IntervalReport(number, rows, target, radius=0.01)
+    Report(number, rows, target, radius=0.01)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from derand import AdditiveRegressor, IntervalReport, Threat, load, save
+from derand import AdditiveRegressor, Report, Threat, load, save
 from tests.storage.models import as_bytes, drop_field, write_changed
 
 NAMES = ["width", "age", "height", "depth"]
@@ -82,7 +82,7 @@ def test_a_file_holds_groups_or_none(joint: AdditiveRegressor, tmp_path: Path) -
 def test_a_report_and_limits(joint: AdditiveRegressor) -> None:
     """What comes after training takes models with groups."""
     X, y = draw_areas(6, 2)
-    assert "width" in IntervalReport(joint, X, y, radius=0.1).to_markdown()
+    assert "width" in Report(joint, X, y, radius=0.1).to_markdown()
     limits = Threat(norm=None, limits={"width": 0.2})
     within = joint.certify_interval(X, None, threat=limits)
     moved = joint.predict(X.assign(width=X["width"] - 0.2))

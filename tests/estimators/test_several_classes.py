@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris, load_wine
 
 from derand import (
     AdditiveClassifier,
-    CertificateReport,
+    Report,
     RobAdaBoostClassifier,
     RobTreeBoostClassifier,
     StumpClassifier,
@@ -140,7 +140,7 @@ def test_tuning_and_scoring() -> None:
 def test_reports_show_which_class_is_taken_for_which(fitted: dict[str, Any]) -> None:
     """Every row is counted once by truth and answer, and once by answer and rival."""
     X, y = read_wine()
-    report = CertificateReport(fitted["additive, vote"], X[1::2], y[1::2])
+    report = Report(fitted["additive, vote"], X[1::2], y[1::2])
     confusion = report.to_dict()["confusion"]
     assert confusion is not None
     assert confusion["classes"] == ["Barbera", "Barolo", "Grignolino"]
@@ -152,7 +152,7 @@ def test_reports_show_which_class_is_taken_for_which(fitted: dict[str, Any]) -> 
     assert 'data-test="confusion"' in page
     assert "Nearest rival" in page
     assert "Which class is taken for which" in text
-    two = CertificateReport(fitted["additive, vote"], X[1::2], None).to_dict()
+    two = Report(fitted["additive, vote"], X[1::2], None).to_dict()
     assert two["confusion"] is None
 
 

@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 
 from derand import (
     AdditiveClassifier,
-    CertificateReport,
+    Report,
     RobTreeBoostClassifier,
     SmoothedClassifier,
     StumpClassifier,
@@ -353,10 +353,10 @@ def test_wrappers_that_cannot_be_read_are_refused() -> None:
 )
 def test_reports_say_from_which_probability_on_an_answer_is_given(kind: str, sentence: str) -> None:
     X, y = read_table()
-    told = CertificateReport(train(kind).with_cost(false_positive=1, false_negative=5), X[:20], y[:20]).to_dict()
+    told = Report(train(kind).with_cost(false_positive=1, false_negative=5), X[:20], y[:20]).to_dict()
     assert told["rule"]["sentence"].endswith(sentence)
     assert told["model"]["decision_threshold"] == pytest.approx(1 / 6)
-    assert "probability" not in CertificateReport(train(kind), X[:20], y[:20]).to_dict()["rule"]["sentence"]
+    assert "probability" not in Report(train(kind), X[:20], y[:20]).to_dict()["rule"]["sentence"]
 
 
 def test_exported_labels_go_by_the_moved_threshold(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from derand import CertificateReport, IntervalReport, load, save
+from derand import Report, load, save
 from derand.estimators import AdditiveRegressor, StumpClassifier
 from derand.jobs import report_file, report_numbers_file, train_file
 from derand.storage import mark_file
@@ -25,7 +25,7 @@ def test_a_report_on_a_file_equals_a_report_on_its_rows(data: Path, model: Path,
     report = json.loads(path.read_text(encoding="utf-8"))
     frame, classifier = make_frame(), load(model)
     rows = frame[list(classifier.feature_names_in_)].astype({"floor": str, "member": str})
-    direct = CertificateReport(classifier, rows, frame["label"], radius=0.1).to_dict()
+    direct = Report(classifier, rows, frame["label"], radius=0.1).to_dict()
     assert report["data"] == direct["data"]
     assert all(row["name"] == frame["word"][row["row"] - 1] for row in report["rows"]["table"])
     assert report["radii"] == direct["radii"]
@@ -95,7 +95,7 @@ def test_a_report_on_numbers_equals_a_report_on_its_rows(regressor: Path, prices
     summary = report_numbers_file(regressor, prices, path, target="price")
     report = json.loads(path.read_text(encoding="utf-8"))
     frame = make_prices()
-    direct = IntervalReport(load(regressor), frame[["x", "job"]], frame["price"], radius=0.1).to_dict()
+    direct = Report(load(regressor), frame[["x", "job"]], frame["price"], radius=0.1).to_dict()
     for key in ("data", "moves", "widths", "errors", "curve", "rows"):
         assert report[key] == direct[key]  # type: ignore[literal-required]
     assert report["title"] == "Interval report: prices.csv"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from html.parser import HTMLParser
 
-from derand.report import CertificateReport, ReportSummary
+from derand.report import Report, ReportSummary
 
 SIZE_LIMIT = 3 * 2**20
 
@@ -58,7 +58,7 @@ def count_lines(summary: ReportSummary) -> int:
     return figures + 1 + len(verdicts["counts"]) + bool(verdicts["witnesses"]) + len(verdicts["witnesses"])
 
 
-def check_page(report: CertificateReport) -> Page:
+def check_page(report: Report) -> Page:
     """What every page must be: whole, small, without network, with names for what is seen."""
     text = report.to_html()
     assert len(text.encode()) < SIZE_LIMIT

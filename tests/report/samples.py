@@ -17,7 +17,7 @@ from derand import (
     Threat,
     WeightedVote,
 )
-from derand.report import CertificateReport, ReportSummary
+from derand.report import Report, ReportSummary
 
 
 def make_rows(n_rows: int = 80, n_columns: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -51,51 +51,51 @@ def series(summary: ReportSummary, key: str) -> list[float]:
     return found
 
 
-def report_on_words(**options: Any) -> CertificateReport:
+def report_on_words(**options: Any) -> Report:
     frame, target = make_mixed()
     words = frame[["job", "town"]]
     labels = {"y": target} if options else {}
-    return CertificateReport(StumpClassifier().fit(words, target), words, **labels, **options)
+    return Report(StumpClassifier().fit(words, target), words, **labels, **options)
 
 
-def report_on_codes() -> CertificateReport:
+def report_on_codes() -> Report:
     X, y = make_rows()
     terms = (CategoryTable(0, [0, 1, 5], [-3, 3, 1], 0), StepFunction(1, [0.0], [-2, 3]))
     rows = np.column_stack([np.tile([0, 1, 5, 7, np.nan], 16), X[:, 1]])
-    return CertificateReport(AdditiveEnsemble(terms, 0, 2), rows, (y == "yes").astype(int), noise="laplace:1")
+    return Report(AdditiveEnsemble(terms, 0, 2), rows, (y == "yes").astype(int), noise="laplace:1")
 
 
-def report_on_numbers(case: str) -> CertificateReport:
+def report_on_numbers(case: str) -> Report:
     X, y = make_rows()
     clf = StumpClassifier(noise="gaussian:0.5").fit(X, y)
     some = {"no labels": (X,), "one class": (X[y == "yes"], y[y == "yes"]), "one row": (X[:1], y[:1])}
     if case == "no explanations":
-        return CertificateReport(clf, X, y, n_explained=0, n_shapes=0, max_rows=1)
-    return CertificateReport(clf, *some[case], groups=0)
+        return Report(clf, X, y, n_explained=0, n_shapes=0, max_rows=1)
+    return Report(clf, *some[case], groups=0)
 
 
-def report_on_bare(model: AdditiveEnsemble | WeightedVote, **options: Any) -> CertificateReport:
+def report_on_bare(model: AdditiveEnsemble | WeightedVote, **options: Any) -> Report:
     X, y = make_rows()
-    return CertificateReport(model, X, (y == "yes").astype(int), noise="gaussian:0.25", **options)
+    return Report(model, X, (y == "yes").astype(int), noise="gaussian:0.25", **options)
 
 
-def report_under(*, labels: bool = True, **options: Any) -> CertificateReport:
+def report_under(*, labels: bool = True, **options: Any) -> Report:
     """A report on numbers and categories under a rule and a threat."""
     frame, target = make_mixed()
     clf = StumpClassifier(noise="gaussian:0.5", scaling="standard", class_weight="balanced").fit(frame, target)
-    return CertificateReport(clf, frame, target if labels else None, groups="job", **options)
+    return Report(clf, frame, target if labels else None, groups="job", **options)
 
 
-def report_on_additive(groups: str | None = "job", **parameters: Any) -> CertificateReport:
+def report_on_additive(groups: str | None = "job", **parameters: Any) -> Report:
     """A report on a model that was trained for its certificates."""
     frame, target = make_mixed()
     clf = AdditiveClassifier(**{"regularization": 1.0, **parameters}).fit(frame, target)
-    return CertificateReport(clf, frame, target, X_train=frame, y_train=target, groups=groups, n_explained=2)
+    return Report(clf, frame, target, X_train=frame, y_train=target, groups=groups, n_explained=2)
 
 
 LIMITS = Threat(norm=None, limits={"age": "20%"}, frozen=["town"], l0=1)
 
-CASES: dict[str, tuple[Callable[[], CertificateReport], str]] = {
+CASES: dict[str, tuple[Callable[[], Report], str]] = {
     "no labels": (lambda: report_on_numbers("no labels"), "No labels were given"),
     "one class": (lambda: report_on_numbers("one class"), "All rows have the label “yes”"),
     "one row": (lambda: report_on_numbers("one row"), "All rows have the label"),

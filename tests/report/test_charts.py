@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
-from derand.report import CertificateReport, _charts
+from derand.report import Report, _charts
+from derand.report.sections import accuracy, radii
+from derand.report.sections.rows import draw_law, law_paths
+from derand.report.sections.shapes import _choose_span
 from tests.report.samples import report_on_words
 
 
@@ -26,8 +29,8 @@ def test_ticks_are_round_numbers_within_the_range(low: float, high: float) -> No
 def test_curves_are_drawn_below_the_truth_between_known_radii(numbers: Any) -> None:
     """From one known radius to the next the curve lies at the lower share."""
     clf, X, y = numbers
-    summary = CertificateReport(clf, X, y).to_dict()
-    picture = _charts.draw_curves(summary, ["all"])
+    summary = Report(clf, X, y).to_dict()
+    picture = accuracy.draw_curves(summary, ["all"])
     assert picture is not None
     path = re.search(r'class="line-main" d="([^"]+)"', picture)
     assert path is not None
@@ -40,11 +43,11 @@ def test_curves_are_drawn_below_the_truth_between_known_radii(numbers: Any) -> N
 def test_the_parts_of_a_law_lie_on_their_sides_of_the_threshold(numbers: Any) -> None:
     """What fails is drawn on the other side of the threshold than what holds."""
     clf, X, y = numbers
-    rows = CertificateReport(clf, X, y).to_dict()["rows"]
+    rows = Report(clf, X, y).to_dict()["rows"]
     axis = rows["law_axis"]
     for row in rows["table"][:20]:
-        paths = _charts.law_paths(row["law"], axis, row["is_one"])
-        picture = _charts.draw_law(row, row["law"], axis, 0)
+        paths = law_paths(row["law"], axis, row["is_one"])
+        picture = draw_law(row, row["law"], axis, 0)
         threshold = float(re.search(r'law-threshold" x1="([\d.]+)"', picture).group(1))
         for part, is_above in (("held", row["is_one"]), ("failing", not row["is_one"])):
             places = [float(place) for place in re.findall(r"[MH]([\d.]+)", paths[part])]
@@ -54,18 +57,18 @@ def test_the_parts_of_a_law_lie_on_their_sides_of_the_threshold(numbers: Any) ->
 def test_what_has_no_curve_has_no_picture(numbers: Any) -> None:
     """A model without a radius has bars for its categories instead, and one with a radius has no such bars."""
     words = report_on_words(groups="job").to_dict()
-    assert _charts.draw_curves(words, ["all"]) is None
-    assert _charts.draw_histogram(words) is None
-    assert _charts.draw_budgets(words) is not None
+    assert accuracy.draw_curves(words, ["all"]) is None
+    assert radii.draw_histogram(words) is None
+    assert accuracy.draw_budgets(words) is not None
     clf, X, y = numbers
-    assert _charts.draw_budgets(CertificateReport(clf, X, y).to_dict()) is None
+    assert accuracy.draw_budgets(Report(clf, X, y).to_dict()) is None
 
 
 def test_all_shapes_fit_on_one_scale(mixed: Any) -> None:
     """The common scale holds every push, of numbers and of categories, and zero."""
     clf, X, y = mixed
-    shapes = CertificateReport(clf, X, y).to_dict()["shapes"]
-    low, high = _charts.shape_span(shapes)
+    shapes = Report(clf, X, y).to_dict()["shapes"]
+    low, high = _choose_span(shapes)
     assert low < 0 < high
     for shape in shapes:
         entries = shape["pushes"] if shape["kind"] == "numerical" else [one["push"] for one in shape["categories"]]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from derand import StumpClassifier, Threat, dates_to_numbers
-from derand.report import CertificateReport
+from derand.report import Report
 from tests.report.pages import check_page
 
 
@@ -28,7 +28,7 @@ def dated() -> tuple[Any, pd.DataFrame, np.ndarray]:
 def test_rows_moves_and_shapes_show_dates(dated: Any) -> None:
     """What pushes a row, how far the column may move, and the axis of its shape."""
     clf, frame, y = dated
-    report = CertificateReport(clf, frame, y, n_explained=1)
+    report = Report(clf, frame, y, n_explained=1)
     check_page(report)
     told = report.to_dict()
     for row in told["rows"]["table"][:5]:
@@ -48,7 +48,7 @@ def test_changes_within_limits_are_told_as_dates(dated: Any) -> None:
     """Before and after are days of the calendar, and the move is in days."""
     clf, frame, y = dated
     threat = Threat(norm=None, limits={"opened": 60})
-    report = CertificateReport(clf, frame, y, threat=threat, what_if=False, groups=["opened"])
+    report = Report(clf, frame, y, threat=threat, what_if=False, groups=["opened"])
     (first, *_, last) = (one["name"] for one in report.to_dict()["subgroups"][0]["groups"])
     days = frame["opened"].quantile([0.25, 0.75], interpolation="lower").dt.date
     assert (first, last) == (f"up to {days[0.25]}", f"after {days[0.75]}")

@@ -10,7 +10,7 @@ import pytest
 
 from derand import StumpClassifier, Threat
 from derand.frames import TableEncoding
-from derand.report import CertificateReport
+from derand.report import Report
 from derand.report._inputs import read_inputs, read_subject
 from tests.report.samples import report_on_codes
 
@@ -36,26 +36,26 @@ def test_wrong_input_is_refused_with_a_hint(
     """Errors name the parameter and what to do."""
     clf, X, y = numbers
     with pytest.raises(kind, match=message):
-        CertificateReport(clf, X, y[rows], **options)
+        Report(clf, X, y[rows], **options)
 
 
 def test_what_is_no_fitted_classifier_is_refused_with_a_hint(numbers: Any) -> None:
     """Other objects, an unfitted classifier, and a bare model without a noise."""
     clf, X, y = numbers
     for kind, message, subject in (
-        (TypeError, "`clf` must be a fitted classifier", object()),
+        (TypeError, "`model` must be a fitted classifier", object()),
         (ValueError, "call `fit` first", StumpClassifier()),
         (ValueError, "`noise` must be given with a bare", clf.ensemble_),
     ):
         with pytest.raises(kind, match=message):
-            CertificateReport(subject, X, y)
+            Report(subject, X, y)
 
 
 def test_labels_of_no_class_are_refused(numbers: Any) -> None:
     """A label that the classifier never gives is named."""
     clf, X, _ = numbers
     with pytest.raises(ValueError, match="`y` must hold labels among"):
-        CertificateReport(clf, X, ["maybe"] * len(X))
+        Report(clf, X, ["maybe"] * len(X))
 
 
 def test_the_certificates_are_the_classifier_s(mixed: Any) -> None:
@@ -75,7 +75,7 @@ def test_a_table_is_encoded_once(mixed: Any, monkeypatch: pytest.MonkeyPatch) ->
     tables: list[Any] = []
     encode = TableEncoding.encode
     monkeypatch.setattr(TableEncoding, "encode", lambda self, table: tables.append(table) or encode(self, table))
-    report = CertificateReport(clf, X, y, groups="job")
+    report = Report(clf, X, y, groups="job")
     for write in (report.to_html, report.to_markdown, report.to_latex, report.to_json):
         write()
     assert len(tables) == 1
@@ -92,7 +92,7 @@ def test_tables_are_checked_as_the_classifier_checks_them(mixed: Any) -> None:
         ("Found array with 0 sample", X[:0]),
     ):
         with pytest.raises(ValueError, match=message):
-            CertificateReport(clf, table, y)
+            Report(clf, table, y)
 
 
 def test_lists_that_mix_text_and_numbers_are_read() -> None:

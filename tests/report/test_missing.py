@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from derand import StumpClassifier, Threat
-from derand.report import CertificateReport
+from derand.report import Report
 from tests.report.pages import check_page, join_words
 from tests.report.samples import make_mixed
 
@@ -28,7 +28,7 @@ def make_gaps() -> tuple[StumpClassifier, pd.DataFrame, np.ndarray]:
 def test_a_report_on_rows_with_gaps(rule: str) -> None:
     """In all formats, with groups, shapes, moves and explanations; a missing value is called so."""
     clf, frame, y = make_gaps()
-    report = CertificateReport(clf, frame, y, X_train=frame, y_train=y, groups=["age", "job"], rule=rule, max_rows=200)
+    report = Report(clf, frame, y, X_train=frame, y_train=y, groups=["age", "job"], rule=rule, max_rows=200)
     check_page(report)
     summary = report.to_dict()
     shapes = {shape["name"]: shape for shape in summary["shapes"]}
@@ -45,17 +45,17 @@ def test_a_report_on_rows_with_gaps(rule: str) -> None:
 def test_numbers_that_may_go_missing_are_told_by_name() -> None:
     """The budget, the columns, and what stays where there is none."""
     clf, frame, y = make_gaps()
-    told = CertificateReport(clf, frame, y, threat=Threat(missing=1, l0=1)).to_dict()
-    check_page(CertificateReport(clf, frame, y, threat=Threat(missing=1, l0=1)))
+    told = Report(clf, frame, y, threat=Threat(missing=1, l0=1)).to_dict()
+    check_page(Report(clf, frame, y, threat=Threat(missing=1, l0=1)))
     assert (
         "up to 1 number of “age” and “income” may go missing or, where it is missing, appear as any number"
         in join_words(told)
     )
     assert "up to 1 category and of up to 1 number that may go missing or appear" in told["guarantee"]["paragraph"]
     assert told["threat"]["missing"] == 1
-    frozen = CertificateReport(clf, frame, y, threat=Threat(missing=2, frozen=["income"])).to_dict()
+    frozen = Report(clf, frame, y, threat=Threat(missing=2, frozen=["income"])).to_dict()
     assert "At the same time “age” may go missing" in join_words(frozen)
-    fixed = CertificateReport(clf, frame, y, threat=Threat(norm=1)).to_dict()
+    fixed = Report(clf, frame, y, threat=Threat(norm=1)).to_dict()
     assert "No number goes missing, and none that is missing appears." in join_words(fixed)
 
 
@@ -63,7 +63,7 @@ def test_witnesses_tell_what_goes_missing() -> None:
     """A number that goes missing or appears has no move."""
     clf, frame, y = make_gaps()
     threat = Threat(norm=None, limits={"age": 0.1, "income": 0.1}, missing=1)
-    report = CertificateReport(clf, frame, y, threat=threat, rule="mean", max_rows=200)
+    report = Report(clf, frame, y, threat=threat, rule="mean", max_rows=200)
     check_page(report)
     table = report.to_dict()["verdicts"]
     assert table is not None
@@ -76,4 +76,4 @@ def test_witnesses_tell_what_goes_missing() -> None:
 def test_a_column_that_is_missing_throughout_the_report() -> None:
     """Nothing of it can be drawn but its steps."""
     clf, frame, y = make_gaps()
-    check_page(CertificateReport(clf, frame.assign(age=np.nan), y, groups="age"))
+    check_page(Report(clf, frame.assign(age=np.nan), y, groups="age"))

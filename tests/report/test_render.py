@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from derand import StumpClassifier
-from derand.report import CertificateReport
+from derand.report import Report
 from tests.report.pages import check_page
 from tests.report.samples import make_mixed, make_rows
 
@@ -21,7 +21,7 @@ def test_many_columns_with_long_foreign_names_stay_small() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         clf = StumpClassifier(noise="gaussian:0.5", max_entropy=10.0).fit(X, y)
-    report = CertificateReport(clf, X, y, feature_names=names)
+    report = Report(clf, X, y, feature_names=names)
     check_page(report)
     assert len(report.to_dict()["shapes"]) == 24
     assert len(report.to_dict()["moves"]) == 500
@@ -34,7 +34,7 @@ def test_text_from_the_data_is_escaped() -> None:
     frame[NASTY + "2"] = frame[NASTY + "2"].replace("cook", NASTY)
     labels = np.where(target == 1, NASTY, "<i>no</i>")
     clf = StumpClassifier(noise="gaussian:0.5", scaling="standard").fit(frame, labels)
-    report = CertificateReport(clf, frame, labels, title=NASTY, groups=[NASTY + "2", NASTY + "1"])
+    report = Report(clf, frame, labels, title=NASTY, groups=[NASTY + "2", NASTY + "1"])
     page = check_page(report)
     assert len(page.all("script")) == 4  # data and script of the page, and of "What if"
     assert not page.all("b")

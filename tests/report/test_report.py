@@ -1,4 +1,4 @@
-"""CertificateReport: made once, written whole, in every format, for every trainer."""
+"""Report: made once, written whole, in every format, for every trainer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.ensemble import GradientBoostingClassifier
 
 from derand import StumpClassifier, from_model
 from derand.estimators import TRAINERS
-from derand.report import CertificateReport
+from derand.report import Report
 from derand.storage._classifiers import list_estimators
 from tests.report.pages import check_page
 from tests.report.samples import make_mixed, make_rows, report_on_additive
@@ -25,7 +25,7 @@ def test_every_trainer_has_a_report(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         clf = list_estimators()[name](noise="gaussian:0.5").fit(X, y)
-    report = CertificateReport(clf, X, y, X_train=X, y_train=y, max_rows=20)
+    report = Report(clf, X, y, X_train=X, y_train=y, max_rows=20)
     check_page(report)
     assert name in report.to_dict()["accuracy"]["baselines"][1]["description"]
 
@@ -35,7 +35,7 @@ def test_a_report_on_a_model_of_another_library_names_it(noise: str) -> None:
     """Of the model as deployed and smoothed; training rows give the most frequent label, and no twin is trained."""
     X, y = make_rows(60, 2)
     model = from_model(GradientBoostingClassifier(max_depth=1, n_estimators=5).fit(X, y), X, noise=noise)
-    report = CertificateReport(model, X, y, X_train=X, y_train=y, max_rows=20)
+    report = Report(model, X, y, X_train=X, y_train=y, max_rows=20)
     check_page(report)
     assert "sklearn.GradientBoostingClassifier" in report.to_html()
     assert len(report.to_dict()["accuracy"]["baselines"]) == 1
@@ -44,7 +44,7 @@ def test_a_report_on_a_model_of_another_library_names_it(noise: str) -> None:
 def test_the_report_is_written_whole_and_opened(numbers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """write_html leaves one file, open shows one, and a notebook gets a frame."""
     clf, X, y = numbers
-    report = CertificateReport(clf, X, y, title="Größe")
+    report = Report(clf, X, y, title="Größe")
     report.write_html(tmp_path / "report.html")
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     assert "<title>Größe</title>" in (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -77,7 +77,7 @@ def test_wrong_options_are_refused_with_a_hint(numbers: Any, message: str, optio
     """Errors name the parameter and what to do."""
     clf, X, y = numbers
     with pytest.raises(ValueError, match=message):
-        CertificateReport(clf, X, y, **options)
+        Report(clf, X, y, **options)
 
 
 def test_a_fixed_date_makes_reports_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def test_a_fixed_date_makes_reports_the_same(monkeypatch: pytest.MonkeyPatch) ->
     X, y = make_mixed()
     clf = StumpClassifier(noise="gaussian:0.5").fit(X, y)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
-    first, second = (CertificateReport(clf, X, y, X_train=X, y_train=y, groups="job") for _ in range(2))
+    first, second = (Report(clf, X, y, X_train=X, y_train=y, groups="job") for _ in range(2))
     assert first.to_html() == second.to_html()
     assert first.to_json() == second.to_json()
     assert first.to_markdown() == second.to_markdown()
@@ -93,7 +93,7 @@ def test_a_fixed_date_makes_reports_the_same(monkeypatch: pytest.MonkeyPatch) ->
     assert first.to_dict()["computed"]["certify_seconds"] is None
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
     with pytest.raises(ValueError, match="SOURCE_DATE_EPOCH must be a whole number of seconds since 1970, got 'soon'"):
-        CertificateReport(clf, X, y).to_dict()
+        Report(clf, X, y).to_dict()
 
 
 def test_a_report_goes_by_what_the_model_was_trained_for() -> None:

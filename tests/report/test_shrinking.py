@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from derand import StumpClassifier, Threat
-from derand.report import CertificateReport
+from derand.report import Report
 
 
 def test_changes_are_as_small_as_was_found() -> None:
@@ -18,7 +18,7 @@ def test_changes_are_as_small_as_was_found() -> None:
     y = (X[hostile] + X["months"] + 20 * (X["job"] == "cook") > 70).to_numpy().astype(int)
     clf = StumpClassifier(noise="gaussian:0.3", scaling="standard", rule="mean").fit(X[:100], y[:100])
     threat = Threat(norm=None, limits={hostile: 10, "months": 12, "noise": 30}, l0=1)
-    report = CertificateReport(clf, X[100:], y[100:], threat=threat, noise="none", rule="mean", what_if=False)
+    report = Report(clf, X[100:], y[100:], threat=threat, noise="none", rule="mean", what_if=False)
     verdicts = report.to_dict()["verdicts"]
     assert verdicts["witnesses"]
     sizes = []

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from derand.report import CertificateReport
+from derand.report import Report
 from tests.report.pages import check_page
 from tests.report.samples import CASES
 
@@ -23,9 +23,9 @@ def test_unusual_input_gives_a_whole_report_that_says_what_is_missing(case: str)
 def test_the_dict_is_computed_once_and_repeats(numbers: Any) -> None:
     """The same input gives the same report, but for the clock."""
     clf, X, y = numbers
-    report = CertificateReport(clf, X, y)
+    report = Report(clf, X, y)
     assert report.to_dict() is report.to_dict()
-    first, second = ({**CertificateReport(clf, X, y).to_dict(), "computed": None} for _ in range(2))
+    first, second = ({**Report(clf, X, y).to_dict(), "computed": None} for _ in range(2))
     assert first == second
 
 
@@ -36,6 +36,6 @@ def test_the_checksum_follows_the_data(numbers: Any) -> None:
     moved[7, 1] += 1e-9
     swapped = y.copy()
     swapped[3] = "no" if y[3] == "yes" else "yes"
-    sums = [CertificateReport(clf, *data).to_dict()["data"]["sha256"] for data in ((X, y), (moved, y), (X, swapped))]
+    sums = [Report(clf, *data).to_dict()["data"]["sha256"] for data in ((X, y), (moved, y), (X, swapped))]
     assert len(set(sums)) == 3
-    assert sums[0] == CertificateReport(clf, X.tolist(), y.tolist()).to_dict()["data"]["sha256"]
+    assert sums[0] == Report(clf, X.tolist(), y.tolist()).to_dict()["data"]["sha256"]

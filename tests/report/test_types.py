@@ -8,7 +8,7 @@ from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_t
 import pytest
 
 from derand import RobAdaBoostClassifier
-from derand.report import CertificateReport, ReportSummary
+from derand.report import Report, ReportSummary
 from tests.report.samples import CASES
 
 
@@ -53,16 +53,16 @@ def test_unusual_reports_have_the_declared_types(case: str) -> None:
 def test_full_reports_have_the_declared_types(mixed: Any, numbers: Any) -> None:
     """With labels, training rows and groups; for a sum and for a vote."""
     clf, X, y = mixed
-    assert list_faults(CertificateReport(clf, X, y, X_train=X, y_train=y, groups="job").to_dict(), ReportSummary) == []
+    assert list_faults(Report(clf, X, y, X_train=X, y_train=y, groups="job").to_dict(), ReportSummary) == []
     _, rows, labels = numbers
     vote = RobAdaBoostClassifier(noise="gaussian:0.5", n_estimators=3).fit(rows, labels)
-    assert list_faults(CertificateReport(vote, rows, labels).to_dict(), ReportSummary) == []
+    assert list_faults(Report(vote, rows, labels).to_dict(), ReportSummary) == []
 
 
 def test_faults_are_found(numbers: Any) -> None:
     """The check itself: a missing key, a strange key and a wrong type are told by their places."""
     clf, X, y = numbers
-    summary: Any = CertificateReport(clf, X, y).to_dict()
+    summary: Any = Report(clf, X, y).to_dict()
     wrong = {**summary, "scale": {**summary["scale"], "quoted": "0.5"}, "extra": 1}
     del wrong["title"]
     assert sorted(list_faults(wrong, ReportSummary)) == [

@@ -11,11 +11,12 @@ import pytest
 
 from derand import AdditiveEnsemble, AdditiveRegressor, StepFunction, StumpClassifier, Threat, UnsoundError
 from derand.model import Argmax
-from derand.report import CertificateReport, IntervalReport
-from derand.report._attack import summarize_attacks
-from derand.report._features import _say_move
-from derand.report._inputs import Request, read_inputs, read_subject
-from derand.report._verdicts import describe_witness
+from derand.report import Report
+from derand.report._inputs import read_inputs, read_subject
+from derand.report._settings import ReportSettings
+from derand.report.sections.limits import describe_witness
+from derand.report.sections.units import _say_move
+from derand.report.sections.weakest import search_flips
 
 
 def make_loans() -> tuple[pd.DataFrame, np.ndarray]:
@@ -37,7 +38,7 @@ def test_flips_of_counts_are_told_in_whole_numbers(loans: Any) -> None:
     clf, X, y = loans
     inputs = read_inputs(read_subject(clf, None, None), X, y, None)
     told = 0
-    for row, attack in zip(range(20), summarize_attacks(inputs, range(20)), strict=True):
+    for row, attack in zip(range(20), search_flips(inputs, range(20)), strict=True):
         if not attack["found"]:
             continue
         assert attack["distance"] is not None
@@ -56,20 +57,20 @@ def test_a_whole_flip_inside_what_is_certified_ends_the_report(loans: Any) -> No
     inputs = read_inputs(read_subject(clf, None, None), X, y, None)
     wrong = tuple(replace(one, radius=one.radius * 5 + 1) for one in inputs.certificates)
     with pytest.raises(UnsoundError, match="rows flip inside what is certified"):
-        summarize_attacks(replace(inputs, certificates=wrong), range(10))
+        search_flips(replace(inputs, certificates=wrong), range(10))
 
 
 def test_a_page_says_what_stays_whole(loans: Any) -> None:
     """Moves are cut to whole numbers, the threat is told in words, and witnesses are whole where they can be."""
     clf, X, y = loans
-    summary = CertificateReport(clf, X, y, threat=Threat(whole=True)).to_dict()
+    summary = Report(clf, X, y, threat=Threat(whole=True)).to_dict()
     counts = "Counts stay whole numbers: “months” and “phone” change by whole numbers alone."
     assert counts in summary["threat"]["sentences"]
     moves = {move["name"]: move for move in summary["moves"]}
     assert float(moves["months"]["half_of_rows"]).is_integer()
     assert not float(moves["income"]["half_of_rows"]).is_integer()
     assert moves["phone"]["sentence"] == "“phone”: no change between 0 and 1 is certified for half of the rows"
-    report = CertificateReport(clf, X, y, threat=Threat(norm=None, limits={"*": "10%"}))
+    report = Report(clf, X, y, threat=Threat(norm=None, limits={"*": "10%"}))
     witnesses = report.to_dict()["verdicts"]["witnesses"]  # type: ignore[index]
     months = [change["after"] for one in witnesses for change in one["changes"] if change["name"] == "months"]
     assert months
@@ -87,7 +88,7 @@ def test_intervals_tell_whole_numbers() -> None:
     """The same words of regressors."""
     X, _ = make_loans()
     reg = AdditiveRegressor(radius=0.1, regularization=1.0).fit(X, X.months * 2.0)
-    summary = IntervalReport(reg, X[:20], threat=Threat(norm=None, limits={"months": 1.5}, whole=True)).to_dict()
+    summary = Report(reg, X[:20], threat=Threat(norm=None, limits={"months": 1.5}, whole=True)).to_dict()
     told = "Counts stay whole numbers: “months” changes by whole numbers alone."
     assert told in summary["threat"]["sentences"]
 
@@ -96,8 +97,8 @@ def test_witnesses_of_several_classes_name_the_answer_that_they_get() -> None:
     """Of three classes the other one is not always the next."""
     scores = [[9, 0, 0], [0, 9, 0], [0, 0, 9]]
     model = AdditiveEnsemble([StepFunction(0, [1.0, 2.0], scores)], Argmax([0, 0, 0]), 1)
-    asked = Request(rule="mean", threat=Threat(norm=None, limits={0: 1}))
-    inputs = read_inputs(read_subject(model, "none", None), [[0.5], [2.5]], None, request=asked)
+    asked = ReportSettings(rule="mean", threat=Threat(norm=None, limits={0: 1}))
+    inputs = read_inputs(read_subject(model, "none", None), [[0.5], [2.5]], None, settings=asked)
     told = [(describe_witness(inputs, row)["label"], describe_witness(inputs, row)["other"]) for row in (0, 1)]
     assert told == [("0", "1"), ("2", "1")]
-    assert [attack["label"] for attack in summarize_attacks(inputs, (0, 1)) if attack["found"]] == ["1", "1"]
+    assert [attack["label"] for attack in search_flips(inputs, (0, 1)) if attack["found"]] == ["1", "1"]

@@ -1,6 +1,6 @@
 """Reporting on the rows of a file.
 
-Owns the way from files to a CertificateReport or an IntervalReport. Must not know the command line, nor what a report
+Owns the way from files to a Report. Must not know the command line, nor what a report
 says.
 """
 
@@ -18,7 +18,7 @@ from derand.estimators import choose_radius
 from derand.frames import match_file
 from derand.jobs._classifiers import load_classifier, load_regressor
 from derand.jobs._request import read_named, read_request, require_domains
-from derand.report import CertificateReport, IntervalReport
+from derand.report import Report
 from derand.storage import mark_file
 from derand.threat import Threat
 from derand.threat_text import read_threat
@@ -65,7 +65,7 @@ def report_file(
     notes: Sequence[str] = (),
     left_out: Sequence[str] = (),
 ) -> ReportSummary:
-    """Certify the rows of a CSV or Parquet file and write a CertificateReport about them.
+    """Certify the rows of a CSV or Parquet file and write a Report about them.
 
     Parameters
     ----------
@@ -82,19 +82,19 @@ def report_file(
     groups : sequence of str
         Columns whose groups are compared; they need not be features.
     radius, l0, title, rule, noise, configuration
-        As for CertificateReport.
+        As for Report.
     threat : Threat, path-like or None
         What may change, or a TOML file that says so; instead of `l0`. None is the classifier's `default_threat`.
     whole : bool
         Whether columns that held whole numbers alone in training stay whole; not beside `threat`, which says so itself.
     what_if, max_rows
-        As for CertificateReport.
+        As for Report.
     identity : str or None
         Column whose values name the rows; it need not be a feature.
     compare : path-like or None
         Another saved classifier, which stands beside the first on the same rows.
     notes, left_out
-        As for CertificateReport; without `left_out` it is told which columns of the file the model does not read.
+        As for Report; without `left_out` it is told which columns of the file the model does not read.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def report_file(
         threat = read_threat(threat, source.names, classifier.units)
     n_rows, unseen, empty = table.num_rows, source.count_unseen(table), source.find_empty(table)
     with source.name_gaps(table, first_row=1):
-        report = CertificateReport(
+        report = Report(
             classifier,
             rows,
             labels,
@@ -188,7 +188,7 @@ def report_numbers_file(
     notes: Sequence[str] = (),
     left_out: Sequence[str] = (),
 ) -> ReportSummary:
-    """Certify the rows of a CSV or Parquet file by a regressor and write an IntervalReport about them.
+    """Certify the rows of a CSV or Parquet file by a regressor and write a Report about them.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def report_numbers_file(
     data, output, title, rule, noise, threat, configuration, whole, what_if, max_rows, identity, notes, left_out
         As for `report_file`.
     tolerance : float or None
-        As for IntervalReport.
+        As for Report.
     target : str or None
         Column with the true numbers.
     radius : float or None
@@ -220,7 +220,7 @@ def report_numbers_file(
     rows, numbers = source.split(table, first_row=1)
     require_domains(source, named, table, 1)
     with source.name_gaps(table, first_row=1):
-        report = IntervalReport(
+        report = Report(
             regressor,
             rows,
             numbers,

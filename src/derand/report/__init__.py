@@ -1,11 +1,7 @@
-"""Reports: one self-contained page about what is proven of a model on some rows.
+"""Reports: one self-contained page about what is proven of a model on some rows."""
 
-`CertificateReport` is about classifiers, `IntervalReport` about regressors.
-"""
+from derand.report._report import Report
+from derand.report._settings import ReportSettings
+from derand.report._summary import IntervalSummary, ReportSummary
 
-from derand.report._interval_report import IntervalReport
-from derand.report._interval_types import IntervalSummary
-from derand.report._report import CertificateReport
-from derand.report._types import ReportSummary
-
-__all__ = ["CertificateReport", "IntervalReport", "IntervalSummary", "ReportSummary"]
+__all__ = ["IntervalSummary", "Report", "ReportSettings", "ReportSummary"]

@@ -1,4 +1,4 @@
-"""What a report is made of: the model with its noise and names, the rows, their labels, their certificates.
+"""What a report is made of: the model with its noise and names, the rows, their truth, their certificates or intervals.
 
 Owns the checks of what the user gave. Must not know what the report says or how it looks.
 """
@@ -6,9 +6,9 @@ Owns the checks of what the user gave. Must not know what the report says or how
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,13 +16,23 @@ from numpy.typing import ArrayLike, NDArray
 from derand._core.arrays import BoolArray, FloatArray
 from derand._core.origin import Origin
 from derand._core.text import format_short
-from derand.certificates import Certificates, certify, check_request, rank_rows
+from derand.certificates import (
+    Certificates,
+    Intervals,
+    ToleranceRadii,
+    certify,
+    certify_interval_checked,
+    certify_radius_checked,
+    check_request,
+    rank_rows,
+)
 from derand.explaining import name_category
 from derand.frames import format_moment
 from derand.metrics import RowGrades
 from derand.model import AdditiveEnsemble, Model, is_model
 from derand.noise import Noise, as_noise_or_none
 from derand.perturbation import Perturbation
+from derand.report._settings import ReportSettings
 from derand.threat import Threat, as_budget, as_threats
 
 if TYPE_CHECKING:
@@ -31,30 +41,11 @@ if TYPE_CHECKING:
 LabelArray = NDArray[Any]
 """Labels, groups or classes: numbers or text, as the user has them."""
 
-Groups = str | int | Sequence[str | int] | Mapping[str, str | int | ArrayLike]
-"""Columns, or titles with one group per row or a column."""
-
 MISSING = "(missing)"
 """How a missing number is shown."""
 
 DEFAULT_L0 = 3
 """How many categorical changes are looked at where nothing is asked for."""
-
-
-class Request(NamedTuple):
-    """What is to be proven; `CertificateReport` says what each field means."""
-
-    l0: int | None = None
-    rule: str | None = None
-    proof: str = "best"
-    threat: Threat | None = None
-
-
-class Training(NamedTuple):
-    """Rows and labels for a twin of the classifier."""
-
-    X: Any
-    y: ArrayLike
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,75 +93,36 @@ class Subject:
         return name_category(value, self.categories[feature], has_new=self.estimator is not None)
 
 
-class ThreatInputs(Protocol):
-    """What the words about a threat are made of."""
-
-    @property
-    def subject(self) -> Subject: ...
-
-    @property
-    def threat(self) -> Threat: ...
-
-    @property
-    def units(self) -> FloatArray: ...
-
-    @property
-    def moving(self) -> list[int]: ...
-
-    @property
-    def has_threat(self) -> bool: ...
-
-
-def find_moving(model: Model, threat: Threat) -> list[int]:
-    """Numerical features of a model that may change."""
-    return [at for at in model.numerical_features if threat.may_move(at)]
-
-
-def check_count(name: str, value: object, least: int) -> None:
-    """Refuse what is not a whole number that large."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"`{name}` must be a whole number, {least} or larger, got {value!r}.")
-
-
 def name_estimator(estimator: Any) -> str:
     """The class of an estimator, and what it was read from where that is another library's model."""
     source = getattr(estimator, "source_", None)
     return type(estimator).__name__ + (f" of a {source}" if source else "")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Inputs:
-    """Everything that the summary is computed from."""
+    """What every report is computed from, whatever the model answers."""
 
     subject: Subject
     matrix: FloatArray
     """The rows, categories as codes."""
-    labels: LabelArray | None
-    certificates: tuple[Certificates, ...]
-    """One per number of categorical changes, from 0 on; one alone where a threat was given."""
-    certify_seconds: float
-    proof: str = "best"
-    has_threat: bool = False
-    whole: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    truth: LabelArray | None
+    """True labels or numbers."""
+    threat: Threat
+    """What may change, its columns by number, its norm and units resolved."""
+    rule: str
+    """How the answer is found."""
+    proof: str
+    has_threat: bool
+    whole: Mapping[int, tuple[int, int]]
     """Columns of whole numbers, in training and in these rows."""
-    grades: RowGrades | None = None
-    """What the model says of each row besides its label; None without labels."""
-    row_names: tuple[str | None, ...] | None = None
+    row_names: tuple[str | None, ...] | None
     """What rows are called, such as by an id; None, of all or of one, is their number."""
+    certify_seconds: float
 
     def name_row(self, row: int) -> str | None:
         """What a row is called where that is not its number."""
         return None if self.row_names is None else self.row_names[row]
-
-    @property
-    def plain(self) -> Certificates:
-        """The certificates without categorical changes, or those under the threat that was given."""
-        return self.certificates[0]
-
-    @property
-    def threat(self) -> Threat:
-        """What may change, its columns by number, its norm and units resolved."""
-        return self.plain.threat
 
     @property
     def perturbation(self) -> Perturbation:
@@ -186,12 +138,31 @@ class Inputs:
     @property
     def moving(self) -> list[int]:
         """Numerical features of the model that may change."""
-        return find_moving(self.subject.model, self.threat)
+        return [at for at in self.subject.model.numerical_features if self.threat.may_move(at)]
 
     @property
-    def rule(self) -> str:
-        """How the answer is found."""
-        return self.plain.rule
+    def budgets(self) -> list[int]:
+        """How many categories may change."""
+        return [self.threat.l0]
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.matrix)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class LabelInputs(Inputs):
+    """The same with certificates of labels."""
+
+    certificates: tuple[Certificates, ...]
+    """One per number of categorical changes, from 0 on; one alone where a threat was given."""
+    grades: RowGrades | None
+    """What the model says of each row besides its label; None without labels."""
+
+    @property
+    def plain(self) -> Certificates:
+        """The certificates without categorical changes, or those under the threat that was given."""
+        return self.certificates[0]
 
     @property
     def budgets(self) -> list[int]:
@@ -203,15 +174,33 @@ class Inputs:
         """Whether the failure mass of the unchanged row is what certifies a radius."""
         noise, threat = self.subject.noise, self.threat
         same = noise is not None and threat.norm == noise.norm and threat.units == noise.units
-        return same and self.plain.rule == "vote" and threat.l0 == threat.missing_budget == 0
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.plain)
+        return same and self.rule == "vote" and threat.l0 == threat.missing_budget == 0
 
     @property
     def correct(self) -> BoolArray | None:
-        return None if self.labels is None else np.asarray(self.labels == self.plain.label)
+        return None if self.truth is None else np.asarray(self.truth == self.plain.label)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class IntervalInputs(Inputs):
+    """The same with intervals of numbers."""
+
+    intervals: Intervals
+    n_jobs: int | None
+
+    def certify_part(self, rows: FloatArray, radius: float) -> Intervals:
+        """Intervals of encoded rows under the same threat, at another radius."""
+        model, noise, rule, proof = self.subject.model, self.subject.noise, self.rule, self.proof
+        return certify_interval_checked(
+            model, rows, noise, self.threat, radius=radius, rule=rule, proof=proof, n_jobs=self.n_jobs
+        )
+
+    def certify_tolerance(self, rows: FloatArray, tolerance: float) -> ToleranceRadii:
+        """Radii of encoded rows under the same threat, within which answers move by the tolerance at most."""
+        model, noise, rule, proof = self.subject.model, self.subject.noise, self.rule, self.proof
+        return certify_radius_checked(
+            model, rows, noise, self.threat, tolerance=tolerance, rule=rule, proof=proof, n_jobs=self.n_jobs
+        )
 
 
 def read_subject(clf: Any, noise: Noise | str | float | None, feature_names: Sequence[str] | None) -> Subject:
@@ -235,11 +224,11 @@ def read_subject(clf: Any, noise: Noise | str | float | None, feature_names: Seq
 def _check_classifier(clf: Any, noise: Noise | str | float | None) -> CertifiedClassifier:
     if not hasattr(clf, "certify") or not hasattr(clf, "get_params"):
         raise TypeError(
-            "`clf` must be a fitted classifier of derand, an AdditiveEnsemble or a WeightedVote, "
+            "`model` must be a fitted classifier or regressor of derand, an AdditiveEnsemble or a WeightedVote, "
             f"got {type(clf).__name__}."
         )
     if not hasattr(clf, "ensemble_"):
-        raise ValueError(f"`clf` must be fitted, got a {type(clf).__name__} that is not: call `fit` first.")
+        raise ValueError(f"`model` must be fitted, got a {type(clf).__name__} that is not: call `fit` first.")
     fitted: CertifiedClassifier = clf
     if noise is not None and not (isinstance(noise, str) and noise == "none"):
         raise ValueError(
@@ -269,15 +258,9 @@ def _list_codes(model: Model) -> dict[int, tuple[int, ...]]:
     }
 
 
-def read_inputs(
-    subject: Subject,
-    X: Any,
-    y: ArrayLike | None,
-    request: Request | None = None,
-    row_names: Sequence[Any] | None = None,
-) -> Inputs:
+def read_inputs(subject: Subject, X: Any, y: ArrayLike | None, settings: ReportSettings | None = None) -> LabelInputs:
     """Encode the rows once, certify them and check the labels."""
-    asked = request or Request()
+    asked = settings or ReportSettings()
     threats, has_threat = _list_threats(subject, asked)
     own = "vote" if subject.estimator is None else subject.estimator.rule
     check_request(asked.rule or own, asked.proof, subject.noise, threats)
@@ -294,13 +277,63 @@ def read_inputs(
             subject.estimator, matrix, threats, rule=asked.rule, proof=asked.proof, noise=noise
         )
     seconds = time.perf_counter() - start
-    if not len(matrix):
+    _require_rows(matrix)
+    plain = certificates[0]
+    labels = _read_labels(y, plain)
+    return LabelInputs(
+        subject=subject,
+        matrix=matrix,
+        truth=labels,
+        threat=plain.threat,
+        rule=plain.rule,
+        proof=asked.proof,
+        has_threat=has_threat,
+        whole={} if subject.estimator is None else subject.estimator.encoding_.find_whole(matrix),
+        row_names=name_rows(X, asked.row_names, len(matrix)),
+        certify_seconds=seconds,
+        certificates=tuple(certificates),
+        grades=None if labels is None else _grade(subject, X, matrix, plain),
+    )
+
+
+def read_interval_inputs(reg: Any, X: Any, y: ArrayLike | None, settings: ReportSettings) -> IntervalInputs:
+    """Certify the rows by a regressor, encode them and check the true numbers."""
+    from derand.estimators import encode_rows
+
+    start = time.perf_counter()
+    found = reg.certify_interval(
+        X,
+        settings.radius,
+        l0=settings.l0,
+        threat=settings.threat,
+        rule=settings.rule,
+        noise=settings.noise,
+        proof=settings.proof,
+    )
+    seconds = time.perf_counter() - start
+    _require_rows(found)
+    encoding, given = reg.encoding_, settings.feature_names
+    names = name_features(reg.ensemble_, encoding.names if given is None else given)
+    matrix = encode_rows(reg, X)
+    return IntervalInputs(
+        subject=Subject(reg.ensemble_, found.noise, np.empty(0), names, encoding.categories, reg, encoding.whole),
+        matrix=matrix,
+        truth=_read_numbers(y, found),
+        threat=found.threat,
+        rule=found.rule,
+        proof=settings.proof,
+        has_threat=True,
+        whole=encoding.find_whole(matrix),
+        row_names=name_rows(X, settings.row_names, len(matrix)),
+        certify_seconds=seconds,
+        intervals=found,
+        n_jobs=reg.n_jobs,
+    )
+
+
+def _require_rows(rows: Sized) -> None:
+    if not len(rows):
         raise ValueError("`X` must hold at least one row, got none.")
-    labels = _read_labels(y, certificates[0])
-    grades = None if labels is None else _grade(subject, X, matrix, certificates[0])
-    whole = {} if subject.estimator is None else subject.estimator.encoding_.find_whole(matrix)
-    called = name_rows(X, row_names, len(matrix))
-    return Inputs(subject, matrix, labels, tuple(certificates), seconds, asked.proof, has_threat, whole, grades, called)
 
 
 def name_rows(X: Any, given: Sequence[Any] | None, n_rows: int) -> tuple[str | None, ...] | None:
@@ -325,7 +358,7 @@ def _grade(subject: Subject, X: Any, matrix: FloatArray, certificates: Certifica
     return RowGrades(score, None, "Log-loss and calibration need probabilities, and a bare model gives none.")
 
 
-def _list_threats(subject: Subject, asked: Request) -> tuple[list[Threat], bool]:
+def _list_threats(subject: Subject, asked: ReportSettings) -> tuple[list[Threat], bool]:
     """The threat that was given, its columns by number, or one per number of categorical changes; and which it is.
 
     A classifier that was trained for more than a norm, such as frozen columns, is certified against just that.
@@ -349,7 +382,7 @@ def _list_threats(subject: Subject, asked: Request) -> tuple[list[Threat], bool]
     return [own.name_columns(names, units=units)], True
 
 
-def _certify_bare(subject: Subject, X: Any, threats: list[Threat], asked: Request) -> list[Certificates]:
+def _certify_bare(subject: Subject, X: Any, threats: list[Threat], asked: ReportSettings) -> list[Certificates]:
     rule = asked.rule or "vote"
     if asked.threat is not None:
         return [certify(subject.model, X, subject.noise, rule=rule, proof=asked.proof, threat=threats[0])]
@@ -368,3 +401,15 @@ def _read_labels(y: ArrayLike | None, certificates: Certificates) -> LabelArray 
         known = certificates.classes.tolist()
         raise ValueError(f"`y` must hold labels among {known}, got {strange[:1].tolist()[0]!r}.")
     return labels
+
+
+def _read_numbers(y: ArrayLike | None, found: Intervals) -> FloatArray | None:
+    if y is None:
+        return None
+    targets = np.asarray(y, dtype=np.float64)
+    if targets.shape != (len(found),) or not np.isfinite(targets).all():
+        raise ValueError(
+            f"`y` must hold one finite number per row, {len(found)} in all, got shape {targets.shape}"
+            f"{'' if np.isfinite(targets).all() else ' with gaps or infinity'}."
+        )
+    return targets

@@ -17,7 +17,8 @@ import numpy as np
 from derand._core.text import join_words, quote_short
 from derand.certificates import Certificates
 from derand.perturbation import Perturbation
-from derand.report._inputs import Inputs, Request, Subject, name_estimator, name_features
+from derand.report._inputs import LabelInputs, Subject, name_estimator, name_features
+from derand.report._settings import ReportSettings
 from derand.threat import EVERY, Threat
 
 if TYPE_CHECKING:
@@ -43,11 +44,10 @@ class OtherModel:
         return name_estimator(self.classifier)
 
 
-def read_other(other: Any, X: Any, inputs: Inputs, asked: Request, name: str | None) -> OtherModel:
+def read_other(other: Any, X: Any, inputs: LabelInputs, asked: ReportSettings) -> OtherModel:
     """Certify the rows of a report by another classifier, against the report's own threats.
 
-    `inputs`: of the report; `asked`: a rule that was asked for holds for both, and so does a report on the model as
-    deployed, without its noise; `name`: what it is called.
+    A rule that was asked for holds for both, and so does a report on the model as deployed, without its noise.
     """
     from derand.estimators import CertifiedClassifier, certify_encoded, encode_rows
 
@@ -66,7 +66,7 @@ def read_other(other: Any, X: Any, inputs: Inputs, asked: Request, name: str | N
             found = certify_encoded(other, rows, threats, rule=rule, proof=asked.proof, noise=noise)
     except ValueError as error:
         raise ValueError(f"`compare`: the other model cannot be certified as that of the report: {error}") from None
-    return OtherModel(name or "the other model", other, tuple(found), places)
+    return OtherModel(asked.compare_name or "the other model", other, tuple(found), places)
 
 
 def _require_classes(subject: Subject, other: CertifiedClassifier) -> None:

@@ -1,24 +1,24 @@
-"""What may change, in words and in the user's column names. Text only: no markup."""
+"""Words about threats and the size of changes, in the user's column names. Text only: no markup."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from derand._core.text import format_exactly
+from derand._core.text import format_exactly, join_words, plural, shorten
 from derand.explaining import SCALING_UNITS
 from derand.frames import format_moment
 from derand.perturbation import Perturbation
-from derand.report._inputs import ThreatInputs
-from derand.report._text import join_words, plural, shorten
-from derand.report._types import LimitFacts, ThreatFacts
+from derand.report._facts import LimitFacts, ThreatFacts
+from derand.report._inputs import Inputs
 from derand.threat import EVERY, Limit
 
 _LISTED = 20
 _NAME_LENGTH = 60
+_NAMED = 3
 
 
-def describe_unit(inputs: ThreatInputs) -> dict[str, str]:
+def describe_unit(inputs: Inputs) -> dict[str, str]:
     """By what the change of a column is divided (nothing, where it counts as it is), and a short name for it."""
     estimator, units = inputs.subject.estimator, inputs.threat.units
     if units is None:
@@ -29,13 +29,13 @@ def describe_unit(inputs: ThreatInputs) -> dict[str, str]:
     return {"divide": "the unit given for it", "short": "given"}
 
 
-def name_norm(inputs: ThreatInputs) -> str:
+def name_norm(inputs: Inputs) -> str:
     """The norm as it is written, such as "l2"; nothing where there is no ball."""
     norm = inputs.threat.norm
     return "" if norm is None else f"l{norm}"
 
 
-def describe_measure(inputs: ThreatInputs) -> str:
+def describe_measure(inputs: Inputs) -> str:
     """How the size of a change is measured; nothing without a ball and for a model that reads no numbers."""
     norm = inputs.threat.norm
     if not inputs.subject.model.numerical_features or norm is None:
@@ -56,7 +56,7 @@ def describe_measure(inputs: ThreatInputs) -> str:
     return f"The size of a change is one number{named}: {each}, {combine}."
 
 
-def describe_threat(inputs: ThreatInputs) -> ThreatFacts:
+def describe_threat(inputs: Inputs) -> ThreatFacts:
     """The threat with its sentences, which are there where one was given."""
     threat = inputs.threat
     limits: list[LimitFacts] = [
@@ -82,7 +82,7 @@ def describe_threat(inputs: ThreatInputs) -> ThreatFacts:
     }
 
 
-def limit_of(inputs: ThreatInputs, feature: int) -> str:
+def limit_of(inputs: Inputs, feature: int) -> str:
     """What keeps a column within a ball as well, in words; nothing where nothing does."""
     threat = inputs.threat
     limit = threat.limits.get(feature, threat.limits.get(EVERY))
@@ -92,12 +92,12 @@ def limit_of(inputs: ThreatInputs, feature: int) -> str:
     return ", ".join(parts)
 
 
-def unit_of(inputs: ThreatInputs, column: int | str) -> str:
+def unit_of(inputs: Inputs, column: int | str) -> str:
     """What stands behind a size of a column: nothing, or that it is in days."""
     return " days" if column in inputs.subject.dates else ""
 
 
-def say_ends(inputs: ThreatInputs, column: int | str) -> str:
+def say_ends(inputs: Inputs, column: int | str) -> str:
     """Between which ends a column stays, dates as such."""
     write = format_moment if column in inputs.subject.dates else format_exactly
     return say_domain(*inputs.threat.domain[column], write)
@@ -144,20 +144,18 @@ def say_domain(low: float, high: float, write: Callable[[float], str] = format_e
     return f"between {write(low)} and {write(high)}"
 
 
-def _name(inputs: ThreatInputs, column: int | str) -> str:
+def _name(inputs: Inputs, column: int | str) -> str:
     return str(column) if isinstance(column, str) else inputs.subject.names[column]
 
 
-def list_words(inputs: ThreatInputs) -> list[str]:
+def list_words(inputs: Inputs) -> list[str]:
     """What may change, in sentences, whether a threat was given or not."""
     if inputs.has_threat:
         return describe_threat(inputs)["sentences"]
     return [sentence for sentence in (_say_numbers(inputs, [], []), _say_categories(inputs)) if sentence]
 
 
-def _list_sentences(
-    inputs: ThreatInputs, limits: list[LimitFacts], domain: list[LimitFacts], frozen: list[str]
-) -> list[str]:
+def _list_sentences(inputs: Inputs, limits: list[LimitFacts], domain: list[LimitFacts], frozen: list[str]) -> list[str]:
     sentences = [_say_numbers(inputs, limits, domain)]
     told = [f"{_quote(one['column'])} {one['text']}" for one in limits if one["column"] != EVERY]
     every = "every other number" if told or frozen else "every number"
@@ -175,12 +173,12 @@ def _list_sentences(
     return [sentence for sentence in sentences if sentence]
 
 
-def _find_counts(inputs: ThreatInputs) -> list[int | str]:
+def _find_counts(inputs: Inputs) -> list[int | str]:
     """Columns that held whole numbers in training and change by whole numbers."""
     return [at for at, step in inputs.threat.steps.items() if step == 1 and at in inputs.subject.whole]
 
 
-def _say_whole(inputs: ThreatInputs) -> str:
+def _say_whole(inputs: Inputs) -> str:
     counts = [_quote(_name(inputs, at)) for at in _find_counts(inputs)]
     if not counts:
         return ""
@@ -188,14 +186,14 @@ def _say_whole(inputs: ThreatInputs) -> str:
     return f"Counts stay whole numbers: {join_words(_cut(counts))} {verb} by whole numbers alone."
 
 
-def _say_steps(inputs: ThreatInputs) -> str:
+def _say_steps(inputs: Inputs) -> str:
     counts = _find_counts(inputs)
     others = {at: step for at, step in inputs.threat.steps.items() if at not in counts}
     steps = [f"{_quote(_name(inputs, at))} by {format_exactly(step)}" for at, step in others.items()]
     return f"Whole steps: {_list_some(steps)}." if steps else ""
 
 
-def _say_numbers(inputs: ThreatInputs, limits: list[LimitFacts], domain: list[LimitFacts]) -> str:
+def _say_numbers(inputs: Inputs, limits: list[LimitFacts], domain: list[LimitFacts]) -> str:
     """Which numbers may change by which norm."""
     norm = inputs.threat.norm
     if not inputs.subject.model.numerical_features:
@@ -219,7 +217,7 @@ def _say_numbers(inputs: ThreatInputs, limits: list[LimitFacts], domain: list[Li
     }[float(norm)]
 
 
-def _say_categories(inputs: ThreatInputs) -> str:
+def _say_categories(inputs: Inputs) -> str:
     threat, columns = inputs.threat, inputs.subject.model.categorical_features
     free = [inputs.subject.names[column] for column in columns if column not in threat.frozen]
     if not columns:
@@ -239,7 +237,7 @@ def _say_categories(inputs: ThreatInputs) -> str:
     return f"At the same time {which} may take {values}{exceptions}."
 
 
-def _say_missing(inputs: ThreatInputs) -> str:
+def _say_missing(inputs: Inputs) -> str:
     """Which numbers may go missing or appear."""
     threat = inputs.threat
     free = [at for at in inputs.subject.model.missing_features if at not in threat.frozen]
@@ -264,3 +262,65 @@ def _cut(parts: list[str]) -> list[str]:
     """The first of many, and how many more there are."""
     more = len(parts) - _LISTED
     return parts if more <= 0 else [*parts[:_LISTED], plural(more, "more column")]
+
+
+def say_covered(radius: float | None, norm: float | str | None) -> str:
+    """The changes that intervals cover, such as "change smaller than 0.25"."""
+    if radius is None:
+        return "change within the limits"
+    if norm == 0:
+        return f"change of up to {plural(int(radius), 'number')}, to anything,"
+    return f"change smaller than {format_exactly(radius)}"
+
+
+def say_size(inputs: Inputs, quoted: float) -> str:
+    """Changes of a size, by the threat's norm."""
+    size, norm = format_exactly(quoted), inputs.threat.norm
+    if norm == 0:
+        return f"of any {size if quoted > 1 else 'one'} of the row's numbers"
+    if norm == math.inf:
+        return f"of the row's numbers, all at once and each by less than {size},"
+    named = f" in the {name_norm(inputs)} norm" if inputs.has_threat else ""
+    return f"of the row's numbers that is smaller than {size}{named}"
+
+
+def say_also(inputs: Inputs) -> str:
+    """What the threat allows or forbids besides a size, in short: its own sentences say it in full."""
+    threat = inputs.threat
+    also = f" and of up to {plural(threat.l0, 'category', 'categories')}" if threat.l0 else ""
+    if threat.missing_budget:
+        also += f" and of up to {plural(threat.missing_budget, 'number')} that may go missing or appear"
+    if threat.limits or threat.domain:
+        return f"{also} within what the table below allows"
+    return f"{also} that leaves frozen columns alone" if threat.frozen else also
+
+
+def say_trained(estimator: object) -> str:
+    """All that a model was trained for, such as "0.1 in l2, one category, “age” frozen"; nothing for any other."""
+    radius, threat = getattr(estimator, "radius", None), getattr(estimator, "default_threat", None)
+    if threat is None or not isinstance(radius, int | float):
+        return ""
+    parts = ["limits alone" if threat.norm is None else f"{format_exactly(float(radius))} in l{threat.norm:g}"]
+    if not radius and threat.norm is not None and not threat.l0 and not threat.missing_budget:
+        return "no change"
+    if threat.l0:
+        parts.append("one category" if threat.l0 == 1 else f"{threat.l0} categories")
+    if threat.missing_budget:
+        parts.append(f"{plural(threat.missing_budget, 'number')} missing")
+    names = getattr(getattr(estimator, "encoding_", None), "names", None)
+    parts += _name_some([f"{_quote_column(names, one)} frozen" for one in threat.frozen])
+    limits = [f"{_quote_column(names, one)} {say_limit(limit)}" for one, limit in threat.limits.items()]
+    domain = [f"{_quote_column(names, one)} {say_domain(*ends)}" for one, ends in threat.domain.items()]
+    return ", ".join([*parts, *_name_some(limits + domain)])
+
+
+def _quote_column(names: Sequence[str] | None, column: int | str) -> str:
+    """A column of a threat, by name where it has one."""
+    if column == EVERY:
+        return "every other number"
+    name = column if isinstance(column, str) or names is None else names[column]
+    return f"“{shorten(str(name), 30)}”"
+
+
+def _name_some(told: list[str]) -> list[str]:
+    return told if len(told) <= _NAMED else [*told[:_NAMED], f"{len(told) - _NAMED:,} more"]

@@ -1,0 +1,126 @@
+"""The report's dict -> HTML, Markdown, LaTeX: a list of sections that the model's decision and the threat choose.
+
+Renders what is there: computes nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+
+from markupsafe import Markup
+
+from derand.report._markup import embed, escape_latex, mark_text, put_on_one_line, read_static, render
+from derand.report.sections import (
+    Section,
+    accuracy,
+    answers,
+    classes,
+    compare,
+    computed,
+    errors,
+    guarantee,
+    interval_rows,
+    intervals,
+    limits,
+    radii,
+    rows,
+    shapes,
+    subgroups,
+    threat,
+    tolerance,
+    units,
+    weakest,
+    what_if,
+)
+
+Summary = Any
+"""A ReportSummary or an IntervalSummary."""
+
+_LABELS = (
+    *(compare.SECTION, classes.SECTION, radii.SECTION, units.SECTION, shapes.SECTION, weakest.SECTION, rows.SECTION),
+    *(what_if.SECTION, subgroups.SECTION, computed.SECTION),
+)
+SECTIONS: dict[str, tuple[Section, ...]] = {
+    "radius": (guarantee.SECTION, threat.SECTION, answers.SECTION, accuracy.SECTION, *_LABELS),
+    "limits": (guarantee.SECTION, threat.SECTION, answers.SECTION, limits.SECTION, limits.WITNESSES, *_LABELS),
+    "intervals": (
+        *(guarantee.SECTION, threat.SECTION, errors.SECTION, intervals.SECTION, interval_rows.WIDEST),
+        *(tolerance.SECTION, interval_rows.SECTION, what_if.SECTION, computed.SECTION),
+    ),
+}
+"""In their order: of a classifier within a radius or within limits alone, and of a regressor."""
+_BELOW = ("answers", "compare")
+"""Tables of LaTeX that stand below the main one."""
+
+
+def _is_regression(summary: Summary) -> bool:
+    return "errors" in summary
+
+
+def choose_sections(summary: Summary) -> list[Section]:
+    """The sections that a report has."""
+    within = "limits" if summary["threat"]["norm"] is None else "radius"
+    return [one for one in SECTIONS["intervals" if _is_regression(summary) else within] if one.link(summary)]
+
+
+def to_html(summary: Summary) -> str:
+    """One page with its styles, scripts and data inside, and the policy that lets a browser run these and no others."""
+    if _is_regression(summary):
+        kind, code, data = "Interval report", ["intervals"], interval_rows.list_data(summary)
+    else:
+        kind, code, data = "Certificate report", [], rows.list_data(summary)
+    moved = what_if.list_data(summary)
+    styles = ["report", "audit", *code, *(["whatif"] if moved else [])]
+    style = Markup("".join(read_static(f"{name}.css") for name in styles))
+    scripts = [Markup("\n".join(read_static(f"{name}.js") for name in ("common", "rows", *(code or ["report"]))))]
+    scripts += [Markup(read_static("whatif.js"))] if moved else []
+    policy = (
+        f"default-src 'none'; script-src {' '.join(map(_hash_code, scripts))}; style-src 'unsafe-inline'; "
+        f"style-src-elem {_hash_code(style)}; style-src-attr 'unsafe-inline'; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+    return render(
+        "page",
+        summary,
+        kind=kind,
+        sections=choose_sections(summary),
+        style=style,
+        scripts=scripts,
+        policy=Markup(policy),
+        data=embed(data),
+        moved=embed(moved),
+        score=what_if.title_score(summary) if moved else "",
+    )
+
+
+def _hash_code(code: str) -> str:
+    """How a content security policy names an inline script or style."""
+    digest = hashlib.sha256(code.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def to_markdown(summary: Summary) -> str:
+    """The guarantee, the tables and how they were computed."""
+    banner = summary["banner"]
+    parts = [f"# {mark_text(summary['title'])}"]
+    parts += [] if banner is None else [f"> **{mark_text(banner['title'])}.** {mark_text(banner['text'])}"]
+    parts += [f"> {mark_text(note)}" for note in summary["notes"]]
+    for section in choose_sections(summary):
+        parts += section.markdown(summary)
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def to_latex(summary: Summary) -> str:
+    """The main table; what a reader must know first stands above it, and figures of the answers below."""
+    banner, lines = summary["banner"], []
+    if banner is not None and not _is_regression(summary):
+        title, text = (escape_latex(put_on_one_line(banner[key])) for key in ("title", "text"))
+        lines.append(rf"\noindent\textbf{{{title}.}} {text}\par\medskip")
+    lines += [rf"\noindent {escape_latex(put_on_one_line(note))}\par\medskip" for note in summary["notes"]]
+    words = [summary["rule"]["sentence"], *summary["threat"]["sentences"]]
+    lines += [f"% {put_on_one_line(sentence)}" for sentence in words]
+    for section in sorted(choose_sections(summary), key=lambda one: one.anchor in _BELOW):
+        lines += section.latex(summary)
+    return "\n".join(lines) + "\n"

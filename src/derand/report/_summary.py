@@ -1,0 +1,297 @@
+"""Inputs -> one plain dict that every output renders. Numbers, text and lists alone: it is JSON as it stands.
+
+Owns the keys of a report, and what is left out of it. Must not know HTML, Markdown or LaTeX.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TypedDict, cast
+
+import numpy as np
+
+from derand._core.text import as_plain_json, format_count, plural
+from derand.report._facts import (
+    Banner,
+    DataFacts,
+    ModelFacts,
+    NoiseFacts,
+    NumberData,
+    NumberRule,
+    RegressorFacts,
+    RuleFacts,
+    Scale,
+    ThreatFacts,
+)
+from derand.report._inputs import IntervalInputs, LabelInputs
+from derand.report._other import OtherModel
+from derand.report._settings import ReportSettings
+from derand.report._threat import describe_threat
+from derand.report.sections import (
+    accuracy,
+    answers,
+    classes,
+    compare,
+    computed,
+    errors,
+    guarantee,
+    interval_rows,
+    intervals,
+    limits,
+    radii,
+    rows,
+    shapes,
+    subgroups,
+    threat,
+    tolerance,
+    units,
+    weakest,
+    what_if,
+)
+from derand.report.sections.accuracy import Accuracy, AccuracyTable
+from derand.report.sections.answers import Answers
+from derand.report.sections.classes import Confusion, Rivals
+from derand.report.sections.compare import Comparison
+from derand.report.sections.computed import Checksum, Computed
+from derand.report.sections.errors import Errors
+from derand.report.sections.guarantee import Guarantee
+from derand.report.sections.interval_rows import IntervalRows, ToleranceFacts
+from derand.report.sections.intervals import Spread, WidthCurve
+from derand.report.sections.limits import Verdicts
+from derand.report.sections.radii import Histogram, Radii
+from derand.report.sections.rows import Rows
+from derand.report.sections.shapes import Shape
+from derand.report.sections.subgroups import GroupComparison, Subgroups
+from derand.report.sections.threat import ThreatTable
+from derand.report.sections.units import Move
+from derand.report.sections.what_if import WhatIf
+
+
+class ReportSummary(TypedDict):
+    """All that a report says."""
+
+    schema: str
+    title: str
+    banner: Banner | None
+    notes: list[str]
+    """What else a reader must know of the model, such as columns that may tell the target."""
+    model: ModelFacts
+    data: DataFacts
+    noise: NoiseFacts
+    rule: RuleFacts
+    threat: ThreatFacts
+    threat_table: ThreatTable
+    guarantee: Guarantee
+    answers: Answers | None
+    scale: Scale
+    radii: Radii
+    accuracy: Accuracy
+    table: AccuracyTable
+    comparison: Comparison | None
+    verdicts: Verdicts | None
+    confusion: Confusion | None
+    rivals: Rivals | None
+    histogram: Histogram
+    moves: list[Move]
+    shapes: list[Shape]
+    rows: Rows
+    what_if: WhatIf | None
+    subgroups: list[Subgroups]
+    group_comparison: GroupComparison | None
+    left_out: list[str]
+    checksums: list[Checksum]
+    computed: Computed
+
+
+class IntervalSummary(TypedDict):
+    """All that a report on intervals says."""
+
+    schema: str
+    title: str
+    model: RegressorFacts
+    data: NumberData
+    noise: NoiseFacts
+    rule: NumberRule
+    threat: ThreatFacts
+    threat_table: ThreatTable
+    notes: list[str]
+    """What else a reader must know of the model."""
+    radius: float | None
+    """None where limits alone say what may change."""
+    guarantee: Guarantee
+    moves: Spread
+    """By how much answers can move."""
+    widths: Spread
+    errors: Errors | None
+    banner: Banner | None
+    curve: WidthCurve | None
+    tolerance: ToleranceFacts | None
+    """None where there is no radius, or no number may change."""
+    rows: IntervalRows
+    what_if: WhatIf | None
+    left_out: list[str]
+    checksums: list[Checksum]
+    computed: Computed
+
+
+def summarize_labels(inputs: LabelInputs, settings: ReportSettings, other: OtherModel | None) -> ReportSummary:
+    """All that a report on a classifier says; `other` is the model it is compared with."""
+    start = time.perf_counter()
+    scale = accuracy.choose_scale(inputs, settings.radius)
+    typical = radii.compute(inputs)
+    curves = accuracy.compute(inputs, scale, settings)
+    drawn = shapes.compute(inputs, settings.n_shapes)
+    listed = rows.compute(inputs, scale, settings)
+    listed["explained"] = weakest.compute(inputs, listed, settings.n_explained)
+    moved, moved_note = what_if.compute(inputs, listed["listed"]["row"], settings)
+    groups, comparison = subgroups.compute(inputs, settings.groups, scale["quoted"])
+    measured = answers.measure(inputs)
+    words = guarantee.Words(
+        computed.describe_rule(inputs), describe_threat(inputs), limits.compute(inputs), answers.compute(measured)
+    )
+    summary: ReportSummary = {
+        "schema": "derand-report/1",
+        "title": settings.title or "Certificate report",
+        "banner": answers.find_banner(inputs, measured),
+        "notes": list(settings.notes),
+        "model": computed.describe_classifier(inputs.subject),
+        "data": computed.describe_labels(inputs),
+        "noise": computed.describe_noise(inputs),
+        "rule": words.rule,
+        "threat": words.threat,
+        "threat_table": threat.compute(
+            inputs,
+            None if inputs.threat.norm is None else scale["quoted"],
+            inputs.budgets[-1] if len(inputs.budgets) > 1 else 0,
+        ),
+        "guarantee": guarantee.compute(inputs, scale, typical, curves, drawn, words),
+        "answers": words.answers,
+        "scale": scale,
+        "radii": typical,
+        "accuracy": curves,
+        "table": accuracy.tabulate(curves, scale),
+        "comparison": compare.compute(inputs, other, scale),
+        "verdicts": words.verdicts,
+        "confusion": classes.summarize_confusion(inputs, scale["quoted"]),
+        "rivals": classes.summarize_rivals(inputs, scale["quoted"]),
+        "histogram": radii.count_radii(inputs, scale),
+        "moves": units.compute(inputs, typical),
+        "shapes": drawn,
+        "rows": listed,
+        "what_if": moved,
+        "subgroups": groups,
+        "group_comparison": comparison,
+        "left_out": [*_list_left_out(inputs, drawn, listed, settings), *moved_note, *settings.left_out],
+        "checksums": computed.list_checksums(inputs, settings, None if other is None else other.classifier),
+        "computed": computed.compute(inputs, start, settings.configuration),
+    }
+    return cast(ReportSummary, as_plain_json(summary))
+
+
+def summarize_numbers(inputs: IntervalInputs, settings: ReportSettings) -> IntervalSummary:
+    """All that a report on a regressor says."""
+    start = time.perf_counter()
+    found, random = inputs.intervals, np.random.default_rng(settings.seed)
+    moves = intervals.compute(np.maximum(found.value - found.low, found.high - found.value))
+    missed, listed = errors.compute(inputs), interval_rows.compute(inputs, settings, random)
+    curve = intervals.trace_widths(inputs, random)
+    tolerated = tolerance.compute(inputs, settings.tolerance, moves, missed, listed)
+    moved, moved_note = what_if.compute(inputs, listed["listed"]["row"], settings)
+    summary: IntervalSummary = {
+        "schema": "derand-intervals/1",
+        "title": settings.title or "Interval report",
+        "model": computed.describe_model(inputs.subject),
+        "data": computed.describe_numbers(inputs),
+        "noise": computed.describe_noise(inputs),
+        "rule": computed.describe_number_rule(inputs),
+        "threat": describe_threat(inputs),
+        "threat_table": threat.compute(inputs, found.radius),
+        "notes": list(settings.notes),
+        "radius": found.radius,
+        "guarantee": guarantee.compute_for_numbers(inputs, moves, missed),
+        "moves": moves,
+        "widths": intervals.compute(found.width),
+        "errors": missed,
+        "banner": errors.find_banner(missed, inputs.n_rows),
+        "curve": curve,
+        "tolerance": tolerated,
+        "rows": listed,
+        "what_if": moved,
+        "left_out": [*_list_numbers_left_out(inputs, listed, curve), *moved_note, *settings.left_out],
+        "checksums": computed.list_checksums(inputs, settings),
+        "computed": computed.compute(inputs, start, settings.configuration),
+    }
+    return cast(IntervalSummary, as_plain_json(summary))
+
+
+def _list_left_out(inputs: LabelInputs, drawn: list[Shape], rows: Rows, settings: ReportSettings) -> list[str]:
+    """What a reader might miss, and why it is not there."""
+    labels, model = inputs.truth, inputs.subject.additive
+    notes = []
+    if labels is None:
+        notes.append(
+            "No labels were given: accuracy, curves per class and baselines are left out, and shares count certified "
+            "rows, right or wrong."
+        )
+    elif len(np.unique(labels)) == 1:
+        notes.append(
+            f"All rows have the label “{labels[0]}”: balanced accuracy equals plain accuracy, and there is no second "
+            "class to compare with."
+        )
+    if not inputs.subject.model.numerical_features:
+        notes.append("The model reads no numbers: there is no radius, no law of the score and no table of moves.")
+    elif inputs.threat.norm is None:
+        notes.append("Limits alone say what may change: there are no radii, no curves over them and no table of moves.")
+    if inputs.subject.noise is None:
+        notes.append("Without noise a score is one number: there are no laws and no failure masses.")
+    elif inputs.rule == "mean" and model is not None:
+        notes.append(
+            "By the rule “mean” the expected score decides: there are no failure masses and no certified percentiles, "
+            "and rows are shown with their expected score and its margin."
+        )
+    notes += shapes.list_left_out(inputs, drawn)
+    if rows["sampled"]:
+        notes.append(
+            f"The row table shows {plural(len(rows['listed']['row']), 'row')} of {inputs.n_rows:,}: the "
+            f"{rows['n_weakest']:,} weakest and a random sample of the others (seed {rows['seed']}). Every other "
+            "number of the report is about all rows."
+        )
+    if len(rows["table"]) < len(rows["listed"]["row"]):
+        notes.append(
+            f"What pushes a row, its failure mass or score, and the law of its score are shown for "
+            f"{plural(len(rows['table']), 'row')} of the table: the {rows['n_weakest_detailed']:,} weakest and a "
+            f"random sample of the others (seed {rows['seed']})."
+        )
+    n_laws = sum(row["law"] is not None for row in rows["table"])
+    if 0 < n_laws < len(rows["table"]):
+        notes.append(f"The model's grid is very fine, so the laws of {plural(n_laws, 'row')} are shown.")
+    if settings.groups is None:
+        notes.append("No column was chosen for subgroups.")
+    return notes
+
+
+def _list_numbers_left_out(inputs: IntervalInputs, rows: IntervalRows, curve: WidthCurve | None) -> list[str]:
+    """What a reader might miss, and why it is not there."""
+    notes = []
+    if inputs.truth is None:
+        notes.append("No true numbers were given: errors are left out, and the picture has rows in order of answers.")
+    if curve is None and inputs.threat.norm is None:
+        notes.append("Limits alone say what may change: there is no curve over the radius.")
+    elif curve is None:
+        notes.append("No number may change, or the radius is 0: there is no curve over the radius.")
+    elif curve["n_rows"] < inputs.n_rows:
+        notes.append(
+            f"The curve over the radius is that of {plural(curve['n_rows'], 'row')}, drawn at random (seed "
+            f"{rows['seed']})."
+        )
+    n_listed, n_shown = len(rows["listed"]["row"]), len(rows["table"])
+    drawn = f"drawn at random (seed {rows['seed']})"
+    if rows["sampled"]:
+        notes.append(
+            f"The table shows {plural(n_listed, 'row')} of {format_count(inputs.n_rows)}, {drawn}; the widest are "
+            "listed by themselves."
+        )
+    if n_shown < n_listed:
+        what = "The picture shows" if inputs.threat.norm is None else "The picture, and radii for a tolerance, are of"
+        notes.append(f"{what} {plural(n_shown, 'row')}, {drawn}: the page stays small.")
+    return notes

@@ -1,0 +1,340 @@
+"""The guarantee in plain words, with this model's numbers. Text only: no markup."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypedDict
+
+from markupsafe import Markup
+
+from derand._core.text import (
+    format_count,
+    format_exactly,
+    format_readable,
+    format_short,
+    format_short_down,
+    format_short_up,
+    plural,
+    shorten,
+)
+from derand.explaining import multiply_down
+from derand.metrics import RadiusFigures, describe_costs
+from derand.report._facts import RuleFacts, Scale, ThreatFacts
+from derand.report._inputs import IntervalInputs, LabelInputs
+from derand.report._markup import mark_list, mark_text, render
+from derand.report._text import percent
+from derand.report._threat import describe_measure, describe_threat, say_also, say_covered, say_size
+from derand.report.sections import Section
+from derand.report.sections.accuracy import Accuracy
+from derand.report.sections.answers import Answers, name_constant
+from derand.report.sections.errors import Errors
+from derand.report.sections.intervals import Spread
+from derand.report.sections.limits import VerdictCount, Verdicts
+from derand.report.sections.radii import Radii
+from derand.report.sections.shapes import Shape
+
+
+class HeadlineNumber(TypedDict):
+    """A number at the top of the page."""
+
+    name: str
+    value: str
+    note: str
+
+
+class Guarantee(TypedDict):
+    """What is proven, in words."""
+
+    paragraph: str
+    measure: str
+    limits: list[str]
+    numbers: list[HeadlineNumber]
+
+
+_RIGHT, _CERTIFIED, _CHANGED = "Right answers", "Certified accuracy", "With 1 category changed"
+_SHARES = (_CERTIFIED, _CHANGED)
+"""Headlines that a constant answer is compared with."""
+
+
+class Words(NamedTuple):
+    """What was said already: of the rule, of the threat, of limits alone, and of the answers."""
+
+    rule: RuleFacts
+    threat: ThreatFacts
+    verdicts: Verdicts | None
+    answers: Answers | None
+
+
+def _give_example(inputs: LabelInputs, scale: Scale, feature: int) -> str:
+    """The quoted radius in the unit of one column; nothing where that is the radius itself."""
+    name = inputs.subject.names[feature]
+    move = format_short_down(multiply_down(scale["quoted"], float(inputs.units[feature])))
+    size = format_exactly(scale["quoted"])
+    if move == size:
+        return ""
+    days = " days" if feature in inputs.subject.dates else ""
+    return f"For instance, a move of “{shorten(name)}” alone by less than {move}{days} is smaller than {size}."
+
+
+def compute(
+    inputs: LabelInputs, scale: Scale, radii: Radii, accuracy: Accuracy, shapes: list[Shape], words: Words
+) -> Guarantee:
+    """The paragraph, how size is measured (the most important feature is the example), the limits, the headlines."""
+    at = scale["radii"].index(scale["quoted"])
+    curves = {one["key"]: one["values"] for one in accuracy["series"]}
+    if words.verdicts is None:
+        sentences = _say_radii(inputs, scale, curves, at)
+        numbers = _list_numbers(inputs, scale, radii, curves, at)
+    else:
+        sentences = _say_verdicts(inputs, words.verdicts, curves["all"][at])
+        numbers = _count_verdicts(words.verdicts["counts"][0])
+    if words.answers is not None:
+        numbers = [*_list_answers(words.answers), *(_compare(one, words.answers) for one in numbers)]
+    sentences.append(_say_proven(inputs))
+    measure, foremost = describe_measure(inputs), _find_foremost(inputs, shapes)
+    if measure and foremost is not None and scale["quoted"] > 0 and inputs.threat.norm != 0:
+        measure = f"{measure} {_give_example(inputs, scale, foremost)}".rstrip()
+    measure = " ".join(filter(None, [measure, _say_scale(scale)]))
+    return {
+        "paragraph": " ".join(filter(None, sentences)),
+        "measure": measure,
+        "limits": _list_limits(inputs, scale),
+        "numbers": numbers,
+    }
+
+
+def _find_foremost(inputs: LabelInputs, shapes: list[Shape]) -> int | None:
+    """The most important numerical feature that may change, as far as that is known."""
+    ranked = [shape["feature"] for shape in shapes if shape["kind"] == "numerical"]
+    return next((feature for feature in [*ranked, *inputs.moving] if feature in inputs.moving), None)
+
+
+def _say_scale(scale: Scale) -> str:
+    """Where the radius of the text comes from."""
+    if scale["quoted"] == 0:
+        return ""
+    size = format_exactly(scale["quoted"])
+    if scale["stated"]:
+        told = f"The radius {size} was stated for this report."
+    else:
+        told = f"The radius {size} is that of every report for which none is stated, so that reports can be compared."
+    if scale["trained"] in (None, scale["quoted"]):
+        return told
+    return f"{told} The model was trained for {format_exactly(scale['trained'] or 0.0)}."
+
+
+def _say_radii(inputs: LabelInputs, scale: Scale, curves: dict[str, list[float]], at: int) -> list[str]:
+    sentences = [_say_share(inputs, scale, curves["all"][at])]
+    if len(inputs.certificates) > 1:
+        sentences.append(_say_categories(curves, at))
+    return sentences
+
+
+def _say_verdicts(inputs: LabelInputs, verdicts: Verdicts, share: float) -> list[str]:
+    """How many answers flip within the limits, and how many are right and hold."""
+    sentences = [verdicts["sentence"]]
+    if inputs.truth is not None:
+        sentences.append(f"For {_rows_of(share, inputs)} the answer is right and proven to hold.")
+    return sentences
+
+
+def _rows_of(share: float, inputs: LabelInputs) -> str:
+    rows = round(share * inputs.n_rows)
+    return f"{format_count(rows)} of {plural(inputs.n_rows, 'row')} ({percent(share)})"
+
+
+def _say_share(inputs: LabelInputs, scale: Scale, share: float) -> str:
+    start, answer = f"For {_rows_of(share, inputs)}", "the model's answer"
+    if inputs.truth is not None:
+        start, answer = f"{start} the model's answer is right, and", "it"
+    also = say_also(inputs)
+    if not inputs.subject.model.numerical_features:
+        return f"{start} no change of the row's numbers{also} can alter {answer}: the model reads none."
+    if scale["quoted"] == 0:
+        return f"{start} no change of the row's numbers that is small enough{also} can alter {answer}."
+    return f"{start} no change {say_size(inputs, scale['quoted'])}{also} can alter {answer}, whoever makes the change."
+
+
+def _say_categories(curves: dict[str, list[float]], at: int) -> str:
+    share = percent(curves["l0=1"][at])
+    return f"If any one of its categories may become anything at the same time, {share} of the rows remain."
+
+
+def _say_proven(inputs: LabelInputs) -> str:
+    if inputs.threat.norm is None:
+        return "What holds is proven and not tested; what flips was tried on the model."
+    return "This is proven and not tested."
+
+
+def _list_limits(inputs: LabelInputs, scale: Scale) -> list[str]:
+    limits = [
+        "It says that an answer stays the same, not that it is right.",
+        "It covers the rows of this report. Other rows need certificates of their own.",
+    ]
+    if inputs.threat.norm is None:
+        limits += [
+            "Undecided means that neither a proof nor a change that flips the answer was found.",
+            "A change that flips an answer keeps to the limits; whether it can happen is for you to judge.",
+        ]
+    elif inputs.subject.model.numerical_features and scale["quoted"] > 0:
+        at_radius = "" if inputs.threat.norm == 0 else " Exactly at the radius it may flip, too."
+        limits.append(f"Beyond its radius a row may flip or not: the certificate is a lower bound.{at_radius}")
+    if inputs.has_threat:
+        limits.append("Changes that the threat does not allow are not covered, such as those of frozen columns.")
+    elif inputs.subject.model.categorical_features:
+        limits.append(
+            f"Categories: results are given for 0 to {len(inputs.certificates) - 1} changed ones at a time, and "
+            "changes to new values count as changes."
+        )
+    if inputs.subject.model.missing_features and not inputs.threat.missing_budget:
+        limits.append("Numbers that go missing, or missing ones that appear, are not covered.")
+    limits.append(_say_whose(inputs))
+    return limits
+
+
+def _say_whose(inputs: LabelInputs) -> str:
+    """Which model it is about."""
+    estimator = inputs.subject.estimator
+    if inputs.subject.noise is None and estimator is not None and estimator.noise_ is None:
+        return "It is about the model itself, the one whose answers derand gives: nothing is smoothed."
+    if inputs.subject.noise is None:
+        return "It is about the model as deployed, without noise: the smoothed model may answer otherwise."
+    how = "the majority over" if inputs.rule == "vote" else "by the expected score of"
+    return f"It is about the smoothed model, the one whose answers derand gives: {how} all noisy copies of a row."
+
+
+def _list_numbers(
+    inputs: LabelInputs, scale: Scale, radii: Radii, curves: dict[str, list[float]], at: int
+) -> list[HeadlineNumber]:
+    size = format_exactly(scale["quoted"])
+    changes = f"changes smaller than {size}"
+    if inputs.threat.norm == 0:
+        changes = "changes of any one number" if scale["quoted"] == 1 else f"changes of any {size} numbers"
+    numbers: list[HeadlineNumber] = []
+    if inputs.truth is not None:
+        note = f"right and proven against {changes}" if scale["quoted"] else "right and proven"
+        numbers.append({"name": _CERTIFIED, "value": percent(curves["all"][at]), "note": note})
+    else:
+        note = f"proven against {changes}" if scale["quoted"] else "whatever their numbers become"
+        numbers.append({"name": "Certified rows", "value": percent(curves["all"][at]), "note": note})
+    if len(inputs.certificates) > 1:
+        numbers.append(
+            {
+                "name": _CHANGED,
+                "value": percent(curves["l0=1"][at]),
+                "note": f"to anything, numbers by less than {size}" if scale["quoted"] else "to anything",
+            }
+        )
+    if inputs.subject.model.numerical_features:
+        whose = "the rows" if inputs.truth is None else "all rows, right or wrong,"
+        note = f"half of {whose} have this or more"
+        if math.isinf(float(radii["median"])):
+            note = f"no change of numbers can flip half of {whose} or more"
+        numbers.append({"name": "Median radius", "value": format_short_down(float(radii["median"])), "note": note})
+    if "certified" in radii and inputs.subject.model.numerical_features and len(inputs.certificates) == 1:
+        numbers += _list_average(radii["certified"])
+    return numbers
+
+
+def _list_average(radii: RadiusFigures) -> list[HeadlineNumber]:
+    """The average radius of rows that have one; how many have no limit is told beside it."""
+    if radii["average_of_others"] is None:
+        return []
+    note = "wrong answers count 0"
+    if radii["unbounded_rows"]:
+        note = f"{percent(radii['unbounded_share'])} of the rows have no limit and are left out; {note}"
+    return [{"name": "Average radius", "value": format_short_down(radii["average_of_others"]), "note": note}]
+
+
+def _list_answers(answers: Answers) -> list[HeadlineNumber]:
+    """How good the answers are, beside a constant one."""
+    accuracy, balanced = answers["lines"][:2]
+    note = f"mean over the classes; any constant answer: {balanced['constant']}"
+    cost: list[HeadlineNumber] = []
+    told = answers["figures"]["cost"]
+    if told is not None:
+        constant = f"always “{shorten(told['constant_label'], 24)}”: {format_readable(told['constant_total'])}"
+        value = format_readable(told["total"])
+        cost.append({"name": "Cost of mistakes", "value": value, "note": f"{describe_costs(told)}; {constant}"})
+    return [
+        *cost,
+        {
+            "name": _RIGHT,
+            "value": accuracy["value"],
+            "note": f"without any change; {name_constant(answers['figures'])}",
+        },
+        {"name": "Balanced accuracy", "value": balanced["value"], "note": note},
+    ]
+
+
+def _compare(number: HeadlineNumber, answers: Answers) -> HeadlineNumber:
+    """A share of right answers with what the constant answer gets."""
+    if number["name"] not in _SHARES:
+        return number
+    return {**number, "note": f"{number['note']}; {name_constant(answers['figures'])}"}
+
+
+def _count_verdicts(count: VerdictCount) -> list[HeadlineNumber]:
+    total = f"of {plural(count['n_rows'], 'decision')}"
+    return [
+        {"name": "Can be flipped", "value": format_count(count["flips"]), "note": f"{total}, within the limits"},
+        {"name": "Proven to hold", "value": format_count(count["holds"]), "note": f"{total}, within the limits"},
+        {"name": "Undecided", "value": format_count(count["undecided"]), "note": "neither proof nor flip found"},
+    ]
+
+
+def compute_for_numbers(inputs: IntervalInputs, moves: Spread, errors: Errors | None) -> Guarantee:
+    threat = describe_threat(inputs)
+    change = say_covered(inputs.intervals.radius, inputs.threat.norm)
+    half, nine, most = (format_short_up(float(moves[key])) for key in ("half_of_rows", "nine_in_ten", "largest"))
+    others = ""
+    if threat["l0"] or threat["missing"]:
+        others = " That holds also where categories change or numbers go missing at the same time, as said below."
+    missed = ""
+    if errors is not None:
+        missed = (
+            f" Without any change, answers miss the truth by {format_short(errors['mean_absolute'], 3)} on average."
+        )
+    numbers: list[HeadlineNumber] = [
+        {"name": "Half of the rows move by", "value": half, "note": f"at most, under any {change}".rstrip(",")},
+        {"name": "Nine rows in ten move by", "value": nine, "note": "at most"},
+        {"name": "No row moves by more than", "value": most, "note": f"of {plural(inputs.n_rows, 'row')}"},
+    ]
+    if errors is not None:
+        note = "root of the mean square, without any change"
+        numbers.append({"name": "Error", "value": format_short(errors["rmse"]), "note": note})
+    return {
+        "paragraph": (
+            f"For half of the rows no {change} moves the answer by more than {half}, for nine rows in ten by no more "
+            f"than {nine}, and for none of these {plural(inputs.n_rows, 'row')} by more than {most}.{others}{missed}"
+        ),
+        "measure": describe_measure(inputs),
+        "limits": [
+            "An interval says where the answer of the model stays, not where the truth lies.",
+            "Changes that are larger, or of another kind than those that are named, are not covered.",
+            "What is proven is proven of these rows. Of other rows it says nothing, however alike they are.",
+        ],
+        "numbers": numbers,
+    }
+
+
+def html(summary: Mapping[str, Any]) -> Markup:
+    """Headline numbers, the guarantee, what is not guaranteed, and what is left out."""
+    return render("guarantee", summary)
+
+
+def markdown(summary: Mapping[str, Any]) -> list[str]:
+    """The guarantee and its limits."""
+    found = summary["guarantee"]
+    if "scale" not in summary:  # a regressor
+        return [
+            mark_text(found["paragraph"]),
+            mark_text(" ".join(summary["threat"]["sentences"])),
+            mark_list(found["limits"]),
+        ]
+    heads = [mark_text(found["paragraph"]), mark_text(found["measure"]), "## What is not guaranteed"]
+    return [*heads, mark_list(found["limits"])]
+
+
+SECTION = Section("guarantee", lambda s: "Guarantee", html, markdown)

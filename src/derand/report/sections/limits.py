@@ -1,0 +1,325 @@
+"""Limits alone: how many answers hold within them, how many flip, and the changes that flip the first rows."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, TypedDict
+
+import numpy as np
+from markupsafe import Markup, escape
+
+from derand._core.arrays import BoolArray, FloatArray
+from derand._core.text import format_count, format_exactly, format_move, format_short, join_words, plural, shorten
+from derand.certificates import Verifier, certify, find_labels, refine_change
+from derand.explaining import Names, say_change
+from derand.report._charts import WIDTH, Frame, wrap_svg
+from derand.report._inputs import LabelInputs
+from derand.report._markup import make_pipe_table, make_tabular, mark_text, name_row, render
+from derand.report.sections import Section, accuracy
+
+
+class VerdictCount(TypedDict):
+    """What is known of some rows where limits alone say what may change; those of one class by its name."""
+
+    name: str
+    n_rows: int
+    holds: int
+    flips: int
+    undecided: int
+
+
+class Change(TypedDict):
+    """How a flip moves one feature."""
+
+    name: str
+    before: str
+    after: str
+    move: str
+
+
+class WitnessChange(Change):
+    """How a witness changes one column, its numbers in full; no numbers for a category."""
+
+    feature: int
+    before_value: float | None
+    after_value: float | None
+
+
+class Witness(TypedDict):
+    """A change within the limits that flips a row, from the largest move in units to the smallest."""
+
+    row: int
+    name: str | None
+    label: str
+    other: str
+    changes: list[WitnessChange]
+    sentence: str
+
+
+class Verdicts(TypedDict):
+    """What is known where limits alone say what may change; the first count is of all rows, others are of classes."""
+
+    sentence: str
+    counts: list[VerdictCount]
+    held: list[str]
+    """The first rows that are proven to hold, and below those that are undecided, by name or number."""
+    undecided: list[str]
+    witnesses: list[Witness]
+
+
+class Parts(accuracy.Parts):
+    """What this section reads."""
+
+    verdicts: Verdicts
+
+
+MAX_WITNESSES = 20
+_DIGITS = 6
+_SAID = 5
+_NAMED = 12
+_LISTED_CHANGES = 6
+_VERDICTS = ["all", "can be flipped", "proven to hold", "undecided"]
+
+
+def compute(inputs: LabelInputs) -> Verdicts | None:
+    """Counts for all rows and each class, and witnesses of the first rows that flip; None where there is a ball."""
+    flips = inputs.plain.flips
+    if flips is None:
+        return None
+    counts = [_count(inputs, "all rows", np.ones(inputs.n_rows, dtype=bool))]
+    if inputs.truth is not None:
+        chosen = [(str(name), np.asarray(inputs.truth == name)) for name in inputs.subject.classes.tolist()]
+        counts += [_count(inputs, name, at) for name, at in chosen if at.any()]
+    return {
+        "sentence": _say_verdicts(counts[0]),
+        "counts": counts,
+        "held": _list_held(inputs, "holds"),
+        "undecided": _list_held(inputs, "undecided"),
+        "witnesses": [describe_witness(inputs, row) for row in np.flatnonzero(flips)[:MAX_WITNESSES].tolist()],
+    }
+
+
+def _count(inputs: LabelInputs, name: str, at: BoolArray) -> VerdictCount:
+    verdict = inputs.plain.verdict
+    assert verdict is not None  # limits alone: see `compute`
+    holds, flips, undecided = (int((verdict[at] == what).sum()) for what in ("holds", "flips", "undecided"))
+    return {"name": name, "n_rows": int(at.sum()), "holds": holds, "flips": flips, "undecided": undecided}
+
+
+def _say_verdicts(count: VerdictCount) -> str:
+    """The split in one sentence.
+
+    Examples
+    --------
+    >>> _say_verdicts({"name": "all rows", "n_rows": 9, "holds": 6, "flips": 1, "undecided": 2})
+    '1 of 9 decisions can be flipped within these limits; 6 are proven to hold; 2 are undecided.'
+    """
+    holds, undecided = (
+        f"{format_count(number)} {'is' if number == 1 else 'are'} {what}"
+        for number, what in ((count["holds"], "proven to hold"), (count["undecided"], "undecided"))
+    )
+    total = plural(count["n_rows"], "decision")
+    return f"{format_count(count['flips'])} of {total} can be flipped within these limits; {holds}; {undecided}."
+
+
+def describe_witness(inputs: LabelInputs, row: int) -> Witness:
+    """The witness of a row that flips."""
+    changed = choose_witness(inputs, row)
+    changes, other = list_changes(inputs, inputs.matrix[row], changed), name_answer(inputs, changed)
+    return {
+        "row": row + 1,
+        "name": inputs.name_row(row),
+        "label": str(inputs.plain.label[row]),
+        "other": other,
+        "changes": changes,
+        "sentence": _say_witness(inputs, row, changed, [change["feature"] for change in changes], other),
+    }
+
+
+def _say_witness(inputs: LabelInputs, row: int, changed: FloatArray, features: list[int], other: str) -> str:
+    """A change that flips a row, as a sentence in the user's values."""
+    subject = inputs.subject
+    names = Names(subject.names, subject.categories, subject.dates)
+    told = [say_change(names, at, float(inputs.matrix[row, at]), float(changed[at])) for at in features[:_SAID]]
+    if len(features) > _SAID:
+        told.append(f"{plural(len(features) - _SAID, 'more column')} moved")
+    return f"It would get “{shorten(other, 40)}” if {join_words(told)}."
+
+
+def _list_held(inputs: LabelInputs, verdict: str) -> list[str]:
+    """The first rows of a verdict, by their names or numbers."""
+    assert inputs.plain.verdict is not None
+    rows = np.flatnonzero(inputs.plain.verdict == verdict)[:_NAMED].tolist()
+    return [inputs.name_row(at) or format_count(at + 1) for at in rows]
+
+
+def name_answer(inputs: LabelInputs, changed: FloatArray) -> str:
+    """The answer that a changed row gets."""
+    plain = inputs.plain
+    (code,) = find_labels(inputs.subject.model, changed[None], plain.noise, rule=plain.rule).tolist()
+    return str(plain.classes[code])
+
+
+def holds_fractions(inputs: LabelInputs, rows: FloatArray) -> bool:
+    """Whether some changed row has a fraction where training, and the rows themselves, hold whole numbers alone."""
+    values = rows[:, list(inputs.whole)]
+    return bool((np.rint(values) != values)[~np.isnan(values)].any())
+
+
+def choose_witness(inputs: LabelInputs, row: int) -> FloatArray:
+    """The witness of a row that flips, numbers near their own; whole numbers stay whole where that is known to flip."""
+    plain, subject = inputs.plain, inputs.subject
+    assert plain.witness is not None  # limits alone
+    found: FloatArray = plain.witness[row]
+    if holds_fractions(inputs, found[None]):
+        threat = plain.threat.with_whole(inputs.whole)
+        other = certify(subject.model, inputs.matrix[[row]], subject.noise, rule=plain.rule, threat=threat)
+        assert other.flips is not None
+        assert other.witness is not None
+        found = np.asarray(other.witness[0]) if other.flips[0] else found
+    home = np.searchsorted(plain.classes, plain.label[[row]])
+    verifier = Verifier(
+        subject.model,
+        plain.noise,
+        plain.rule,
+        inputs.perturbation,
+        inputs.matrix[[row]],
+        np.asarray(home, dtype=np.int64),
+        with_error=True,
+    )
+    return refine_change(verifier, 0, found, whole=inputs.whole, dates=subject.dates)
+
+
+def list_changes(inputs: LabelInputs, before: FloatArray, after: FloatArray) -> list[WitnessChange]:
+    """Columns of a row that differ, from the largest move in units to the smallest; categories and numbers that go
+    missing or appear come first."""
+    differ = np.flatnonzero(~((before == after) | (np.isnan(before) & np.isnan(after))))
+    order = sorted(differ.tolist(), key=lambda at: -_measure(inputs, before, after, at))
+    return [_describe_change(inputs, before, after, feature) for feature in order]
+
+
+def _measure(inputs: LabelInputs, before: FloatArray, after: FloatArray, feature: int) -> float:
+    if feature in inputs.subject.categories or np.isnan(before[feature]) or np.isnan(after[feature]):
+        return math.inf
+    return float(abs(after[feature] - before[feature]) / inputs.units[feature])
+
+
+def _describe_change(inputs: LabelInputs, before: FloatArray, after: FloatArray, feature: int) -> WitnessChange:
+    subject, old, new = inputs.subject, float(before[feature]), float(after[feature])
+    if feature in subject.categories or math.isnan(old) or math.isnan(new):
+        return {
+            "feature": feature,
+            "name": subject.names[feature],
+            "before": subject.describe_value(feature, old),
+            "after": subject.describe_value(feature, new),
+            "move": "",
+            "before_value": None,
+            "after_value": None,
+        }
+    is_date = feature in subject.dates
+    texts = [subject.describe_value(feature, value) if is_date else write_number(value) for value in (old, new)]
+    if texts[0] == texts[1]:  # a move below the shown digits
+        texts = [format_exactly(value) for value in (old, new)]
+    return {
+        "feature": feature,
+        "name": subject.names[feature],
+        "before": texts[0],
+        "after": texts[1],
+        "move": format_move(old, new) + (" days" if is_date else ""),
+        "before_value": old,
+        "after_value": new,
+    }
+
+
+def write_number(value: float) -> str:
+    """A whole number in full, any other with some digits.
+
+    Examples
+    --------
+    >>> write_number(1250000.0), write_number(12.3456789), write_number(-0.0)
+    ('1250000', '12.3457', '0')
+    """
+    if value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return format_short(value, _DIGITS)
+
+
+def draw_verdicts(summary: Parts) -> Markup:
+    """Where limits alone say what may change: which share of all rows, and of each class, holds or flips, as bars."""
+    counts = summary["verdicts"]["counts"]
+    frame = Frame(WIDTH, 20 + 34 * len(counts), (0.0, 1.0), (0.0, 1.0), 118, 12, 6, 6)
+    body = []
+    for k, count in enumerate(counts):
+        y, start = frame.top + 34 * k, 0
+        body.append(
+            f'<text class="tick end" x="{frame.left - 8}" y="{y + 17}">{escape(shorten(count["name"], 17))}'
+            f"<title>{escape(count['name'])}</title></text>"
+        )
+        for kind, size in (("right", count["holds"]), ("faint", count["undecided"]), ("wrong", count["flips"])):
+            left, right = (frame.x(rows / count["n_rows"]) for rows in (start, start + size))
+            if size:
+                body.append(
+                    f'<rect class="bar-{kind}" x="{left}" y="{y}" width="{round(right - left, 1)}" height="24"/>'
+                )
+            start += size
+    told = "; ".join(
+        f"{count['name']}: {count['holds']} hold, {count['flips']} flip, {count['undecided']} undecided"
+        for count in counts
+    )
+    return wrap_svg(frame, "".join(body), "Answers that hold and flip within the limits", told)
+
+
+def html(summary: Parts) -> Markup:
+    """How many rows hold, flip or are undecided, and which share is right and proven."""
+    return render("limits", summary, chart=draw_verdicts(summary))
+
+
+def html_witnesses(summary: Parts) -> Markup:
+    """The changes, row by row."""
+    return render("witnesses", summary)
+
+
+def markdown(summary: Parts) -> list[str]:
+    """How many answers hold, the changes that flip some, and which share is right and proven."""
+    parts = ["## Within the limits", make_pipe_table(["rows", *_VERDICTS], _list_verdicts(summary["verdicts"]))]
+    if summary["verdicts"]["witnesses"]:
+        head = ["row", "answer", "other answer", "columns", "changes"]
+        lines = [f"| {' | '.join(head)} |", "| ---: | --- | --- | ---: | --- |"]
+        lines += [f"| {' | '.join(map(mark_text, _list_witness(one)))} |" for one in summary["verdicts"]["witnesses"]]
+        parts += ["## Changes within the limits that flip an answer", "\n".join(lines)]
+    return [*parts, *accuracy.markdown(summary)]
+
+
+def latex(summary: Parts) -> list[str]:
+    """Verdicts and witnesses."""
+    lines = ["% answers within the limits; needs \\usepackage{booktabs}"]
+    lines += make_tabular("lrrrr", ["rows", *_VERDICTS], _list_verdicts(summary["verdicts"]))
+    listed = [_list_witness(one) for one in summary["verdicts"]["witnesses"]]
+    if listed:
+        lines.append("% changes within the limits that flip an answer")
+        lines += make_tabular("rllrp{8cm}", ["row", "answer", "other answer", "columns", "changes"], listed)
+    return lines
+
+
+def _list_verdicts(verdicts: Verdicts) -> list[list[str]]:
+    first, *classes = verdicts["counts"]
+    named = [(first["name"], first), *((f"class {one['name']}", one) for one in classes)]
+    keys: tuple[Literal["n_rows", "flips", "holds", "undecided"], ...] = ("n_rows", "flips", "holds", "undecided")
+    return [[name, *(format_count(one[key]) for key in keys)] for name, one in named]
+
+
+def _list_witness(witness: Witness) -> list[str]:
+    """A line of the table of witnesses: row, both answers, and the largest changes."""
+    changes = witness["changes"]
+    told = [
+        f"{shorten(one['name'], 40)}: {shorten(one['before'], 30)} → {shorten(one['after'], 30)}"
+        for one in changes[:_LISTED_CHANGES]
+    ]
+    if len(changes) > _LISTED_CHANGES:
+        told.append(plural(len(changes) - _LISTED_CHANGES, "more column"))
+    answers = [shorten(witness[key], 40) for key in ("label", "other")]
+    return [name_row(witness), *answers, str(len(changes)), "; ".join(told)]
+
+
+SECTION = Section("accuracy", lambda s: "Within the limits", html, markdown, latex)
+WITNESSES = Section("witnesses", lambda s: "Changes that flip", html_witnesses)

@@ -1,0 +1,138 @@
+"""Radii in the user's own units: how far each column may move alone."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, TypedDict
+
+import numpy as np
+from markupsafe import Markup
+
+from derand._core.text import format_short_down, shorten
+from derand.explaining import move_alone
+from derand.report._facts import Facts, Size
+from derand.report._inputs import LabelInputs
+from derand.report._markup import make_pipe_table, render
+from derand.report._threat import limit_of
+from derand.report.sections import Section
+from derand.report.sections.radii import Radii
+from derand.report.sections.shapes import find_ends
+
+
+class Move(TypedDict):
+    """How far a numerical feature may move alone."""
+
+    feature: int
+    name: str
+    unit: float
+    half_of_rows: Size
+    nine_in_ten: Size
+    low: float
+    high: float
+    days: bool
+    """Whether the column was one of dates, and its numbers are days."""
+    limit: str
+    sentence: str
+
+
+class Parts(Facts):
+    """What this section reads."""
+
+    moves: list[Move]
+
+
+_MOVES: tuple[Literal["half_of_rows", "nine_in_ten"], ...] = ("half_of_rows", "nine_in_ten")
+
+
+def compute(inputs: LabelInputs, radii: Radii) -> list[Move]:
+    """For each number that may change how far it may move if nothing else does, in its own unit; none without a
+    ball."""
+    subject, norm = inputs.subject, inputs.threat.norm
+    moves: list[Move] = []
+    for feature in [] if norm is None else inputs.moving:
+        unit = float(inputs.units[feature])
+        column = inputs.matrix[:, feature]
+        low, high = find_ends(column[~np.isnan(column)], np.empty(0))
+        sizes = [float(radius) for radius in (radii["median"], radii["tenth"])]
+        if norm == 0:  # one column may become anything, or none
+            sizes = [math.inf if size >= 1 else 0.0 for size in sizes]
+        half, most = (move_alone(size, unit) for size in sizes)
+        ends = inputs.whole.get(feature)
+        if ends is not None:
+            half, most = (_cut_to_whole(move, ends) for move in (half, most))
+        limit = limit_of(inputs, feature)
+        moves.append(
+            {
+                "feature": feature,
+                "name": subject.names[feature],
+                "unit": unit,
+                "half_of_rows": half,
+                "nine_in_ten": most,
+                "low": low,
+                "high": high,
+                "days": feature in subject.dates,
+                "limit": limit,
+                "sentence": _say_move(
+                    shorten(subject.names[feature]), half, norm, limit, ends, days=feature in subject.dates
+                ),
+            }
+        )
+    return moves
+
+
+def _cut_to_whole(move: float, ends: tuple[int, int]) -> float:
+    """The whole numbers within a move; 1 at most where a column holds 0 and 1 alone.
+
+    Examples
+    --------
+    >>> _cut_to_whole(2.7, (0, 48)), _cut_to_whole(0.7, (0, 48)), _cut_to_whole(2.7, (0, 1))
+    (2.0, 0.0, 1.0)
+    """
+    if not math.isfinite(move):
+        return move
+    return float(min(math.floor(move), 1 if ends == (0, 1) else math.inf))
+
+
+def _say_move(
+    name: str,
+    move: float,
+    norm: float | str | None,
+    limit: str,
+    ends: tuple[int, int] | None = None,
+    *,
+    days: bool = False,
+) -> str:
+    if move == 0:
+        step = "move" if ends is None else "change between 0 and 1" if ends == (0, 1) else "move by 1"
+        step += " day" if days and ends is not None else ""
+        return f"“{name}”: no {step} is certified for half of the rows"
+    within = f" ({limit})" if limit else ""
+    if not math.isfinite(move):
+        return f"“{name}” can move by any amount{within}"
+    others = "while every other column moves as far" if norm == math.inf else "if nothing else moves"
+    return f"“{name}” can move by up to ±{format_short_down(move)}{' days' if days else ''} {others}{within}"
+
+
+def html(summary: Parts) -> Markup:
+    """The table of moves; the first ten, the others folded away."""
+    return render("units", summary)
+
+
+def markdown(summary: Parts) -> list[str]:
+    rows = [
+        [move["name"], *(_write_move(move[key], days=move["days"]) for key in _MOVES), move["limit"]]
+        for move in summary["moves"]
+    ]
+    head = ["feature", "half of the rows", "nine rows in ten", "limit"]
+    if not any(move["limit"] for move in summary["moves"]):
+        head, rows = head[:3], [row[:3] for row in rows]
+    return ["## Radii in your own units", make_pipe_table(head, rows)] if rows else []
+
+
+def _write_move(move: Size, *, days: bool) -> str:
+    if move == "inf":
+        return "any move"
+    return f"±{format_short_down(move)}{' days' if days else ''}" if move > 0 else "no move proven"
+
+
+SECTION = Section("units", lambda s: "Your units" if s["moves"] else "", html, markdown)

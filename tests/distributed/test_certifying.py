@@ -16,7 +16,7 @@ import pytest
 import derand
 from derand import StumpClassifier, load, save
 from derand.distributed import certify, certify_files, connect
-from derand.jobs import certify_file
+from derand.jobs import CertifySettings, certify_file
 
 dd = pytest.importorskip("dask.dataframe")
 
@@ -61,7 +61,7 @@ def test_files_are_certified_as_each_would_be(model: Path, folder: Path, tmp_pat
     summary = certify_files(model, folder, tmp_path / "out", scheduler=address, advance=counted.append, keep=["job"])
     assert (summary["files"], summary["rows"], sum(counted), summary["failed"]) == (3, 1_200, 1_200, {})
     for file in sorted(folder.iterdir()):
-        certify_file(model, file, tmp_path / "alone.parquet", keep=["job"])
+        certify_file(model, file, tmp_path / "alone.parquet", CertifySettings(keep=["job"]))
         assert (tmp_path / "out" / file.name).read_bytes() == (tmp_path / "alone.parquet").read_bytes()
 
 
@@ -101,7 +101,7 @@ def test_processes_of_this_machine_give_the_same_bytes(model: Path, folder: Path
     assert [*summary["failed"].values()] == [f"{folder / 'part-3.csv'} has a header line but no rows."]
     wanted = {}
     for file in sorted(folder.glob("*.parquet")):
-        certify_file(model, file, tmp_path / "alone.parquet", keep=["job"])
+        certify_file(model, file, tmp_path / "alone.parquet", CertifySettings(keep=["job"]))
         wanted[file.name] = (tmp_path / "alone.parquet").read_bytes()
         assert (out / file.name).read_bytes() == wanted[file.name]
     (out / "part-1.parquet").unlink()

@@ -23,7 +23,7 @@ from derand import (
     save,
     tune,
 )
-from derand.jobs import audit_file, certify_file, train_file
+from derand.jobs import CertifySettings, audit_file, certify_file, train_file
 
 QUICK: dict[str, Any] = {"radius": 0.25, "regularization": 0.1, "n_cuts": 8, "random_state": 0}
 
@@ -162,7 +162,7 @@ def test_from_file_to_file(tmp_path: Path) -> None:
     X.assign(wine=y).to_csv(tmp_path / "wine.csv", index=False)
     summary = train_file(tmp_path / "wine.csv", "wine", tmp_path / "model.json", regularization=0.1)
     assert set(summary["classes"]) == {"Barbera", "Barolo", "Grignolino"}
-    certify_file(tmp_path / "model.json", tmp_path / "wine.csv", tmp_path / "out.csv", target="wine")
+    certify_file(tmp_path / "model.json", tmp_path / "wine.csv", tmp_path / "out.csv", CertifySettings(target="wine"))
     written = pd.read_csv(tmp_path / "out.csv")
     assert written.columns.tolist()[:3] == ["row", "label", "runner_up"]
     assert (written["label"] != written["runner_up"]).all()

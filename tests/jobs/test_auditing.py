@@ -15,11 +15,11 @@ from derand import AdditiveEnsemble, StepFunction, load
 from derand.estimators import assemble
 from derand.jobs import (
     AuditingSummary,
+    CertifySettings,
     _auditing,
     _certifying,
     audit_file,
     certify_file,
-    certify_numbers_file,
     train_file,
 )
 from derand.model import Argmax
@@ -29,7 +29,7 @@ from tests.jobs.tables import make_frame
 
 @pytest.fixture
 def certified(model: Path, data: Path, tmp_path: Path) -> Path:
-    certify_file(model, data, tmp_path / "certified.csv", l0=1)
+    certify_file(model, data, tmp_path / "certified.csv", CertifySettings(l0=1))
     return tmp_path / "certified.csv"
 
 
@@ -56,7 +56,7 @@ def test_what_was_certified_is_proven(suffix: str, norm: float | None, model: Pa
     """Radii and verdicts, from CSV and Parquet; each row of the output says what was claimed and proven."""
     out, result = tmp_path / f"out.{suffix}", tmp_path / f"audit.{suffix}"
     changes = {"norm": norm, "limits": {"x": 0.2}} if norm is None else {}
-    certify_file(model, data, out, changes=changes)
+    certify_file(model, data, out, CertifySettings(changes=changes))
     seen: list[int] = []
     summary = audit_file(model, data, out, rows=15, output=result, advance=seen.append)
     assert summary["passed"]
@@ -152,7 +152,9 @@ def test_labels_of_any_kind(labels: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_text("\n".join(["x,y", *lines]))
     train_file(tmp_path / "data.csv", "y", tmp_path / "model.json", model="stumps")
     for safe in (False, True):
-        certify_file(tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "out.csv", safe_csv=safe)
+        certify_file(
+            tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "out.csv", CertifySettings(safe_csv=safe)
+        )
         assert audit_file(tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "out.csv")["passed"]
 
 
@@ -160,7 +162,9 @@ def test_witnesses_do_not_take_the_place_of_the_record(model: Path, data: Path, 
     """Both would be written beside the certificates."""
     out = tmp_path / "out.csv"
     with pytest.raises(ValueError, match=r"cannot go to .*out\.csv\.json"):
-        certify_file(model, data, out, changes={"norm": None, "limits": {"x": 0.2}}, witness=find_record(out))
+        certify_file(
+            model, data, out, CertifySettings(changes={"norm": None, "limits": {"x": 0.2}}, witness=find_record(out))
+        )
     assert not out.exists()
 
 
@@ -176,7 +180,7 @@ def test_several_classes(
     three = AdditiveEnsemble(terms, Argmax([0, 0, 0]), two.ensemble_.n_features)
     parts = (three, two.noise_, two.encoding_, {}, two.get_params())
     classifier = assemble(type(two), *parts, classes=np.array(labels))
-    monkeypatch.setattr(_certifying, "load_classifier", lambda path: classifier)
+    monkeypatch.setattr(_certifying, "load_estimator", lambda path: classifier)
     monkeypatch.setattr(_auditing, "load_estimator", lambda path: classifier)
     out = tmp_path / f"out.{suffix}"
     certify_file(model, data, out)
@@ -224,7 +228,7 @@ def test_numbers_are_proven_and_forged_ones_are_found(
 ) -> None:
     """Intervals at a radius or within limits, and radii of a tolerance; the record says which."""
     out = tmp_path / f"out.{suffix}"
-    told = certify_numbers_file(regressor, prices, out, **options)
+    told = certify_file(regressor, prices, out, CertifySettings(**options))
     assert told["record"] == str(find_record(out))
     record = load_record(find_record(out))
     assert record.numbers is not None
@@ -251,7 +255,7 @@ def test_numbers_are_proven_and_forged_ones_are_found(
 def test_records_of_the_other_kind(model: Path, data: Path, regressor: Path, prices: Path, tmp_path: Path) -> None:
     """Labels of a regressor and numbers of a classifier are refused, and so is a record that asks for both."""
     out = tmp_path / "out.csv"
-    certify_numbers_file(regressor, prices, out, tolerance=1.0)
+    certify_file(regressor, prices, out, CertifySettings(tolerance=1.0))
     content = find_record(out).read_text()
     find_record(out).write_text(content.replace('"radius": null', '"radius": 0.5'))
     with pytest.raises(ValueError, match=r"`numbers.tolerance` must be null where there is a radius"):
@@ -356,8 +360,7 @@ def test_every_column_is_checked_or_named(
     files = (regressor, prices) if of_numbers else (model, data)
     # one column of the data stands first, another one last
     first, last = ("job", "x") if of_numbers else ("name", "day")
-    certify = certify_numbers_file if of_numbers else certify_file
-    certify(*files, out, identity=first, keep=[last], **options)
+    certify_file(*files, out, CertifySettings(identity=first, keep=[last], **options))
     honest, record = out.read_bytes(), find_record(out).read_bytes()
     assert audit_file(*files, out, rows=20)["passed"]
     written = list(pd.read_csv(out).columns)
@@ -391,7 +394,7 @@ def test_columns_that_nobody_wrote_are_named(model: Path, data: Path, certified:
 def test_flips_are_not_told_from_what_is_undecided(model: Path, data: Path, tmp_path: Path) -> None:
     """Their changes are in another file: where the verdict is more than that a label holds, the audit says so."""
     out = tmp_path / "out.csv"
-    certify_file(model, data, out, changes={"norm": None, "limits": {"x": 0.4}})
+    certify_file(model, data, out, CertifySettings(changes={"norm": None, "limits": {"x": 0.4}}))
     forge(out, set_to("verdict", lambda text: "undecided" if text == "flips" else text))
     found = audit_file(model, data, out, rows=None)
     assert found["passed"]
@@ -401,7 +404,7 @@ def test_flips_are_not_told_from_what_is_undecided(model: Path, data: Path, tmp_
 def test_only_proofs_that_were_allowed(model: Path, data: Path, tmp_path: Path) -> None:
     """The record says that the paper's proof alone was asked for."""
     out = tmp_path / "out.csv"
-    certify_file(model, data, out, proof="paper")
+    certify_file(model, data, out, CertifySettings(proof="paper"))
     assert audit_file(model, data, out, rows=5)["passed"]
     forge(out, set_to("proof", lambda text: "dual"))
     with pytest.raises(ValueError, match=r"`proof` of .* must be one of none, paper, got 'dual'"):

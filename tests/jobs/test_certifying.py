@@ -14,7 +14,7 @@ import pytest
 from derand import Threat, certified_accuracy, load, save
 from derand.estimators import StumpClassifier
 from derand.frames import _files
-from derand.jobs import certify_file, train_file
+from derand.jobs import CertifySettings, certify_file, train_file
 from tests.jobs.tables import edit_nothing, make_frame, with_cell
 
 
@@ -33,7 +33,9 @@ def test_certifying_a_file_in_batches_equals_certifying_it_at_once(
     else:
         shuffled.to_parquet(new)
     batches: list[int] = []
-    summary = certify_file(model, new, out, target="label", radii=[0.0, 0.5], l0=1, advance=batches.append)
+    summary = certify_file(
+        model, new, out, CertifySettings(target="label", radii=[0.0, 0.5], l0=1), advance=batches.append
+    )
     features = frame[["x", "job", "floor", "member"]].astype({"floor": str, "member": str})
     expected = load(model).certify(features, l0=1)
     written = arrow_csv.read_csv(out).to_pandas() if suffix == "csv" else pd.read_parquet(out)
@@ -69,10 +71,14 @@ def test_labels_that_look_like_formulas_are_disarmed_on_demand(tmp_path: Path) -
     frame.to_csv(tmp_path / "data.csv", index=False)
     train_file(tmp_path / "data.csv", "y", tmp_path / "model.json", model="stumps")
     for safe, expected in ((False, labels), (True, ["'" + label for label in labels])):
-        certify_file(tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "out.csv", safe_csv=safe)
+        certify_file(
+            tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "out.csv", CertifySettings(safe_csv=safe)
+        )
         assert pd.read_csv(tmp_path / "out.csv")["label"].tolist() == [expected[0]] * 2 + [expected[1]] * 2
     with pytest.raises(ValueError, match=r"out\.parquet as safe CSV, because it is Parquet"):
-        certify_file(tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "out.parquet", safe_csv=True)
+        certify_file(
+            tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "out.parquet", CertifySettings(safe_csv=True)
+        )
 
 
 def test_a_model_of_nameless_columns_reads_by_position(tmp_path: Path) -> None:
@@ -80,7 +86,9 @@ def test_a_model_of_nameless_columns_reads_by_position(tmp_path: Path) -> None:
     X = [[0.0, 1], [1.0, 0], [4.0, 1], [5.0, 0]]
     save(StumpClassifier(noise="gaussian:0.5").fit(X, [0, 0, 1, 1]), tmp_path / "model.json")
     (tmp_path / "new.csv").write_text("a,y,b\n0.5,0,1\n6,1,0\n")
-    summary = certify_file(tmp_path / "model.json", tmp_path / "new.csv", tmp_path / "out.csv", target="y")
+    summary = certify_file(
+        tmp_path / "model.json", tmp_path / "new.csv", tmp_path / "out.csv", CertifySettings(target="y")
+    )
     assert summary["accuracy"] == 1.0
     with pytest.raises(ValueError, match=r"has 3 columns of features, but the model was trained on 2, without names"):
         certify_file(tmp_path / "model.json", tmp_path / "new.csv", tmp_path / "out.csv")
@@ -92,11 +100,11 @@ def test_answers_of_another_rule_or_noise_are_a_note(tmp_path: Path) -> None:
     save(StumpClassifier(noise="gaussian:0.5").fit([[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1]), model)
     data.write_text("a\n0.5\n6\n")
     assert certify_file(model, data, out)["notes"] == []
-    assert certify_file(model, data, out, noise=0.5, rule="vote")["notes"] == []
-    (note,) = certify_file(model, data, out, noise="none", rule="mean")["notes"]
+    assert certify_file(model, data, out, CertifySettings(noise=0.5, rule="vote"))["notes"] == []
+    (note,) = certify_file(model, data, out, CertifySettings(noise="none", rule="mean"))["notes"]
     assert note.startswith("Answers here are by rule mean, no noise: they may differ from those of `predict`, which")
     assert note.endswith("which go by rule vote, noise gaussian:0.5.")
-    assert len(certify_file(model, data, out, noise=0.25)["notes"]) == 1
+    assert len(certify_file(model, data, out, CertifySettings(noise=0.25))["notes"]) == 1
 
 
 def test_a_classifier_of_truth_values_and_numbers_as_categories_reads_files(tmp_path: Path) -> None:
@@ -106,7 +114,9 @@ def test_a_classifier_of_truth_values_and_numbers_as_categories_reads_files(tmp_
     classifier = StumpClassifier(categorical_features=["floor", "member"]).fit(features, frame["label"] == "yes")
     save(classifier, tmp_path / "model.json")
     frame.assign(label=frame["label"] == "yes").to_csv(tmp_path / "new.csv", index=False)
-    summary = certify_file(tmp_path / "model.json", tmp_path / "new.csv", tmp_path / "out.csv", target="label")
+    summary = certify_file(
+        tmp_path / "model.json", tmp_path / "new.csv", tmp_path / "out.csv", CertifySettings(target="label")
+    )
     assert summary["unseen_categories"] == {}
     assert summary["accuracy"] == pytest.approx(classifier.score(features, frame["label"] == "yes"))
 
@@ -185,7 +195,7 @@ def test_a_file_that_does_not_fit_the_model_is_refused(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(_files, "_BATCH_ROWS", 64)
     with pytest.raises((ValueError, FileNotFoundError), match=message):
-        certify_file(model, tmp_path / "new.csv", tmp_path / "out.csv", **options)
+        certify_file(model, tmp_path / "new.csv", tmp_path / "out.csv", CertifySettings(**options))
     assert not [path for path in tmp_path.iterdir() if "out" in path.name]
 
 
@@ -232,14 +242,14 @@ def test_witnesses_that_are_read_back_get_the_other_label(
     new.to_csv(tmp_path / "new.csv", index=False)
     asked: dict[str, Any] = {"rule": "mean", "noise": noise}
     threat = Threat(norm=None, limits={"x": 0.7, "size": (0, 2)}, l0=1, **more)
-    summary = certify_file(model, tmp_path / "new.csv", out, threat=threat, witness=flips, **asked)
+    summary = certify_file(model, tmp_path / "new.csv", out, CertifySettings(threat=threat, witness=flips, **asked))
     certified = pd.read_csv(out)
     again = pd.read_csv(flips) if suffix == "csv" else pd.read_parquet(flips)
     assert list(again.columns) == ["row", "label", "new_label", "x", "job", "member", "size"]
     assert again["row"].tolist() == certified.loc[certified["verdict"] == "flips", "row"].tolist()
     assert 0 < len(again) == summary["verdicts"]["flips"]
     assert (again["label"] != again["new_label"]).all()
-    certify_file(model, flips, tmp_path / "again.csv", **asked)
+    certify_file(model, flips, tmp_path / "again.csv", CertifySettings(**asked))
     assert pd.read_csv(tmp_path / "again.csv")["label"].tolist() == again["new_label"].tolist()
     before = new.iloc[again["row"] - 1].reset_index(drop=True)
     assert ((again["x"] - before["x"]).abs() <= 0.7 + 1e-12).all()
@@ -265,11 +275,13 @@ def test_a_file_without_witnesses_has_a_header(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "data.csv", index=False)
     model, flips = tmp_path / "model.json", tmp_path / "flips.csv"
     train_file(tmp_path / "data.csv", "y", model, model="stumps")
-    summary = certify_file(model, tmp_path / "data.csv", tmp_path / "out.csv", threat=Threat(norm=None), witness=flips)
+    summary = certify_file(
+        model, tmp_path / "data.csv", tmp_path / "out.csv", CertifySettings(threat=Threat(norm=None), witness=flips)
+    )
     assert summary["verdicts"] == {"holds": 4, "flips": 0, "undecided": 0}
     assert summary["threat"]["fixed"] == ["row"]
     assert flips.read_text() == '"_row","_label","new_label","row","label"\n'
     with pytest.raises(ValueError, match="name another file"):
-        certify_file(model, tmp_path / "data.csv", flips, threat=Threat(norm=None), witness=flips)
+        certify_file(model, tmp_path / "data.csv", flips, CertifySettings(threat=Threat(norm=None), witness=flips))
     with pytest.raises(ValueError, match="is also an input"):
-        certify_file(model, tmp_path / "data.csv", flips, threat=Threat(norm=None), witness=model)
+        certify_file(model, tmp_path / "data.csv", flips, CertifySettings(threat=Threat(norm=None), witness=model))

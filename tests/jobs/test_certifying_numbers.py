@@ -12,7 +12,7 @@ import pytest
 
 from derand import Threat, load
 from derand.frames import _files
-from derand.jobs import certify_file, certify_numbers_file, train_file
+from derand.jobs import CertifySettings, certify_file, train_file
 from tests.jobs.tables import make_prices
 
 
@@ -27,7 +27,7 @@ def test_intervals_in_batches_equal_those_at_once(
     shuffled, new, out = frame[["price", "job", "same", "x"]], tmp_path / f"new.{suffix}", tmp_path / f"out.{suffix}"
     shuffled.to_csv(new, index=False) if suffix == "csv" else shuffled.to_parquet(new)
     batches: list[int] = []
-    summary = certify_numbers_file(regressor, new, out, target="price", advance=batches.append)
+    summary = certify_file(regressor, new, out, CertifySettings(target="price"), advance=batches.append)
     expected = load(regressor).certify_interval(frame[["x", "job"]], 0.1)
     written = pd.read_csv(out) if suffix == "csv" else pd.read_parquet(out)
     assert list(written.columns) == ["row", "value", "low", "high"]
@@ -47,7 +47,7 @@ def test_intervals_in_batches_equal_those_at_once(
 
 def test_a_tolerance_gives_radii(regressor: Path, prices: Path, tmp_path: Path) -> None:
     """One per row, within which the value moves by no more than that."""
-    summary = certify_numbers_file(regressor, prices, tmp_path / "out.csv", target="price", tolerance=5.0)
+    summary = certify_file(regressor, prices, tmp_path / "out.csv", CertifySettings(target="price", tolerance=5.0))
     frame = make_prices()
     expected = load(regressor).certify_radius(frame[["x", "job"]], 5.0)
     written = pd.read_csv(tmp_path / "out.csv")
@@ -62,11 +62,11 @@ def test_a_tolerance_gives_radii(regressor: Path, prices: Path, tmp_path: Path) 
 def test_another_threat(regressor: Path, prices: Path, tmp_path: Path) -> None:
     """A field of it, a whole one and its units, categories by name; within limits there is no radius."""
     out = tmp_path / "out.csv"
-    wide = certify_numbers_file(regressor, prices, out, changes={"norm": np.inf, "l0": 1})
+    wide = certify_file(regressor, prices, out, CertifySettings(changes={"norm": np.inf, "l0": 1}))
     assert (wide["norm"], wide["threat"]["l0"], wide["radius"]) == (np.inf, 1, 0.1)
-    frozen = certify_numbers_file(regressor, prices, out, threat=Threat(norm=2, frozen=("x",)), radius=0.5)
+    frozen = certify_file(regressor, prices, out, CertifySettings(threat=Threat(norm=2, frozen=("x",)), radius=0.5))
     assert frozen["largest_width"] < 0.01 < wide["mean_width"]
-    limits = certify_numbers_file(regressor, prices, out, threat=Threat(norm=None, limits={"x": 0.1}))
+    limits = certify_file(regressor, prices, out, CertifySettings(threat=Threat(norm=None, limits={"x": 0.1})))
     assert (limits["norm"], limits["radius"]) == (None, None)
     assert 0 < limits["mean_width"] < 20
 
@@ -88,7 +88,7 @@ def test_what_makes_no_sense_is_refused(options: dict[str, Any], message: str, r
     """One clear error, and nothing is written."""
     make_prices().assign(word="one").to_csv(tmp_path / "new.csv", index=False)
     with pytest.raises(ValueError, match=message):
-        certify_numbers_file(regressor, tmp_path / "new.csv", tmp_path / "out.csv", **options)
+        certify_file(regressor, tmp_path / "new.csv", tmp_path / "out.csv", CertifySettings(**options))
     assert not (tmp_path / "out.csv").exists()
 
 
@@ -97,14 +97,19 @@ def test_a_model_that_was_not_trained_for_a_radius_needs_one(prices: Path, tmp_p
     model = tmp_path / "stumps.json"
     train_file(prices, "price", model, model="stumps", regularization=1.0)
     with pytest.raises(ValueError, match="this StumpRegressor was not trained for one"):
-        certify_numbers_file(model, prices, tmp_path / "out.csv")
-    assert certify_numbers_file(model, prices, tmp_path / "out.csv", radius=0.1)["mean_width"] > 0
+        certify_file(model, prices, tmp_path / "out.csv")
+    assert certify_file(model, prices, tmp_path / "out.csv", CertifySettings(radius=0.1))["mean_width"] > 0
 
 
-def test_models_of_the_other_kind_are_refused(model: Path, regressor: Path, prices: Path, tmp_path: Path) -> None:
-    """With the function that takes them; audits do not know intervals."""
+def test_settings_of_the_other_kind_are_refused(
+    model: Path, regressor: Path, data: Path, prices: Path, tmp_path: Path
+) -> None:
+    """By name, with what the model answers."""
     out = tmp_path / "out.csv"
-    with pytest.raises(ValueError, match="AdditiveRegressor, whose answers are numbers: use `certify_numbers_file`"):
-        certify_file(regressor, prices, out)
-    with pytest.raises(ValueError, match="holds a classifier, StumpClassifier: use `certify_file`"):
-        certify_numbers_file(model, prices, out)
+    for settings in (CertifySettings(radii=[0.1]), CertifySettings(witness=tmp_path / "flips.csv")):
+        with pytest.raises(ValueError, match=r"`(radii|witness)` is for models of classes, and .* predicts a number"):
+            certify_file(regressor, prices, out, settings)
+    for settings in (CertifySettings(radius=0.1), CertifySettings(tolerance=1.0)):
+        with pytest.raises(ValueError, match=r"`(radius|tolerance)` is for models of numbers, and .* tells classes"):
+            certify_file(model, data, out, settings)
+    assert not out.exists()

@@ -12,7 +12,7 @@ import pytest
 
 from derand import StumpClassifier, Threat, save
 from derand.frames import _files
-from derand.jobs import audit_file, certify_file, certify_numbers_file
+from derand.jobs import CertifySettings, audit_file, certify_file
 from tests.jobs.tables import make_frame, make_prices
 
 N = 40
@@ -47,7 +47,7 @@ def test_an_id_stands_first_and_other_columns_last(
     monkeypatch.setattr(_files, "_BLOCK_BYTES", 512)
     monkeypatch.setattr(_files, "_BATCH_ROWS", 16)
     data, out = write(tmp_path, suffix), tmp_path / f"out.{suffix}"
-    summary = certify_file(model, data, out, identity="code", keep=["day", "x", "day", "code"])
+    summary = certify_file(model, data, out, CertifySettings(identity="code", keep=["day", "x", "day", "code"]))
     written, frame = read(out), make_frame(N)
     assert list(written.columns) == ["code", "row", "label", "failure", "radius", "proof", "day", "x"]
     assert written["code"].tolist() == CODES
@@ -60,7 +60,7 @@ def test_an_id_stands_first_and_other_columns_last(
 
 def test_verdicts_and_witnesses_have_the_id_too(model: Path, tmp_path: Path) -> None:
     data, out, flips = write(tmp_path), tmp_path / "out.csv", tmp_path / "flips.csv"
-    certify_file(model, data, out, identity="code", keep=["day", "job"], threat=LIMITS, witness=flips)
+    certify_file(model, data, out, CertifySettings(identity="code", keep=["day", "job"], threat=LIMITS, witness=flips))
     verdicts, witnesses = read(out), read(flips)
     assert list(verdicts.columns) == ["code", "row", "label", "failure", "verdict", "proof", "day", "job"]
     assert list(witnesses.columns) == ["code", "row", "label", "new_label", "x", "job", "day"]
@@ -71,7 +71,7 @@ def test_verdicts_and_witnesses_have_the_id_too(model: Path, tmp_path: Path) -> 
 
 def test_an_id_that_is_a_column_of_the_model_stands_beside_its_changed_value(model: Path, tmp_path: Path) -> None:
     data, flips = write(tmp_path), tmp_path / "flips.csv"
-    certify_file(model, data, tmp_path / "out.csv", identity="x", threat=LIMITS, witness=flips)
+    certify_file(model, data, tmp_path / "out.csv", CertifySettings(identity="x", threat=LIMITS, witness=flips))
     witnesses = read(flips)
     assert list(witnesses.columns) == ["_x", "row", "label", "new_label", "x", "job"]
     assert witnesses["_x"].tolist() == pytest.approx(make_frame(N)["x"][witnesses["row"] - 1].tolist())
@@ -79,7 +79,12 @@ def test_an_id_that_is_a_column_of_the_model_stands_beside_its_changed_value(mod
 
 def test_a_file_without_witnesses_has_a_header_with_the_id(model: Path, tmp_path: Path) -> None:
     threat = Threat(norm=None, limits={"x": 0.0})
-    certify_file(model, write(tmp_path), tmp_path / "o.csv", identity="code", threat=threat, witness=tmp_path / "w.csv")
+    certify_file(
+        model,
+        write(tmp_path),
+        tmp_path / "o.csv",
+        CertifySettings(identity="code", threat=threat, witness=tmp_path / "w.csv"),
+    )
     assert list(read(tmp_path / "w.csv").columns) == ["code", "row", "label", "new_label", "x", "job"]
 
 
@@ -87,7 +92,7 @@ def test_a_file_without_witnesses_has_a_header_with_the_id(model: Path, tmp_path
 def test_numbers_have_the_id_too(asked: dict[str, float], regressor: Path, tmp_path: Path) -> None:
     data, out = tmp_path / "new.csv", tmp_path / "out.csv"
     make_prices(N).assign(code=[f"={code}" for code in CODES]).to_csv(data, index=False)
-    certify_numbers_file(regressor, data, out, identity="code", keep=["price"], safe_csv=True, **asked)  # type: ignore[arg-type]
+    certify_file(regressor, data, out, CertifySettings(identity="code", keep=["price"], safe_csv=True, **asked))  # type: ignore[arg-type]
     written = read(out)
     results = ["row", "value", "radius"] if "tolerance" in asked else ["row", "value", "low", "high"]
     assert list(written.columns) == ["code", *results, "price"]
@@ -101,7 +106,7 @@ def test_a_model_without_names_knows_its_columns_beside_an_id(tmp_path: Path) ->
     save(StumpClassifier(noise=0.25).fit(frame[["x"]].to_numpy(), frame["label"]), tmp_path / "model.json")
     frame[["name", "x", "day"]].to_csv(tmp_path / "new.csv", index=False)
     out = tmp_path / "out.csv"
-    certify_file(tmp_path / "model.json", tmp_path / "new.csv", out, identity="name", keep=["day"])
+    certify_file(tmp_path / "model.json", tmp_path / "new.csv", out, CertifySettings(identity="name", keep=["day"]))
     assert read(out)["name"].tolist() == frame["name"].tolist()
     assert audit_file(tmp_path / "model.json", tmp_path / "new.csv", out, rows=3)["passed"]
 
@@ -110,12 +115,12 @@ def test_a_model_without_names_knows_its_columns_beside_an_id(tmp_path: Path) ->
 def test_a_column_that_is_called_like_a_result_is_refused(name: str, model: Path, tmp_path: Path) -> None:
     for asked in ({"identity": name}, {"keep": [name]}):
         with pytest.raises(ValueError, match=rf"'{name}' cannot be copied, because the output has .*: rename it"):
-            certify_file(model, write(tmp_path, **{name: 1}), tmp_path / "out.csv", **asked)  # type: ignore[arg-type]
+            certify_file(model, write(tmp_path, **{name: 1}), tmp_path / "out.csv", CertifySettings(**asked))  # type: ignore[arg-type]
 
 
 def test_a_column_that_is_not_there_is_refused_with_the_nearest(model: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"no column 'cod'. Did you mean 'code'\?"):
-        certify_file(model, write(tmp_path), tmp_path / "out.csv", identity="cod")
+        certify_file(model, write(tmp_path), tmp_path / "out.csv", CertifySettings(identity="cod"))
 
 
 def test_types_of_parquet_are_kept_and_lists_are_refused(model: Path, tmp_path: Path) -> None:
@@ -124,11 +129,13 @@ def test_types_of_parquet_are_kept_and_lists_are_refused(model: Path, tmp_path: 
     dates = pa.array(pd.date_range("2026-01-01", periods=N).date)
     table = pa.table({**columns, "when": dates, "list": [[1]] * N})
     pq.write_table(table, tmp_path / "new.parquet")
-    certify_file(model, tmp_path / "new.parquet", tmp_path / "out.parquet", identity="big", keep=["when"])
+    certify_file(
+        model, tmp_path / "new.parquet", tmp_path / "out.parquet", CertifySettings(identity="big", keep=["when"])
+    )
     written = pq.read_table(tmp_path / "out.parquet")
     assert written.column("big").to_pylist() == table.column("big").to_pylist()
     assert written.column("when").type == dates.type
-    certify_file(model, tmp_path / "new.parquet", tmp_path / "out.csv", identity="big", keep=["when"])
+    certify_file(model, tmp_path / "new.parquet", tmp_path / "out.csv", CertifySettings(identity="big", keep=["when"]))
     assert read(tmp_path / "out.csv")["when"].tolist()[0] == "2026-01-01"
     with pytest.raises(ValueError, match=r"column 'list', holds list.* which cannot be copied"):
-        certify_file(model, tmp_path / "new.parquet", tmp_path / "out.parquet", keep=["list"])
+        certify_file(model, tmp_path / "new.parquet", tmp_path / "out.parquet", CertifySettings(keep=["list"]))

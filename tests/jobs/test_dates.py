@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from derand import load
-from derand.jobs import audit_file, certify_file, report_file, train_file
+from derand.jobs import CertifySettings, audit_file, certify_file, report_file, train_file
 from tests.storage.models import write_changed
 
 OPTIONS: dict[str, Any] = {"model": "stumps", "noise": "gaussian:0.25"}
@@ -67,7 +67,7 @@ def test_later_files_are_read_alike(loans: Path, model: Path, tmp_path: Path) ->
     frame.assign(opened=(when - pd.Timestamp("1970-01-01")).dt.days).to_csv(days, index=False)
     found = []
     for at, path in enumerate((loans, typed, days)):
-        certify_file(model, path, tmp_path / f"{at}.csv", target="label")
+        certify_file(model, path, tmp_path / f"{at}.csv", CertifySettings(target="label"))
         found.append(pd.read_csv(tmp_path / f"{at}.csv"))
     for other in found[1:]:
         pd.testing.assert_frame_equal(other, found[0])

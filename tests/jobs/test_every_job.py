@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from derand.frames import _files
-from derand.jobs import certify_file, report_file, train_file
+from derand.jobs import CertifySettings, certify_file, report_file, train_file
 from tests.jobs.tables import make_frame
 
 
@@ -38,7 +38,7 @@ def test_long_cells_are_quoted_in_short(place: str, model: Path, tmp_path: Path)
     frame.loc[3, place] = "a" * 1_000_000
     frame.to_csv(tmp_path / "new.csv", index=False)
     with pytest.raises(ValueError, match=r"aaa'\.\.\.") as told:
-        certify_file(model, tmp_path / "new.csv", tmp_path / "out.csv", target="label")
+        certify_file(model, tmp_path / "new.csv", tmp_path / "out.csv", CertifySettings(target="label"))
     assert len(str(told.value)) < 500
     words = r"aaa'\.\.\." if place == "x" else "cannot be saved"  # as a label it is a class of its own
     with pytest.raises(ValueError, match=words) as told:
@@ -52,7 +52,9 @@ def test_labels_of_any_kind_go_from_file_to_file(labels: tuple[str, str], tmp_pa
     lines = [f"{x},{labels[int(x > 5)]}" for x in range(11)]
     (tmp_path / "data.csv").write_text("\n".join(["x,y", *lines]))
     train_file(tmp_path / "data.csv", "y", tmp_path / "model.json", model="stumps")
-    summary = certify_file(tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "out.csv", target="y")
+    summary = certify_file(
+        tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "out.csv", CertifySettings(target="y")
+    )
     assert summary["accuracy"] > 0.8
 
 
@@ -84,7 +86,7 @@ def test_a_file_is_opened_once_to_look_and_once_to_read(suffix: str, model: Path
     else:
         make_frame(500).to_csv(new, index=False)
     counter = OpenCounter(new)
-    certify_file(model, new, tmp_path / "out.csv", target="label")
+    certify_file(model, new, tmp_path / "out.csv", CertifySettings(target="label"))
     assert counter.count() == 3
     counter = OpenCounter(new)
     report_file(model, new, tmp_path / "report.md", target="label", groups=["word"])

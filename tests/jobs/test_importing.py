@@ -12,7 +12,7 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor, HistGradientBoostingClassifier
 
 from derand import load
-from derand.jobs import audit_file, certify_file, certify_numbers_file, import_file, report_file
+from derand.jobs import CertifySettings, audit_file, certify_file, import_file, report_file
 
 
 def make_table(n_rows: int = 200) -> pd.DataFrame:
@@ -58,13 +58,18 @@ def test_an_imported_model_goes_the_way_of_any_other(source: Path, rows: Path, t
     assert summary["largest_difference"] <= summary["score_error"] < 1e-9
     assert summary["next_command"].startswith("derand certify ")
     limits = certify_file(
-        model, rows, tmp_path / "limits.csv", target="label", changes={"norm": None, "limits": {"income": "5%"}}
+        model,
+        rows,
+        tmp_path / "limits.csv",
+        CertifySettings(target="label", changes={"norm": None, "limits": {"income": "5%"}}),
     )
     assert limits["accuracy"] == summary["accuracy"]
     assert 0 < limits["proven_accuracy"] < limits["accuracy"]
     assert limits["verdicts"]["flips"] > 0
     assert audit_file(model, rows, tmp_path / "limits.csv", rows=5)["passed"]
-    noisy = certify_file(model, rows, tmp_path / "noisy.csv", target="label", noise="gaussian:0.25", rule="vote")
+    noisy = certify_file(
+        model, rows, tmp_path / "noisy.csv", CertifySettings(target="label", noise="gaussian:0.25", rule="vote")
+    )
     assert noisy["certified_rows"] > 150
     assert audit_file(model, rows, tmp_path / "noisy.csv", rows=2)["passed"]
     report_file(model, rows, tmp_path / "report.md", target="label")
@@ -102,8 +107,11 @@ def test_a_regressor_is_imported(rows: Path, tmp_path: Path) -> None:
     summary = import_file(source, tmp_path / "model.json", trust_pickle=True, data=rows, target="age")
     assert (summary["task"], summary["classes"]) == ("number", [])
     assert summary["rmse"] == pytest.approx(np.sqrt(np.mean((model.predict(table[["income"]]) - table["age"]) ** 2)))
-    found = certify_numbers_file(
-        tmp_path / "model.json", rows, tmp_path / "out.csv", changes={"norm": None, "limits": {"*": "5%"}}
+    found = certify_file(
+        tmp_path / "model.json",
+        rows,
+        tmp_path / "out.csv",
+        CertifySettings(changes={"norm": None, "limits": {"*": "5%"}}),
     )
     assert found["rows"] == 200
     with pytest.raises(ValueError, match=r"`classes` names classes, but .* predicts a number"):
@@ -125,7 +133,9 @@ def test_categories_and_gaps_are_read_as_the_table_holds_them(tmp_path: Path) ->
         source, tmp_path / "model.json", trust_pickle=True, data=tmp_path / "rows.csv", target="label"
     )
     assert summary["accuracy"] == pytest.approx(model.score(typed, label))
-    certified = certify_file(tmp_path / "model.json", tmp_path / "rows.csv", tmp_path / "out.csv", target="label")
+    certified = certify_file(
+        tmp_path / "model.json", tmp_path / "rows.csv", tmp_path / "out.csv", CertifySettings(target="label")
+    )
     assert certified["accuracy"] == pytest.approx(summary["accuracy"])
     assert not certified["unseen_categories"]
 

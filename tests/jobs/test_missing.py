@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from derand import Threat
-from derand.jobs import certify_file, report_file, train_file
+from derand.jobs import CertifySettings, certify_file, report_file, train_file
 from tests.jobs.tables import make_frame
 
 
@@ -22,18 +22,20 @@ def test_a_file_with_empty_cells_is_trained_on_and_certified(suffix: str, tmp_pa
     frame.to_csv(data, index=False) if suffix == "csv" else frame.to_parquet(data)
     trained = train_file(data, "label", tmp_path / "model.json", categorical=["floor"])
     assert {one["name"]: one["use"] for one in trained["columns"]}["x"] == "numerical"
-    found = certify_file(tmp_path / "model.json", data, tmp_path / "out.csv", target="label")
+    found = certify_file(tmp_path / "model.json", data, tmp_path / "out.csv", CertifySettings(target="label"))
     assert found["rows"] == 300
     assert found["threat"]["missing"] == 0
     threat = Threat(norm=None, limits={"x": 0.1}, missing=1)
     out, witness = tmp_path / f"verdicts.{suffix}", tmp_path / f"witness.{suffix}"
-    found = certify_file(tmp_path / "model.json", data, out, threat=threat, rule="mean", witness=witness)
+    found = certify_file(
+        tmp_path / "model.json", data, out, CertifySettings(threat=threat, rule="mean", witness=witness)
+    )
     assert found["threat"]["missing"] == 1
     assert found["verdicts"]["flips"] > 0
     flips = pd.read_csv(witness) if suffix == "csv" else pd.read_parquet(witness)
     before = frame["x"].to_numpy()[flips["row"].to_numpy() - 1]
     assert (flips["x"].isna() != np.isnan(before)).any()
-    again = certify_file(tmp_path / "model.json", witness, tmp_path / "again.csv", rule="mean")
+    again = certify_file(tmp_path / "model.json", witness, tmp_path / "again.csv", CertifySettings(rule="mean"))
     assert again["rows"] == found["verdicts"]["flips"]
     labels = pd.read_csv(tmp_path / "again.csv")["label"].tolist()
     assert labels == flips["new_label"].tolist()

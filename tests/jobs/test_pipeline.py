@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from derand.frames import _files
-from derand.jobs import certify_file, certify_numbers_file
+from derand.jobs import CertifySettings, certify_file
 from derand.jobs._pipeline import run_pipeline
 from tests.jobs.tables import make_frame, make_prices
 
@@ -145,7 +145,7 @@ def job(request: pytest.FixtureRequest) -> tuple[Any, Path, Any]:
     """A job, its model, and a table for it."""
     if request.param == "classes":
         return certify_file, request.getfixturevalue("model"), make_frame(700, seed=1)
-    return certify_numbers_file, request.getfixturevalue("regressor"), make_prices(700)
+    return certify_file, request.getfixturevalue("regressor"), make_prices(700)
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -160,7 +160,9 @@ def test_files_have_the_same_bytes_and_progress_is_that_of_rows(
     found = []
     for n_jobs in (1, 2):
         out, rows = tmp_path / f"out-{n_jobs}.{suffix}", list[int]()
-        summary = certify(model, data, out, keep=["x"] if "x" in frame else [], n_jobs=n_jobs, advance=rows.append)
+        summary = certify(
+            model, data, out, CertifySettings(keep=["x"] if "x" in frame else [], n_jobs=n_jobs), advance=rows.append
+        )
         shown = {name: value for name, value in summary.items() if name not in ("seconds", "output", "record")}
         found.append((out.read_bytes(), shown, rows))
     assert found[0] == found[1]
@@ -206,7 +208,7 @@ def test_a_late_error_is_as_clear_and_leaves_nothing(
     for n_jobs in (1, 2):
         rows.clear()
         with pytest.raises(kind, match=message):
-            certify(model, data, tmp_path / "out.csv", n_jobs=n_jobs, advance=advance)
+            certify(model, data, tmp_path / "out.csv", CertifySettings(n_jobs=n_jobs), advance=advance)
         assert sorted(path.name for path in tmp_path.iterdir()) == before
         assert rows
         assert not find_threads()

@@ -11,7 +11,7 @@ import pytest
 
 from derand import Threat, load, save
 from derand.estimators import StumpClassifier
-from derand.jobs import certify_file, train_file
+from derand.jobs import CertifySettings, certify_file, train_file
 from tests.jobs.tables import make_frame
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -34,7 +34,9 @@ def test_a_file_is_certified_as_its_rows_are(rule: str, options: dict[str, Any],
     if rule == "mean" and "proof" in options:
         return
     train_file(data, "label", tmp_path / "model.json", model="stumps")
-    summary = certify_file(tmp_path / "model.json", data, tmp_path / "out.csv", target="label", rule=rule, **options)
+    summary = certify_file(
+        tmp_path / "model.json", data, tmp_path / "out.csv", CertifySettings(target="label", rule=rule, **options)
+    )
     # as text: an older pandas reads numbers with an error in the last bit
     written = pd.read_csv(tmp_path / "out.csv", keep_default_na=False, dtype={"radius": str})
     classifier, frame = load(tmp_path / "model.json"), make_frame()
@@ -64,12 +66,15 @@ def test_a_threat_in_a_file_is_that_of_the_library(model: Path, data: Path, tmp_
     units = list(load(model).noise_.units)
     units[0] = 2.0
     same = Threat(norm=1, l0=1, frozen=("job",), units=tuple(units), limits={"x": (0.5, 1)})
-    summaries = [certify_file(model, data, tmp_path / f"out{k}.csv", threat=t) for k, t in enumerate([path, same])]
+    summaries = [
+        certify_file(model, data, tmp_path / f"out{k}.csv", CertifySettings(threat=t))
+        for k, t in enumerate([path, same])
+    ]
     assert (tmp_path / "out0.csv").read_bytes() == (tmp_path / "out1.csv").read_bytes()
     assert summaries[0]["threat"] == summaries[1]["threat"]
     assert summaries[0]["threat"]["units"] == {"x": 2.0}
     with pytest.raises(ValueError, match="is also an input"):
-        certify_file(model, data, path, threat=path)
+        certify_file(model, data, path, CertifySettings(threat=path))
 
 
 @pytest.mark.parametrize("noise", ["auto", "none"])
@@ -91,7 +96,7 @@ def test_a_model_is_certified_against_what_it_was_trained_for(noise: str, data: 
         ({"threat": Threat(norm=2)}, Threat(norm=2)),
     ]
     for options, threat in threats:
-        summary = certify_file(model, data, out, **options)
+        summary = certify_file(model, data, out, CertifySettings(**options))
         expected = classifier.certify(rows, threat=threat)
         assert (summary["norm"], summary["l0"], summary["threat"]["frozen"]) == (
             expected.norm,
@@ -104,7 +109,7 @@ def test_a_model_is_certified_against_what_it_was_trained_for(noise: str, data: 
         else:
             assert pd.read_csv(out)["verdict"].tolist() == expected.verdict.tolist()
     with pytest.raises(ValueError, match="Give `norm` or `threat`, got both"):
-        certify_file(model, data, out, threat=Threat(), changes={"norm": 1})
+        certify_file(model, data, out, CertifySettings(threat=Threat(), changes={"norm": 1}))
 
 
 def test_units_in_a_file_stand_beside_those_of_a_model_without_noise(data: Path, tmp_path: Path) -> None:
@@ -112,7 +117,7 @@ def test_units_in_a_file_stand_beside_those_of_a_model_without_noise(data: Path,
     model, path = tmp_path / "model.json", tmp_path / "threat.toml"
     train_file(data, "label", model, radius=0, regularization=1.0)
     path.write_text("norm = 2\n[units]\nx = 2\n")
-    units = certify_file(model, data, tmp_path / "out.csv", threat=path)["threat"]["units"]
+    units = certify_file(model, data, tmp_path / "out.csv", CertifySettings(threat=path))["threat"]["units"]
     own = load(model).units
     assert own is not None
     assert units == {"x": 2.0, "floor": own[load(model).encoding_.names.index("floor")]}
@@ -124,7 +129,9 @@ def test_columns_of_a_nameless_model_are_named_as_in_the_file(tmp_path: Path) ->
     save(StumpClassifier().fit(X, X[:, 0] > 0), tmp_path / "model.json")
     pd.DataFrame(X, columns=["a", "b"]).to_csv(tmp_path / "data.csv", index=False)
     for threat in (Threat(norm=None, limits={"a": 1}), Threat(norm=None, limits={0: 1})):
-        summary = certify_file(tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "out.csv", threat=threat)
+        summary = certify_file(
+            tmp_path / "model.json", tmp_path / "data.csv", tmp_path / "out.csv", CertifySettings(threat=threat)
+        )
         assert summary["threat"]["limits"] == {"a": 1.0}
         assert summary["threat"]["fixed"] == ["b"]
         assert summary["verdicts"]["flips"] > 0

@@ -18,9 +18,8 @@ import pytest
 
 from derand._core.files import fill_when_done, restore_folder
 from derand.jobs import (
+    CertifySettings,
     _running,
-    certify_file,
-    certify_numbers_file,
     check_run,
     init_file,
     report_file,
@@ -159,8 +158,7 @@ def test_every_parameter_of_the_jobs_has_its_key() -> None:
     }
     for job, sections in (
         (train_file, ("data", "model")),
-        (certify_file, ("certify",)),
-        (certify_numbers_file, ("certify",)),
+        (CertifySettings, ("certify",)),
         (report_file, ("report", "certify")),
         (report_numbers_file, ("report", "certify")),
     ):

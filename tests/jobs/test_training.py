@@ -14,7 +14,7 @@ import pytest
 from derand import AdditiveEnsemble, WeightedVote, load
 from derand.estimators import TRAINERS, StumpClassifier
 from derand.frames import ColumnCheck, ColumnKind, ColumnUse, TableEncoding
-from derand.jobs import certify_file, report_file, train_file
+from derand.jobs import CertifySettings, certify_file, report_file, train_file
 from derand.jobs._training import summarize_columns
 from tests.jobs.tables import edit_nothing, make_frame, with_cell
 
@@ -62,7 +62,7 @@ def test_every_trainer_learns_from_a_file(model: str, data: Path, tmp_path: Path
     assert uses["x"][1].startswith("split at ")
     assert uses["floor"][0] in ("categorical", "ignored")  # a trainer need not learn from categories
     assert uses["same"] == ("ignored", "constant")
-    certified = certify_file(tmp_path / "model.json", data, tmp_path / "out.csv", target="label")
+    certified = certify_file(tmp_path / "model.json", data, tmp_path / "out.csv", CertifySettings(target="label"))
     assert certified["accuracy"] == summary["training_accuracy"] > 0.6
     assert report_file(tmp_path / "model.json", data, tmp_path / "report.md", target="label")["rows"] == 300
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,22 +18,22 @@ from derand.cli._app import (
     make_console,
     print_facts,
     print_json,
-    refuse_given,
     require_choice,
     show_progress,
 )
 from derand.cli._many import ManyFiles, print_many
+from derand.cli._options import take_settings
+from derand.jobs import CertifySettings, ThreatFlags, find_flag
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from derand.distributed import FilesSummary
-    from derand.jobs import CertifyingNumbersSummary, CertifyingSummary, ThreatSummary
-
-_RADII = "0,0.25,0.5,1"
+    from derand.jobs import CertifyingSummary, ThreatSummary
 
 
 @add_command
+@take_settings
 def certify(
     model: Annotated[
         Path, typer.Argument(help="A model that `derand train` or `derand import` saved.", show_default=False)
@@ -55,135 +56,8 @@ def certify(
             show_default=False,
         ),
     ],
-    target: Annotated[
-        str | None, typer.Option(help="Column with the true labels or numbers, to measure errors.", show_default=False)
-    ] = None,
-    radii: Annotated[
-        str | None,
-        typer.Option(help="For classes: radii at which certified accuracy is measured.", show_default=_RADII),
-    ] = None,
-    radius: Annotated[
-        float | None,
-        typer.Option(help="For numbers: how large a change intervals cover.", show_default="what it was trained for"),
-    ] = None,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(
-            help="For numbers: write the radius within which a value moves by no more than this.", show_default=False
-        ),
-    ] = None,
-    rule: Annotated[
-        str | None,
-        typer.Option(
-            help="How the label is found: vote (of noisy copies) or mean (of their scores).",
-            show_default="the model's own",
-        ),
-    ] = None,
-    proof: Annotated[
-        str, typer.Option(help="What may prove a radius: best, or paper for the paper's proof alone.")
-    ] = "best",
-    noise: Annotated[
-        str | None,
-        typer.Option(
-            help="Noise to certify under, such as gaussian:0.25, or 0.25 alone; none: the model as deployed, with "
-            "--rule mean.",
-            show_default="the model's own",
-        ),
-    ] = None,
-    norm: Annotated[
-        str | None,
-        typer.Option(
-            help="Norm of the ball: 0, 1, 2, inf, or none: limits alone say what may change; auto: the model's own.",
-            show_default="auto",
-        ),
-    ] = None,
-    limit: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN=VALUE",
-            help="By how much a number may change: 5%, 500, or down:up; the column * is all others. Repeatable.",
-            show_default=False,
-        ),
-    ] = None,
-    domain: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN=LOW:HIGH", help="Between which ends a number stays. Repeatable.", show_default=False
-        ),
-    ] = None,
-    step: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=NUMBER", help="In which steps a number moves. Repeatable.", show_default=False),
-    ] = None,
-    whole: Annotated[
-        bool,
-        typer.Option(
-            "--whole", help="Columns that held whole numbers alone in training stay whole, and 0/1 stays 0/1."
-        ),
-    ] = False,
-    freeze: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="A column that does not change. Repeatable.", show_default=False),
-    ] = None,
-    unit: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN=NUMBER",
-            help="What counts as a change of 1; other columns keep the model's units. Repeatable.",
-            show_default=False,
-        ),
-    ] = None,
-    l0: Annotated[
-        int | None,
-        typer.Option(
-            help="How many categorical columns may change at the same time.",
-            show_default="what the model was trained for",
-        ),
-    ] = None,
-    missing: Annotated[
-        int | None,
-        typer.Option(
-            metavar="K",
-            help="How many numbers may go missing or, where they are missing, appear as anything.",
-            show_default="none",
-        ),
-    ] = None,
-    threat: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.toml",
-            help="What may change, in a file instead of --norm, --limit, ..., --l0 and --missing.",
-            show_default=False,
-        ),
-    ] = None,
-    witness: Annotated[
-        Path | None,
-        typer.Option(
-            help="With --norm none: where to write the rows that flip, with values that flip them.", show_default=False
-        ),
-    ] = None,
-    safe_csv: Annotated[
-        bool,
-        typer.Option(
-            "--safe-csv",
-            help="For spreadsheets: put an apostrophe before text and names of columns that look like formulas.",
-        ),
-    ] = False,
-    identity: Annotated[
-        str | None,
-        typer.Option(
-            "--id",
-            metavar="COLUMN",
-            help="A column that says which row is which: it is copied, and stands first. It need not be the model's.",
-            show_default=False,
-        ),
-    ] = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN", help="Another column to copy into what is written. Repeatable.", show_default=False
-        ),
-    ] = None,
+    settings: CertifySettings,
+    flags: ThreatFlags,
     scheduler: Annotated[
         str | None,
         typer.Option(
@@ -210,99 +84,45 @@ def certify(
     Columns are matched by name. What may change is what the model was trained for, but for the options that are given.
     The file is read and written in batches, so it may be larger than memory.
     """
-    wanted = _parse_radii(_RADII if radii is None else radii)
-    single = {"--norm": norm, "--limit": limit, "--domain": domain, "--step": step, "--freeze": freeze, "--l0": l0}
-    single |= {"--unit": unit, "--missing": missing, "--whole": whole or None}
-    beside = [option for option, value in single.items() if value is not None and value != []]
-    if threat is not None and beside:
-        raise ValueError(f"--threat says all of what may change: leave {', '.join(beside)} out, or put it in {threat}.")
+    if settings.threat is not None and flags.list_given():
+        given = ", ".join(flags.list_given())
+        raise ValueError(f"--threat says all of what may change: leave {given} out, or put it in {settings.threat}.")
     with show_progress("certifying", unit="rows") as advance:
         from derand.certificates import RULES
         from derand.frames import names_stream
-        from derand.jobs import certify_file, certify_numbers_file
+        from derand.jobs import certify_file
         from derand.storage import read_kind
-        from derand.threat_text import NORMS, parse_changes
+        from derand.threat_text import NORMS
 
-        require_choice("--proof", proof, ("best", "paper"))
-        if rule is not None:
-            require_choice("--rule", rule, tuple(RULES))
-        if norm is not None:
-            require_choice("--norm", norm, tuple(NORMS))
-        asked: _Asked = {
-            "target": target,
-            "rule": rule,
-            "proof": proof,
-            "noise": noise,
-            "threat": threat,
-            "changes": parse_changes(
-                norm=norm,
-                l0=l0,
-                limits=limit or (),
-                domain=domain or (),
-                steps=step or (),
-                frozen=freeze or (),
-                missing=missing,
-                units=unit or (),
-                whole=whole,
-            ),
-            "safe_csv": safe_csv,
-            "identity": identity,
-            "keep": keep or [],
-            "advance": advance,
-        }
-        summary: CertifyingSummary | CertifyingNumbersSummary | FilesSummary
+        require_choice("--proof", settings.proof, ("best", "paper"))
+        if settings.rule is not None:
+            require_choice("--rule", settings.rule, tuple(RULES))
+        if flags.norm is not None:
+            require_choice("--norm", flags.norm, tuple(NORMS))
+        asked = replace(settings, changes=flags.parse())
+        summary: CertifyingSummary | FilesSummary
         many = ManyFiles(scheduler, workers, resume)
         if as_json and names_stream(output):
             raise ValueError("--json and --output - would both go to standard output: leave one out.")
         if many.are_asked_for(data):
-            alone = {"--witness": witness, "--radii": radii, "--target": target}
-            numbers = {"radius": radius, "tolerance": tolerance}
-            summary = many.certify(model, data, output, {**asked}, alone, numbers)
+            summary = many.certify(model, data, output, asked, advance)
             show: Callable[[Any], None] = print_many
-        elif read_kind(model) == "regressor":
-            refuse_given({"--radii": radii, "--witness": witness}, f"classes, and {model} predicts a number")
-            summary = certify_numbers_file(model, data, output, radius=radius, tolerance=tolerance, **asked)
-            show = print_numbers
         else:
-            refuse_given({"--radius": radius, "--tolerance": tolerance}, f"numbers, and {model} tells classes apart")
-            if radii is not None and target is None:
+            is_number = read_kind(model) == "regressor"
+            if asked.radii is not None and asked.target is None and not is_number:
                 raise ValueError(
                     "--radii says where certified accuracy is measured, which needs the true labels: name their column "
                     "by --target, or leave --radii out."
                 )
-            summary = certify_file(model, data, output, radii=wanted, witness=witness, **asked)
-            show = _print_summary
+            spell = partial(find_flag, CertifySettings)
+            summary = certify_file(model, data, output, asked, spell=spell, advance=advance)
+            show = print_numbers if is_number else _print_summary
     if as_json:
         print_json(summary)
     elif not names_stream(output):  # standard output holds the certificates then
         show(summary)
     if many.are_asked_for(data):
         many.require_done(summary)
-
-
-class _Asked(TypedDict):
-    """What is asked of either kind of model."""
-
-    target: str | None
-    rule: str | None
-    proof: str
-    noise: str | None
-    threat: Path | None
-    changes: dict[str, Any]
-    safe_csv: bool
-    identity: str | None
-    keep: list[str]
-    advance: Callable[[int], None]
-
-
-def _parse_radii(text: str) -> list[float]:
-    try:
-        radii = [float(part) for part in text.split(",")]
-    except ValueError:
-        radii = [math.nan]
-    if not all(math.isfinite(radius) and radius >= 0 for radius in radii):
-        raise ValueError(f"--radii must be numbers, 0 or larger, separated by commas, got {text!r}.")
-    return radii
 
 
 def _print_summary(summary: CertifyingSummary) -> None:
@@ -344,7 +164,7 @@ def _print_summary(summary: CertifyingSummary) -> None:
     print_facts(console, {**facts, "time": f"{summary['seconds']:.1f} s"})
 
 
-def print_numbers(summary: CertifyingNumbersSummary) -> None:
+def print_numbers(summary: CertifyingSummary) -> None:
     """The results of a model of numbers in short."""
     from derand._core.text import format_exactly, format_percent, format_short, format_short_up
 
@@ -376,7 +196,7 @@ def print_numbers(summary: CertifyingNumbersSummary) -> None:
     print_facts(console, {**facts, "written": summary["output"], "time": f"{summary['seconds']:.1f} s"})
 
 
-def _print_columns(console: Console, summary: CertifyingSummary | CertifyingNumbersSummary) -> None:
+def _print_columns(console: Console, summary: CertifyingSummary) -> None:
     """Which columns were not used, and values that training did not see."""
     if summary["columns_not_used"]:
         print_facts(console, {"columns not used": ", ".join(summary["columns_not_used"])})

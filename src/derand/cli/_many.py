@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +14,10 @@ from derand.cli._app import InterruptedWorkError, complain, make_console, print_
 
 if TYPE_CHECKING:
     from derand.distributed import FilesSummary
+    from derand.jobs import CertifySettings
+
+
+_OF_ONE_FILE = ("witness", "radii", "target", "n_jobs")
 
 
 class ManyFiles(NamedTuple):
@@ -32,33 +37,26 @@ class ManyFiles(NamedTuple):
         model: Path,
         data: Path,
         output: Path,
-        asked: dict[str, Any],
-        alone: Mapping[str, object],
-        numbers: Mapping[str, float | None],
+        asked: CertifySettings,
+        advance: Callable[[int], None],
     ) -> FilesSummary:
-        """Certify the files into a folder.
-
-        `asked`: what is asked of any model; `alone`: options that are for one file alone; None where they were not
-        given; `numbers`: what is asked of models of numbers.
-        """
+        """Certify the files into a folder; what is for one file, or for another kind of model, is refused."""
         from derand._core.threads import count_threads
         from derand.distributed import certify_files
+        from derand.jobs import list_of_other_task
         from derand.storage import read_kind
 
-        for option, value in alone.items():
-            if value is not None:
-                raise ValueError(f"{option} is for one file, and these are many: leave it out.")
-        del asked["target"]
-        given = {f"--{name}": value for name, value in numbers.items() if value is not None}
-        if read_kind(model) == "regressor":
-            asked |= numbers
-        elif given:
-            raise ValueError(f"{next(iter(given))} is for models of numbers, and {model} tells classes apart.")
+        for name in ("witness", "radii", "target"):
+            if getattr(asked, name) is not None:
+                raise ValueError(f"--{name} is for one file, and these are many: leave it out.")
+        if read_kind(model) != "regressor":
+            for name in list_of_other_task(asked, "classes"):
+                raise ValueError(f"--{name} is for models of numbers, and {model} tells classes apart.")
+        given = {one.name: getattr(asked, one.name) for one in fields(asked) if one.name not in _OF_ONE_FILE}
         workers = self.workers if self.scheduler is not None else self.workers or count_threads()
         try:
-            return certify_files(
-                model, str(data), output, scheduler=self.scheduler, workers=workers, resume=self.resume, **asked
-            )
+            where: dict[str, Any] = {"scheduler": self.scheduler, "workers": workers, "resume": self.resume}
+            return certify_files(model, str(data), output, **where, advance=advance, **given)
         except KeyboardInterrupt:
             raise InterruptedWorkError(
                 f"interrupted; files that are done are in {output}: go on with the others by --resume."

@@ -20,8 +20,8 @@ from derand._core.files import PathLike, replace_when_done
 from derand._core.processes import LostProcessError, WorkerPool
 from derand.distributed._cluster import connect
 from derand.distributed._parts import list_files
-from derand.jobs import certify_file, certify_numbers_file
-from derand.storage import find_record, load_record, mark_file, read_json, read_kind
+from derand.jobs import CertifySettings, certify_file
+from derand.storage import find_record, load_record, mark_file, read_json
 
 JOB_FILE = "derand-job.json"
 """What was asked for, in the folder of results."""
@@ -78,7 +78,7 @@ def certify_files(
     advance : callable
         Called with the number of rows of each file that is done.
     **asked
-        As for `certify_file`.
+        As for `derand.jobs.CertifySettings`.
 
     Returns
     -------
@@ -159,11 +159,8 @@ def _run(results: Iterator[_Found], summary: FilesSummary, advance: Callable[[in
 
 
 def _certify_one(model: str, source: str, target: str, options: dict[str, Any]) -> dict[str, int]:
-    if read_kind(model) == "regressor":
-        found = certify_numbers_file(model, source, target, **options)
-        return {"rows": found["rows"], "certified_rows": 0}
-    certified = certify_file(model, source, target, **options)
-    return {"rows": certified["rows"], "certified_rows": certified["certified_rows"]}
+    found: Any = certify_file(model, source, target, CertifySettings(**options))
+    return {"rows": found["rows"], "certified_rows": found["certified_rows"] if "proofs" in found else 0}
 
 
 def _name_targets(files: Sequence[str], folder: Path) -> dict[str, Path]:

@@ -14,13 +14,13 @@ from derand._core.later import import_later
 if TYPE_CHECKING:
     from derand.jobs._auditing import AuditingSummary, audit_file
     from derand.jobs._certifying import CertifyingSummary, certify_file
-    from derand.jobs._certifying_numbers import CertifyingNumbersSummary, certify_numbers_file
     from derand.jobs._classifiers import choose_model
     from derand.jobs._exporting import ExportingSummary, export_file
     from derand.jobs._importing import ImportingSummary, import_file
     from derand.jobs._reporting import ReportSummary, report_file, report_numbers_file
     from derand.jobs._request import ThreatSummary
     from derand.jobs._running import CheckSummary, RunSummary, check_run, run_file
+    from derand.jobs._settings import CertifySettings, Option, ThreatFlags, find_flag, list_of_other_task, list_options
     from derand.jobs._starting import StartSummary, init_file
     from derand.jobs._tasks import TASKS, list_trainers
     from derand.jobs._training import ColumnSummary, TrainingSummary, train_file
@@ -29,26 +29,30 @@ if TYPE_CHECKING:
 __all__ = [
     "TASKS",
     "AuditingSummary",
-    "CertifyingNumbersSummary",
+    "CertifySettings",
     "CertifyingSummary",
     "CheckSummary",
     "ColumnSummary",
     "ExportingSummary",
     "FileTuningSummary",
     "ImportingSummary",
+    "Option",
     "ReportSummary",
     "RunSummary",
     "StartSummary",
+    "ThreatFlags",
     "ThreatSummary",
     "TrainingSummary",
     "audit_file",
     "certify_file",
-    "certify_numbers_file",
     "check_run",
     "choose_model",
     "export_file",
+    "find_flag",
     "import_file",
     "init_file",
+    "list_of_other_task",
+    "list_options",
     "list_trainers",
     "report_file",
     "report_numbers_file",
@@ -58,8 +62,13 @@ __all__ = [
 ]
 
 _HOMES = {
+    "list_of_other_task": "_settings",
+    "list_options": "_settings",
+    "find_flag": "_settings",
+    "ThreatFlags": "_settings",
+    "Option": "_settings",
+    "CertifySettings": "_settings",
     "AuditingSummary": "_auditing",
-    "CertifyingNumbersSummary": "_certifying_numbers",
     "CertifyingSummary": "_certifying",
     "CheckSummary": "_running",
     "ColumnSummary": "_training",
@@ -74,7 +83,6 @@ _HOMES = {
     "TrainingSummary": "_training",
     "audit_file": "_auditing",
     "certify_file": "_certifying",
-    "certify_numbers_file": "_certifying_numbers",
     "check_run": "_running",
     "choose_model": "_classifiers",
     "export_file": "_exporting",

@@ -110,7 +110,7 @@ def audit_file(
     model, data : path-like
         What was certified.
     certified : path-like
-        What `certify_file` or `certify_numbers_file` wrote, with its record beside it.
+        What `certify_file` wrote, with its record beside it.
     target : str or None
         A column of the data that is no feature, as for certifying: columns of a model that was trained without names
         are told by their position.

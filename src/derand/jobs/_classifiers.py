@@ -11,7 +11,8 @@ from typing import Any
 
 from derand._core.files import PathLike
 from derand.estimators import TRAINERS, CertifiedClassifier, CertifiedRegressor
-from derand.jobs._tasks import CLASSES, Spell, list_trainers, quote_parameter, require_parameters
+from derand.jobs._settings import list_of_other_task
+from derand.jobs._tasks import CLASSES, NUMBER, Spell, list_trainers, quote_parameter, require_parameters
 from derand.model import is_model
 from derand.storage import load
 
@@ -64,7 +65,17 @@ def load_estimator(path: PathLike) -> CertifiedClassifier | CertifiedRegressor:
     return estimator
 
 
-def load_classifier(path: PathLike, numbers: str = "use `certify_numbers_file`") -> CertifiedClassifier:
+def refuse_other_task(
+    settings: object, estimator: CertifiedClassifier | CertifiedRegressor, path: PathLike, spell: Spell
+) -> None:
+    """Refuse settings that are for models of the other kind."""
+    task = NUMBER if isinstance(estimator, CertifiedRegressor) else CLASSES
+    for name in list_of_other_task(settings, task):
+        whom, what = ("classes", "predicts a number") if task == NUMBER else ("numbers", "tells classes apart")
+        raise ValueError(f"{spell(name)} is for models of {whom}, and {path} {what}: leave it out.")
+
+
+def load_classifier(path: PathLike, numbers: str) -> CertifiedClassifier:
     """A saved classifier; a regressor is refused with what to do about its numbers."""
     model = load_estimator(path)
     if isinstance(model, CertifiedRegressor):

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
+from derand._core.arrays import FloatArray
 from derand._core.files import PathLike
 from derand._core.text import quote_short
-from derand.certificates import Certificates
-from derand.estimators import CertifiedClassifier, CertifiedRegressor, certify_encoded, encode_rows
+from derand.certificates import Certificates, Intervals, ToleranceRadii
+from derand.estimators import CertifiedClassifier, CertifiedRegressor, certify_encoded, choose_radius, encode_rows
 from derand.frames import MatchedFile
+from derand.jobs._settings import CertifySettings
 from derand.noise import Noise
+from derand.storage import NumbersRequest
 from derand.threat import Column, Limit, Threat, as_threats
 from derand.threat_text import change_threat, read_threat
 
@@ -108,41 +111,69 @@ def require_domains(source: MatchedFile, named: Threat, batch: pa.Table, first_r
 
 
 class Request:
-    """What is asked about the rows of a file; refused before any row is read where it makes no sense."""
+    """What is asked of a classifier about the rows of a file; refused at once where it makes no sense."""
+
+    numbers: NumbersRequest | None = None
 
     def __init__(
-        self,
-        classifier: CertifiedClassifier,
-        source: MatchedFile,
-        l0: int | None,
-        threat: Threat | PathLike | None,
-        changes: Mapping[str, Any],
-        *,
-        rule: str | None,
-        proof: str,
-        noise: Noise | str | float | None,
-        n_jobs: int | None = None,
+        self, estimator: CertifiedClassifier | CertifiedRegressor, source: MatchedFile, settings: CertifySettings
     ) -> None:
-        self._classifier, self._source = classifier, source
-        self._asked: _Asked = {"rule": rule, "proof": proof, "noise": noise, "n_jobs": n_jobs}
-        self.given, self.named = read_named(classifier, source, l0, threat, changes)
-        facts = self._ask_nothing(self.named)
-        self.rule, self.noise, self.resolved = facts.rule, facts.noise, facts.threat
+        self._estimator, self._source = estimator, source
+        self._how: dict[str, Any] = {
+            "rule": settings.rule,
+            "proof": settings.proof,
+            "noise": settings.noise,
+            "n_jobs": settings.n_jobs,
+        }
+        self.given, self.named = read_named(estimator, source, settings.l0, settings.threat, settings.changes)
+        self._prepare(settings)
 
-    def _ask_nothing(self, threat: Threat) -> Certificates:
-        """The certificates of no rows: they know what was asked for, and are refused as those of rows would be."""
-        nothing = np.empty((0, self._classifier.encoding_.n_features))
-        return certify_encoded(self._classifier, nothing, [threat], **self._asked)[0]
+    def _prepare(self, settings: CertifySettings) -> None:
+        """Certify no rows: that is refused as rows would be, and tells rule, noise and threat."""
+        self._learn(self._certify_encoded(np.empty((0, self._estimator.encoding_.n_features))))
 
-    def certify(self, rows: object, batch: pa.Table, first_row: int) -> Certificates:
-        """The certificates of a batch."""
+    def _learn(self, found: Certificates | Intervals | ToleranceRadii) -> None:
+        self.rule, self.noise, self.resolved = found.rule, found.noise, found.threat
+
+    def _certify_encoded(self, encoded: FloatArray) -> Certificates:
+        classifier: Any = self._estimator
+        return certify_encoded(classifier, encoded, [self.named], **self._how)[0]
+
+    def _certify(self, rows: object) -> Any:
+        return self._certify_encoded(encode_rows(self._estimator, rows))
+
+    def certify(self, rows: object, batch: pa.Table, first_row: int) -> Any:
+        """The certificates of a batch; of a regressor intervals, or radii of a tolerance."""
         require_domains(self._source, self.named, batch, first_row)
-        encoded = encode_rows(self._classifier, rows)
-        return certify_encoded(self._classifier, encoded, [self.named], **self._asked)[0]
+        found = self._certify(rows)
+        self._learn(found)
+        return found
 
     def summarize(self) -> ThreatSummary:
         """What may change, with columns by name."""
         return summarize_threat(self.given, self.named, self.resolved, self._source)
+
+
+class ValueRequest(Request):
+    """What is asked of a regressor about the rows of a file: intervals of a radius, or radii of a tolerance."""
+
+    numbers: NumbersRequest
+
+    def _prepare(self, settings: CertifySettings) -> None:
+        radius, tolerance = settings.radius, settings.tolerance
+        if radius is not None and tolerance is not None:
+            raise ValueError(f"Give `radius` or `tolerance`, got both, {radius!r} and {tolerance!r}.")
+        regressor: Any = self._estimator
+        size = choose_radius(regressor, self.named, radius) if tolerance is None else None
+        self.numbers = NumbersRequest(size, tolerance)
+
+    def _certify(self, rows: object) -> Intervals | ToleranceRadii:
+        regressor: Any = self._estimator
+        if self.numbers.tolerance is None:
+            found: Intervals = regressor.certify_interval(rows, self.numbers.radius, threat=self.named, **self._how)
+            return found
+        radii: ToleranceRadii = regressor.certify_radius(rows, self.numbers.tolerance, threat=self.named, **self._how)
+        return radii
 
 
 def summarize_threat(given: Threat, named: Threat, resolved: Threat, source: MatchedFile) -> ThreatSummary:
@@ -170,13 +201,6 @@ def summarize_threat(given: Threat, named: Threat, resolved: Threat, source: Mat
         "missing": given.missing_budget,
         "fixed": [names[at] for at in numerical if not named.may_move(at)],
     }
-
-
-class _Asked(TypedDict):
-    rule: str | None
-    proof: str
-    noise: Noise | str | float | None
-    n_jobs: int | None
 
 
 def _refuse_categories(threat: Threat, source: MatchedFile) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from derand._core.files import PathLike
 from derand._core.text import quote_short
+from derand.jobs._settings import CertifySettings, list_keys
 from derand.storage import mark_file
 from derand.threat_text import KEYS as THREAT_KEYS
 from derand.threat_text import ThreatSection, read_toml
@@ -287,6 +288,26 @@ def _keep(value: Any, key: str) -> Any:
     return value
 
 
+READERS: dict[str, Reader] = {
+    "text": _read_text,
+    "texts": _read_texts,
+    "number": _read_number,
+    "numbers": _read_numbers,
+    "truth": _read_truth,
+    "whole": _read_whole,
+    "count": _read_count,
+    "name": _read_name,
+    "noise": _read_noise,
+    "compare": _read_compare,
+}
+"""What reads each kind of option."""
+
+
+def _read_by(settings: type) -> dict[str, Reader]:
+    """The keys of a verb."""
+    return {key: READERS[option.kind] for key, option in list_keys(settings).items()}
+
+
 SECTIONS: dict[str, dict[str, Reader]] = {
     "data": {
         "train": _read_text,
@@ -313,19 +334,7 @@ SECTIONS: dict[str, dict[str, Reader]] = {
         "scaling": _read_text,
     },
     "threat": dict.fromkeys(THREAT_KEYS, _keep),
-    "certify": {
-        "output": _read_name,
-        "radii": _read_numbers,
-        "radius": _read_number,
-        "tolerance": _read_number,
-        "rule": _read_text,
-        "proof": _read_text,
-        "noise": _read_noise,
-        "id": _read_text,
-        "keep": _read_texts,
-        "witness": _read_name,
-        "safe_csv": _read_truth,
-    },
+    "certify": {"output": _read_name, **_read_by(CertifySettings)},
     "audit": {"rows": _read_whole, "seed": _read_whole, "output": _read_name},
     "report": {
         "output": _read_name,

@@ -33,11 +33,11 @@ from derand.estimators import CertifiedRegressor
 from derand.frames import inspect_file, match_file
 from derand.jobs._auditing import AuditingSummary, audit_file
 from derand.jobs._certifying import CertifyingSummary, certify_file
-from derand.jobs._certifying_numbers import CertifyingNumbersSummary, certify_numbers_file
 from derand.jobs._classifiers import OWN, choose_model, load_estimator, make_estimator
 from derand.jobs._reporting import ReportSummary, report_file, report_numbers_file, tell_unread
 from derand.jobs._request import read_named
 from derand.jobs._run_config import CONFIG, MODEL, RECORD, RunConfig, read_config
+from derand.jobs._settings import CertifySettings, list_keys, read_keys
 from derand.jobs._splitting import choose_held_out, split_file
 from derand.jobs._tasks import CLASSES, NUMBER, require_task, require_trainer
 from derand.jobs._training import TrainingSummary, list_doubts, train_file
@@ -77,7 +77,7 @@ class RunSteps(TypedDict):
     """What each step told; a step that was not asked for is not there."""
 
     train: NotRequired[TrainingSummary]
-    certify: NotRequired[CertifyingSummary | CertifyingNumbersSummary]
+    certify: NotRequired[CertifyingSummary]
     audit: NotRequired[AuditingSummary]
     report: NotRequired[ReportSummary]
 
@@ -288,11 +288,10 @@ def _find_ending(data: PathLike) -> str:
 
 def _refuse_other_task(config: RunConfig, task: str) -> None:
     """Refuse keys that are for answers of the other kind."""
-    known: dict[str, dict[str, tuple[str, ...]]] = {
-        CLASSES: {"certify": ("radius", "tolerance"), "report": ()},
-        NUMBER: {"certify": ("radii", "witness"), "report": ("groups", "compare")},
-    }
-    for section, keys in known[task].items():
+    report = {CLASSES: (), NUMBER: ("groups", "compare")}[task]
+    certify = [key for key, option in list_keys(CertifySettings).items() if option.task not in (None, task)]
+    known = {"certify": certify, "report": report}
+    for section, keys in known.items():
         for key in keys:
             if key in config.section(section):
                 whom, what = ("numbers", "classes") if task == CLASSES else ("classes", "a number")
@@ -471,16 +470,11 @@ class _Run:
         )
         return self._trained
 
-    def _do_certifying(self, advance: Callable[[int], None]) -> CertifyingSummary | CertifyingNumbersSummary:
-        asked = {
-            key: value for key, value in self._config.section("certify").items() if key not in ("output", "witness")
-        }
+    def _do_certifying(self, advance: Callable[[int], None]) -> CertifyingSummary:
         outputs = {step: self._draft / name for step, name in self._config.outputs.items()}
-        asked |= {"target": self._target, "threat": self._config.threat, "advance": advance}
-        asked["identity"] = asked.pop("id", None)
-        if self._task == NUMBER:
-            return certify_numbers_file(self._model, self._test, outputs["certify"], **asked)
-        return certify_file(self._model, self._test, outputs["certify"], witness=outputs.get("witness"), **asked)
+        asked = read_keys(CertifySettings, self._config.section("certify"))
+        asked |= {"target": self._target, "threat": self._config.threat, "witness": outputs.get("witness")}
+        return certify_file(self._model, self._test, outputs["certify"], CertifySettings(**asked), advance=advance)
 
     def _do_auditing(self, advance: Callable[[int], None]) -> AuditingSummary:
         asked, outputs = self._config.section("audit"), self._config.outputs

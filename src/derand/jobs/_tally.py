@@ -5,16 +5,17 @@ Owns counts and shares over all batches. Must not know where batches come from, 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import NotRequired, TypedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray
-from derand.certificates import Certificates
-from derand.frames import Labels
+from derand.certificates import Certificates, Intervals, ToleranceRadii
+from derand.frames import Labels, MatchedFile
 from derand.metrics import (
     FEW_UNLABELLED,
     AnswerSummary,
@@ -29,15 +30,23 @@ from derand.metrics import (
     summarize_finite_radii,
 )
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 class TallySummary(TypedDict):
-    """Results of all batches in short; accuracies where there is a target, radii where there is a ball."""
+    """Results of all batches in short; accuracies and errors where there is a target."""
 
     rows: int
-    certified_rows: int
-    proofs: dict[str, int]
-    """How many rows are certified by which proof; "none" where nothing is."""
+    notes: list[str]
+    """Such as that accuracy is below that of a constant answer, or that answers are not those of `predict`."""
+    warnings: NotRequired[list[str]]
+    """Of classes: what a reader must know first: that the model is worth no more than a constant answer."""
+    certified_rows: NotRequired[int]
+    """Of classes, and with a tolerance: rows with a radius above 0."""
     rows_of_infinite_radius: NotRequired[int]
+    proofs: NotRequired[dict[str, int]]
+    """Of classes: how many rows are certified by which proof; "none" where nothing is."""
     verdicts: NotRequired[dict[str, int]]
     """Where limits alone say what may change: how many rows hold, flip, or are undecided."""
     accuracy: NotRequired[float]
@@ -48,18 +57,38 @@ class TallySummary(TypedDict):
     """Where limits alone say what may change: right, and proven to hold within them."""
     answers: NotRequired[AnswerSummary]
     """How good the answers are, whatever is certified of them, beside a constant answer."""
-    warnings: list[str]
-    """What a reader must know first: that the model is worth no more than a constant answer."""
-    notes: list[str]
-    """Such as that accuracy is below that of a constant answer, or that answers are not those of `predict`."""
+    mean_width: NotRequired[float]
+    """Of intervals."""
+    largest_width: NotRequired[float]
+    rmse: NotRequired[float]
+    """Of numbers, with a target: root of the mean square of what is missed."""
+    targets_inside: NotRequired[int]
+    """With a target: how many of its numbers lie in their interval, or within the tolerance of the answer."""
 
 
-class Tally:
-    """Results of all batches so far."""
+class _BatchTally:
+    """What is counted of the batches of any model."""
+
+    def __init__(self) -> None:
+        self.n_rows = self.n_certified = self.n_infinite = 0
+        self.unseen: Counter[str] = Counter()
+        self.empty: set[str] | None = None
+        """Columns that were empty in every batch; None before the first."""
+
+    def _count_rows(self, n_rows: int, source: MatchedFile, batch: pa.Table) -> None:
+        self.n_rows += n_rows
+        self.unseen.update(source.count_unseen(batch))
+        empty = source.find_empty(batch)
+        self.empty = empty if self.empty is None else self.empty & empty
+
+
+class Tally(_BatchTally):
+    """Labels of all batches so far, and what is certified of them."""
 
     def __init__(self, radii: Sequence[float]) -> None:
+        super().__init__()
         self.radii = list(radii)
-        self.n_rows = self.n_certified = self.n_infinite = self.n_correct = self.n_proven = 0
+        self.n_correct = self.n_proven = 0
         self.held = np.zeros(len(self.radii))
         self.finite: list[FloatArray] = []
         """Radii of labelled rows, but for infinite ones; 0 where the label is wrong."""
@@ -69,9 +98,6 @@ class Tally:
         self.proofs: Counter[str] = Counter()
         self.verdicts: Counter[str] | None = None
         """None where there are radii."""
-        self.unseen: Counter[str] = Counter()
-        self.empty: set[str] | None = None
-        """Columns that were empty in every batch; None before the first."""
 
     @property
     def n_labelled(self) -> int:
@@ -82,13 +108,11 @@ class Tally:
         certificates: Certificates,
         labels: Labels | None,
         grades: RowGrades | None,
-        unseen: Mapping[str, int],
-        empty: set[str],
+        source: MatchedFile,
+        batch: pa.Table,
     ) -> None:
         """Count a batch; grades go with labels."""
-        self.unseen.update(unseen)
-        self.empty = empty if self.empty is None else self.empty & empty
-        self.n_rows += len(certificates)
+        self._count_rows(len(certificates), source, batch)
         self.n_certified += int((certificates.radius > 0).sum())
         self.n_infinite += int(np.isinf(certificates.radius).sum())
         self.proofs.update(_count(certificates.proof))
@@ -109,11 +133,12 @@ class Tally:
             self.finite.append(radius[np.isfinite(radius)])
 
     def summarize(self) -> TallySummary:
+        warnings: list[str] = []
         result: TallySummary = {
             "rows": self.n_rows,
             "certified_rows": self.n_certified,
             "proofs": dict(sorted(self.proofs.items())),
-            "warnings": [],
+            "warnings": warnings,
             "notes": [],
         }
         if self.verdicts is None:
@@ -127,7 +152,7 @@ class Tally:
             result["accuracy"] = self.n_correct / self.n_labelled
             remark = judge_answers(found)
         if remark is not None:
-            result["warnings" if remark.level == "warning" else "notes"].append(remark.text)
+            (warnings if remark.level == "warning" else result["notes"]).append(remark.text)
         if self.answers is None:
             return result
         if self.verdicts is not None:
@@ -145,6 +170,48 @@ class Tally:
         if self.n_rows < FEW_UNLABELLED or len(self.labels) > 1:
             return None
         return remark_one_answer(next(iter(self.labels)), self.n_rows)
+
+
+class IntervalTally(_BatchTally):
+    """Intervals, or radii of a tolerance, of all batches so far."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.n_known = self.n_inside = 0
+        self.sum_width = self.largest_width = self.sum_squares = 0.0
+        self.is_intervals = True
+
+    def add(
+        self, found: Intervals | ToleranceRadii, numbers: FloatArray | None, source: MatchedFile, batch: pa.Table
+    ) -> None:
+        """Count a batch."""
+        self._count_rows(len(found), source, batch)
+        if isinstance(found, Intervals):
+            low, high = found.low, found.high
+            self.sum_width += float(found.width.sum())
+            self.largest_width = max(self.largest_width, float(found.width.max()))
+        else:
+            low, high = found.value - found.tolerance, found.value + found.tolerance
+            self.is_intervals = False
+            self.n_certified += int((found.radius > 0).sum())
+            self.n_infinite += int(np.isinf(found.radius).sum())
+        if numbers is not None:
+            self.n_known += len(numbers)
+            self.sum_squares += float(((found.value - numbers) ** 2).sum())
+            self.n_inside += int(((low <= numbers) & (numbers <= high)).sum())
+
+    def summarize(self) -> TallySummary:
+        result: TallySummary = {"rows": self.n_rows, "notes": []}
+        if self.is_intervals:
+            result["mean_width"] = self.sum_width / self.n_rows
+            result["largest_width"] = self.largest_width
+        else:
+            result["certified_rows"] = self.n_certified
+            result["rows_of_infinite_radius"] = self.n_infinite
+        if self.n_known:
+            result["rmse"] = math.sqrt(self.sum_squares / self.n_known)
+            result["targets_inside"] = self.n_inside
+        return result
 
 
 def _count(values: NDArray[np.str_]) -> Counter[str]:

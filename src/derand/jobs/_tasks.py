@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from derand.estimators import MOST_CLASSES, REGRESSORS, TRAINERS
+from derand.jobs._settings import CLASSES, NUMBER
 
-CLASSES, NUMBER = "classes", "number"
 TASKS = (CLASSES, NUMBER)
 FEW = 20
 """Up to how many different whole numbers are classes, unless it is said otherwise."""

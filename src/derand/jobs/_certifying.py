@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired
+from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,8 +150,7 @@ def certify_file(
     )
     found: TallySummary = tally.summarize()
     found["notes"] += note_other_answers(estimator, request.rule, request.noise)
-    own: Any = answers.list_asked()
-    return {
+    summary: dict[str, Any] = {
         "output": os.fspath(output),
         "record": None if record is None else os.fspath(record),
         "columns_not_used": source.not_used,
@@ -162,18 +161,19 @@ def certify_file(
         "proof": asked.proof,
         "noise": "none" if request.noise is None else str(request.noise),
         "norm": request.resolved.ball_norm,
-        **own,
+        **answers.list_asked(),
         "threat": request.summarize(),
         **found,
         "seconds": time.perf_counter() - start,
     }
+    return cast(CertifyingSummary, summary)
 
 
 class _Labels:
     """The labels of a classifier: what is written and counted of a batch of rows."""
 
     tally: Any
-    taken = RESULT_COLUMNS
+    taken: tuple[str, ...] = RESULT_COLUMNS
 
     def __init__(self, estimator: Any, data: PathLike, asked: CertifySettings) -> None:
         self.estimator, self.asked = estimator, asked
@@ -278,7 +278,7 @@ def _list_results(found: Certificates | Intervals | ToleranceRadii, first_row: i
     return {
         "row": row,
         "label": found.label,
-        **({"runner_up": found.runner_up} if several else {}),
+        **({"runner_up": np.asarray(found.runner_up)} if several else {}),
         "failure": found.failure,
         **({"radius": found.radius} if found.verdict is None else {"verdict": found.verdict}),
         "proof": found.proof,

@@ -11,8 +11,8 @@ from typing import Any
 
 from derand._core.files import PathLike
 from derand.estimators import TRAINERS, CertifiedClassifier, CertifiedRegressor
-from derand.jobs._settings import list_of_other_task
-from derand.jobs._tasks import CLASSES, NUMBER, Spell, list_trainers, quote_parameter, require_parameters
+from derand.jobs._settings import CLASSES, NUMBER, list_of_other_task
+from derand.jobs._tasks import Spell, list_trainers, quote_parameter, require_parameters
 from derand.model import is_model
 from derand.storage import load
 

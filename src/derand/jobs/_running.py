@@ -37,9 +37,9 @@ from derand.jobs._classifiers import OWN, choose_model, load_estimator, make_est
 from derand.jobs._reporting import ReportSummary, report_file, report_numbers_file, tell_unread
 from derand.jobs._request import read_named
 from derand.jobs._run_config import CONFIG, MODEL, RECORD, RunConfig, read_config
-from derand.jobs._settings import CertifySettings, list_keys, read_keys
+from derand.jobs._settings import CLASSES, NUMBER, CertifySettings, list_keys, read_keys
 from derand.jobs._splitting import choose_held_out, split_file
-from derand.jobs._tasks import CLASSES, NUMBER, require_task, require_trainer
+from derand.jobs._tasks import require_task, require_trainer
 from derand.jobs._training import TrainingSummary, list_doubts, train_file
 from derand.jobs._training_table import TrainingData, read_training_data
 from derand.storage import mark_file, read_json

@@ -12,7 +12,7 @@ import numpy as np
 from derand._core.arrays import IntArray
 from derand._core.files import PathLike
 from derand.frames import Labels, inspect_file, write_batches
-from derand.jobs._tasks import CLASSES
+from derand.jobs._settings import CLASSES
 
 if TYPE_CHECKING:
     import pyarrow as pa

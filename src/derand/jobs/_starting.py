@@ -21,7 +21,8 @@ from derand.frames import ColumnKind, ColumnUse, TableFile, inspect_file
 from derand.jobs._classifiers import choose_model
 from derand.jobs._copying import NUMBER_COLUMNS, RESULT_COLUMNS
 from derand.jobs._run_config import CONFIG, FOLDER
-from derand.jobs._tasks import CLASSES, list_trainers
+from derand.jobs._settings import CLASSES
+from derand.jobs._tasks import list_trainers
 from derand.jobs._training_table import TrainingData, read_training_data
 
 HOLDOUT = 0.25

@@ -26,7 +26,8 @@ from derand.estimators import (
 )
 from derand.frames import ColumnCheck, ColumnUse, ColumnWarning, TableEncoding, format_days, tell_doubts
 from derand.jobs._classifiers import OWN, choose_model, find_trainer, make_estimator
-from derand.jobs._tasks import CLASSES, Spell, quote_parameter, require_parameters, require_task, require_trainer
+from derand.jobs._settings import CLASSES
+from derand.jobs._tasks import Spell, quote_parameter, require_parameters, require_task, require_trainer
 from derand.jobs._training_table import TrainingData, read_training_data
 from derand.metrics import certified_accuracy
 from derand.noise import Noise, as_noise_or_none

@@ -26,7 +26,8 @@ from derand.frames import (
     inspect_file,
     kind_of_arrow_type,
 )
-from derand.jobs._tasks import NUMBER, Task, guess_task
+from derand.jobs._settings import NUMBER
+from derand.jobs._tasks import Task, guess_task
 
 if TYPE_CHECKING:
     import pyarrow as pa

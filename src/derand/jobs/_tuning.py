@@ -19,7 +19,7 @@ from derand._core.files import PathLike, replace_when_done, require_writable
 from derand._core.text import format_exactly
 from derand.estimators import CertifiedClassifier
 from derand.jobs._classifiers import OWN, choose_model, find_trainer, make_estimator
-from derand.jobs._tasks import NUMBER
+from derand.jobs._settings import NUMBER
 from derand.jobs._training_table import read_training_data
 from derand.threat_text import NORMS
 from derand.tuning import RADIUS, Tuning, TuningSummary, has_training_radius, tune

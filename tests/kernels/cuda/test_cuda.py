@@ -152,7 +152,7 @@ print("agrees")
 _STUMPS = """
 import numpy as np
 from derand import AdditiveEnsemble, StepFunction, certify
-from derand.kernels.cuda import settle
+from derand.kernels.cuda import blocks, settle
 from derand.noise import as_noise
 from tests import oracle
 
@@ -176,7 +176,7 @@ def compare(n_terms, largest, noise, n_rows, paths):
 compare(5, 9, "gaussian:0.3", 3, {"law"})
 compare(5, 9, "uniform:0.4", 3, {"law"})
 compare(7, 9, "gaussian:0.01", 3, {"law", "tilted"})  # one mass is too faint to be listed
-settle._BLOCK_NUMBERS, settle._FEW_ROWS = 1, 1  # every row is a block, the streams take turns
+blocks._BLOCK_NUMBERS, blocks._FEW_ROWS = 1, 1  # every row is a block, the streams take turns
 settle._FIRST_STATES, settle._MORE_STATES = 8, 16  # laws outgrow them
 compare(17, 3, "gaussian:0.3", 2, {"tilted"})
 compare(100, 30, "gaussian:0.5", 1, {"inverted"})
@@ -501,9 +501,8 @@ def test_blocks_do_not_change_a_row_of_stumps(
     model, rows = draw_problem(n_terms, 1000, 2, 40, seed=4)
     certify(model, rows, Gaussian(0.25), backend="cuda", rule=rule)  # makes the tables
     whole = certify(model, rows, Gaussian(0.25), backend="cuda", rule=rule)
-    for module in ("settle", "means"):
-        monkeypatch.setattr(f"derand.kernels.cuda.{module}._BLOCK_NUMBERS", 1)
-        monkeypatch.setattr(f"derand.kernels.cuda.{module}._FEW_ROWS", 70)
+    monkeypatch.setattr("derand.kernels.cuda.blocks._BLOCK_NUMBERS", 1)
+    monkeypatch.setattr("derand.kernels.cuda.blocks._FEW_ROWS", 70)
     pieces = certify(model, rows, Gaussian(0.25), backend="cuda", rule=rule)
     assert pieces.radius.tolist() == whole.radius.tolist()
     assert pieces.label.tolist() == whole.label.tolist()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray, IntArray
 from derand.kernels import TILTED, Edges, Failures
@@ -58,7 +59,6 @@ NOISES = frozenset(NOISE_CODES)
 
 _STATES_IN_SHARED = 4096  # states of a pmf, twice over, so that three blocks share a multiprocessor
 _BLOCK_NUMBERS = 2**21  # numbers in a block's table: large enough to fill the device, small enough to overlap
-_BLOCK_ROWS = MOST_ROWS
 _FEW_ROWS = 256  # rows that keep the device busy, however wide the model
 _CELLS_IN_SHARED = 4096
 
@@ -155,18 +155,12 @@ def pmfs(plan: Plan, table: FloatArray) -> FloatArray:
         return numpy_backend.pmfs(plan.plain, table)
     size = plan.whole + 1
     result = np.empty((table.shape[0], size))
-    tables = _SentTables(table)
 
-    def begin(stream: Stream, block: slice) -> Callable[[], None]:
-        found = stream.reserve("pmfs", (block.stop - block.start, size), np.float64)
-        arguments = (tables.bring(stream, block), *model)
-        _launch_pmfs(stream, pmfs_in_shared, pmfs_in_global, arguments, size, (found,))
-        fetched = stream.fetch("pmfs", found)
-        return lambda: np.copyto(result[block], fetched)
+    def launch(stream: Stream, block: slice, given: tuple[Any, ...], found: tuple[Any, ...]) -> None:
+        _launch(stream, (pmfs_in_shared, pmfs_in_global), given, size, found)
 
-    with claim_device():
-        model = send_arrays("model", (plan.starts, plan.scores, plan.jumps))
-        stream_blocks(table.shape[0], _rows_of_pmfs(max(plan.scores.size, size)), begin)
+    model = plan.starts, plan.scores, plan.jumps
+    _stream_tables(_SentTables(table), model, max(plan.scores.size, size), {"pmfs": result}, launch)
     return result
 
 
@@ -215,85 +209,85 @@ _Tables = _SentTables | _ComputedTables
 
 
 def _compute_failures(plan: Plan, tables: _Tables, thresholds: IntArray) -> Failures:
-    proven = np.zeros(tables.n_rows, dtype=np.bool_)
-    log_failure = np.zeros(tables.n_rows)
+    state, log_mass = np.zeros(tables.n_rows, dtype=np.int8), np.zeros(tables.n_rows)
 
-    def begin(stream: Stream, block: slice) -> Callable[[], None]:
-        table = tables.bring(stream, block)
+    def launch(stream: Stream, block: slice, given: tuple[Any, ...], found: tuple[Any, ...]) -> None:
         limits = stream.send("thresholds", thresholds[block])
-        weights = stream.reserve("weights", table.shape, np.float64)
-        state = stream.reserve("state", limits.shape, np.int8)
-        log_mass = stream.reserve("log_mass", limits.shape, np.float64)
-        arguments = (table, *model, limits, plan.whole, plan.steepest, weights)
-        _launch_failures(stream, arguments, plan.whole + 1, (state, log_mass))
-        states, masses = stream.fetch("state", state), stream.fetch("log_mass", log_mass)
+        weights = stream.reserve("weights", given[0].shape, np.float64)
+        arguments = (*given, limits, plan.whole, plan.steepest, weights)
+        kernels = failures_in_shared, failures_in_global
+        _launch(stream, kernels, arguments, plan.whole + 1, found, marks_rows=True)
 
-        def store() -> None:
-            proven[block], log_failure[block] = states == PROVEN, masses
-
-        return store
-
-    with claim_device():
-        model = send_arrays("model", (plan.starts, plan.both_scores, plan.both_jumps))
-        tables.send_model()
-        stream_blocks(tables.n_rows, _rows_of_pmfs(tables.width), begin)
-    return Failures(proven, log_failure, np.full(tables.n_rows, TILTED, dtype=np.uint8))
+    model = plan.starts, plan.both_scores, plan.both_jumps
+    _stream_tables(tables, model, tables.width, {"state": state, "log_mass": log_mass}, launch)
+    return Failures(state == PROVEN, log_mass, np.full(tables.n_rows, TILTED, dtype=np.uint8))
 
 
 def _compute_tails(plan: Plan, tables: _Tables, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
-    size = plan.whole + 1
     low_mass, high_mass = np.empty(low.shape), np.empty(high.shape)
 
+    def launch(stream: Stream, block: slice, given: tuple[Any, ...], found: tuple[Any, ...]) -> None:
+        arguments = (*given, stream.send("low", low[block]), stream.send("high", high[block]))
+        _launch(stream, (tails_in_shared, tails_in_global), arguments, plan.whole + 1, found)
+
+    model, width = (plan.starts, plan.scores, plan.jumps), max(tables.width, low.shape[1])
+    _stream_tables(tables, model, width, {"low_mass": low_mass, "high_mass": high_mass}, launch)
+    return low_mass, high_mass
+
+
+def _stream_tables(
+    tables: _Tables,
+    model: tuple[IntArray, ...],
+    width: int,
+    results: dict[str, NDArray[Any]],
+    launch: Callable[[Stream, slice, tuple[Any, ...], tuple[Any, ...]], None],
+) -> None:
+    """Fill the results of all rows, whose tables or pmfs have so many numbers each, block by block.
+
+    `launch` queues the kernels of a block: given its table and the model on the device, and what they fill there.
+    """
+    most = max(_BLOCK_NUMBERS // max(width, 1), min(_FEW_ROWS, 2**26 // max(width, 1)), 1)
+
     def begin(stream: Stream, block: slice) -> Callable[[], None]:
-        table = tables.bring(stream, block)
-        limits = stream.send("low", low[block]), stream.send("high", high[block])
-        found = tuple(stream.reserve(f"{side}_mass", limits[0].shape, np.float64) for side in ("low", "high"))
-        _launch_pmfs(stream, tails_in_shared, tails_in_global, (table, *model, *limits), size, found)
-        below, above = (stream.fetch(f"{side}_mass", mass) for side, mass in zip(("low", "high"), found, strict=True))
+        shapes = [(block.stop - block.start, *result.shape[1:]) for result in results.values()]
+        given, pairs = (tables.bring(stream, block), *sent), zip(results.items(), shapes, strict=True)
+        found = tuple(stream.reserve(name, shape, result.dtype) for (name, result), shape in pairs)
+        launch(stream, block, given, found)
+        fetched = [stream.fetch(name, one) for name, one in zip(results, found, strict=True)]
 
         def store() -> None:
-            low_mass[block], high_mass[block] = below, above
+            for result, one in zip(results.values(), fetched, strict=True):
+                result[block] = one
 
         return store
 
     with claim_device():
-        model = send_arrays("model", (plan.starts, plan.scores, plan.jumps))
+        sent = send_arrays("model", model)
         tables.send_model()
-        stream_blocks(tables.n_rows, _rows_of_pmfs(max(tables.width, low.shape[1])), begin)
-    return low_mass, high_mass
+        stream_blocks(tables.n_rows, min(most, MOST_ROWS), begin)
 
 
-def _rows_of_pmfs(width: int) -> int:
-    """Rows in a block whose tables or pmfs have so many numbers each."""
-    most = max(_BLOCK_NUMBERS // max(width, 1), min(_FEW_ROWS, 2**26 // max(width, 1)), 1)
-    return min(most, _BLOCK_ROWS)
-
-
-def _launch_failures(stream: Stream, arguments: tuple[Any, ...], size: int, found: tuple[Any, Any]) -> None:
-    """The failing masses of a block: in shared memory, then in device memory for the rows that did not fit."""
-    n_rows = arguments[0].shape[0]
-    capacity = min(size, _states_in_shared(failures_in_shared, (*arguments, size, n_rows, *found)))
-    grid = max(FEWEST_BLOCKS, n_rows)
-    stream.launch(failures_in_shared, grid, THREADS, (*arguments, capacity, n_rows, *found), 16 * capacity)
-    if size > capacity:
-        launch_in_workspaces(stream, failures_in_global, arguments, size, n_rows, found)
-
-
-def _launch_pmfs(
-    stream: Stream, in_shared: Any, in_global: Any, arguments: tuple[Any, ...], size: int, found: tuple[Any, ...]
+def _launch(
+    stream: Stream,
+    kernels: tuple[Any, Any],
+    arguments: tuple[Any, ...],
+    size: int,
+    found: tuple[Any, ...],
+    *,
+    marks_rows: bool = False,
 ) -> None:
-    """Whole pmfs of a block: in shared memory where they fit, else in device memory."""
-    n_rows = arguments[0].shape[0]
-    if size <= _states_in_shared(in_shared, (*arguments, size, n_rows, *found)):
+    """Launch the first kernel where pmfs fit into shared memory, two buffers of 8 bytes per state; else the second.
+
+    Kernels that mark the rows that did not fit are launched one after the other.
+    """
+    (in_shared, in_global), n_rows = kernels, arguments[0].shape[0]
+    granted = grant_shared(in_shared, (*arguments, size, n_rows, *found), 16 * _STATES_IN_SHARED)
+    capacity = min(size, granted // 16)
+    if marks_rows or capacity == size:
         grid = max(FEWEST_BLOCKS, n_rows)
-        stream.launch(in_shared, grid, THREADS, (*arguments, size, n_rows, *found), 16 * size)
-    else:
+        stream.launch(in_shared, grid, THREADS, (*arguments, capacity, n_rows, *found), 16 * capacity)
+    if capacity < size:
         launch_in_workspaces(stream, in_global, arguments, size, n_rows, found)
-
-
-def _states_in_shared(kernel: Any, arguments: tuple[Any, ...]) -> int:
-    """States of a pmf that a block may keep in shared memory, two buffers of 8 bytes each."""
-    return grant_shared(kernel, arguments, 16 * _STATES_IN_SHARED) // 16
 
 
 def _bound_cells(starts: IntArray) -> tuple[IntArray, IntArray]:

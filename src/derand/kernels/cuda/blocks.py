@@ -24,6 +24,8 @@ MOST_ROWS = 2**16
 FEWEST_BLOCKS = 1 if config.ENABLE_CUDASIM else 128
 """Of threads: numba warns of smaller grids, and a block without a row ends at once."""
 
+_BLOCK_NUMBERS = 2**24  # numbers in a block of rows
+_FEW_ROWS = 2**10  # that are worth a block of their own
 _WORKSPACE_NUMBERS = 2**27  # numbers in the pmfs that are held in device memory
 _MOST_WORKSPACES = 264
 _lock = threading.Lock()
@@ -92,6 +94,12 @@ def stream_blocks(
         waiting.append((stream, begin(stream, slice(start, min(start + n_block, n_rows)))))
     while waiting:
         _store_first(waiting)
+
+
+def stream_rows(n_rows: int, width: int, begin: Callable[[Stream, slice], Callable[[], None]]) -> None:
+    """`stream_blocks` for rows of so many numbers each; blocks for both streams where rows are many."""
+    most = min(max(_BLOCK_NUMBERS // width, _FEW_ROWS), MOST_ROWS)
+    stream_blocks(n_rows, most, begin, fewest=2 if n_rows >= 2 * _FEW_ROWS else 1)
 
 
 def _store_first(waiting: list[tuple[Stream, Callable[[], None]]]) -> None:

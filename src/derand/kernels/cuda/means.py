@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.kernels import NotFiniteError
-from derand.kernels.cuda.blocks import FEWEST_BLOCKS, MOST_ROWS, PickedRows, claim_device, pick_columns, stream_blocks
+from derand.kernels.cuda.blocks import FEWEST_BLOCKS, PickedRows, claim_device, pick_columns, stream_rows
 from derand.kernels.cuda.device import Stream
 from derand.kernels.cuda.pmfs import PARTS, THREADS, add_up, compile_kernel
 from derand.kernels.cuda.stumps import is_finite
@@ -32,8 +32,6 @@ LEFT = -1
 
 _NOT_FINITE = -2
 _FEATURE, _ANCHOR, _FACTOR, _BEGIN, _RATE, _BASE, _COUNT, _FIRST, _LAST, _RANGE = range(10)
-_BLOCK_NUMBERS = 2**24  # numbers in a block of rows
-_FEW_ROWS = 2**10
 _KEPT = 6  # sets of tables on the device
 _ONE = np.float32(1.0)
 _kept: OrderedDict[tuple[int, ...], tuple[list[ref[Any]], tuple[Any, ...]]] = OrderedDict()
@@ -57,7 +55,6 @@ def bound_means(
     label, powers = np.empty(n_rows, dtype=np.int8), np.empty(n_rows)
     picked = PickedRows(rows, curve[0].features)
     levels = np.stack([*asked.levels, asked.thresholds])
-    most = min(max(_BLOCK_NUMBERS // max(picked.width, n_terms), _FEW_ROWS), MOST_ROWS)
 
     def begin(stream: Stream, block: slice) -> Callable[[], None]:
         size = block.stop - block.start
@@ -78,7 +75,7 @@ def bound_means(
     with claim_device():
         means = _keep([_pack_terms(*curve, picked), curve[1].knots, curve[1].low, curve[1].sag], curve[1])
         tables = [_send_side(one, picked) for one in sides]
-        stream_blocks(n_rows, most, begin, fewest=2 if n_rows >= 2 * _FEW_ROWS else 1)
+        stream_rows(n_rows, max(picked.width, n_terms), begin)
     if (label == _NOT_FINITE).any():
         raise NotFiniteError("Rows hold NaN or infinity.")
     return label, powers

@@ -17,12 +17,11 @@ from derand._core.arrays import FloatArray, IntArray
 from derand.kernels import INVERTED, LAW, TILTED, Edges, Failures, NotFiniteError
 from derand.kernels.cuda.blocks import (
     FEWEST_BLOCKS,
-    MOST_ROWS,
     PickedRows,
     claim_device,
     launch_in_workspaces,
     send_arrays,
-    stream_blocks,
+    stream_rows,
 )
 from derand.kernels.cuda.cells import NOISE_CODES
 from derand.kernels.cuda.device import Stream, grant_shared
@@ -33,8 +32,6 @@ from derand.kernels.cuda.pmfs import THREADS
 from derand.kernels.cuda.stumps import BY_INVERSION, BY_LISTING, DID_NOT_FIT, NOT_FINITE, PROVEN, TO_DO, Stumps
 
 _FIRST_STATES, _MORE_STATES = 3072, 6144  # of pmfs, by which rows that do not fit are tried again
-_BLOCK_NUMBERS = 2**24  # numbers in a block of rows
-_FEW_ROWS = 2**10  # that are worth a block of their own
 
 
 class StumpRows:
@@ -55,11 +52,10 @@ class StumpRows:
 
     def settle(self) -> Failures:
         """Label and failing mass of each row."""
-        stumps, n_rows = self._stumps, self._states.size
-        most = max(_BLOCK_NUMBERS // max(2 * stumps.order.size, self._picked.width), _FEW_ROWS)
+        stumps = self._stumps
         with claim_device():
             self._model = send_arrays("stumps", (self._packed, self._packed[4], stumps.groups, *(stumps.halves or ())))
-            stream_blocks(n_rows, min(most, MOST_ROWS), self._begin, fewest=2 if n_rows >= 2 * _FEW_ROWS else 1)
+            stream_rows(self._states.size, max(2 * stumps.order.size, self._picked.width), self._begin)
         states = self._states
         if (states == NOT_FINITE).any():
             raise NotFiniteError("Rows hold NaN or infinity.")

@@ -15,7 +15,7 @@ Rounding and bounds: README.md, step 7.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,31 +90,10 @@ class Batch(NamedTuple):
 
 def make_batch(n_rows: int, terms: Terms, n_points: int) -> Batch:
     """Arrays for so many rows."""
-
-    def numbers() -> FloatArray:
-        return np.zeros(n_rows)
-
-    def integers() -> IntArray:
-        return np.zeros(n_rows, dtype=np.int64)
-
-    return Batch(
-        side=integers(),
-        slot=integers(),
-        theta=numbers(),
-        gap=numbers(),
-        deviation=numbers(),
-        log_prefactor=numbers(),
-        expected=numbers(),
-        accuracy=numbers(),
-        roundings=numbers(),
-        period_number=integers(),
-        size=numbers(),
-        curvature=numbers(),
-        decline=numbers(),
-        bend=numbers(),
-        weights=np.empty((n_rows, terms.scores.shape[1])),
-        pairs=np.empty(n_points),
-    )
+    whole = {"side", "slot", "period_number"}
+    kinds = {name: np.int64 if name in whole else np.float64 for name in Batch._fields[:-2]}
+    own: dict[str, NDArray[Any]] = {name: np.zeros(n_rows, dtype=kind) for name, kind in kinds.items()}
+    return Batch(**own, weights=np.empty((n_rows, terms.scores.shape[1])), pairs=np.empty(n_points))
 
 
 _period_of = compile_loop()(period_of)

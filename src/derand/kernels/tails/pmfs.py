@@ -9,6 +9,8 @@ would reorder the sums that the argument counts.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from derand._core.arrays import FloatArray, IntArray
@@ -119,7 +121,7 @@ def build_pmf(
             continue
         span = top - bottom
         if end - begin > 2 and 2 * (stop - first) < span:
-            _scatter_steps(pmf, grown, first, stop, span, row, scores, begin, end, bottom, weak)
+            _scatter_steps(pmf, grown, first, stop, span, row, scores, _Cells(begin, end, bottom, weak))
         else:
             pmf[first - span : first] = 0.0
             pmf[stop : stop + span] = 0.0
@@ -127,7 +129,7 @@ def build_pmf(
                 low = begin if scores[begin] < scores[begin + 1] else begin + 1
                 _add_stump(pmf, grown, first, stop + span, span, row[low], row[2 * begin + 1 - low])
             else:
-                _gather_steps(pmf, grown, first, stop + span, row, scores, begin, end, bottom, weak)
+                _gather_steps(pmf, grown, first, stop + span, row, scores, _Cells(begin, end, bottom, weak))
         pmf, grown = grown, pmf
         stop += span
         is_trimmed = not is_trimmed
@@ -135,6 +137,16 @@ def build_pmf(
             first, stop, mass = _drop_light_ends(pmf, first, stop, 2 * budget)
             lost += mass
     return pmf[first:stop], first - margin + offset, least, most, lost
+
+
+class _Cells(NamedTuple):
+    """The cells of a term that are added: from `begin` to `end - 1`, of more than the weak probability."""
+
+    begin: int
+    end: int
+    bottom: int
+    """The least of their scores."""
+    weak: float
 
 
 @compile_loop()
@@ -208,48 +220,36 @@ def _scatter_steps(
     span: int,
     row: FloatArray,
     scores: IntArray,
-    begin: int,
-    end: int,
-    bottom: int,
-    weak: float,
+    cells: _Cells,
 ) -> None:
     """The pmf after one more term of any number of cells, cell after cell: for a pmf that is short beside the term."""
     before = pmf[first:stop]
     grown[first : stop + span] = 0.0
-    for cell in range(begin, end):
+    for cell in range(cells.begin, cells.end):
         mass = row[cell]
-        if mass > weak:
-            shifted = grown[first + scores[cell] - bottom :]
+        if mass > cells.weak:
+            shifted = grown[first + scores[cell] - cells.bottom :]
             for t in range(before.size):
                 shifted[t] += mass * before[t]
 
 
 @compile_loop()
 def _gather_steps(
-    pmf: FloatArray,
-    grown: FloatArray,
-    first: int,
-    stop: int,
-    row: FloatArray,
-    scores: IntArray,
-    begin: int,
-    end: int,
-    bottom: int,
-    weak: float,
+    pmf: FloatArray, grown: FloatArray, first: int, stop: int, row: FloatArray, scores: IntArray, cells: _Cells
 ) -> None:
     """The same, eight cells at a time, which reads and writes the new pmf less often; the old one is 0 around it."""
     after = grown[first:stop]
-    cells, count = np.empty(end - begin + 8, dtype=np.int64), 0
-    for cell in range(begin, end):
-        if row[cell] > weak:
-            cells[count] = cell
+    added, count = np.empty(cells.end - cells.begin + 8, dtype=np.int64), 0
+    for cell in range(cells.begin, cells.end):
+        if row[cell] > cells.weak:
+            added[count] = cell
             count += 1
     masses, shifts = np.zeros(8), np.zeros(8, dtype=np.int64)
     for start in range(0, count, 8):
         for j in range(8):
             is_there = start + j < count
-            masses[j] = row[cells[start + j]] if is_there else 0.0
-            shifts[j] = scores[cells[start + j]] - bottom if is_there else 0
+            masses[j] = row[added[start + j]] if is_there else 0.0
+            shifts[j] = scores[added[start + j]] - cells.bottom if is_there else 0
         _add_eight(pmf[first - shifts.max() :], after, masses, shifts.max() - shifts, start == 0)
 
 

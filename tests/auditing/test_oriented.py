@@ -29,8 +29,8 @@ def test_bands_and_grids_are_those_of_the_program(at: int) -> None:
     (contrast,) = model.contrasts()
     (problem,) = pose_problems(model)
     grid, moved = coarsen(contrast)
-    assert moved == problem.law.error
-    assert find_tie_band(contrast, grid) == pytest.approx(problem.law.tie_band(), rel=1e-12)
+    assert moved == problem.distribution.error
+    assert find_tie_band(contrast, grid) == pytest.approx(problem.distribution.tie_band(), rel=1e-12)
     assert find_mean_error(contrast) == pytest.approx(mean_error(problem.terms) * problem.terms.step, rel=1e-6)
 
 

@@ -30,7 +30,7 @@ from derand.auditing._threat import AllowedChanges
 from derand.certificates import find_answers
 from derand.model import Value
 from derand.perturbation import Perturbation
-from tests.auditing.test_numbers import Numbered, draw_number
+from tests.auditing.test_regression import Numbered, draw_number
 
 STEP = AdditiveEnsemble([StepFunction(0, [0.0], [0, 100])], Value(500), n_features=1, levels=10)
 

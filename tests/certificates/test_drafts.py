@@ -61,7 +61,7 @@ def test_far_rivals_are_left_out(rule: str, monkeypatch: pytest.MonkeyPatch) -> 
     bound = type(chosen).bound
 
     def count(self: Any, problem: Any, rows: Any, noise: Any, perturbation: Any, engine: Engine) -> Any:
-        asked[engine.draft] += len(rows)
+        asked[engine.preliminary] += len(rows)
         return bound(self, problem, rows, noise, perturbation, engine)
 
     monkeypatch.setattr(type(chosen), "bound", count)

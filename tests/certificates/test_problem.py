@@ -123,7 +123,7 @@ def test_sums_that_are_too_fine_for_a_law_get_levels_by_their_terms(n_terms: int
     ]
     assert choose_support(terms) == levels
     problem = pose_problems(AdditiveEnsemble(terms, 0, n_terms))[0]
-    assert 0.99 * levels < problem.law.largest <= levels + n_terms
-    assert 0.3 * n_terms < problem.law.error / problem.law.step <= 0.5 * n_terms
+    assert 0.99 * levels < problem.distribution.largest <= levels + n_terms
+    assert 0.3 * n_terms < problem.distribution.error / problem.distribution.step <= 0.5 * n_terms
     (contrast,) = AdditiveEnsemble(terms, 0, n_terms).contrasts()
-    assert coarsen(contrast)[1] == problem.law.error
+    assert coarsen(contrast)[1] == problem.distribution.error

@@ -300,7 +300,7 @@ def test_the_progress_bar_says_what_is_told(
 def test_every_file_of_a_command_is_listed() -> None:
     """A file in cli/ is a command, and its test lies beside the others."""
     folder, tests = Path(_app.__file__).parent, Path(__file__).parent
-    shared = {"_app.py", "_answers.py", "_many.py"}
+    shared = {"_app.py", "_answers.py", "_many.py", "_options.py"}
     assert {f"_{name}.py" for name in cli.COMMANDS} == {path.name for path in folder.glob("_[a-z]*.py")} - shared
     assert all((tests / f"test_{name}.py").exists() for name in cli.COMMANDS)
 

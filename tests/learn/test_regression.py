@@ -11,7 +11,7 @@ from derand.learn import RegressionTable, bin_table, train_additive_regressor, t
 from derand.learn._design import design_model
 from derand.learn._end_loss import EndLoss
 from derand.learn._groups import group_columns
-from derand.learn._squares import add_functions, choose_penalty, sum_squares, tabulate_functions
+from derand.learn._squares import add_functions, choose_penalty, sum_squares
 from derand.learn.regression import _design_columns
 
 
@@ -50,7 +50,7 @@ def test_least_squares_are_those_of_numpy(gaps: bool) -> None:
     )
     penalties = design.list_penalties(0.3)
     weights = sum_squares(design, binned, target).solve(penalties)
-    tables = tabulate_functions(design)
+    tables = [column.tabulate() for column in design.columns]
     functions = np.hstack([np.ones((200, 1)), *(one[binned.codes[:, at]] for at, one in enumerate(tables))])
     expected = np.linalg.solve(functions.T @ functions / 200 + np.diag(penalties), functions.T @ target / 200)
     np.testing.assert_allclose(weights, expected, atol=1e-6)

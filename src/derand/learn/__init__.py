@@ -10,8 +10,9 @@ from __future__ import annotations
 from derand.learn._groups import MOST_COLUMNS
 from derand.learn._margin_loops import hash_rows
 from derand.learn._moments import Moments
+from derand.learn._penalties import SelectionPath
 from derand.learn._shared import CodedRows, PartsInMemory, SharedTable
-from derand.learn.additive import AdditiveOptions, AdditiveTraining, SelectionPath, train_additive
+from derand.learn.additive import AdditiveOptions, AdditiveTraining, train_additive
 from derand.learn.bins import BinnedTable, NumberBins, bin_table, code_rows
 from derand.learn.boosting import TreeBoosting, VoteBoosting, boost_stumps, boost_vote
 from derand.learn.counts import CountedTable, CountingPlan, PartCounts, add_counts, count_part

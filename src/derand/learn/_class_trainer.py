@@ -7,7 +7,6 @@ certificates are made, or scikit-learn.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -16,19 +15,19 @@ from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
 from derand._core.arrays import FloatArray, IntArray
-from derand._core.progress import tell
 from derand.learn._batches import fit_by_batches
 from derand.learn._building import build_class_model, read_functions
 from derand.learn._design import Design, design_model, leave_in_place
-from derand.learn._folds import share_codes, spread_rows
+from derand.learn._folds import draw_third, share_codes, spread_rows
 from derand.learn._groups import group_columns
+from derand.learn._importance import measure_importances
 from derand.learn._margin import Stage, WeightFit
+from derand.learn._penalties import Ladder, Trial, search_penalty
 from derand.learn._softmax import ClassPrecondition, DuelLoss, SoftmaxLoss, Steepness
 from derand.learn.additive import (
     AdditiveOptions,
     AdditiveTraining,
     Choice,
-    SelectionPath,
     Trainer,
     bin_rows,
     choose_bins,
@@ -46,7 +45,7 @@ _MANY_COLUMNS = 16  # numerical ones: moving each a little is then what costs a 
 _MANY_DUELS = 400  # pairs of classes times such columns, from which on duels take too long
 _MANY_WINDOWS = 10_000  # the same where columns move independently of each other, which is quicker
 _MUCH = 30_000_000  # rows times columns times classes from which on a fit goes by batches
-_QUICK_REGULARIZATIONS, _MORE_REGULARIZATION = (1.0, 0.1, 0.01), 10.0
+_LADDER = Ladder((1.0, 0.1, 0.01), above=10.0)
 _QUICK_ROWS = 6_000  # of large tables, on which the penalty is chosen
 _QUICK_STEPS = Stage(0.0, 40, 1e-4)
 _IMPORTANCE_ROWS = 20_000
@@ -84,7 +83,8 @@ def train_classes(
         calibration = trainer.calibrate(design, weights, chosen, table)
     by_class = weights.reshape(table.n_classes, -1)
     by_class = by_class - by_class.mean(axis=0)  # what all classes share decides nothing
-    importances = _measure_importances(design, by_class, binned, table.n_features)
+    some = binned.take(spread_rows(binned, _IMPORTANCE_ROWS))
+    importances = measure_importances(design, by_class, some, table.n_features)
     return AdditiveTraining(
         build_class_model(read_functions(design, by_class), by_class[:, 0], table.n_features),
         chosen.regularization,
@@ -220,23 +220,29 @@ class ClassTrainer(Trainer):
         """The penalty of least loss on rows left out; of large tables on a third of a sample, and with a ramp."""
         if self._options.regularization is not None or not (self._is_large and self._by_steepness):
             return super().choose()
-        some = self._binned.take(spread_rows(self._binned, _QUICK_ROWS))
-        inside, outside = np.flatnonzero(some.keys % 3 != 0), np.flatnonzero(some.keys % 3 == 0)
-        kept, left = some.take(inside), some.take(outside)
-        design = self.design(True)
-        tried: list[tuple[float, float]] = []
-        start: FloatArray | None = None
-        for place in range(3):
-            tell(f"training: penalty {place + 1} of 3")
-            rises = place == 2 and tried[1][0] > tried[0][0]  # less of it was worse: then more
-            regularization = _MORE_REGULARIZATION if rises else _QUICK_REGULARIZATIONS[place]
-            start = self.fit(design, kept, regularization, start, (_QUICK_STEPS,))
-            tried.append((self.make_loss(design, left, self._options.n_threads).measure(start), regularization))
-        loss = np.array([one[0] for one in tried])
-        path = SelectionPath(
-            np.array([one[1] for one in tried]), np.ones(loss.size, dtype=np.int64), loss, np.full(loss.size, np.nan)
-        )
-        return Choice(min(tried)[1], True, path)
+        chosen, _ = self.choose_on_third(_QUICK_ROWS, _LADDER, (_QUICK_STEPS,))
+        return chosen
+
+    def choose_on_third(
+        self, n_rows: int, ladder: Ladder, stages: tuple[Stage, ...], *, from_last: bool = True
+    ) -> tuple[Choice, FloatArray]:
+        """The penalty of least loss on a third of some rows, which the fit does not see, and the weights of that fit.
+
+        `from_last`: whether each fit starts from the one before.
+        """
+        inside, outside = draw_third(self._binned, n_rows)
+        if not inside.size or not outside.size:
+            return Choice.without_search(None), np.empty(0)
+        kept, left, design = self._binned.take(inside), self._binned.take(outside), self.design(True)
+
+        def attempt(regularization: float, ramp: bool, before: Trial | None) -> Trial:
+            start = before.fitted if before is not None and from_last else None
+            weights = self.fit(design, kept, regularization, start, stages)
+            loss = self.make_loss(design, left, self._options.n_threads).measure(weights)
+            return Trial(regularization, ramp, np.array([loss]), weights)
+
+        best, path = search_penalty(attempt, ladder)
+        return Choice(best.regularization, True, path), best.fitted
 
     def calibrate(self, design: Design, weights: FloatArray, chosen: Choice, table: TrainingTable) -> tuple[float, ...]:
         """Slope and a shift per class, by rows left out where there are such; shifts are 0 but for class weights."""
@@ -270,18 +276,3 @@ def _fit_softmax(scores: FloatArray, target: IntArray, weights: FloatArray, with
     start[0] = 1.0
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-12})
     return tuple(found.x.tolist())
-
-
-def _measure_importances(design: Design, by_class: FloatArray, rows: BinnedTable, n_features: int) -> FloatArray:
-    """Mean size of what each column adds to the scores of a row, over all classes, as a share of all."""
-    some = rows.take(spread_rows(rows, _IMPORTANCE_ROWS))
-    loss = SoftmaxLoss(replace(leave_in_place(design), deduction=0.0), some, by_class.shape[0])
-    values, offsets = loss.tabulate(by_class), design.offsets
-    sizes = np.zeros(n_features)
-    for at, column in enumerate(design.columns):
-        own = values[offsets[at] : offsets[at + 1]]
-        shares = np.bincount(some.codes[:, at], weights=some.weights, minlength=own.shape[0]) / some.weights.sum()
-        size = (shares @ np.abs(own - shares @ own)).mean()
-        sizes[list(column.features)] = size / len(column.features)
-    total = sizes.sum()
-    return sizes / total if total > 0 else sizes

@@ -6,8 +6,9 @@ may take the values of a bin, and what that costs. Must not know rows or losses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +84,14 @@ class NumberColumn:
         ramp = np.full(int(self.stairs.size > 0), _RAMP_PENALTY)
         return np.concatenate([jumps, ramp, np.full(int(self.bins.missing > 0), _CATEGORY_PENALTY)])
 
+    def tabulate(self) -> FloatArray:
+        """What each weight adds at each code, (n_codes, n_weights), where nothing is moved."""
+        n_weights = self.basis.shape[2]
+        table = np.zeros((self.n_codes, self.n_weights))
+        table[:-1, :n_weights] = self.basis[:, self.own, :]
+        table[-1, n_weights:] = 1.0
+        return table
+
     def read_shape(self, weights: FloatArray) -> Shape:
         """The function that these weights stand for."""
         places, jumps = self.cuts, weights[: self.cuts.size]
@@ -136,6 +145,10 @@ class CategoryColumn:
 
     def list_penalties(self, regularization: float) -> FloatArray:
         return np.concatenate([self.penalties, np.full(int(self.has_missing), _CATEGORY_PENALTY)])
+
+    def tabulate(self) -> FloatArray:
+        """What each weight adds at each code, (n_codes, n_weights)."""
+        return np.eye(self.n_codes, self.n_weights)
 
     def read_table(self, weights: FloatArray) -> CategoryShape:
         """What these weights give to each category; nothing to one that training did not see, or that is too rare."""
@@ -195,6 +208,15 @@ class Design:
     def list_penalties(self, regularization: float) -> FloatArray:
         """The penalty of half the square of each weight; 0 for the intercept."""
         return np.concatenate([[0.0], *(column.list_penalties(regularization) for column in self.columns)])
+
+    def list_parts(self, weights: FloatArray, codes: NDArray[Any]) -> Iterator[tuple[tuple[int, ...], FloatArray]]:
+        """Features of each column, and what it adds to the scores of some rows where nothing is moved.
+
+        `weights` has shape (n_weights,) or (n_outputs, n_weights); parts have shape (n_rows,) or (n_rows, n_outputs).
+        """
+        for at, (column, start) in enumerate(zip(self.columns, self.starts.tolist(), strict=False)):
+            own = weights[..., start : start + column.n_weights]
+            yield column.features, (column.tabulate() @ own.T)[codes[:, at]]
 
     def list_bounds(self) -> list[tuple[float | None, float | None]]:
         """Least and largest value of each weight."""

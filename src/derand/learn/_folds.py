@@ -23,13 +23,13 @@ def spread_rows(rows: BinnedTable, most: int) -> IntArray:
     return np.sort(np.argsort(rows.keys, kind="stable")[:most])
 
 
-def draw_folds(rows: BinnedTable) -> IntArray | None:
+def draw_folds(rows: BinnedTable, *, few_rows: float = FEW_ROWS) -> IntArray | None:
     """The fold of each row, equal rows in the same one; None where a class has too few different rows.
 
-    Of more than two classes those of one row alone do not count.
+    Of more than two classes those of one row alone do not count. `few_rows`: up to so many there are more folds.
     """
     folds = np.empty(rows.target.size, dtype=np.int64)
-    count = _FOLDS if rows.target.size <= FEW_ROWS else _FEWER_FOLDS
+    count = _FOLDS if rows.target.size <= few_rows else _FEWER_FOLDS
     labels = np.unique(rows.target)
     most = 0
     for label in labels:
@@ -40,6 +40,13 @@ def draw_folds(rows: BinnedTable) -> IntArray | None:
         if keys.size > 1 or labels.size == 2:
             count = min(count, keys.size)
     return None if count < 2 or most < 2 else folds % count
+
+
+def draw_third(rows: BinnedTable, most: int) -> tuple[IntArray, IntArray]:
+    """Two thirds and one third of at most so many rows, by their keys: rows to fit, and rows to measure on."""
+    some = spread_rows(rows, most)
+    is_left = rows.keys[some] % np.uint64(3) == 0
+    return some[~is_left], some[is_left]
 
 
 def share_codes(design: Design, rows: BinnedTable) -> list[FloatArray]:

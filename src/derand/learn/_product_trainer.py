@@ -9,6 +9,7 @@ Must not know how losses are computed or certificates made.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,15 @@ from derand._core.arrays import FloatArray
 from derand.learn._batches import Schedule, fit_by_batches
 from derand.learn._building import build_class_model, build_lead_model
 from derand.learn._class_trainer import ClassTrainer
-from derand.learn._folds import spread_rows
+from derand.learn._folds import draw_third, spread_rows
+from derand.learn._importance import measure_importances
+from derand.learn._penalties import Ladder
 from derand.learn._product_loss import ProductLoss
 from derand.learn._products import ProductDesign, design_products
 from derand.learn.additive import (
     AdditiveOptions,
     AdditiveTraining,
     Choice,
-    SelectionPath,
     Trainer,
     bin_rows,
     tell_of_fit,
@@ -38,7 +40,7 @@ from derand.noise import Noise
 from derand.threat import Threat
 
 _MANY_COLUMNS = 16  # in groups: moving each a little is then what costs a margin most
-_REGULARIZATIONS = (10.0, 1.0, 0.1, 0.01)
+_LADDER = Ladder((10.0, 1.0, 0.1, 0.01))
 _CHOICE_ROWS = 20_000
 _BATCH, _RATE = 500, 0.02
 _FEWEST_STEPS, _MOST_STEPS, _QUICK_STEPS, _PASSES = 500, 1_500, 300, 12
@@ -81,7 +83,7 @@ def train_products(
         calibration = trainer.calibrate(design, weights, chosen, table)
     by_class = weights.reshape(table.n_classes, -1)
     by_class = by_class - by_class.mean(axis=0)  # what all classes share decides nothing
-    importances = _measure_importances(design, by_class, trainer.sample(), table.n_features)
+    importances = measure_importances(design, by_class, trainer.sample(), table.n_features)
     return AdditiveTraining(
         _build_model(design, by_class, table.n_features),
         chosen.regularization,
@@ -183,31 +185,14 @@ class ProductTrainer(ClassTrainer):
 
     def choose(self) -> Choice:
         """The penalty of least loss on a third of the rows, which the fit does not see; or what the options ask for."""
-        nothing = np.empty(0)
-        rows = spread_rows(self._binned, _CHOICE_ROWS)
-        keys = self._binned.keys[rows]
-        inside, outside = rows[keys % np.uint64(3) != 0], rows[keys % np.uint64(3) == 0]
-        asked = self._options.regularization
-        if asked is not None or not inside.size or not outside.size:
-            path = SelectionPath(nothing, nothing.astype(np.int64), nothing, nothing)
-            return Choice(1.0 if asked is None else asked, True, path)
-        kept, left, design = self._binned.take(inside), self._binned.take(outside), self.design(True)
-        tried: list[tuple[float, float]] = []
-        best = np.empty(0)
-        for regularization in _REGULARIZATIONS:
-            weights = self.fit(design, kept, regularization, None, ())
-            tried.append((self.make_loss(design, left, self._options.n_threads).measure(weights), regularization))
-            if tried[-1][0] > min(tried)[0]:
-                break
-            best = weights
-        losses = np.array([one[0] for one in tried])
-        path = SelectionPath(
-            np.array([one[1] for one in tried]),
-            np.ones(losses.size, dtype=np.int64),
-            losses,
-            np.full(losses.size, np.nan),
-        )
-        return Choice(min(tried)[1], True, path, outside, self.score(design, left, best))
+        if self._options.regularization is not None:
+            return Choice.without_search(self._options.regularization)
+        chosen, weights = self.choose_on_third(_CHOICE_ROWS, _LADDER, (), from_last=False)
+        if not weights.size:
+            return chosen
+        outside = draw_third(self._binned, _CHOICE_ROWS)[1]
+        scores = self.score(self.design(True), self._binned.take(outside), weights)
+        return replace(chosen, rows=outside, scores=scores)
 
     def calibrate(self, design: Any, weights: FloatArray, chosen: Choice, table: TrainingTable) -> tuple[float, ...]:
         """As for models without groups, by rows left out where there are such."""
@@ -221,14 +206,3 @@ def _build_model(design: ProductDesign, by_class: FloatArray, n_features: int) -
         return build_class_model(design.list_functions(by_class), by_class[:, 0], n_features)
     lead = by_class[1] - by_class[0]
     return build_lead_model(design.read_lead(lead), float(lead[0]), n_features)
-
-
-def _measure_importances(design: ProductDesign, by_class: FloatArray, rows: BinnedTable, n_features: int) -> FloatArray:
-    """Mean size of what each column adds to the scores of a row, over all classes, as a share of all."""
-    sizes = np.zeros(n_features)
-    for features, added in design.list_parts(by_class, rows.codes):
-        middle = np.average(added, weights=rows.weights, axis=0)
-        size = np.average(np.abs(added - middle), weights=rows.weights, axis=0).mean()
-        sizes[list(features)] = size / len(features)
-    total = sizes.sum()
-    return sizes / total if total > 0 else sizes

@@ -253,16 +253,11 @@ def _line_up(groups: Sequence[Group], rest: Design, rest_places: IntArray, noise
         sizes.append(int(np.prod([cuts.size + 1 for cuts in group.cuts])))
         axis_starts.append(len(columns))
     for at, column in enumerate(rest.columns):
-        table = np.zeros((column.n_codes, column.n_weights))
+        table = column.tabulate()
         steep = np.zeros(table.shape)
         if isinstance(column, NumberColumn):
-            n_own = column.basis.shape[2]
-            table[:-1, :n_own] = column.basis[:, column.own, :]
-            table[-1, n_own:] = 1.0
             own = measure_steepness(column.bins.centers, column.cuts, column.stairs, noise, column.feature)
-            steep[:-1, :n_own] = own * scales[column.feature]
-        else:
-            table[: column.n_weights] = np.eye(column.n_weights)
+            steep[:-1, : own.shape[1]] = own * scales[column.feature]
         columns.append(int(rest_places[at]))
         tables.append(table)
         slopes.append(steep)

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from derand._core.arrays import FloatArray, IntArray
-from derand._core.progress import tell
-from derand.learn._design import CategoryColumn, Design
+from derand._core.arrays import FloatArray
+from derand.learn._design import Design
+from derand.learn._folds import draw_folds
+from derand.learn._penalties import Ladder, SelectionPath, Trial, search_penalty
 from derand.learn.bins import BinnedTable
 
-REGULARIZATIONS = (1000.0, 100.0, 10.0, 1.0, 0.1, 0.01, 0.001)
-"""What cross-validation tries first; then what lies between the best and its neighbours."""
-_BETWEEN = 10**0.5
-_FOLDS = 5
+_LADDER = Ladder((1000.0, 100.0, 10.0, 1.0, 0.1, 0.01, 0.001), stops=False, refines=True)
 _BLOCK_ROWS = 2**12
 
 
@@ -66,33 +64,17 @@ class Squares:
         return max(left, 0.0) / self.total
 
 
-def tabulate_functions(design: Design) -> list[FloatArray]:
-    """What each weight of each column adds at each of its codes, (n_codes, n_weights): rows as they are."""
-    tables = []
-    for column in design.columns:
-        table = np.zeros((column.n_codes, column.n_weights))
-        if isinstance(column, CategoryColumn):
-            table[: column.n_weights] = np.eye(column.n_weights)
-        else:
-            n_weights = column.basis.shape[2]
-            table[:-1, :n_weights] = column.basis[:, column.own, :]
-            table[-1, n_weights:] = 1.0
-        tables.append(table)
-    return tables
-
-
 def add_functions(design: Design, rows: BinnedTable, weights: FloatArray) -> FloatArray:
     """The sum of all functions, the intercept included, at each row."""
     total = np.full(rows.codes.shape[0], weights[0])
-    starts = design.starts
-    for at, table in enumerate(tabulate_functions(design)):
-        total += (table @ weights[starts[at] : starts[at + 1]])[rows.codes[:, at]]
+    for _, added in design.list_parts(weights, rows.codes):
+        total += added
     return total
 
 
 def sum_squares(design: Design, rows: BinnedTable, target: FloatArray) -> Squares:
     """The products of a design's functions over some rows."""
-    tables, size = tabulate_functions(design), int(design.starts[-1])
+    tables, size = [column.tabulate() for column in design.columns], int(design.starts[-1])
     products, moments = np.zeros((size, size)), np.zeros(size)
     for start in range(0, target.size, _BLOCK_ROWS):
         block = slice(start, start + _BLOCK_ROWS)
@@ -104,58 +86,22 @@ def sum_squares(design: Design, rows: BinnedTable, target: FloatArray) -> Square
     return Squares(products, moments, float(rows.weights @ target**2), float(rows.weights.sum()))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PenaltyPath:
-    """What cross-validation saw: one entry per penalty that was tried.
-
-    Attributes
-    ----------
-    regularization : array of shape (n_tried,)
-    loss, error : arrays of shape (n_tried,)
-        Root of the mean square on rows left out, mean over folds, and its standard error.
-    """
-
-    regularization: FloatArray
-    loss: FloatArray
-    error: FloatArray
-
-
-def choose_penalty(design: Design, rows: BinnedTable, target: FloatArray) -> tuple[float, PenaltyPath]:
+def choose_penalty(design: Design, rows: BinnedTable, target: FloatArray) -> tuple[float, SelectionPath]:
     """The penalty of least squares on rows left out, equal rows always together; 1 where there are too few rows."""
-    folds = draw_folds(rows)
-    nothing = PenaltyPath(np.empty(0), np.empty(0), np.empty(0))
+    folds = draw_folds(rows, few_rows=np.inf)
     if folds is None:
-        return 1.0, nothing
+        return 1.0, SelectionPath.of([])
     parts = [
         sum_squares(design, rows.take(at), target[at])
         for at in (np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1))
     ]
     whole = sum_squares(design, rows, target)
     distinct = rows.count_distinct()
-    tried: dict[float, FloatArray] = {}
 
-    def attempt(regularization: float) -> None:
+    def attempt(regularization: float, ramp: bool, before: Trial | None) -> Trial:
         penalties = design.list_penalties(regularization) / distinct
         losses = [part.measure(whole.less(part).solve(penalties)) for part in parts]
-        tried[regularization] = np.sqrt(losses)
+        return Trial(regularization, ramp, np.sqrt(losses))
 
-    for place, regularization in enumerate(REGULARIZATIONS, start=1):
-        tell(f"training: penalty {place} of {len(REGULARIZATIONS)}")
-        attempt(regularization)
-    best = min(tried, key=lambda one: float(tried[one].mean()))
-    for factor in (_BETWEEN, 1 / _BETWEEN):
-        attempt(best * factor)
-    best = min(tried, key=lambda one: float(tried[one].mean()))
-    path = PenaltyPath(
-        np.array(list(tried)),
-        np.array([float(one.mean()) for one in tried.values()]),
-        np.array([float(one.std() / np.sqrt(one.size)) for one in tried.values()]),
-    )
-    return best, path
-
-
-def draw_folds(rows: BinnedTable) -> IntArray | None:
-    """The fold of each row, equal rows in the same one; None where there are too few different rows."""
-    keys, place = np.unique(rows.keys, return_inverse=True)
-    count = min(_FOLDS, keys.size)
-    return None if count < 2 else np.asarray(place % count, dtype=np.int64)
+    best, path = search_penalty(attempt, _LADDER)
+    return best.regularization, path

@@ -20,11 +20,13 @@ from derand._core.arrays import FloatArray, IntArray
 from derand._core.progress import tell
 from derand._core.threads import run_blocks
 from derand.learn._building import build_model
-from derand.learn._design import CategoryColumn, Design, NumberColumn, design_model, leave_in_place
+from derand.learn._design import Design, NumberColumn, design_model, leave_in_place
 from derand.learn._folds import FEW_ROWS, draw_folds, share_codes, spread_rows
 from derand.learn._groups import GroupBins, design_group, group_columns
+from derand.learn._importance import measure_importances
 from derand.learn._interactions import find_pairs
 from derand.learn._margin import MarginLoss, Precondition, Stage, WeightFit
+from derand.learn._penalties import Ladder, SelectionPath, Trial, search_penalty
 from derand.learn._screening import WIDE_COLUMNS
 from derand.learn._shrinking import shrink_categories
 from derand.learn.bins import MAX_BINS, BinnedTable, NumberBins, bin_table
@@ -33,9 +35,7 @@ from derand.model import AdditiveEnsemble
 from derand.noise import Noise
 from derand.threat import Threat
 
-REGULARIZATIONS = (10.0, 1.0, 0.1, 0.01, 0.001)
-"""What cross-validation tries first; then what lies between the best and its neighbours."""
-_BETWEEN = 10**0.5
+LADDER = Ladder((10.0, 1.0, 0.1, 0.01, 0.001), refines=True, ramps=True)
 _FEW_BINS = 96  # of columns that are moved, in tables of few rows
 _FEWEST_BINS, _MOST_BINS = 32, 25_000  # of each such column, and of all together
 _FEW_CUTS, _MANY_CUTS, _MANY_ROWS = 32, 128, 10_000
@@ -81,25 +81,6 @@ class AdditiveOptions:
     """Numerical columns from which on some are chosen before they are fitted."""
     seed: int = 0
     n_threads: int = 1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SelectionPath:
-    """What cross-validation saw: one entry per penalty that was tried.
-
-    Attributes
-    ----------
-    regularization : array of shape (n_tried,)
-    ramp : array of shape (n_tried,)
-        Whether the model had a linear part.
-    loss, error : arrays of shape (n_tried,)
-        Mean over folds of the log-loss of certified margins on rows left out, and its standard error.
-    """
-
-    regularization: FloatArray
-    ramp: IntArray
-    loss: FloatArray
-    error: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,7 +157,8 @@ def train_additive(
             weights = trainer.fit_all(design, chosen.regularization)
         warnings = trainer.check(design, weights, chosen)
     model = build_model(design, weights, table.n_features)
-    importances = _measure_importances(design, weights, binned, table.n_features)
+    some = binned.take(spread_rows(binned, _CHOICE_ROWS))
+    importances = measure_importances(design, weights, some, table.n_features)
     return AdditiveTraining(
         model,
         chosen.regularization,
@@ -275,6 +257,11 @@ class Choice:
     path: SelectionPath
     rows: IntArray | None = None
     scores: FloatArray | None = None
+
+    @classmethod
+    def without_search(cls, asked: float | None) -> Choice:
+        """The penalty that the options ask for; 1 where they ask for none, and rows are too few to search."""
+        return cls(1.0 if asked is None else asked, True, SelectionPath.of([]))
 
 
 class Trainer:
@@ -412,29 +399,13 @@ class Trainer:
         rows = spread_rows(self._binned, _CHOICE_ROWS)
         folds = draw_folds(self._binned.take(rows))
         if asked is not None or folds is None:
-            nothing = np.empty(0)
-            path = SelectionPath(nothing, nothing.astype(np.int64), nothing, nothing)
-            return Choice(1.0 if asked is None else asked, True, path)
-        tried: list[_Tried] = []
+            return Choice.without_search(asked)
         parts = self.part_folds(rows, folds)
-        for place, regularization in enumerate(REGULARIZATIONS, start=1):
-            tell(f"training: penalty {place} of {len(REGULARIZATIONS)} at most")
-            tried.append(self._try(parts, folds, regularization, True, tried[-1] if tried else None))
-            if len(tried) > 1 and tried[-1].mean > tried[-2].mean:
-                break
-        best = _find_best(tried)
-        tell("training: penalties beside the best")
-        for factor in (_BETWEEN, 1 / _BETWEEN):
-            tried.append(self._try(parts, folds, best.regularization * factor, True, best))
-        best = _find_best(tried)
-        tried.append(self._try(parts, folds, best.regularization, False, None))
-        best = _find_best(tried)
-        path = SelectionPath(
-            np.array([one.regularization for one in tried]),
-            np.array([one.ramp for one in tried], dtype=np.int64),
-            np.array([one.mean for one in tried]),
-            np.array([one.losses.std() / np.sqrt(one.losses.size) for one in tried]),
-        )
+
+        def attempt(regularization: float, ramp: bool, before: Trial | None) -> Trial:
+            return self._try(parts, folds, regularization, ramp, before)
+
+        best, path = search_penalty(attempt, LADDER)
         return Choice(best.regularization, best.ramp, path, rows, best.scores)
 
     def part_folds(self, rows: IntArray, folds: IntArray) -> list[tuple[Trainer, BinnedTable]]:
@@ -457,8 +428,8 @@ class Trainer:
         folds: IntArray,
         regularization: float,
         ramp: bool,
-        before: _Tried | None,
-    ) -> _Tried:
+        before: Trial | None,
+    ) -> Trial:
         """Fit on all folds but one, measure on that one, for each of them; start from what was tried before."""
         n_folds = len(parts)
         fitted: list[Any] = [None] * n_folds
@@ -470,7 +441,7 @@ class Trainer:
             design = trainer.design(ramp)
             stages = _QUICK_PLAIN if design.is_plain else _QUICK if before is None else _QUICK[1:]
             inside, outside = rows.take(np.flatnonzero(folds != fold)), np.flatnonzero(folds == fold)
-            start = None if before is None else before.weights[fold]
+            start = None if before is None else before.fitted[fold]
             weights = trainer.fit(design, inside, regularization, start, stages, n_threads=1)
             left = rows.take(outside)
             losses[fold] = trainer.make_loss(design, left).measure(weights)
@@ -479,7 +450,7 @@ class Trainer:
 
         # short loops would hand the interpreter's lock to and fro
         run_blocks(fit_fold, n_folds, 1, self._options.n_threads if folds.size > FEW_ROWS else 1)
-        return _Tried(regularization, ramp, fitted, losses, scores)
+        return Trial(regularization, ramp, losses, fitted, scores)
 
     def check(self, design: Design, weights: FloatArray, chosen: Choice) -> tuple[str, ...]:
         """Say so where certified accuracy does not beat a constant answer, and at which radius it would."""
@@ -550,23 +521,6 @@ class Trainer:
         return _fit_logistic(scores, table.target[rows], sample, weighted)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Tried:
-    regularization: float
-    ramp: bool
-    weights: list[FloatArray]
-    losses: FloatArray
-    scores: FloatArray
-
-    @property
-    def mean(self) -> float:
-        return float(self.losses.mean())
-
-
-def _find_best(tried: list[_Tried]) -> _Tried:
-    return min(tried, key=lambda one: one.mean)
-
-
 def _fit_logistic(
     scores: FloatArray, target: NDArray[np.uint8], weights: FloatArray, with_shift: bool
 ) -> tuple[float, float]:
@@ -583,24 +537,3 @@ def _fit_logistic(
     bounds = [(1 / _LARGEST_SLOPE, _LARGEST_SLOPE), (None, None) if with_shift else (0, 0)]
     found = minimize(loss, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-12})
     return float(found.x[0]), float(found.x[1])
-
-
-def _measure_importances(design: Design, weights: FloatArray, rows: BinnedTable, n_features: int) -> FloatArray:
-    """Mean size of what each column adds to the score of a row, as a share of all."""
-    sizes = np.zeros(n_features)
-    some = rows.take(spread_rows(rows, _CHOICE_ROWS))
-    starts = design.starts
-    for at, column in enumerate(design.columns):
-        own = weights[starts[at] : starts[at + 1]]
-        values = np.zeros(column.n_codes)
-        if isinstance(column, CategoryColumn):
-            values[: own.size] = own
-        else:
-            n_weights = column.basis.shape[2]
-            values[:-1] = column.basis[:, column.own, :] @ own[:n_weights]
-            values[-1] = own[-1] if own.size > n_weights else 0.0
-        added = values[some.codes[:, at]]
-        size = np.average(np.abs(added - np.average(added, weights=some.weights)), weights=some.weights)
-        sizes[list(column.features)] = size / len(column.features)
-    total = sizes.sum()
-    return sizes / total if total > 0 else sizes

@@ -20,11 +20,14 @@ from derand._core.progress import tell
 from derand.learn._building import measure_spans, read_lead
 from derand.learn._design import Design, NumberColumn, design_model, leave_in_place
 from derand.learn._end_loss import EndLoss
+from derand.learn._folds import share_codes, spread_rows
 from derand.learn._groups import GroupBins, design_group, group_columns
+from derand.learn._importance import measure_importances
 from derand.learn._interactions import find_pairs
 from derand.learn._margin import Precondition, Stage, WeightFit
+from derand.learn._penalties import SelectionPath
 from derand.learn._shrinking import shrink_by
-from derand.learn._squares import PenaltyPath, add_functions, choose_penalty, sum_squares, tabulate_functions
+from derand.learn._squares import add_functions, choose_penalty, sum_squares
 from derand.learn.bins import MAX_BINS, BinnedTable, NumberBins, bin_table
 from derand.learn.table import TrainingTable
 from derand.model import MAX_SCORE, AdditiveEnsemble, CategoryShape, Shape
@@ -111,7 +114,7 @@ class RegressionTraining:
     model : AdditiveEnsemble
         Its score and offset, divided by its levels, are the answer.
     regularization : float
-    path : PenaltyPath
+    path : SelectionPath
         In deviations of the target.
     importances : array of shape (n_features,)
         Mean size of what each column adds, as a share of all.
@@ -122,7 +125,7 @@ class RegressionTraining:
 
     model: AdditiveEnsemble
     regularization: float
-    path: PenaltyPath
+    path: SelectionPath
     importances: FloatArray
     warnings: tuple[str, ...] = ()
     groups: tuple[tuple[int, ...], ...] = ()
@@ -197,12 +200,8 @@ def _shrink_numbers(design: Design, binned: BinnedTable, target: FloatArray, lea
     """The rows with a penalty for each category, by what numbers alone leave unexplained."""
     if not binned.categories:
         return binned
-    some = _spread(binned)
-    rows, numbers = binned.take(some), replace(design, categories=())
-    with threadpool_limits(1, user_api="blas"):
-        penalties = numbers.list_penalties(_SEARCH_PENALTY) / rows.count_distinct()
-        weights = sum_squares(numbers, rows, target[some]).solve(penalties)
-    left = target - add_functions(numbers, binned, weights)
+    numbers = replace(design, categories=())
+    left = target - add_functions(numbers, binned, _fit_first(numbers, binned, target))
     left -= np.average(left, weights=binned.weights)
     variance = max(float(np.average(left**2, weights=binned.weights)), 1e-12)
     return shrink_by(binned, binned.weights, left[:, None], variance, least_rows)
@@ -210,13 +209,19 @@ def _shrink_numbers(design: Design, binned: BinnedTable, target: FloatArray, lea
 
 def _find_groups(design: Design, binned: BinnedTable, target: FloatArray) -> tuple[tuple[int, ...], ...]:
     """Pairs of columns that say more together than each by itself, of what an additive model leaves unexplained."""
-    some = _spread(binned)
+    some = spread_rows(binned, _MOST_ROWS)
+    rows = binned.take(some)
+    left = target[some] - add_functions(design, rows, _fit_first(design, binned, target))
+    return find_pairs(rows, left[:, None], np.ones((left.size, 1)))
+
+
+def _fit_first(design: Design, binned: BinnedTable, target: FloatArray) -> FloatArray:
+    """Weights by some of the rows, for a first look at what is left to explain."""
+    some = spread_rows(binned, _MOST_ROWS)
     rows = binned.take(some)
     with threadpool_limits(1, user_api="blas"):
         penalties = design.list_penalties(_SEARCH_PENALTY) / rows.count_distinct()
-        weights = sum_squares(design, rows, target[some]).solve(penalties)
-    left = target[some] - add_functions(design, rows, weights)
-    return find_pairs(rows, left[:, None], np.ones((left.size, 1)))
+        return sum_squares(design, rows, target[some]).solve(penalties)
 
 
 def train_stump_regressor(
@@ -315,8 +320,8 @@ def _fit_design(
     """Weights of a design's functions, and the model that they make."""
     target = table.standardise()
     with threadpool_limits(1, user_api="blas"):
-        some = _spread(binned)
-        chosen, path = regularization, PenaltyPath(np.empty(0), np.empty(0), np.empty(0))
+        some = spread_rows(binned, _MOST_ROWS)
+        chosen, path = regularization, SelectionPath.of([])
         if chosen is None:
             chosen, path = choose_penalty(design, binned.take(some), target[some])
         tell(f"training: fitting {target.size:,} rows at penalty {chosen:.3g}")
@@ -325,7 +330,8 @@ def _fit_design(
         if not design.is_plain:
             weights = _narrow(design, binned.take(some), target[some], penalties, weights)
     model = _build_model(design, weights, table, rule)
-    return RegressionTraining(model, chosen, path, _measure_importances(design, weights, binned, table))
+    importances = measure_importances(design, weights, binned, table.rows.n_features)
+    return RegressionTraining(model, chosen, path, importances)
 
 
 def _narrow(
@@ -338,14 +344,10 @@ def _narrow(
     """
     rows, target = _merge_equal(rows, target)
     rows = replace(rows, weights=np.round(rows.weights / rows.weights.mean(), _DIGITS))
-    target, start, total = np.round(target, _DIGITS), np.round(start, _DIGITS), rows.weights.sum()
+    target, start = np.round(target, _DIGITS), np.round(start, _DIGITS)
     design = replace(design, numbers=tuple(_round_shares(one) for one in design.numbers))
-    first = len(design.numbers)
-    shares = [
-        np.bincount(rows.codes[:, first + at], weights=rows.weights, minlength=one.n_codes) / total
-        for at, one in enumerate(design.categories)
-    ]
-    fit = WeightFit(EndLoss(design, rows, target), penalties, Precondition(design, penalties, shares, 0.5))
+    change = Precondition(design, penalties, share_codes(design, rows), 0.5)
+    fit = WeightFit(EndLoss(design, rows, target), penalties, change)
     constant = np.zeros(start.size)
     constant[0] = float(np.average(target, weights=rows.weights))
     found = min((fit.fit(start, _STAGES), fit.fit_anew(constant, _STAGES)), key=fit.measure)
@@ -366,25 +368,6 @@ def _merge_equal(rows: BinnedTable, target: FloatArray) -> tuple[BinnedTable, Fl
     starts[1:] = (numbers[1:] != numbers[:-1]) | (codes[1:] != codes[:-1]).any(axis=1)
     merged = rows.take(order[starts])
     return replace(merged, weights=np.add.reduceat(rows.weights[order], np.flatnonzero(starts))), numbers[starts]
-
-
-def _spread(rows: BinnedTable) -> IntArray:
-    """At most so many of the rows, the same ones whatever their order."""
-    if rows.keys.size <= _MOST_ROWS:
-        return np.arange(rows.keys.size, dtype=np.int64)
-    return np.sort(np.argsort(rows.keys, kind="stable")[:_MOST_ROWS])
-
-
-def _measure_importances(design: Design, weights: FloatArray, rows: BinnedTable, table: RegressionTable) -> FloatArray:
-    """Mean size of what each column adds to the answer of a row, as a share of all."""
-    sizes, starts = np.zeros(table.rows.n_features), design.starts
-    for at, (column, functions) in enumerate(zip(design.columns, tabulate_functions(design), strict=True)):
-        added = (functions @ weights[starts[at] : starts[at + 1]])[rows.codes[:, at]]
-        middle = np.average(added, weights=rows.weights)
-        size = np.average(np.abs(added - middle), weights=rows.weights)
-        sizes[list(column.features)] = size / len(column.features)
-    total = sizes.sum()
-    return sizes / total if total > 0 else sizes
 
 
 def _build_model(design: Design, weights: FloatArray, table: RegressionTable, rule: str) -> AdditiveEnsemble:

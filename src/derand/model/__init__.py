@@ -5,8 +5,8 @@ Must not know noise, kernels or training. Other rooms ask a model or a term for 
 `contrasts`, `axes`, `codes`, `score_range`, ...) and never for its class.
 """
 
-from derand.model._additive import AdditiveEnsemble
-from derand.model._base import Contrast, Model, as_model, is_model
+from derand.model._additive import AdditiveEnsemble, Model, as_model, is_model
+from derand.model._base import Contrast
 from derand.model._coarsen import coarsen, find_coarse_step
 from derand.model._decision import DECISIONS, Argmax, Decision, Threshold, Value
 from derand.model._grid import MAX_CELLS, GridTerm, join_terms

@@ -11,8 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from derand._core.arrays import IntArray
-from derand.model._additive import AdditiveEnsemble
-from derand.model._base import Model
+from derand.model._additive import AdditiveEnsemble, Model
 from derand.model._terms import TERMS, Term
 from derand.model._vote import WeightedVote
 

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from derand._core.arrays import FloatArray, freeze
-from derand.model._additive import AdditiveEnsemble
-from derand.model._base import Model
+from derand.model._additive import AdditiveEnsemble, Model
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)

@@ -57,6 +57,8 @@ def map_scores(term: Term, change: Callable[[IntArray], IntArray]) -> Term:
     `term`: with cells.
     """
     described = term.describe()
+    if "scores" not in described:
+        raise TypeError(f"A term needs its scores among what it describes, to be put on another grid: {term.kind!r}.")
     for name in ("scores", "other", "missing") if len(term.axes) < 2 else ("scores",):  # of several it names axes
         if described.get(name) is not None:
             described[name] = change(np.asarray(described[name])).tolist()

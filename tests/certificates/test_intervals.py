@@ -25,7 +25,7 @@ from derand import (
     certify_interval,
     certify_radius,
 )
-from derand.certificates import find_answers
+from derand.certificates import RULES, find_answers
 from derand.model import Value
 from tests import oracle
 from tests.certificates.searching import Case, draw_case, expect, find_votes, find_witnesses, fuzz
@@ -172,7 +172,7 @@ def test_no_change_takes_a_mean_out_of_its_interval(count: int, deployed: bool) 
 
 
 @pytest.mark.parametrize("count", SEEDS)
-@pytest.mark.parametrize("rule", ["vote", "mean"])
+@pytest.mark.parametrize("rule", sorted(RULES))
 def test_ends_are_those_of_binary_certificates(count: int, rule: str) -> None:
     """At the level below the lower end class 1 is certified for the radius, at that end it is not; so above."""
     for seed in range(count):
@@ -199,7 +199,7 @@ def test_ends_are_those_of_binary_certificates(count: int, rule: str) -> None:
                 assert is_claimed or not holds or one.radius[0] < radius * 1.001, about
 
 
-@pytest.mark.parametrize("rule", ["vote", "mean"])
+@pytest.mark.parametrize("rule", sorted(RULES))
 @pytest.mark.parametrize("seed", range(25))
 def test_tolerance_and_interval_agree(rule: str, seed: int) -> None:
     """At a smaller radius than that of a tolerance the interval lies within it, and at a larger one not."""

@@ -21,8 +21,8 @@ from derand.noise import Noise
 from derand.perturbation import Perturbation
 
 PROOFS = ("none", "paper", "dual", "exact")
-"""What proves a radius: nothing; the mass on the failing side, as in the paper; a multiplier of the distance (duality); or
-a worst case without any gap."""
+"""What proves a radius: nothing; the mass on the failing side, as in the paper; a multiplier of the distance
+(duality); or a worst case without any gap."""
 NO_PROOF, PAPER, DUAL, EXACT = range(4)
 
 

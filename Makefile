@@ -53,7 +53,7 @@ test-lowest: $(LOWEST)/.installed
 	$(LOWEST)/bin/python scripts/try_commands.py
 	$(ONE_THREAD) $(LOWEST)/bin/python -m pytest -n 2 -q -m "not long" $(LOWEST_TESTS)
 
-LOWEST_TESTS := tests/cli tests/frames tests/jobs tests/certificates/test_results.py tests/learn/test_stumps.py \
+LOWEST_TESTS := tests/cli tests/tables tests/jobs tests/certificates/test_results.py tests/train/test_stumps.py \
 	tests/report/test_render.py tests/test_plot.py tests/test_noise.py
 
 $(LOWEST)/.installed: pyproject.toml constraints/lowest.txt
@@ -64,8 +64,8 @@ $(LOWEST)/.installed: pyproject.toml constraints/lowest.txt
 
 # models of other libraries, of their oldest and of their newest releases that are read
 test-importers: $(OLDEST)/.installed $(NEWEST)/.installed
-	$(OLDEST)/bin/python -m pytest -q -m "not long" tests/importers
-	$(NEWEST)/bin/python -m pytest -q -m "not long" tests/importers
+	$(OLDEST)/bin/python -m pytest -q -m "not long" tests/convert
+	$(NEWEST)/bin/python -m pytest -q -m "not long" tests/convert
 
 $(OLDEST)/.installed: pyproject.toml constraints/importers-oldest.txt
 	$(LOWEST_PYTHON) -m venv --clear $(OLDEST)

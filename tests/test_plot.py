@@ -19,8 +19,8 @@ from derand import (
     plot_certified_accuracy,
 )
 from derand import plot as plots
-from derand.plot._heights import measure_band, measure_heights
-from derand.plot._trade_off import spread
+from derand.explain.plots._heights import measure_band, measure_heights
+from derand.explain.plots._trade_off import spread
 
 
 def test_the_curve_is_certified_accuracy_at_every_radius() -> None:

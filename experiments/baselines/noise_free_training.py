@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from derand._core.arrays import FloatArray
-from derand.learn import Histogram, SplitGrid, find_splits, measure_entropy
 from derand.model import AdditiveEnsemble, StepFunction
 from derand.noise import Gaussian, Noise, as_noise
+from derand.train import Histogram, SplitGrid, find_splits, measure_entropy
 
 
 def train_on_clean_rows(

@@ -1,6 +1,6 @@
 """One round of the paper's two boosting methods as written: laws from nothing, loops over candidates with all rows.
 
-Kept to compare speed and results with; it must not use the histograms or the running laws of `derand.learn`.
+Kept to compare speed and results with; it must not use the histograms or the running laws of `derand.train`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The paper's training as written: a loop over features, and over every candidate split with all rows (section 4.1).
 
-Kept to compare speed and results with; it must not use the histograms of `derand.learn`.
+Kept to compare speed and results with; it must not use the histograms of `derand.train`.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from derand._core.arrays import FloatArray
-from derand.learn import Histogram, SplitGrid, measure_left
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise, as_noise
+from derand.train import Histogram, SplitGrid, measure_left
 from experiments.baselines.noise_free_training import train_by_search
 
 

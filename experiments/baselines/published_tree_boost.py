@@ -9,8 +9,8 @@ import numpy as np
 
 from derand._core.threads import count_threads
 from derand.estimators import CertifiedClassifier
-from derand.learn import TrainingTable, TreeBoosting, boost_stumps
 from derand.noise import Noise
+from derand.train import TrainingTable, TreeBoosting, boost_stumps
 
 
 class PublishedRobTreeBoostClassifier(CertifiedClassifier):

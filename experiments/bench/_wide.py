@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from derand._core.arrays import FloatArray
 from derand._core.progress import tell
 from derand.certificates import certify
-from derand.learn import AdditiveOptions, TrainingTable, measure_units, train_additive
 from derand.noise import Gaussian
 from derand.threat import Threat
+from derand.train import AdditiveOptions, TrainingTable, measure_units, train_additive
 from experiments.bench._measure import Figures, prefix
 from experiments.datasets import load
 

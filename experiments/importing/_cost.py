@@ -15,7 +15,7 @@ import numpy as np
 
 from derand import AdditiveEnsemble, Gaussian, certify
 from derand._core.arrays import FloatArray
-from derand.importers import read_model
+from derand.convert import read_model
 
 N_TERMS, N_CELLS = 14, 250
 FINE_LEVELS = 2**20

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from derand import from_model
+from derand.convert import compare_scores, probe_rows, read_model
 from derand.estimators import encode_rows
-from derand.importers import compare_scores, probe_rows, read_model
 from experiments.importing.models import EXAMPLES
 
 NOISE_SIZE = 0.3

@@ -45,9 +45,9 @@ _HOMES = {
     "AnswerMetrics": "metrics",
     "summarize_radii": "metrics",
     "RadiusSummary": "metrics",
-    "plot_certified_accuracy": "plot",
-    "NumberExplanation": "explaining",
-    "RowExplanation": "explaining",
+    "plot_certified_accuracy": "explain.plots",
+    "NumberExplanation": "explain",
+    "RowExplanation": "explain",
     "AdditiveClassifier": "estimators",
     "StumpClassifier": "estimators",
     "RobTreeBoostClassifier": "estimators",
@@ -58,14 +58,14 @@ _HOMES = {
     "SmoothedClassifier": "estimators",
     "SmoothedRegressor": "estimators",
     "make_certified_scorer": "estimators",
-    "dates_to_numbers": "frames",
-    "tune": "tuning",
-    "Tuning": "tuning",
+    "dates_to_numbers": "tables",
+    "tune": "estimators.tuning",
+    "Tuning": "estimators.tuning",
     "Report": "report",
     "ReportSettings": "report",
     "save": "storage",
     "load": "storage",
-    "export_onnx": "exporters",
+    "export_onnx": "convert.onnx",
 }
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - the names are the keys above
@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from derand.certificates import certify_interval as certify_interval
     from derand.certificates import certify_radius as certify_radius
     from derand.certificates import distribution as distribution
+    from derand.convert.onnx import export_onnx as export_onnx
     from derand.estimators import AdditiveClassifier as AdditiveClassifier
     from derand.estimators import AdditiveRegressor as AdditiveRegressor
     from derand.estimators import RobAdaBoostClassifier as RobAdaBoostClassifier
@@ -96,10 +97,11 @@ if TYPE_CHECKING:
     from derand.estimators import StumpRegressor as StumpRegressor
     from derand.estimators import from_model as from_model
     from derand.estimators import make_certified_scorer as make_certified_scorer
-    from derand.explaining import NumberExplanation as NumberExplanation
-    from derand.explaining import RowExplanation as RowExplanation
-    from derand.exporters import export_onnx as export_onnx
-    from derand.frames import dates_to_numbers as dates_to_numbers
+    from derand.estimators.tuning import Tuning as Tuning
+    from derand.estimators.tuning import tune as tune
+    from derand.explain import NumberExplanation as NumberExplanation
+    from derand.explain import RowExplanation as RowExplanation
+    from derand.explain.plots import plot_certified_accuracy as plot_certified_accuracy
     from derand.metrics import AnswerMetrics as AnswerMetrics
     from derand.metrics import RadiusSummary as RadiusSummary
     from derand.metrics import average_certified_radius as average_certified_radius
@@ -117,14 +119,12 @@ if TYPE_CHECKING:
     from derand.noise import Noise as Noise
     from derand.noise import Uniform as Uniform
     from derand.noise import parse_noise as parse_noise
-    from derand.plot import plot_certified_accuracy as plot_certified_accuracy
     from derand.report import Report as Report
     from derand.report import ReportSettings as ReportSettings
     from derand.storage import load as load
     from derand.storage import save as save
+    from derand.tables import dates_to_numbers as dates_to_numbers
     from derand.threat import Threat as Threat
-    from derand.tuning import Tuning as Tuning
-    from derand.tuning import tune as tune
 
 
 __getattr__ = import_later(__name__, _HOMES)

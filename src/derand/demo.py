@@ -18,9 +18,9 @@ from derand._core.files import PathLike, replace_when_done
 from derand.certificates import Certificates
 from derand.datasets import Dataset, load
 from derand.estimators import AdditiveClassifier
-from derand.frames import Labels
 from derand.metrics import ShareAtRadius, average_certified_radius, certified_accuracy
 from derand.report import Report
+from derand.tables import Labels
 
 RADIUS = 0.25
 """What the model is trained for, in interquartile ranges."""

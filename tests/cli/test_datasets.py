@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from derand.datasets import CATALOG, make_applications
-from derand.frames import inspect_file
+from derand.tables import inspect_file
 from tests.cli.running import run, run_process
 
 

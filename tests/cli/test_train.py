@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from derand import Threat, learn, load
+from derand import Threat, load, train
 from derand.cli._train import SCALINGS
 from derand.estimators import REGRESSORS, TRAINERS
 from derand.noise import NOISES
@@ -170,7 +170,7 @@ def test_the_help_names_all_that_can_be_chosen() -> None:
     assert f"additive if not given. For numbers: {', '.join(REGRESSORS)}." in read_help("train")
     assert list_choices("Kind and scale, such as gaussian:0.25; kinds are") == list(NOISES)
     assert all(scaling in read_help("train") for scaling in SCALINGS)
-    assert (*learn.SCALINGS, "none") == SCALINGS
+    assert (*train.SCALINGS, "none") == SCALINGS
 
 
 def test_the_rule_is_the_model_s_own(tmp_path: Path) -> None:

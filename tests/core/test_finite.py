@@ -58,7 +58,7 @@ def test_a_row_of_a_frame_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> 
         calls.append(rows.shape)
         require_finite(rows, columns, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("derand.frames._encoding.require_finite", count)
+    monkeypatch.setattr("derand.tables._encoding.require_finite", count)
     monkeypatch.setattr("derand.certificates.classification.require_finite", count)
     clf.certify(frame)
     assert calls == [(4, 2)]

@@ -15,7 +15,7 @@ from sklearn.metrics import log_loss
 
 from derand import AdditiveClassifier, Gaussian, Threat, load, save
 from derand.estimators import encode_rows
-from derand.learn import additive
+from derand.train import additive
 
 
 def make_rows(n_rows: int = 160, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:

@@ -16,9 +16,9 @@ from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegress
 from sklearn.neighbors import KNeighborsClassifier
 
 from derand import StumpClassifier, Threat, from_model, load, save
+from derand.convert import read_model
 from derand.estimators import ImportedClassifier, ImportedRegressor
 from derand.estimators._imported import from_reading
-from derand.importers import read_model
 
 Tumours = tuple[pd.DataFrame, np.ndarray, Any]
 

@@ -20,9 +20,9 @@ from derand import (
     save,
 )
 from derand.estimators import encode_rows
-from derand.learn import TrainingTable
-from derand.learn._shrinking import shrink_categories
-from derand.learn.bins import bin_table
+from derand.train import TrainingTable
+from derand.train._shrinking import shrink_categories
+from derand.train.bins import bin_table
 
 
 def make_mixed(n_rows: int, seed: int, *, number: bool = False) -> tuple[pd.DataFrame, np.ndarray]:

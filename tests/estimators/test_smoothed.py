@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from derand import Gaussian, SmoothedClassifier, SmoothedRegressor, load, save
 from derand.estimators import ImportedClassifier, ImportedRegressor
-from derand.frames import stack_copies
+from derand.tables import stack_copies
 
 STUMPS = GradientBoostingClassifier(max_depth=1, n_estimators=8, random_state=0)
 REGRESSION_STUMPS = GradientBoostingRegressor(max_depth=1, n_estimators=30, learning_rate=0.3, random_state=0)

@@ -14,7 +14,7 @@ from scipy import stats
 from derand import CategoryTable, Certificates, Gaussian, Laplace, StepFunction, StumpClassifier, Uniform, certify
 from derand.estimators import assemble
 from derand.estimators._classifier import INFINITE_RADIUS
-from derand.frames import ColumnWarning
+from derand.tables import ColumnWarning
 
 
 def make_mixed(n_rows: int = 300, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:

@@ -13,8 +13,8 @@ import pytest
 
 from derand import Threat, certified_accuracy, load, save
 from derand.estimators import StumpClassifier
-from derand.frames import _files
 from derand.jobs import CertifySettings, certify_file, train_file
+from derand.tables import _files
 from tests.jobs.tables import edit_nothing, make_frame, with_cell
 
 

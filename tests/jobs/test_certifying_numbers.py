@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from derand import Threat, load
-from derand.frames import _files
 from derand.jobs import CertifySettings, certify_file, train_file
+from derand.tables import _files
 from tests.jobs.tables import make_prices
 
 

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from derand import StumpClassifier, Threat, save
-from derand.frames import _files
 from derand.jobs import CertifySettings, audit_file, certify_file
+from derand.tables import _files
 from tests.jobs.tables import make_frame, make_prices
 
 N = 40

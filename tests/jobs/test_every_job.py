@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from derand.frames import _files
 from derand.jobs import CertifySettings, certify_file, report_file, train_file
+from derand.tables import _files
 from tests.jobs.tables import make_frame
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from derand.frames import _files
 from derand.jobs import CertifySettings, certify_file
 from derand.jobs._pipeline import run_pipeline
+from derand.tables import _files
 from tests.jobs.tables import make_frame, make_prices
 
 STAGES = ("read", "work", "write", "done")

@@ -13,9 +13,9 @@ import pytest
 
 from derand import AdditiveEnsemble, WeightedVote, load
 from derand.estimators import TRAINERS, StumpClassifier
-from derand.frames import ColumnCheck, ColumnKind, ColumnUse, TableEncoding
 from derand.jobs import CertifySettings, certify_file, report_file, train_file
 from derand.jobs._training import summarize_columns
+from derand.tables import ColumnCheck, ColumnKind, ColumnUse, TableEncoding
 from tests.jobs.tables import edit_nothing, make_frame, with_cell
 
 

@@ -13,8 +13,8 @@ from derand import StumpClassifier, load, tune
 from derand.estimators import TRAINERS
 from derand.jobs import _classifiers, choose_model, tune_file
 from tests.cli.running import run
+from tests.estimators.tuning.examples import RadiusClassifier
 from tests.jobs.tables import make_frame
-from tests.tuning.examples import RadiusClassifier
 
 
 def test_a_file_is_tuned_on_as_its_rows_are(data: Path) -> None:

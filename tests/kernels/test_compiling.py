@@ -74,7 +74,7 @@ def test_a_command_says_it_in_one_line() -> None:
 def test_who_computes_nothing_does_not_import_the_compiler() -> None:
     """Modules with compiled functions can be imported without numba; it comes with the first call."""
     code = (
-        "import sys, derand.certificates, derand.learn.additive\nassert 'numba' not in sys.modules\n"
+        "import sys, derand.certificates, derand.train.additive\nassert 'numba' not in sys.modules\n"
         "from derand.kernels.cells.interval import _subtract_up\n_subtract_up(1.0, 0.5)\nassert 'numba' in sys.modules"
     )
     run_python(code)

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from derand import StumpClassifier, Threat
-from derand.frames import TableEncoding
 from derand.report import Report
 from derand.report._inputs import read_inputs, read_subject
+from derand.tables import TableEncoding
 from tests.report.samples import report_on_codes
 
 

@@ -89,9 +89,9 @@ def certify(
         raise ValueError(f"--threat says all of what may change: leave {given} out, or put it in {settings.threat}.")
     with show_progress("certifying", unit="rows") as advance:
         from derand.certificates import RULES
-        from derand.frames import names_stream
         from derand.jobs import certify_file
         from derand.storage import read_kind
+        from derand.tables import names_stream
         from derand.threat_text import NORMS
 
         require_choice("--proof", settings.proof, ("best", "paper"))

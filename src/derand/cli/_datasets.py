@@ -42,7 +42,7 @@ def datasets(
 
 def _write_applications(path: Path, as_json: bool) -> None:
     from derand.datasets import make_applications
-    from derand.frames import write_batches
+    from derand.tables import write_batches
 
     columns = make_applications()
     n_rows = len(columns["outcome"])

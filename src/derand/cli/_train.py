@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from derand.jobs import TrainingSummary
 
 SCALINGS = ("standard", "range", "robust", "none")
-"""Those of `derand.learn`, which is slow to load, and none."""
+"""Those of `derand.train`, which is slow to load, and none."""
 SHOWN_SCALING = "robust for additive, else standard"
 NORMS = ("1", "2", "inf")
 """Those that a model can be trained for."""

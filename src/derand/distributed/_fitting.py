@@ -1,7 +1,7 @@
 """Training on tables of parts.
 
 Owns the passes over the parts: a first look, a sample, and then counts (stumps) or codes that are fitted (additive
-models). Must not know how parts are read, nor how anything is trained: `derand.learn` does that.
+models). Must not know how parts are read, nor how anything is trained: `derand.train` does that.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from derand.estimators import (
     refuse_identifiers,
     resolve_class_weight,
 )
-from derand.frames import ColumnWarning, TableEncoding
-from derand.learn import (
+from derand.noise import Noise
+from derand.tables import ColumnWarning, TableEncoding
+from derand.train import (
     BinnedTable,
     CodedRows,
     CountedTable,
@@ -45,7 +46,6 @@ from derand.learn import (
     find_first_step,
     find_resolution,
 )
-from derand.noise import Noise
 
 Estimator = TypeVar("Estimator", StumpClassifier, AdditiveClassifier)
 

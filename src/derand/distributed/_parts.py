@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from derand._core.later import import_extra
-from derand.frames import is_frame
+from derand.tables import is_frame
 
 _BATCH_ROWS = 2**18
 _PART_ROWS = 2**21

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray, IntArray
-from derand.learn import hash_rows
+from derand.train import hash_rows
 
 SAMPLE_ROWS = 2**16
 _SEEDS = (np.uint64(0x51ED270B), np.uint64(0x2545F491))

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand._core.text import quote_short
-from derand.frames import ColumnKind, TableEncoding, is_whole
-from derand.learn import Moments, Spread
+from derand.tables import ColumnKind, TableEncoding, is_whole
+from derand.train import Moments, Spread
 
 MOST_CATEGORIES = 2**16
 """Of a column: beyond that it says which row is which, and not what it is like."""

@@ -1,6 +1,6 @@
-"""scikit-learn estimators: thin faces over `derand.learn`.
+"""scikit-learn estimators: thin faces over `derand.train`.
 
-A trainer is a function in `derand.learn`, one file here with its parameters, and its row in `TRAINERS`; `_base.py`
+A trainer is a function in `derand.train`, one file here with its parameters, and its row in `TRAINERS`; `_base.py`
 and `_classifier.py` or `_regressor.py` do the rest; trainers of numbers have their row in `REGRESSORS`.
 """
 

@@ -1,4 +1,4 @@
-"""RobAdaBoostClassifier: the face of the paper's adaptive boosting for certificates, `derand.learn.boost_vote`."""
+"""RobAdaBoostClassifier: the face of the paper's adaptive boosting for certificates, `derand.train.boost_vote`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from derand.estimators._base import Columns
 from derand.estimators._checks import check_number, check_stump_parameters, check_whole
 from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._reading import ClassWeight
-from derand.learn import TrainingTable, VoteBoosting, boost_vote
 from derand.model import WeightedVote
 from derand.noise import Noise
+from derand.train import TrainingTable, VoteBoosting, boost_vote
 
 DEFAULT_FAILURE = 0.25
 

@@ -1,4 +1,4 @@
-"""AdditiveClassifier: the face of training for a certified margin, `derand.learn.train_additive`."""
+"""AdditiveClassifier: the face of training for a certified margin, `derand.train.train_additive`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._cutting import Cut, find_threshold, keep_sides
 from derand.estimators._grouping import find_groups, name_groups, warn_of_gaps
 from derand.estimators._reading import ClassWeight
-from derand.learn import AdditiveOptions, AdditiveTraining, TrainingTable, train_additive
 from derand.model import AdditiveEnsemble
 from derand.noise import Gaussian, Noise, as_noise_or_none
 from derand.perturbation import check_columns
 from derand.threat import Column, Threat, as_budget, find_column
+from derand.train import AdditiveOptions, AdditiveTraining, TrainingTable, train_additive
 
 _DIRECTIONS = {"increasing": 1, "decreasing": -1, 1: 1, -1: -1, 0: 0}
 

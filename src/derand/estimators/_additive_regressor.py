@@ -1,4 +1,4 @@
-"""AdditiveRegressor: the face of additive models for numbers, `derand.learn.train_additive_regressor`."""
+"""AdditiveRegressor: the face of additive models for numbers, `derand.train.train_additive_regressor`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from derand.estimators._checks import check_number, check_whole
 from derand.estimators._grouping import find_groups, name_groups, warn_of_gaps
 from derand.estimators._regressor import CertifiedRegressor
 from derand.estimators._stump_regressor import check_regularization
-from derand.learn import RegressionTable, RegressionTraining, train_additive_regressor
 from derand.model import AdditiveEnsemble
 from derand.noise import Gaussian, Noise, as_noise_or_none
 from derand.perturbation import check_columns
 from derand.threat import Column, Threat, as_budget
+from derand.train import RegressionTable, RegressionTraining, train_additive_regressor
 
 
 class AdditiveRegressor(CertifiedRegressor):

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from derand._core.arrays import FloatArray
 from derand._core.origin import Origin
 from derand.certificates import Attacks, attack
-from derand.frames import TableEncoding, make_unseen
 from derand.model import Model
 from derand.noise import Noise
+from derand.tables import TableEncoding, make_unseen
 from derand.threat import Threat
 
 

@@ -1,7 +1,7 @@
 """What all estimators share: reading tables, the noise's units, threats by the names of columns, fitting as a whole.
 
 Owns scikit-learn's habits. What is asked of a table's labels stands in `_classifier.py`; a trainer's face is one more
-file with a subclass and its `_train`, which hands a table to a function of `derand.learn`. Must not know labels or how
+file with a subclass and its `_train`, which hands a table to a function of `derand.train`. Must not know labels or how
 anything is trained.
 """
 
@@ -27,11 +27,11 @@ from derand._core.units import NamedUnits
 from derand.certificates import find_rule
 from derand.estimators._reading import hint_columns, read_weights, refuse_double_names, refuse_one_row
 from derand.estimators._showing import draw_estimator, keep_densities, write_fitted
-from derand.frames import ColumnWarning, TableEncoding, as_rows, describe_doubts, is_frame, take_rows
-from derand.learn import SCALINGS, TrainingTable, measure_units
 from derand.model import Model
 from derand.noise import Gaussian, Noise, as_noise, as_noise_or_none
+from derand.tables import ColumnWarning, TableEncoding, as_rows, describe_doubts, is_frame, take_rows
 from derand.threat import Threat, as_threats
+from derand.train import SCALINGS, TrainingTable, measure_units
 
 Columns = str | Sequence[str | int | bool] | NDArray[Any] | None
 """Which columns are categorical: "from_dtype", None, names, numbers or a mask."""

@@ -46,12 +46,12 @@ from derand.estimators._reading import (
     warn_of_lone_labels,
 )
 from derand.estimators._showing import as_table, name_all, name_unit
-from derand.explaining import Explanations, RowExplanation, tell_row
-from derand.frames import TableEncoding
-from derand.learn import TrainingTable
+from derand.explain import Explanations, RowExplanation, tell_row
 from derand.metrics import Costs, judge_labels
 from derand.noise import Noise
+from derand.tables import TableEncoding
 from derand.threat import Threat
+from derand.train import TrainingTable
 
 INFINITE_RADIUS = 1e9
 """What `decision_function` gives, in magnitudes of the noise, where no change at all can flip the label: more than

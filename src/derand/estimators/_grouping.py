@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from derand._core.text import quote_short
-from derand.learn import MOST_COLUMNS, TrainingTable
 from derand.threat import find_column
+from derand.train import MOST_COLUMNS, TrainingTable
 
 _WORDS = "None, 'auto' or a list of lists of columns such as [['age', 'income'], [3, 4]]"
 

@@ -1,7 +1,7 @@
 """Models of other libraries as fitted estimators of ours: `from_model`.
 
 Owns the comparison of both on the spot: a model that does not answer as the library's is never handed out. Must not
-know any library (`derand.importers`).
+know any library (`derand.convert`).
 """
 
 from __future__ import annotations
@@ -18,13 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from derand._core.arrays import BoolArray, FloatArray
 from derand.certificates import expect_margins, measure_margins
-from derand.estimators._base import CertifiedEstimator, Columns, Training
-from derand.estimators._classifier import CertifiedClassifier
-from derand.estimators._cutting import Cut, find_threshold, keep_sides
-from derand.estimators._inside import assemble
-from derand.estimators._regressor import CertifiedRegressor
-from derand.frames import CategoryKindError, TableEncoding, as_rows, find_other_floats, take_rows
-from derand.importers import (
+from derand.convert import (
     Reading,
     adopt_table,
     compare_scores,
@@ -35,9 +29,15 @@ from derand.importers import (
     read_model,
     truncates_categories,
 )
-from derand.learn import SCALINGS, RegressionTable, RegressionTraining, TrainingTable, measure_units
+from derand.estimators._base import CertifiedEstimator, Columns, Training
+from derand.estimators._classifier import CertifiedClassifier
+from derand.estimators._cutting import Cut, find_threshold, keep_sides
+from derand.estimators._inside import assemble
+from derand.estimators._regressor import CertifiedRegressor
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise, as_noise_or_none
+from derand.tables import CategoryKindError, TableEncoding, as_rows, find_other_floats, take_rows
+from derand.train import SCALINGS, RegressionTable, RegressionTraining, TrainingTable, measure_units
 
 _PROBES = 2_000
 """Rows on which every import is compared with the library."""

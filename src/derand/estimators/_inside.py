@@ -16,10 +16,10 @@ from derand._core.arrays import FloatArray
 from derand.certificates import Certificates, rank_rows
 from derand.estimators._base import CertifiedEstimator
 from derand.estimators._classifier import CertifiedClassifier
-from derand.frames import TableEncoding
 from derand.metrics import RowGrades
 from derand.model import Model
 from derand.noise import Noise
+from derand.tables import TableEncoding
 
 Kind = TypeVar("Kind", bound=CertifiedEstimator)
 
@@ -32,7 +32,7 @@ _OTHER_RULE = "probabilities are those of the model's own rule and noise, and ot
 
 
 def fit_checked(estimator: Kind, X: Any, y: ArrayLike) -> Kind:
-    """`fit` on a table that `derand.frames.check_columns` has looked at: doubtful columns are not looked for again."""
+    """`fit` on a table that `derand.tables.check_columns` has looked at: doubtful columns are not looked for again."""
     return estimator._fit_or_leave(X, y, None, doubts=False)
 
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from derand._core.arrays import BoolArray, FloatArray
+from derand.convert import Wrapped
 from derand.estimators._base import CertifiedEstimator
 from derand.estimators._cutting import Cut, find_threshold, settle_lead
-from derand.importers import Wrapped
 from derand.model import Model, move_threshold
 
 

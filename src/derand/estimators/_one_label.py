@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.text import format_percent, quote_short
 from derand.certificates import find_labels
-from derand.learn import TrainingTable
 from derand.metrics import FEW_ROWS, Estimate, find_wilson_interval, weigh_shares
 from derand.model import Model
 from derand.noise import Noise
+from derand.train import TrainingTable
 
 _ROUNDS = (64, 2000)
 """How many rows are looked at: few first, because most models tell them apart; a million would take too long."""

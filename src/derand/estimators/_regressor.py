@@ -34,11 +34,11 @@ from derand.estimators._attacking import name_changed
 from derand.estimators._base import CertifiedEstimator
 from derand.estimators._reading import refuse_gaps
 from derand.estimators._showing import as_table, name_all, name_unit
-from derand.explaining import Explanations, Extreme, NumberExplanation, Reach, tell_number
-from derand.learn import RegressionTable, RegressionTraining
+from derand.explain import Explanations, Extreme, NumberExplanation, Reach, tell_number
 from derand.model import Model
 from derand.noise import Noise
 from derand.threat import EVERY, Threat
+from derand.train import RegressionTable, RegressionTraining
 
 _LARGEST = 1e15
 """Of targets: whole scores beside them must fit into doubles."""

@@ -1,6 +1,6 @@
 """Fitted estimators shown: their names for pictures and sentences, one row as a table, facts for notebooks.
 
-Owns the way from an estimator to `derand.explaining`. Must not know how anything is drawn or said.
+Owns the way from an estimator to `derand.explain`. Must not know how anything is drawn or said.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from derand._core.arrays import FloatArray
 from derand._core.markup import write_block, write_table
 from derand._core.text import format_count, format_exactly, join_words, plural, quote_short, shorten
-from derand.explaining import SCALING_UNITS, Names, Picture, draw_model
-from derand.frames import TableEncoding, is_frame, is_missing
+from derand.explain import SCALING_UNITS, Names, Picture, draw_model
+from derand.explain.plots import Density, measure_density
 from derand.model import Model
 from derand.noise import Noise
-from derand.plot import Density, measure_density
+from derand.tables import TableEncoding, is_frame, is_missing
 from derand.threat import Threat
 
 _KEPT_ROWS = 5_000

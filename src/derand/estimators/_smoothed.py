@@ -20,16 +20,16 @@ from sklearn.utils import check_random_state, get_tags
 
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.text import quote_short
+from derand.convert import Reading, read_model
 from derand.estimators._base import CertifiedEstimator, Columns
 from derand.estimators._imported import ImportedClassifier, ImportedEstimator, ImportedRegressor, from_reading
 from derand.estimators._inside import assemble
 from derand.estimators._reading import keep_present, read_labels
 from derand.estimators._regressor import read_targets
-from derand.frames import stack_copies, take_rows
-from derand.importers import Reading, read_model
-from derand.learn import TrainingTable
 from derand.metrics import judge_answers, measure_answers
 from derand.noise import Noise
+from derand.tables import stack_copies, take_rows
+from derand.train import TrainingTable
 
 _COMPARED_ROWS = 2_000
 _TWO_POINTS = 0.02

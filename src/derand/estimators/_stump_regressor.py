@@ -1,4 +1,4 @@
-"""StumpRegressor: the face of sums of stumps for numbers, `derand.learn.train_stump_regressor`."""
+"""StumpRegressor: the face of sums of stumps for numbers, `derand.train.train_stump_regressor`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from derand._core.threads import count_threads
 from derand.estimators._base import Columns
 from derand.estimators._checks import check_number, check_whole
 from derand.estimators._regressor import CertifiedRegressor
-from derand.learn import RegressionTable, RegressionTraining, train_stump_regressor
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
+from derand.train import RegressionTable, RegressionTraining, train_stump_regressor
 
 
 class StumpRegressor(CertifiedRegressor):

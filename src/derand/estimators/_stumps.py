@@ -1,4 +1,4 @@
-"""StumpClassifier: the face of the paper's independent training, `derand.learn.train_stumps`."""
+"""StumpClassifier: the face of the paper's independent training, `derand.train.train_stumps`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from derand.estimators._base import Columns
 from derand.estimators._checks import check_stump_parameters
 from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._reading import ClassWeight
-from derand.learn import StumpTraining, TrainingTable, train_stumps
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
+from derand.train import StumpTraining, TrainingTable, train_stumps
 
 
 class StumpClassifier(CertifiedClassifier):

@@ -1,4 +1,4 @@
-"""RobTreeBoostClassifier: the face of the paper's gradient boosting for certificates, `derand.learn.boost_stumps`."""
+"""RobTreeBoostClassifier: the face of the paper's gradient boosting for certificates, `derand.train.boost_stumps`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from derand.estimators._base import Columns
 from derand.estimators._checks import check_number, check_stump_parameters, check_whole
 from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._reading import ClassWeight
-from derand.learn import Stumps, TrainingTable, TreeBoosting, boost_stumps, join_tables
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
+from derand.train import Stumps, TrainingTable, TreeBoosting, boost_stumps, join_tables
 
 DEFAULT_QUANTILE = 0.75
 _VALIDATION_FRACTION = 0.1  # with early stopping

@@ -2,7 +2,7 @@
 
 Owns the way from a file to a classifier and back to a file, and what is told of it: one file per job, and what they
 share beside them. Must not know the command line or how results are printed, nor how files are read and which columns
-are useful: `derand.frames` does.
+are useful: `derand.tables` does.
 """
 
 from __future__ import annotations

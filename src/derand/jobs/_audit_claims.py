@@ -17,8 +17,8 @@ from derand._core.arrays import FloatArray, IntArray
 from derand._core.files import PathLike
 from derand.certificates import PROOFS, Certificates, Intervals, ToleranceRadii
 from derand.estimators import CertifiedClassifier, CertifiedRegressor
-from derand.frames import inspect_file
 from derand.storage import CertificateRecord, NumbersRequest
+from derand.tables import inspect_file
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -20,12 +20,12 @@ from derand._core.files import PathLike, require_writable
 from derand.auditing import Audit, audit_rows, choose_rows
 from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.estimators import CertifiedClassifier, CertifiedRegressor, encode_rows
-from derand.frames import MatchedFile, inspect_file, match_file, write_batches
 from derand.jobs._audit_claims import list_columns, list_unread, read_claims
 from derand.jobs._classifiers import load_estimator
 from derand.jobs._copying import NUMBER_COLUMNS, RESULT_COLUMNS, find_copies
 from derand.jobs._request import ThreatSummary, summarize_threat
 from derand.storage import CertificateRecord, find_record, load_record
+from derand.tables import MatchedFile, inspect_file, match_file, write_batches
 from derand.threat import Threat
 
 _SHOWN = 20

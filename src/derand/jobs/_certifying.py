@@ -19,7 +19,6 @@ from derand._core.files import PathLike
 from derand._core.threads import count_threads
 from derand.certificates import Certificates, Intervals, ToleranceRadii, find_labels
 from derand.estimators import CertifiedRegressor, grade_rows
-from derand.frames import match_file, write_batches
 from derand.jobs._classifiers import load_estimator, refuse_other_task
 from derand.jobs._copying import NUMBER_COLUMNS, RESULT_COLUMNS, Copies
 from derand.jobs._pipeline import run_pipeline
@@ -30,6 +29,7 @@ from derand.jobs._tally import IntervalTally, Tally, TallySummary
 from derand.jobs._tasks import Spell, quote_parameter
 from derand.noise import as_noise_or_none
 from derand.storage import find_record
+from derand.tables import match_file, write_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa

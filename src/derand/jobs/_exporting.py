@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from derand._core.files import PathLike, require_writable
-from derand.exporters import export_onnx
+from derand.convert.onnx import export_onnx
 from derand.storage import load
 
 

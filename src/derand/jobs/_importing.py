@@ -1,7 +1,7 @@
 """Importing a model file of another library.
 
 Owns the way from such a file to a saved estimator of ours, and what is told of it. Must not know any library
-(`derand.importers`), nor the command line.
+(`derand.convert`), nor the command line.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 import numpy as np
 
 from derand._core.files import PathLike, require_writable
-from derand.estimators import MOST_CLASSES, ImportedClassifier, ImportedRegressor, encode_rows, from_reading
-from derand.frames import ColumnKind, Labels, MatchedFile, inspect_file, match_file
-from derand.importers import (
+from derand.convert import (
     PICKLES,
     SKOPS,
     Reading,
@@ -31,10 +29,12 @@ from derand.importers import (
     read_file,
     read_model,
 )
+from derand.estimators import MOST_CLASSES, ImportedClassifier, ImportedRegressor, encode_rows, from_reading
 from derand.jobs._tasks import Spell, quote_parameter
 from derand.jobs._training_table import as_doubles
 from derand.noise import Noise
 from derand.storage import read_kind, save
+from derand.tables import ColumnKind, Labels, MatchedFile, inspect_file, match_file
 
 if TYPE_CHECKING:
     import pyarrow as pa

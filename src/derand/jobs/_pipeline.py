@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from derand._core.files import PathLike
-from derand.frames import names_stream
+from derand.tables import names_stream
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from derand import __version__
 from derand._core.files import PathLike, require_writable
-from derand.frames import names_stream
 from derand.noise import Noise
 from derand.storage import CertificateRecord, NumbersRequest, find_record, mark_file, save_record
+from derand.tables import names_stream
 from derand.threat import Threat
 
 

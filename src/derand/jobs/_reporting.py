@@ -15,11 +15,11 @@ from typing import TypedDict
 from derand._core.files import PathLike, require_writable
 from derand._core.text import quote_short
 from derand.estimators import choose_radius
-from derand.frames import match_file
 from derand.jobs._classifiers import load_classifier, load_regressor
 from derand.jobs._request import read_named, read_request, require_domains
 from derand.report import Report
 from derand.storage import mark_file
+from derand.tables import match_file
 from derand.threat import Threat
 from derand.threat_text import read_threat
 

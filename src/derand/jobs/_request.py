@@ -17,10 +17,10 @@ from derand._core.files import PathLike
 from derand._core.text import quote_short
 from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.estimators import CertifiedClassifier, CertifiedRegressor, certify_encoded, choose_radius, encode_rows
-from derand.frames import MatchedFile
 from derand.jobs._settings import CertifySettings
 from derand.noise import Noise
 from derand.storage import NumbersRequest
+from derand.tables import MatchedFile
 from derand.threat import Column, Limit, Threat, as_threats
 from derand.threat_text import change_threat, read_threat
 

@@ -30,7 +30,6 @@ from derand._core.files import (
 )
 from derand._core.text import as_plain_json
 from derand.estimators import CertifiedRegressor
-from derand.frames import inspect_file, match_file
 from derand.jobs._auditing import AuditingSummary, audit_file
 from derand.jobs._certifying import CertifyingSummary, certify_file
 from derand.jobs._classifiers import OWN, choose_model, load_estimator, make_estimator
@@ -43,6 +42,7 @@ from derand.jobs._tasks import require_task, require_trainer
 from derand.jobs._training import TrainingSummary, list_doubts, train_file
 from derand.jobs._training_table import TrainingData, read_training_data
 from derand.storage import mark_file, read_json
+from derand.tables import inspect_file, match_file
 from derand.threat_text import read_threat
 
 SCHEMA = "derand/run/1"

@@ -11,8 +11,8 @@ import numpy as np
 
 from derand._core.arrays import IntArray
 from derand._core.files import PathLike
-from derand.frames import Labels, inspect_file, write_batches
 from derand.jobs._settings import CLASSES
+from derand.tables import Labels, inspect_file, write_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa

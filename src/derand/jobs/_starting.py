@@ -17,13 +17,13 @@ import numpy as np
 from derand import __version__
 from derand._core.files import PathLike, replace_when_done, require_writable
 from derand._core.text import format_percent, format_short, quote_short
-from derand.frames import ColumnKind, ColumnUse, TableFile, inspect_file
 from derand.jobs._classifiers import choose_model
 from derand.jobs._copying import NUMBER_COLUMNS, RESULT_COLUMNS
 from derand.jobs._run_config import CONFIG, FOLDER
 from derand.jobs._settings import CLASSES
 from derand.jobs._tasks import list_trainers
 from derand.jobs._training_table import TrainingData, read_training_data
+from derand.tables import ColumnKind, ColumnUse, TableFile, inspect_file
 
 HOLDOUT = 0.25
 RARE = 0.2

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray
 from derand.certificates import Certificates, Intervals, ToleranceRadii
-from derand.frames import Labels, MatchedFile
 from derand.metrics import (
     FEW_UNLABELLED,
     AnswerSummary,
@@ -29,6 +28,7 @@ from derand.metrics import (
     remark_one_answer,
     summarize_finite_radii,
 )
+from derand.tables import Labels, MatchedFile
 
 if TYPE_CHECKING:
     import pyarrow as pa

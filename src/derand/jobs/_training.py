@@ -24,7 +24,6 @@ from derand.estimators import (
     encode_rows,
     fit_checked,
 )
-from derand.frames import ColumnCheck, ColumnUse, ColumnWarning, TableEncoding, format_days, tell_doubts
 from derand.jobs._classifiers import OWN, choose_model, find_trainer, make_estimator
 from derand.jobs._settings import CLASSES
 from derand.jobs._tasks import Spell, quote_parameter, require_parameters, require_task, require_trainer
@@ -32,6 +31,7 @@ from derand.jobs._training_table import TrainingData, read_training_data
 from derand.metrics import certified_accuracy
 from derand.noise import Noise, as_noise_or_none
 from derand.storage import save
+from derand.tables import ColumnCheck, ColumnUse, ColumnWarning, TableEncoding, format_days, tell_doubts
 from derand.threat import Threat
 from derand.threat_text import read_threat
 
@@ -127,7 +127,7 @@ def train_file(
     """Train a classifier or a regressor on a CSV or Parquet file and save it.
 
     Number columns become numerical features, text columns categorical ones. Columns that are empty, constant, dates, or
-    text of which nearly every cell is another are left out: see `derand.frames.check_columns`.
+    text of which nearly every cell is another are left out: see `derand.tables.check_columns`.
 
     Parameters
     ----------

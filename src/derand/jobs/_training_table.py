@@ -1,7 +1,7 @@
 """Files to learn from: labels or numbers to be predicted, and the columns that are useful.
 
 Owns what a table needs so that something can be learnt from it. Must not know what is trained, nor how files are read
-and columns judged: `derand.frames` does.
+and columns judged: `derand.tables` does.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from derand._core.arrays import FloatArray
 from derand._core.files import PathLike
 from derand._core.text import format_exactly, quote_short
 from derand.estimators import MOST_CLASSES, refuse_identifiers
-from derand.frames import (
+from derand.jobs._settings import NUMBER
+from derand.jobs._tasks import Task, guess_task
+from derand.tables import (
     ColumnCheck,
     ColumnKind,
     ColumnUse,
@@ -26,8 +28,6 @@ from derand.frames import (
     inspect_file,
     kind_of_arrow_type,
 )
-from derand.jobs._settings import NUMBER
-from derand.jobs._tasks import Task, guess_task
 
 if TYPE_CHECKING:
     import pyarrow as pa

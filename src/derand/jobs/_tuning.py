@@ -1,7 +1,7 @@
 """Tuning on a file.
 
 Owns the way from a table in a file to a recommendation, a picture and the command to train by. Must not know the
-command line, how a table is read, nor how anything is measured or drawn: `derand.tuning` does.
+command line, how a table is read, nor how anything is measured or drawn: `derand.estimators.tuning` does.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import numpy as np
 from derand._core.files import PathLike, replace_when_done, require_writable
 from derand._core.text import format_exactly
 from derand.estimators import CertifiedClassifier
+from derand.estimators.tuning import RADIUS, Tuning, TuningSummary, has_training_radius, tune
 from derand.jobs._classifiers import OWN, choose_model, find_trainer, make_estimator
 from derand.jobs._settings import NUMBER
 from derand.jobs._training_table import read_training_data
 from derand.threat_text import NORMS
-from derand.tuning import RADIUS, Tuning, TuningSummary, has_training_radius, tune
 
 PICTURES = (".png", ".svg", ".pdf")
 

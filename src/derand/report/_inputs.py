@@ -26,13 +26,13 @@ from derand.certificates import (
     check_request,
     rank_rows,
 )
-from derand.explaining import name_category
-from derand.frames import format_moment
+from derand.explain import name_category
 from derand.metrics import RowGrades
 from derand.model import AdditiveEnsemble, Model, is_model
 from derand.noise import Noise, as_noise_or_none
 from derand.perturbation import Perturbation
 from derand.report._settings import ReportSettings
+from derand.tables import format_moment
 from derand.threat import Threat, as_budget, as_threats
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ import jinja2
 from markupsafe import Markup
 
 from derand._core.text import format_count, format_exactly, format_short, format_short_down, plural, shorten
-from derand.frames import format_moment
 from derand.report._charts import cut_radius
 from derand.report._facts import Facts
 from derand.report._text import percent
+from derand.tables import format_moment
 
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",

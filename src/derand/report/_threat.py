@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 
 from derand._core.text import format_exactly, join_words, plural, shorten
-from derand.explaining import SCALING_UNITS
-from derand.frames import format_moment
+from derand.explain import SCALING_UNITS
 from derand.perturbation import Perturbation
 from derand.report._facts import LimitFacts, ThreatFacts
 from derand.report._inputs import Inputs
+from derand.tables import format_moment
 from derand.threat import EVERY, Limit
 
 _LISTED = 20

@@ -186,7 +186,7 @@ def _find_twice(names: Sequence[Any]) -> Any:
 
 def build_encoding(fields: Mapping[str, Field], ensemble: Model) -> Any:
     """Column names and categories; a feature is either categorical in the ensemble and here, or in neither."""
-    from derand.frames import TableEncoding
+    from derand.tables import TableEncoding
 
     n_features = ensemble.n_features
     names = fields["feature_names"].or_none(lambda field: tuple(item.text() for item in field.items()))

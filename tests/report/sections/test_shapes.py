@@ -11,7 +11,7 @@ import pytest
 
 from derand import StumpClassifier, distribution
 from derand._core.text import format_short_down
-from derand.explaining import move_alone, multiply_down
+from derand.explain import move_alone, multiply_down
 from derand.report import Report
 from tests.report.pages import check_page
 from tests.report.samples import make_rows, report_on_codes

@@ -18,7 +18,7 @@ from derand._core.text import (
     plural,
     shorten,
 )
-from derand.explaining import multiply_down
+from derand.explain import multiply_down
 from derand.metrics import RadiusFigures, describe_costs
 from derand.report._facts import RuleFacts, Scale, ThreatFacts
 from derand.report._inputs import IntervalInputs, LabelInputs

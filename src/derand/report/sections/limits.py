@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 from derand._core.arrays import BoolArray, FloatArray
 from derand._core.text import format_count, format_exactly, format_move, format_short, join_words, plural, shorten
 from derand.certificates import Verifier, certify, find_labels, refine_change
-from derand.explaining import Names, say_change
+from derand.explain import Names, say_change
 from derand.report._charts import WIDTH, Frame, wrap_svg
 from derand.report._inputs import LabelInputs
 from derand.report._markup import make_pipe_table, make_tabular, mark_text, name_row, render

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.text import format_count, format_exactly, format_short, format_short_down, format_short_up
 from derand.certificates import Distribution, distribution
-from derand.explaining import Pushes
+from derand.explain import Pushes
 from derand.model import AdditiveEnsemble, coarsen, find_coarse_step
 from derand.noise import Noise
 from derand.report._charts import WIDTH, Frame, choose_ticks, wrap_svg

@@ -11,13 +11,13 @@ from markupsafe import Markup, escape
 
 from derand._core.arrays import FloatArray
 from derand._core.text import format_count, format_short, shorten
-from derand.explaining import Pushes
-from derand.frames import format_days
+from derand.explain import Pushes
 from derand.model import AdditiveEnsemble, Term
 from derand.report._charts import Frame, choose_ticks, wrap_svg
 from derand.report._inputs import LabelInputs
 from derand.report._markup import render
 from derand.report.sections import Section
+from derand.tables import format_days
 
 
 class _Shape(TypedDict):

@@ -25,7 +25,6 @@ from derand._core.text import (
     plural,
     shorten,
 )
-from derand.frames import format_moment
 from derand.metrics import (
     Estimate,
     EstimateSummary,
@@ -41,6 +40,7 @@ from derand.report._markup import NAME_LENGTH, make_pipe_table, mark_text, rende
 from derand.report._settings import Groups
 from derand.report._text import percent
 from derand.report.sections import Section
+from derand.tables import format_moment
 
 ContrastKind = Literal["certified", "wrong", "answer"]
 

@@ -8,7 +8,7 @@ from typing import Literal, TypedDict
 from markupsafe import Markup
 
 from derand._core.text import format_exactly, format_short_down, join_words, plural, shorten
-from derand.explaining import multiply_down
+from derand.explain import multiply_down
 from derand.report._inputs import Inputs
 from derand.report._markup import make_pipe_table, mark_text, render
 from derand.report._threat import list_words, say_ends, say_limit, unit_of

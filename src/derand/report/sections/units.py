@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from derand._core.text import format_short_down, shorten
-from derand.explaining import move_alone
+from derand.explain import move_alone
 from derand.report._facts import Facts, Size
 from derand.report._inputs import LabelInputs
 from derand.report._markup import make_pipe_table, render

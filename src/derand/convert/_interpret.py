@@ -1,0 +1,192 @@
+"""Explainable boosting machines of interpret: one table of scores per column, and per pair of columns.
+
+Owns what these models mean: a cut belongs to the bin above it, the first bin of a table is the one of missing values,
+the last that of values that training did not see. Must not know how sums become shapes (`_sums`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._core.arrays import FloatArray, IntArray
+from derand.convert._columns import choose_values
+from derand.convert._reading import Reading
+from derand.convert._sums import Total, connect, require_small
+from derand.convert._trees import bound_sum_error
+from derand.model import CategoryShape, GridShape, Shape
+from derand.tables import TableEncoding
+
+CURE = (
+    "train it with interactions=0, or name the pairs that it may have, of numerical columns and without a column in "
+    "common, as in interactions=[(0, 1)], with max_bins=256 where both columns have many values"
+)
+_LINKS = {"logit": "logit", "mlogit": "logit", "vlogit": "none"}
+Term = tuple[tuple[int, ...], FloatArray]
+"""Columns of a table of scores, and the table."""
+
+
+def read(model: Any) -> Reading:
+    """A fitted ExplainableBoostingClassifier or ExplainableBoostingRegressor, or one of its private siblings."""
+    kind = type(model).__name__
+    if not getattr(model, "has_fitted_", False):
+        raise ValueError(f"`model` must be fitted, got an {kind} that is not: call `fit` first.")
+    classes = getattr(model, "classes_", None)
+    intercept = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
+    _require_link(model, classes, intercept.size)
+    texts = _read_category_texts(model)
+    encoding = _read_columns(model, texts)
+    n_outputs = intercept.size
+    terms: list[Term] = [
+        (tuple(map(int, features)), np.asarray(scores, dtype=np.float64).reshape(*_count_bins(model, features), -1))
+        for features, scores in zip(model.term_features_, model.term_scores_, strict=True)
+    ]
+    shapes: list[Shape] = []
+    grids: list[GridShape] = []
+    tables: list[CategoryShape] = []
+    error = 0.0
+    for features, own in connect((features, (features, scores)) for features, scores in terms):
+        if len(features) == 1 and features[0] in texts:
+            table, lost = _sum_category(model, features[0], own, texts[features[0]], n_outputs)
+            tables.append(table)
+        else:
+            cells = {one: len(texts[one]) if one in texts else _join_cuts(model, one, own).size for one in features}
+            require_small("Pairs", {one: size + 2 for one, size in cells.items()}, encoding, CURE)
+            edges = {one: _join_cuts(model, one, own) for one in features}
+            values, lost = _sum_numbers(model, edges, own, n_outputs)
+            if len(features) == 1:
+                shapes.append(Shape(features[0], edges[features[0]], values[:-1], values[-1]))
+            else:
+                grids.append(GridShape(features, tuple(edges.values()), values, (True,) * len(features)))
+        error += lost
+    magnitude = float(np.abs(intercept).max()) + math.fsum(float(np.abs(scores).max()) for _, scores in terms)
+    return Reading(
+        encoding,
+        shapes,
+        grids,
+        tables,
+        intercept if n_outputs > 1 else float(intercept[0]),
+        classes,
+        error + bound_sum_error(len(terms) + 1, magnitude, 2.0**-53),
+        "none" if classes is None else _LINKS[model.link_],
+        _make_raw_scores(model, texts),
+        f"interpret.{kind}",
+    )
+
+
+def _require_link(model: Any, classes: NDArray[Any] | None, n_outputs: int) -> None:
+    """Refuse answers that are no raw scores, their sign or their largest."""
+    kind = type(model).__name__
+    if classes is None:
+        if model.link_ != "identity":
+            raise ValueError(
+                f"The {kind} answers through the link {model.link_!r}, so that its numbers are no sum of functions: "
+                "train it with objective='rmse', on logarithms of the target where these are meant."
+            )
+    elif len(classes) < 2:
+        raise ValueError(f"The {kind} must tell two classes or more apart, got {len(classes)}.")
+    elif model.link_ not in _LINKS or n_outputs != (1 if len(classes) == 2 else len(classes)):
+        raise ValueError(
+            f"The {kind} answers through the link {model.link_!r} with {n_outputs} scores for {len(classes)} classes, "
+            "which cannot be read: train it with objective='log_loss'."
+        )
+
+
+def _read_category_texts(model: Any) -> dict[int, tuple[str, ...]]:
+    """For each categorical column its categories as the model keeps them, in the order of the user's values.
+
+    A column that no term reads has none: whatever stands there, the answer is the same.
+    """
+    found: dict[int, tuple[str, ...]] = {}
+    for column, kind in enumerate(model.feature_types_in_):
+        if kind == "continuous":
+            continue
+        levels = model.bins_[column]
+        texts = [str(text) for text in levels[0]] if levels else []
+        values = choose_values(texts)
+        found[column] = tuple(texts[at] for at in sorted(range(len(texts)), key=lambda at: values[at]))
+    return found
+
+
+def _read_columns(model: Any, texts: Mapping[int, Sequence[str]]) -> TableEncoding:
+    """Names of columns, where the user gave any, and categories."""
+    names = tuple(map(str, model.feature_names_in_))
+    made_up = [tuple(form.format(column) for column in range(len(names))) for form in ("feature_{:04d}", "{}")]
+    return TableEncoding(
+        len(names),
+        None if names in made_up else names,
+        {column: tuple(choose_values(own)) for column, own in texts.items()},
+    )
+
+
+def _find_bins(model: Any, feature: int, n_columns: int) -> Any:
+    """The bins of a column in a term of several columns: cuts, or bins by category; these may be coarser."""
+    levels = model.bins_[feature]
+    return levels[min(len(levels), n_columns) - 1]
+
+
+def _count_bins(model: Any, features: Sequence[int]) -> tuple[int, ...]:
+    """Of each column of a term, those for missing and unknown values included."""
+    bins = [_find_bins(model, feature, len(features)) for feature in features]
+    return tuple(max(own.values(), default=0) + 2 if isinstance(own, dict) else len(own) + 3 for own in bins)
+
+
+def _join_cuts(model: Any, feature: int, terms: Sequence[Term]) -> FloatArray:
+    """All cuts of a numerical column in terms; the smallest number that is no less than a cut is the cut itself."""
+    own = [_find_bins(model, feature, len(features)) for features, _ in terms if feature in features]
+    return np.unique(np.concatenate([np.asarray(cuts, dtype=np.float64) for cuts in own]))
+
+
+def _sum_category(
+    model: Any, feature: int, terms: Sequence[Term], texts: Sequence[str], n_outputs: int
+) -> tuple[CategoryShape, float]:
+    total = Total((len(texts) + 2,), n_outputs)
+    bins = _find_bins(model, feature, 1)
+    places = [*(bins[text] for text in texts), -1, 0]  # then unseen and missing
+    for _, scores in terms:
+        total.add((), scores[places])
+    values = total.values
+    return CategoryShape(feature, np.arange(len(texts)), values[:-2], values[-2], values[-1]), total.error
+
+
+def _sum_numbers(
+    model: Any, edges: Mapping[int, FloatArray], terms: Sequence[Term], n_outputs: int
+) -> tuple[FloatArray, float]:
+    """The sum of terms over the joint cells of their columns; the last cell of each is that of missing values."""
+    total = Total(tuple(own.size + 2 for own in edges.values()), n_outputs)
+    order = list(edges)
+    for features, scores in terms:
+        places = [_place_cells(_find_bins(model, one, len(features)), edges[one]) for one in features]
+        spread = scores[np.ix_(*places)]
+        axes = np.argsort([order.index(one) for one in features])
+        spread = spread.transpose(*axes, len(features))
+        others = [axis for axis, feature in enumerate(order) if feature not in features]
+        total.add((), np.expand_dims(spread, others))
+    return total.values, total.error
+
+
+def _place_cells(cuts: FloatArray, edges: FloatArray) -> IntArray:
+    """The bin of each cell between edges, and of missing values: a cut belongs to the bin above it."""
+    above = np.searchsorted(cuts, edges, side="right") + 1
+    return np.concatenate([[1], above, [0]]).astype(np.int64)
+
+
+def _make_raw_scores(model: Any, texts: Mapping[int, Sequence[str]]) -> Any:
+    """Raw scores of encoded rows: categories are given to the model as the text that it keeps of them."""
+    score = model.decision_function if hasattr(model, "decision_function") else model.predict
+
+    def raw_scores(rows: FloatArray) -> FloatArray:
+        if not texts:
+            return np.asarray(score(rows))
+        cells = rows.astype(object)
+        for column, own in texts.items():
+            unseen = "unseen" + "".join(own)
+            codes = np.where(np.isnan(rows[:, column]), -2, rows[:, column]).astype(np.int64)
+            cells[:, column] = np.array([*own, None, unseen], dtype=object)[codes]
+        return np.asarray(score(cells))
+
+    return raw_scores

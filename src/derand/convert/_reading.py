@@ -1,0 +1,105 @@
+"""What an importer reads of a fitted model, and the model that stands for it.
+
+Owns the fineness of the grid: as fine as whole scores allow, so that nothing but rounding lies between both, and says
+how much that is. Must not know any library.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._core.arrays import FloatArray
+from derand.model import AdditiveEnsemble, CategoryShape, GridShape, Line, Shape
+from derand.tables import TableEncoding
+
+FINEST_LEVELS = 2**52
+_ROOM = 2.0**50
+"""What all scores together may reach: well within 2**53, differences of two classes included."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """A fitted model of another library as functions of real values whose sum is its raw score.
+
+    Attributes
+    ----------
+    encoding : TableEncoding
+        Names of the columns, and the categories of those that are categorical: code k of a table is category k.
+    shapes, grids, tables : sequences of Shape, GridShape and CategoryShape
+        No column in two of them. Of several classes values have one number per class.
+    intercept : float, or array of shape (n_classes,)
+        An array says that the class of the largest score is the answer, a number that class 1 is where the score is
+        above 0, or that the score is the answer (`classes` None).
+    classes : array of shape (n_classes,), or None
+        Labels, in the order of the scores; None for a regressor.
+    arithmetic_error : float
+        How far the raw score that the library computes, in its own arithmetic, may lie from the exact sum on any row,
+        beside what lines say of themselves.
+    link : {"logit", "share", "none"}
+        What the library makes of raw scores: "logit" where they are logarithms of odds (of several classes, those that
+        a softmax turns into probabilities); "share" where they are probabilities, of two classes less 1/2; "none" where
+        there are none.
+    raw_scores : function of encoded rows, (n_rows, n_features), or None
+        Raw scores as the library computes them, (n_rows,) or (n_rows, n_classes), to compare with. Rows are encoded:
+        codes for categories, -1 for an unseen one, NaN for what is missing. None where the library is not there.
+    source : str
+        What was read, such as "xgboost.XGBClassifier", for messages and files.
+    lines : sequence of Line
+        Slopes of numerical columns, where all functions of numbers are lines: `shapes` and `grids` are empty then.
+    refused : sequence of pairs
+        Columns of categories, and whether a missing cell (True) or an unseen one is refused there by the library.
+    precise : sequence of int
+        Columns with which steps compute in the precision that they come in: what was read is true of doubles.
+    calibration : (float, float)
+        Slope and shift that turn a raw score into one of which the link makes probabilities, of two classes: not (1, 0)
+        where the library cuts elsewhere than at one half.
+    """
+
+    encoding: TableEncoding
+    shapes: Sequence[Shape] = ()
+    grids: Sequence[GridShape] = ()
+    tables: Sequence[CategoryShape] = ()
+    intercept: float | FloatArray = 0.0
+    classes: NDArray[Any] | None = None
+    arithmetic_error: float = 0.0
+    link: str = "none"
+    raw_scores: Callable[[FloatArray], FloatArray] | None = None
+    source: str = ""
+    lines: Sequence[Line] = ()
+    refused: Sequence[tuple[int, bool]] = ()
+    precise: Sequence[int] = ()
+    calibration: tuple[float, float] = (1.0, 0.0)
+
+    def build(self) -> AdditiveEnsemble:
+        """The model on the finest grid that whole scores allow; its `score_error` covers rounding and arithmetic."""
+        levels = self._choose_levels()
+        door = AdditiveEnsemble.from_number_shapes if self.classes is None else AdditiveEnsemble.from_shapes
+        return door(
+            self.shapes,
+            self.tables,
+            intercept=self.intercept,  # type: ignore[arg-type]
+            n_features=self.encoding.n_features,
+            levels=levels,
+            grids=self.grids,
+            lines=self.lines,
+            arithmetic_error=self.arithmetic_error,
+        )
+
+    def _choose_levels(self) -> int:
+        """The largest power of two at which all scores together keep their room."""
+        functions: list[Any] = [*self.shapes, *self.grids, *self.tables]
+        parts = [np.abs(one.values).max(initial=0.0) for one in functions]
+        parts += [np.abs(one.other).max() for one in self.tables]
+        single: list[Any] = [*self.shapes, *self.tables]
+        parts += [np.abs(one.missing).max() for one in single if one.missing is not None]
+        largest = float(np.abs(self.intercept).max()) + math.fsum(map(float, parts))
+        if not math.isfinite(largest):
+            raise ValueError(f"The scores of {self.source} must be finite, got nan or infinity.")
+        spare = _ROOM / max(largest, 2.0**-2)
+        return min(FINEST_LEVELS, int(2 ** max(0, math.floor(math.log2(spare)))))

@@ -1,0 +1,302 @@
+"""XGBoost: its model as JSON; `float32(x) < t` goes left, leaves are added up in single precision.
+
+Owns what that JSON means: base scores, DART's weights, categories, objectives. Must not know how sums become shapes
+(`_trees`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._core.arrays import FloatArray
+from derand._core.later import import_extra
+from derand.convert._additions import (
+    SINGLE,
+    bound_additions,
+    measure_total,
+    order_categories,
+    place_leaf,
+    read_sum,
+    recode_rows,
+)
+from derand.convert._edges import from_single
+from derand.convert._reading import Reading
+from derand.convert._trees import Node, Split
+from derand.tables import TableEncoding
+
+CURE = "train it with max_depth=1, or with interaction_constraints that keep columns apart"
+NUMBERS = (
+    "reg:squarederror",
+    "reg:squaredlogerror",
+    "reg:absoluteerror",
+    "reg:pseudohubererror",
+    "reg:quantileerror",
+    "reg:linear",
+)
+"""Objectives whose raw score is the answer."""
+LOGITS = ("binary:logistic", "binary:logitraw", "multi:softprob", "multi:softmax")
+CLASSES = (*LOGITS, "binary:hinge")
+_TIE = 2.0**-20
+"""Labels are read off probabilities in single precision: those of raw scores this close to a tie are equal."""
+
+
+def read(model: Any) -> Reading:
+    """A fitted XGBClassifier, XGBRegressor, one of their random forests, or xgboost.Booster."""
+    source = f"xgboost.{type(model).__name__}"
+    if not hasattr(model, "get_booster"):
+        return _Model(model, source, None).read()
+    if not model.__sklearn_is_fitted__():
+        raise ValueError(f"`model` must be fitted, got a {type(model).__name__} that is not: call `fit` first.")
+    missing = model.missing
+    if missing is not None and not math.isnan(missing):
+        raise ValueError(
+            f"`model` takes {missing!r} for a missing value; only NaN can be certified as one: replace it in the "
+            "table and train with missing=np.nan."
+        )
+    try:
+        n_rounds = int(model.best_iteration) + 1
+    except AttributeError:  # it did not stop early
+        n_rounds = None
+    return _Model(
+        model.get_booster(), source, getattr(model, "classes_", None), n_rounds, is_custom=callable(model.objective)
+    ).read()
+
+
+def load_file(path: Path) -> Reading:
+    """A model that `save_model` wrote, as JSON or UBJSON."""
+    xgboost = import_extra("xgboost", "xgboost", str(path))
+    booster = xgboost.Booster()
+    try:
+        booster.load_model(path)
+    except xgboost.core.XGBoostError as error:
+        first = str(error).splitlines()[0]
+        raise ValueError(f"{path} is no model that this version of XGBoost can read: {first}") from error
+    return _Model(booster, "xgboost.Booster", None).read()
+
+
+class _Model:
+    """A booster as JSON, and how it is read."""
+
+    def __init__(
+        self,
+        booster: Any,
+        source: str,
+        classes: NDArray[Any] | None,
+        n_rounds: int | None = None,
+        *,
+        is_custom: bool = False,
+    ) -> None:
+        self._booster, self._source, self._classes, self._is_custom = booster, source, classes, is_custom
+        self._json = _write_json(booster)
+        learner = self._json["learner"]
+        self._objective = str(learner["objective"]["name"])
+        self._param = learner["learner_model_param"]
+        self._names = tuple(learner.get("feature_names") or ()) or None
+        self._types = list(learner.get("feature_types") or ())
+        own = learner["gradient_booster"]
+        self._is_dart = own["name"] == "dart"
+        self._weights = own["weight_drop"] if self._is_dart else None
+        self._body = (own["gbtree"] if self._is_dart else own)["model"]
+        self._refuse(own["name"])
+        self._n_outputs = max(1, int(self._param["num_class"]))
+        self._n_trees, self._n_rounds = self._count_trees(n_rounds)
+
+    def read(self) -> Reading:
+        """The whole model."""
+        encoding, codes = self._read_columns()
+        trees = self._grow(codes)
+        base = self._find_base(encoding)
+        classes = self._classes
+        if classes is None and self._objective in CLASSES:
+            classes = np.arange(max(2, self._n_outputs))
+        slack = _TIE if classes is not None else 0.0
+
+        def raw_scores(rows: FloatArray) -> FloatArray:
+            return self._predict(self._booster, recode_rows(rows, codes))
+
+        return read_sum(
+            trees,
+            base,
+            encoding,
+            classes=classes,
+            arithmetic_error=self._bound_arithmetic(trees, base) + slack,
+            link="logit" if self._objective in LOGITS and not self._is_custom else "none",
+            raw_scores=raw_scores,
+            source=self._source,
+            cure=CURE,
+        )
+
+    def _refuse(self, kind: str) -> None:
+        """Refuse what is no sum of trees whose raw score decides."""
+        source, objective = self._source, self._objective
+        if kind not in ("gbtree", "dart"):
+            raise ValueError(f"{source} is a {kind!r} model without trees: use booster='gbtree', or a linear model.")
+        if int(self._param.get("num_target", 1)) > 1 or any(
+            int(tree["tree_param"].get("size_leaf_vector", 1)) > 1 for tree in self._body["trees"]
+        ):
+            raise ValueError(f"{source} answers several targets at once (multi-output): train one model per target.")
+        if objective not in (*NUMBERS, *CLASSES):
+            raise ValueError(
+                f"{source} was trained for {objective!r}, whose answer is not its raw score but a function of it, or a "
+                "rank; only raw scores can be certified: train a regressor on the transformed target."
+            )
+        if self._classes is not None and objective not in ("binary:logistic", "multi:softprob", "multi:softmax"):
+            raise ValueError(
+                f"{source} is a classifier trained for {objective!r}, whose labels the library reads off raw scores at "
+                "1/2: train it for 'binary:logistic'."
+            )
+        if self._classes is None and objective in CLASSES and source.endswith("Regressor"):
+            raise ValueError(f"{source} answers probabilities ({objective}): use the classifier of the same name.")
+
+    def _count_trees(self, n_rounds: int | None) -> tuple[int, int]:
+        """How many trees, and rounds, predictions use."""
+        n_trees = len(self._body["trees"])
+        ends = self._body.get("iteration_indptr")
+        if ends is None:  # before 2.0
+            step = self._n_outputs * int(self._body["gbtree_model_param"]["num_parallel_tree"])
+            ends = list(range(0, n_trees + 1, step))
+        if n_rounds is None or n_rounds >= len(ends) - 1:
+            return n_trees, 0
+        return int(ends[n_rounds]), n_rounds
+
+    def _predict(self, booster: Any, rows: FloatArray) -> FloatArray:
+        import xgboost
+
+        table = xgboost.DMatrix(rows, feature_names=self._names, feature_types=self._types or None)
+        return np.asarray(
+            booster.predict(table, output_margin=True, iteration_range=(0, self._n_rounds)), dtype=np.float64
+        )
+
+    def _find_base(self, encoding: TableEncoding) -> FloatArray:
+        """What raw scores begin with, asked of the library itself: versions differ in what they store.
+
+        It predicts with the same trees, all of whose leaves are zero.
+        """
+        import xgboost
+
+        kept = [tree["split_conditions"] for tree in self._body["trees"]]
+        for tree in self._body["trees"]:
+            tree["split_conditions"] = [
+                0.0 if child == -1 else value
+                for child, value in zip(tree["left_children"], tree["split_conditions"], strict=True)
+            ]
+        empty = xgboost.Booster()
+        empty.load_model(bytearray(json.dumps(self._json).encode()))
+        for tree, values in zip(self._body["trees"], kept, strict=True):
+            tree["split_conditions"] = values
+        return self._predict(empty, np.zeros((1, encoding.n_features))).reshape(-1)
+
+    def _bound_arithmetic(self, trees: Sequence[Node], base: FloatArray) -> float:
+        """What additions in single precision may lose; DART multiplies by weights, and may take the base off again."""
+        outputs = self._body["tree_info"]
+        own = [[tree for tree, k in zip(trees, outputs, strict=False) if k == output] for output in range(base.size)]
+        error = bound_additions(own, base, SINGLE)
+        if self._weights is not None:
+            largest = max([1.0, *map(abs, self._weights)])
+            start = float(np.abs(base).max())
+            error += 4 * SINGLE * largest * (measure_total(trees, start) + len(trees) * start)
+        return error
+
+    def _grow(self, codes: Mapping[int, tuple[int, ...]]) -> list[Node]:
+        outputs = self._body["tree_info"]
+        weights = self._weights if self._weights is not None else [1.0] * self._n_trees
+        return [
+            _grow_tree(tree, float(np.float32(weight)), int(output), self._n_outputs, codes)
+            for tree, weight, output in zip(
+                self._body["trees"][: self._n_trees], weights[: self._n_trees], outputs[: self._n_trees], strict=True
+            )
+        ]
+
+    def _read_columns(self) -> tuple[TableEncoding, dict[int, tuple[int, ...]]]:
+        """The encoding, and XGBoost's code of each category."""
+        columns = [column for column, kind in enumerate(self._types) if kind == "c"]
+        kept = _read_categories(self._body.get("cats"))
+        categories: dict[int, tuple[Any, ...]] = {}
+        codes: dict[int, tuple[int, ...]] = {}
+        for column in columns:
+            name = column if self._names is None else self._names[column]
+            values = kept.get(column)
+            if values is None:
+                if self._names is not None:
+                    raise ValueError(
+                        f"Column {name!r} is a category, and this version of XGBoost did not keep its values in the "
+                        "model: train with xgboost 3.1 or later, or on an array of whole-number codes."
+                    )
+                values = list(range(self._count_codes(column)))
+            categories[column], codes[column] = order_categories(values, name)
+        return TableEncoding(int(self._param["num_feature"]), self._names, categories), codes
+
+    def _count_codes(self, column: int) -> int:
+        """One more than the largest code that a split names; larger ones are like unseen ones in every split."""
+        largest = 0
+        for tree in self._body["trees"]:
+            for node, listed in _list_categories(tree).items():
+                if tree["split_indices"][node] == column:
+                    largest = max(largest, *listed)
+        return largest + 1
+
+
+def _write_json(booster: Any) -> Any:
+    import xgboost
+
+    try:
+        return json.loads(bytes(booster.save_raw("json")))
+    except xgboost.core.XGBoostError as error:
+        raise ValueError(f"`model` must be fitted, got a {type(booster).__name__} that is not.") from error
+
+
+def _read_categories(kept: Mapping[str, Any] | None) -> dict[int, list[Any]]:
+    """Values of categories by column, as versions since 3.1 keep them."""
+    found: dict[int, list[Any]] = {}
+    for column, one in enumerate((kept or {}).get("enc", ())):
+        values = one["values"]
+        if "offsets" in one:
+            if any(not 0 <= value < 128 for value in values):
+                raise ValueError(
+                    f"XGBoost counts letters of categories where it keeps bytes, and lost some of those of column "
+                    f"{column}, which has other letters than ASCII: rename its categories and train again."
+                )
+            text, ends = bytes(values).decode("ascii"), one["offsets"]
+            values = [text[start:end] for start, end in pairwise(ends)]
+        if values:
+            found[column] = list(values)
+    return found
+
+
+def _list_categories(tree: Mapping[str, Any]) -> dict[int, list[int]]:
+    """The categories that go right, by node."""
+    starts, sizes = tree["categories_segments"], tree["categories_sizes"]
+    return {
+        int(node): tree["categories"][start : start + size]
+        for node, start, size in zip(tree["categories_nodes"], starts, sizes, strict=True)
+    }
+
+
+def _grow_tree(
+    tree: Mapping[str, Any], weight: float, output: int, n_outputs: int, codes: Mapping[int, tuple[int, ...]]
+) -> Node:
+    """A tree with leaves times a weight."""
+    values = np.array(tree["split_conditions"], dtype=np.float32).astype(np.float64)
+    edges = from_single(values)
+    right_codes = _list_categories(tree)
+
+    def descend(node: int) -> Node:
+        if tree["left_children"][node] == -1:
+            return place_leaf(weight * float(values[node]), output, n_outputs)
+        left, right = (descend(int(tree[side][node])) for side in ("left_children", "right_children"))
+        feature, default_left = int(tree["split_indices"][node]), bool(tree["default_left"][node])
+        if node not in right_codes:
+            return Split(feature, left, right, float(edges[node]), missing_left=default_left)
+        listed = set(right_codes[node])
+        own = frozenset(code for code, theirs in enumerate(codes[feature]) if theirs not in listed)
+        return Split(feature, left, right, left_codes=own, unseen_left=True, missing_left=default_left)
+
+    return descend(0)

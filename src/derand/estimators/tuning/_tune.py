@@ -1,0 +1,153 @@
+"""`tune`: from an estimator and rows to a Tuning. Owns the order of the steps; each is in a file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.utils.validation import check_consistent_length
+
+from derand._core.arrays import FloatArray
+from derand.estimators import CertifiedClassifier
+from derand.estimators.tuning._candidates import choose_threat, find_candidates
+from derand.estimators.tuning._folds import count_larger_class, cross_validate, cut_folds
+from derand.estimators.tuning._result import Tuning
+from derand.tables import TableEncoding, as_rows
+from derand.threat import Threat
+
+
+def tune(
+    estimator: CertifiedClassifier,
+    X: Any,
+    y: ArrayLike,
+    *,
+    radii: ArrayLike | None = None,
+    norm: float | str | None = None,
+    threat: Threat | None = None,
+    parameter: str = "auto",
+    values: Iterable[Any] | None = None,
+    cv: int = 5,
+    balanced: bool = False,
+    tolerance: float = 0.01,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    advance: Callable[[int, int], None] = lambda done, total: None,
+) -> Tuning:
+    """Measure what robustness costs, and say how much of it is cheap.
+
+    Every value of a parameter is cross-validated on the rows that are given, those to train on: natural accuracy, and
+    certified accuracy at each radius. Recommended is the value for the largest radius (`Tuning.own_radii`; on a tie the
+    one that certifies more there) of those
+
+    - whose natural accuracy lies below the best one by at most `tolerance` plus one standard error of the best, and
+    - that certify more rows at their own radius than a model that always says the same gets right.
+
+    Parameters
+    ----------
+    estimator : CertifiedClassifier
+        Not changed, and need not be fitted.
+    X : array or frame of shape (n_rows, n_features)
+    y : array-like of shape (n_rows,)
+    radii : array-like of shape (n_radii,) or None
+        Where certified accuracy is measured. None: the training radii above 0 that are tried; for a noise up to twice
+        the estimator's own (in another norm the balls that fit into those).
+    norm : float, str or None
+        Norm of the ball: 0, 1, 2 or inf. None is the estimator's `norm`, where it has one, or else that of its noise.
+    threat : Threat or None
+        What may change, instead of `norm`; it must have a ball.
+    parameter : str
+        "auto" is the training radius of estimators that have `radius` and `norm`, and the noise of others.
+    values : iterable or None
+        What to try. None: 0, 0.05, 0.1, 0.25, 0.5 and 1 for a training radius, 1/8 to 4 times the estimator's own for a
+        noise. A number stands for the estimator's noise with that magnitude.
+    cv : int
+        Number of folds.
+    balanced : bool
+        Let the recommendation count all classes alike; a model that always says the same then gets 1/2 of two.
+    tolerance : float
+        How much natural accuracy robustness may cost; 0.01 is one point.
+    n_jobs : int or None
+        Threads of each training and certification; None is the estimator's own. Nothing depends on it.
+    random_state : int
+        How rows are shuffled into folds.
+    advance : callable
+        Told how many trainings of how many are done.
+
+    Returns
+    -------
+    Tuning
+
+    Notes
+    -----
+    What trainings on single folds warn of is not shown. The figures of the recommended value are a little optimistic,
+    because it was chosen by them: report those of rows that were not used here.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from derand import StumpClassifier, tune
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> tuning = tune(StumpClassifier(scaling="standard"), X, y, radii=[0.25, 0.5], values=[0.05, 0.25, 1.0], cv=3)
+    >>> tuning.recommended
+    Gaussian(sigma=0.25, units=None)
+    >>> tuning.certified.round(2).tolist()
+    [[0.87, 0.78], [0.88, 0.82], [0.67, 0.67]]
+    >>> clf = tuning.best_estimator().fit(X, y)
+    """
+    if not isinstance(estimator, CertifiedClassifier):
+        raise TypeError(f"`estimator` must be a classifier of derand such as StumpClassifier(), got {estimator!r}.")
+    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 <= tolerance < 1:
+        raise ValueError(f"`tolerance` must be a share of rows, 0 or larger and below 1, got {tolerance!r}.")
+    asked = choose_threat(estimator, norm, threat)
+    X, labels = as_rows(X), np.asarray(y)
+    folds = cut_folds(labels, cv, random_state)
+    check_consistent_length(X, labels)
+    found = find_candidates(
+        estimator,
+        parameter,
+        values,
+        radii,
+        norm=asked.norm,
+        count_numbers=lambda: len(TableEncoding.learn(X, estimator.categorical_features).numerical),
+    )
+    n_radii = len(found.radii)
+    scores = cross_validate(
+        [clone(estimator).set_params(**{found.parameter: value}) for value in found.values],
+        X,
+        labels,
+        folds,
+        threat=asked,
+        radii=np.concatenate([found.radii, found.own_radii]),
+        n_jobs=n_jobs,
+        advance=advance,
+    )
+    counting = int(balanced)
+    natural, certified = scores.natural.mean(axis=2), scores.certified.mean(axis=2)
+    certified_error = _find_errors(scores.certified)[..., :n_radii]
+    return Tuning(
+        clone(estimator),
+        found.parameter,
+        found.values,
+        found.radii,
+        natural=natural[0],
+        natural_balanced=natural[1],
+        natural_error=_find_errors(scores.natural)[counting],
+        certified=certified[0, :, :n_radii],
+        certified_error=certified_error[0],
+        balanced=certified[1, :, :n_radii],
+        balanced_error=certified_error[1],
+        own_radii=found.own_radii,
+        own_certified=certified[counting, :, n_radii:],
+        constant=1 / np.unique(labels).size if balanced else count_larger_class(labels, folds),
+        norm=scores.norm,
+        by_balanced=bool(balanced),
+        tolerance=float(tolerance),
+    )
+
+
+def _find_errors(scores: FloatArray) -> FloatArray:
+    """Standard errors of means over folds, which are the third axis."""
+    return np.asarray(scores.std(axis=2, ddof=1) / np.sqrt(scores.shape[2]))

@@ -1,0 +1,274 @@
+"""One row whose answer is a number, explained: what adds up to it, and how far changes move it. As text and picture.
+
+Owns what `explain` of a regressor gives back. Must not know scikit-learn or how tables are read.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._core.arrays import FloatArray
+from derand._core.markup import write_block, write_lines, write_table
+from derand._core.text import (
+    format_exactly,
+    format_readable,
+    format_short,
+    format_short_down,
+    format_short_up,
+    join_words,
+    plural,
+    shorten,
+)
+from derand.explain._names import Names
+from derand.explain._pushes import find_sum
+from derand.explain._row import Push
+from derand.explain._words import list_held, move_alone, say_change, say_size
+from derand.explain.plots import Bar, Span, measure_heights, reaches
+from derand.model import Model, Term
+from derand.noise import Noise
+from derand.perturbation import Perturbation
+from derand.threat import Threat
+
+_LISTED = 10
+_SAID = 5
+_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Where the answer stays while one column changes, or all numbers.
+
+    Attributes
+    ----------
+    feature : int or None
+        None for all numbers together.
+    low, high : float
+        Certified ends.
+    """
+
+    feature: int | None
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """The lowest or the highest answer that was found, and the changed row, as the model reads it."""
+
+    value: float
+    row: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class NumberExplanation:
+    """One row whose answer is a number, explained. `print` tells it, `plot` draws it.
+
+    Attributes
+    ----------
+    value : float
+        Its answer.
+    base : float
+        What all columns are measured from: the answer where each adds what it does on average over its own steps; of a
+        linear model, where every number is 0.
+    base_text : str
+        The same in words.
+    pushes : tuple of Push
+        What each column adds to the base, from the strongest on; they add up to the answer. By the rule "vote" they add
+        up to the mean of noisy copies, and `rest` is what the median lies above it.
+    rest : float
+    joint : Reach
+        Where the answer stays while all numbers change within the radius.
+    columns : tuple of Reach
+        The same for each column alone, from the widest to the narrowest.
+    lowest, highest : Extreme
+        What was found within the radius: bounds from inside.
+    sentences : tuple of str
+        What each column alone can do, the strongest first.
+    """
+
+    value: float
+    base: float
+    base_text: str
+    pushes: tuple[Push, ...]
+    rest: float
+    joint: Reach
+    columns: tuple[Reach, ...]
+    lowest: Extreme
+    highest: Extreme
+    joint_text: str
+    found_texts: tuple[str, ...]
+    sentences: tuple[str, ...]
+    names: Names
+
+    @property
+    def headline(self) -> str:
+        """The answer and where it stays."""
+        return f"The answer is {_write(self.value)}. {self.joint_text}"
+
+    def __repr__(self) -> str:
+        return f"<Explanation: {shorten(self.headline, 160)}>"
+
+    def __str__(self) -> str:
+        table = self._list_pushes()
+        width = max(len(size) for size, _ in table)
+        lines = [self.headline, "", "What adds up to it:", *(f"  {size:>{width}}  {text}" for size, text in table)]
+        lines += ["", "One column alone:", *(f"  {sentence}" for sentence in self.sentences)]
+        if self.found_texts:
+            lines += ["", "All together:", *(f"  {text}" for text in self.found_texts)]
+        return "\n".join(lines)
+
+    def _list_pushes(self) -> list[tuple[str, str]]:
+        """By how much, and by what: the base first, the answer last."""
+        listed, others = self.pushes[:_LISTED], self.pushes[_LISTED:]
+        lines = [(_write(self.base), self.base_text), *((_sign(push.size), push.text) for push in listed)]
+        if others:
+            lines.append((_sign(math.fsum(push.size for push in others)), plural(len(others), "other column")))
+        if abs(self.rest) > 1e-9 * max(abs(self.value), abs(self.base), 1e-300):
+            lines.append((_sign(self.rest), "from the mean of noisy copies to their median"))
+        return [*lines, (_write(self.value), "the answer")]
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks."""
+        parts = [write_lines([self.joint_text]), write_table(["", ""], self._list_pushes())]
+        parts.append(write_lines([*self.sentences, *self.found_texts]))
+        return write_block(f"The answer is {_write(self.value)}.", *parts)
+
+    def plot(self) -> NDArray[Any]:
+        """Draw what adds up to the answer, and beside it how far each column alone can move it.
+
+        Returns
+        -------
+        array of two matplotlib Axes
+            Their figure is `axes[0].figure`.
+        """
+        bars = [Bar(push.text, push.size, _sign(push.size)) for push in self.pushes[:_LISTED]]
+        if len(self.pushes) > _LISTED:
+            size = math.fsum(push.size for push in self.pushes[_LISTED:])
+            bars.append(Bar(plural(len(self.pushes) - _LISTED, "other column"), size, _sign(size)))
+        spans = [Span("all numbers together", self.joint.low, self.joint.high)]
+        spans += [Span(self.names.columns[one.feature or 0], one.low, one.high) for one in self.columns[:_LISTED]]
+        found = (self.lowest.value, self.highest.value)
+        height = f"added to {_write(self.base)}, the answer {self.base_text}"
+        return reaches(bars, spans, value=self.value, height=height, found=found, title=self.headline)
+
+
+def _write(value: float) -> str:
+    return format_readable(value, _DIGITS)
+
+
+def _sign(size: float) -> str:
+    return f"{'+' if size > 0 else ''}{format_short(size, 4)}"
+
+
+def _write_ends(reach: Reach) -> str:
+    """Both ends, the lower one rounded down and the higher one up."""
+    return f"{format_short_down(reach.low, _DIGITS)} and {format_short_up(reach.high, _DIGITS)}"
+
+
+def tell_number(
+    value: float,
+    model: Model,
+    row: FloatArray,
+    noise: Noise | None,
+    *,
+    threat: Threat,
+    radius: float | None,
+    joint: Reach,
+    columns: list[Reach],
+    extremes: tuple[Extreme, Extreme],
+    names: Names,
+    points: float,
+    unit: str,
+) -> NumberExplanation:
+    """An explanation of a number with what there is to say about it.
+
+    `model`: whose answer is a number; `threat`: what was asked, by numbers of columns, with its norm and units;
+    `points`: how many whole scores are 1 of the target; `unit`: by what changes of a column are divided; empty where by
+    nothing; `row` has shape (n_features,).
+    """
+    units = Perturbation.of(threat, row.size, ()).units
+    pushes, base = _add_up(model, row, noise, names, points)
+    ordered = tuple(sorted(columns, key=lambda one: one.low - one.high))
+    where = say_size(threat.ball_norm if threat.norm is not None else math.inf, unit)
+    change = "within the limits" if radius is None else f"smaller than {format_exactly(radius)} ({where})"
+    if threat.norm == 0 and radius is not None:
+        change = f"of {plural(int(radius), 'numerical column')}, to anything,"
+    read = sorted({*model.numerical_features, *model.categorical_features})
+    held = list_held(names, row, read, [one.feature for one in columns], threat.frozen)
+    return NumberExplanation(
+        value=value,
+        base=base,
+        base_text="where every number is 0" if model.is_linear else "on average over all steps",
+        pushes=pushes,
+        rest=value - base - math.fsum(push.size for push in pushes),
+        joint=joint,
+        columns=ordered,
+        lowest=extremes[0],
+        highest=extremes[1],
+        joint_text=f"No change {change} takes it out of {_write_ends(joint).replace(' and ', ' to ')}: this is proven.",
+        found_texts=_tell_extremes(names, row, value, extremes, units),
+        sentences=(*(_say_reach(names, one, value, threat.norm, radius, units) for one in ordered), *held),
+        names=names,
+    )
+
+
+def _add_up(
+    model: Model, row: FloatArray, noise: Noise | None, names: Names, points: float
+) -> tuple[tuple[Push, ...], float]:
+    """What each term adds to its own average, from the strongest on, and what these averages add up to."""
+    ensemble = find_sum(model)
+    assert ensemble is not None  # a number is one sum
+    base, found = float(ensemble.offset or 0), []
+    for term in ensemble.terms:
+        middle = _find_middle(term)
+        cells = row[list(term.features)]
+        height = float(measure_heights(term, cells if len(term.features) == 1 else cells[None], noise)[0, 0])
+        text = join_words([f"{names.columns[at]} = {names.write(at, float(row[at]))}" for at in term.features])
+        found.append(Push(term.features, (height - middle) / points, text))
+        base += middle
+    return tuple(sorted(found, key=lambda push: -abs(push.size))), base / points
+
+
+def _find_middle(term: Term) -> float:
+    """What a term adds on average over its own steps or categories; 0 for a line."""
+    return 0.0 if term.slope is not None or not term.scores.size else float(term.scores.mean())
+
+
+def _say_reach(
+    names: Names, reach: Reach, value: float, norm: float | str | None, radius: float | None, units: FloatArray
+) -> str:
+    """What one column alone can do, as a sentence."""
+    assert reach.feature is not None  # one column
+    name, ends = names.quote(reach.feature), _write_ends(reach)
+    if reach.low == reach.high == value:
+        return f"No change of {name} alone moves it: this is proven."
+    if names.is_category(reach.feature):
+        return f"Whatever {name} is, it stays between {ends}."
+    if radius is None or norm == 0:
+        return f"Whatever {name} becomes{' within its limits' if radius is None else ''}, it stays between {ends}."
+    move = move_alone(radius, float(units[reach.feature]))
+    days = " days" if reach.feature in names.dates else ""
+    return f"While {name} moves by {format_short_down(move)}{days} at most, it stays between {ends}."
+
+
+def _tell_extremes(
+    names: Names, row: FloatArray, value: float, extremes: tuple[Extreme, Extreme], units: FloatArray
+) -> tuple[str, ...]:
+    """The changes with the lowest and the highest answer that were found, as sentences."""
+    told = []
+    for verb, extreme in zip(("fall", "rise"), extremes, strict=True):
+        if extreme.value == value:
+            continue
+        moves = np.where(np.isnan(extreme.row) | np.isnan(row), np.inf, np.abs(extreme.row - row) / units)
+        moves[np.isnan(extreme.row) & np.isnan(row)] = 0.0
+        order = [int(at) for at in np.argsort(-moves, kind="stable") if moves[at] > 1e-3 * np.min([moves.max(), 1e300])]
+        parts = [say_change(names, at, float(row[at]), float(extreme.row[at])) for at in order[:_SAID]]
+        if len(order) > _SAID:
+            parts.append(f"{plural(len(order) - _SAID, 'more column')} moved")
+        told.append(f"It would {verb} to about {_write(extreme.value)} if {join_words(parts)}.")
+    return tuple(told)

@@ -1,0 +1,355 @@
+"""One row explained: the answer, what pushes it, how far it is from flipping. As text, as a picture, in notebooks.
+
+Owns what `explain` of a classifier gives back. Must not know scikit-learn or how tables are read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._core.arrays import FloatArray
+from derand._core.markup import write_block, write_lines, write_table
+from derand._core.text import format_distance, format_short, join_words, plural, quote_short, shorten
+from derand.certificates import Change, Explanation, Verifier, find_labels, round_flip
+from derand.explain._names import Names
+from derand.explain._pushes import Pushes, find_sum
+from derand.explain._words import (
+    Flips,
+    list_held,
+    list_safe,
+    say_column,
+    say_joint,
+    say_radius,
+    say_size,
+    write_move,
+)
+from derand.explain.plots import Bar, Step
+from derand.explain.plots import pushes as draw_pushes
+from derand.model import AdditiveEnsemble, Model
+from derand.noise import Noise
+from derand.perturbation import Perturbation
+from derand.tables import SECONDS
+from derand.threat import Threat
+
+_LISTED = 10
+_SENTENCES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """What the columns of one term add to the answer.
+
+    Attributes
+    ----------
+    features : tuple of int
+    size : float
+        Positive towards the second of the `sides`.
+    text : str
+        Its columns and their values.
+    """
+
+    features: tuple[int, ...]
+    size: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RowExplanation(Explanation):
+    """One row explained. `print` tells it, `plot` draws it.
+
+    Attributes
+    ----------
+    label : object
+        Its answer.
+    columns : tuple of Change
+        For each column of the model that may change, alone: from the smallest change that flips to the largest.
+    joint : Change
+        For all numbers together.
+    pushes : tuple of Push
+        What each column adds, from the strongest on; all of them add up to the distance of the score from the
+        threshold. None for a vote of several models.
+    sides : tuple of two objects
+        The class that negative pushes are for, and that of positive ones. Of several classes the answer is the second,
+        and the class that is nearest to it the first.
+    unit : str
+        What pushes are measured in.
+    radius_text : str
+        The radius in words.
+    sentences : tuple of str
+        What a change of each column alone does, the nearest flip first.
+    joint_text : str
+        The change of all numbers together that was found; empty where none was.
+    size_text : str
+        How changes are measured.
+    steps : tuple of Step
+        Lines of the picture: how far changes are from flipping it.
+    """
+
+    pushes: tuple[Push, ...]
+    sides: tuple[Any, Any]
+    unit: str
+    radius_text: str
+    sentences: tuple[str, ...]
+    joint_text: str
+    size_text: str
+    steps: tuple[Step, ...]
+
+    @property
+    def nearest(self) -> str:
+        """The nearest flip as a sentence: that of one column alone, else that of all numbers together."""
+        if any(change.row is not None for change in self.columns):
+            return self.sentences[0]
+        return self.joint_text or "No change that flips it was found."
+
+    @property
+    def headline(self) -> str:
+        """The nearest flip in short."""
+        if any(change.row is not None for change in self.columns):
+            return self.sentences[0]
+        is_proven = all(math.isinf(change.certified) for change in self.columns)
+        alone = "No column alone flips it" if is_proven else "No column alone was found to flip it"
+        if self.joint.row is None:
+            return f"{alone}, and no change of all numbers was found to, either."
+        return f"{alone}; all numbers together do, by a change of size {format_distance(self.joint.attacked)}."
+
+    @property
+    def total(self) -> float:
+        """What all pushes add up to."""
+        return math.fsum(push.size for push in self.pushes)
+
+    def __repr__(self) -> str:
+        return f"<Explanation: {quote_label(self.label)}. {shorten(self.headline, 120)}>"
+
+    def __str__(self) -> str:
+        lines = [f"The answer is {quote_label(self.label)}. {self.radius_text}"]
+        table = self._list_pushes()
+        if table:
+            widths = [max(len(line[at]) for line in table) for at in range(2)]
+            lines += ["", f"What pushes it ({self.unit}):"]
+            lines += [f"  {side:<{widths[0]}}  {size:>{widths[1]}}  {text}" for side, size, text in table]
+        lines += ["", "One column alone:", *(f"  {sentence}" for sentence in self._shorten_sentences())]
+        if self.joint_text:
+            lines += ["", "All numbers together:", f"  {self.joint_text}"]
+        return "\n".join(lines)
+
+    def _shorten_sentences(self) -> list[str]:
+        told = list(self.sentences[:_SENTENCES])
+        left = len(self.sentences) - len(told)
+        return [*told, f"{plural(left, 'more sentence')} in `sentences`."] if left else told
+
+    def _list_pushes(self) -> list[tuple[str, str, str]]:
+        """Towards which class, by how much, and by what; the sum last."""
+        listed, rest = self.pushes[:_LISTED], self.pushes[_LISTED:]
+        lines = [(self._name_side(push.size), format_short(abs(push.size), 3), push.text) for push in listed]
+        if rest:
+            size = math.fsum(push.size for push in rest)
+            lines.append((self._name_side(size), format_short(abs(size), 3), plural(len(rest), "other column")))
+        if lines:
+            lines.append((self._name_side(self.total), format_short(abs(self.total), 3), "in all"))
+        return lines
+
+    def _name_side(self, size: float) -> str:
+        return f"towards {quote_label(self.sides[int(size > 0)])}"
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks."""
+        parts = [write_lines([self.headline, self.radius_text])]
+        if self.pushes:
+            parts.append(write_table(["", self.unit, ""], self._list_pushes()))
+        others = [line for line in self._shorten_sentences() if line != self.headline]
+        parts.append(write_lines([*others, *([f"All numbers together: {self.joint_text}"] if self.joint_text else [])]))
+        return write_block(f"The answer is {quote_label(self.label)}.", *parts)
+
+    def plot(self) -> NDArray[Any]:
+        """Draw what pushes the row, and beside it the change of each column that flips it alone.
+
+        Returns
+        -------
+        array of two matplotlib Axes
+            Their figure is `axes[0].figure`.
+        """
+        listed, rest = self.pushes[:_LISTED], self.pushes[_LISTED:]
+        bars = [Bar(push.text, push.size, _write_signed(push.size)) for push in listed]
+        if rest:
+            size = math.fsum(push.size for push in rest)
+            bars.append(Bar(plural(len(rest), "other column"), size, _write_signed(size)))
+        total = Bar("in all", self.total, _write_signed(self.total)) if bars else None
+        return draw_pushes(
+            bars,
+            total,
+            self.steps,
+            sides=(quote_label(self.sides[0]), quote_label(self.sides[1])),
+            height=self.unit,
+            size="size of the change",
+            title=f"The answer is {quote_label(self.label)}. {self.headline}",
+        )
+
+
+def _write_signed(size: float) -> str:
+    return f"{'+' if size > 0 else ''}{format_short(size, 3)}"
+
+
+class Explanations(tuple[Any, ...]):
+    """Explanations of several rows, in their order; `print` tells all of them."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "\n\n".join(f"Row {at}\n{one}" for at, one in enumerate(self))
+
+    def _repr_html_(self) -> str:
+        return "".join(f"{write_lines([f'Row {at}'], muted=True)}{one._repr_html_()}" for at, one in enumerate(self))
+
+
+def quote_label(label: Any) -> str:
+    """A label in a sentence: text is quoted, numbers are not.
+
+    Examples
+    --------
+    >>> quote_label(np.str_("yes")), quote_label(np.int64(1)), quote_label(True)
+    ("'yes'", '1', 'True')
+    """
+    return quote_short(str(label)) if isinstance(label, str) else str(label)
+
+
+def tell_row(
+    found: Explanation,
+    model: Model,
+    row: FloatArray,
+    noise: Noise | None,
+    *,
+    rule: str,
+    threat: Threat,
+    classes: NDArray[Any],
+    rival: int,
+    names: Names,
+    points: float,
+    unit: str,
+    in_steps: bool,
+) -> RowExplanation:
+    """An explanation with what there is to say about it.
+
+    `found`: its label by number; `threat`: what was asked, by numbers of columns, with its norm and units; `rival`: the
+    class that is nearest to the answer; `points`: how many whole scores are one unit of a push; `unit`: by what changes
+    of a column are divided; empty where by nothing; `in_steps`: whether the radius is larger than that of any change,
+    because whole numbers stay whole; `row` has shape (n_features,), `classes` (n_classes,).
+    """
+    perturbation = Perturbation.of(threat, row.size, model.numerical_features)
+    home, units = int(found.label), perturbation.units
+
+    verifier = Verifier(model, noise, rule, perturbation, row[None], np.array([home]))
+
+    def flips(rows: FloatArray) -> NDArray[np.bool_]:
+        belongs = np.zeros(len(rows), dtype=np.int64)
+        return np.asarray(verifier.allows(rows, belongs) & verifier.flips(rows, belongs))
+
+    def name_new(change: Change) -> str:
+        if change.row is None:
+            return ""
+        return quote_label(classes[find_labels(model, change.row[None], noise, rule=rule)[0]])
+
+    pushes, sides = _measure_pushes(model, row, noise, names, points, home, rival)
+    strong = [at for push in pushes for at in push.features]
+    safe = [one for one in found.columns if one.row is None and math.isinf(one.certified)]
+    if strong:
+        safe.sort(key=lambda one: strong.index(one.feature or 0))
+    near = [(one, _choose_value(names, row, one, flips)) for one in found.columns if one not in safe]
+    told = [say_column(names, row, one, after, float(units[one.feature or 0]), name_new(one)) for one, after in near]
+    where = say_size(threat.ball_norm if threat.norm is not None else math.inf, unit)
+    read = sorted({*model.numerical_features, *model.categorical_features})
+    held = list_held(names, row, read, [one.feature for one in found.columns], threat.frozen)
+    return RowExplanation(
+        **{one.name: getattr(found, one.name) for one in fields(Explanation) if one.name != "label"},
+        label=classes[home],
+        pushes=pushes,
+        sides=(classes[sides[0]], classes[sides[1]]),
+        unit=_name_pushes(model, points),
+        radius_text=say_radius(found.joint.certified, threat.ball_norm, found.joint.attacked, where, in_steps=in_steps),
+        sentences=(*told, *list_safe(names, safe), *held),
+        joint_text=_tell_joint(found.joint, names, row, units, name_new(found.joint)),
+        size_text=where,
+        steps=tuple(_list_steps(names, found.joint, near, safe, row)),
+    )
+
+
+def _name_pushes(model: Model, points: float) -> str:
+    """What pushes are measured in; those of lines need a place to begin at."""
+    unit = "log-odds" if points != 1 else "points of the score"
+    return f"{unit}, measured from 0 of every column" if model.is_linear else unit
+
+
+def _tell_joint(joint: Change, names: Names, row: FloatArray, units: FloatArray, label: str) -> str:
+    """The change of all numbers together; nothing where there is none, or it is that of one column."""
+    if joint.row is None or np.sum(joint.row != row, where=~np.isnan(row)) < 2:
+        return ""
+    return say_joint(names, row, joint.row, units, label)
+
+
+def _choose_value(names: Names, row: FloatArray, change: Change, flips: Flips) -> float:
+    """The value of a column that is told to flip; not a number where none does."""
+    at = change.feature
+    if at is None or change.row is None:
+        return math.nan
+    after = float(change.row[at])
+    return (
+        after
+        if names.is_category(at)
+        else round_flip(row, at, after, flips, fractions=(1, SECONDS) if at in names.dates else ())
+    )
+
+
+def _list_steps(
+    names: Names, joint: Change, near: Sequence[tuple[Change, float]], safe: Sequence[Change], row: FloatArray
+) -> list[Step]:
+    """Changes as lines of the picture: the nearest flips, all numbers together, then columns that flip nothing."""
+    told = "flips it" if joint.row is not None else "nothing flips it" if math.isinf(joint.certified) else "none found"
+    first = [_describe_step(names, one, after, row) for one, after in near[:_LISTED]]
+    last = [_describe_step(names, one, math.nan, row) for one in safe[: _LISTED - len(first)]]
+    return [*first, Step("all numbers together", joint.certified, joint.attacked, told), *last]
+
+
+def _describe_step(names: Names, change: Change, after: float, row: FloatArray) -> Step:
+    """A change of one column as a line of the picture."""
+    assert change.feature is not None  # one column
+    at = change.feature
+    if change.row is None:
+        text = "nothing flips it" if math.isinf(change.certified) else "no flip was found"
+        return Step(names.columns[at], change.certified, change.attacked, text)
+    if names.is_category(at):  # a change without a size
+        text = f"{names.write(at, float(row[at]))} \N{RIGHTWARDS ARROW} {names.write(at, after)} flips it"
+        return Step(names.columns[at], math.nan, math.nan, text)
+    old, new = write_move(float(row[at]), after, is_date=at in names.dates)
+    return Step(names.columns[at], change.certified, change.attacked, f"{old} \N{RIGHTWARDS ARROW} {new}")
+
+
+def _measure_pushes(
+    model: Model, row: FloatArray, noise: Noise | None, names: Names, points: float, home: int, rival: int
+) -> tuple[tuple[Push, ...], tuple[int, int]]:
+    """What each term adds, from the strongest on, and between which two classes; nothing for a vote of models."""
+    ensemble = find_sum(model)
+    if ensemble is None:
+        return (), (0, 1)
+    duel, sides, sign = _choose_duel(ensemble, home, rival)
+    measured = Pushes(duel, points)
+    found = []
+    for term in duel.terms:
+        cells = row[list(term.features)]
+        x = cells if len(term.features) == 1 else cells[None]
+        size = sign * float(measured.under_noise(term, x, noise)[0])
+        text = join_words([f"{names.columns[at]} = {names.write(at, float(row[at]))}" for at in term.features])
+        found.append(Push(term.features, size, text))
+    return tuple(sorted(found, key=lambda push: -abs(push.size))), sides
+
+
+def _choose_duel(ensemble: AdditiveEnsemble, home: int, rival: int) -> tuple[AdditiveEnsemble, tuple[int, int], float]:
+    """The sum that decides between the answer and its rival, whom its two sides are for, and the sign of the second."""
+    if ensemble.n_classes == 2:
+        return ensemble.duel(0, 1), (0, 1), 1.0
+    low, high = min(home, rival), max(home, rival)
+    return ensemble.duel(low, high), (rival, home), 1.0 if home == high else -1.0

@@ -1,0 +1,58 @@
+"""Tables: kinds of columns, arrays and frames as matrices with category codes, files of rows, and the column check.
+
+Must not know models, noise or scikit-learn. pandas, polars and pyarrow are imported only where a table or file of
+theirs is read.
+"""
+
+from __future__ import annotations
+
+from derand._core.origin import take_rows
+from derand.tables._columns import (
+    ColumnCheck,
+    ColumnUse,
+    ColumnWarning,
+    check_columns,
+    describe_doubts,
+    tell_doubts,
+)
+from derand.tables._dates import SECONDS, dates_to_numbers, format_days, format_moment
+from derand.tables._encoding import CategoricalFeatures, CategoryKindError, TableEncoding, is_whole
+from derand.tables._files import TableFile, inspect_file, names_stream, write_batches
+from derand.tables._kinds import Category, ColumnKind, is_missing, kind_of_arrow_type, kind_of_values
+from derand.tables._matching import Labels, MatchedFile, make_unseen, match_file
+from derand.tables._tables import as_rows, find_other_floats, is_frame, stack_copies
+
+__all__ = [
+    "SECONDS",
+    "CategoricalFeatures",
+    "Category",
+    "CategoryKindError",
+    "ColumnCheck",
+    "ColumnKind",
+    "ColumnUse",
+    "ColumnWarning",
+    "Labels",
+    "MatchedFile",
+    "TableEncoding",
+    "TableFile",
+    "as_rows",
+    "check_columns",
+    "dates_to_numbers",
+    "describe_doubts",
+    "find_other_floats",
+    "format_days",
+    "format_moment",
+    "inspect_file",
+    "is_frame",
+    "is_missing",
+    "is_whole",
+    "kind_of_arrow_type",
+    "kind_of_values",
+    "make_unseen",
+    "match_file",
+    "names_stream",
+    "stack_copies",
+    "take_rows",
+    "tell_doubts",
+    "write_batches",
+]

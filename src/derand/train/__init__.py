@@ -1,0 +1,89 @@
+"""Training as functions with frozen results: tables and a noise in, models out. Must not know scikit-learn.
+
+`train_additive`, `train_stumps`, `boost_stumps` and `boost_vote` train classifiers, `train_additive_regressor` and
+`train_stump_regressor` models of numbers; bins, histograms and splits are what they consist of. What a user should be
+warned of stands in their results.
+"""
+
+from __future__ import annotations
+
+from derand.train._groups import MOST_COLUMNS
+from derand.train._margin_loops import hash_rows
+from derand.train._moments import Moments
+from derand.train._penalties import SelectionPath
+from derand.train._shared import CodedRows, PartsInMemory, SharedTable
+from derand.train.additive import AdditiveOptions, AdditiveTraining, train_additive
+from derand.train.bins import BinnedTable, NumberBins, bin_table, code_rows
+from derand.train.boosting import TreeBoosting, VoteBoosting, boost_stumps, boost_vote
+from derand.train.counts import CountedTable, CountingPlan, PartCounts, add_counts, count_part
+from derand.train.histogram import Histogram, cut_into_blocks, merge_histograms, tabulate
+from derand.train.regression import (
+    RegressionTable,
+    RegressionTraining,
+    train_additive_regressor,
+    train_stump_regressor,
+)
+from derand.train.splits import (
+    SplitGrid,
+    Splits,
+    find_resolution,
+    find_splits,
+    measure_entropy,
+    measure_left,
+    search_grid,
+    search_minimum,
+)
+from derand.train.stumps import CategoryLeaves, Stumps, StumpTraining, find_first_step, join_tables, train_stumps
+from derand.train.table import SCALINGS, Spread, TrainingTable, measure_units
+
+__all__ = [
+    "MOST_COLUMNS",
+    "SCALINGS",
+    "AdditiveOptions",
+    "AdditiveTraining",
+    "BinnedTable",
+    "CategoryLeaves",
+    "CodedRows",
+    "CountedTable",
+    "CountingPlan",
+    "Histogram",
+    "Moments",
+    "NumberBins",
+    "PartCounts",
+    "PartsInMemory",
+    "RegressionTable",
+    "RegressionTraining",
+    "SelectionPath",
+    "SharedTable",
+    "SplitGrid",
+    "Splits",
+    "Spread",
+    "StumpTraining",
+    "Stumps",
+    "TrainingTable",
+    "TreeBoosting",
+    "VoteBoosting",
+    "add_counts",
+    "bin_table",
+    "boost_stumps",
+    "boost_vote",
+    "code_rows",
+    "count_part",
+    "cut_into_blocks",
+    "find_first_step",
+    "find_resolution",
+    "find_splits",
+    "hash_rows",
+    "join_tables",
+    "measure_entropy",
+    "measure_left",
+    "measure_units",
+    "merge_histograms",
+    "search_grid",
+    "search_minimum",
+    "tabulate",
+    "train_additive",
+    "train_additive_regressor",
+    "train_stump_regressor",
+    "train_stumps",
+]

@@ -1,0 +1,125 @@
+"""Sums of trees as functions: the same as walking every tree, in exact fractions; what is refused."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from derand import AdditiveEnsemble
+from derand.convert._reading import Reading
+from derand.convert._trees import Node, Split, bound_sum_error, find_largest_leaf, sum_trees
+from derand.tables import TableEncoding
+
+CURE = "train with max_depth=1"
+
+
+def draw_tree(rng: np.random.Generator, columns: list[int], depth: int, n_outputs: int, n_codes: int) -> Node:
+    """Column 0 holds categories, the last column refuses missing values; some edges are infinite."""
+    if depth == 0 or rng.random() < 0.1:
+        leaf = rng.normal(size=n_outputs) * 10.0 ** rng.integers(-3, 4)
+        return float(leaf[0]) if n_outputs == 1 else leaf
+    column = int(rng.choice(columns))
+    left, right = (draw_tree(rng, columns, depth - 1, n_outputs, n_codes) for _ in range(2))
+    if column == 0:
+        codes = frozenset(np.flatnonzero(rng.random(n_codes) < 0.5).tolist())
+        return Split(0, left, right, left_codes=codes, unseen_left=bool(rng.random() < 0.5), missing_left=True)
+    edge = float(rng.choice([np.inf, -np.inf])) if rng.random() < 0.1 else round(float(rng.normal()), 1)
+    return Split(column, left, right, edge, missing_left=None if column == 4 else bool(rng.random() < 0.5))
+
+
+def walk(tree: Node, row: np.ndarray, n_codes: int) -> Any:
+    while isinstance(tree, Split):
+        x = row[tree.feature]
+        if math.isnan(x):
+            left = bool(tree.missing_left)
+        elif tree.left_codes is not None:
+            left = tree.unseen_left if not 0 <= x < n_codes else int(x) in tree.left_codes
+        else:
+            left = x < tree.edge
+        tree = tree.left if left else tree.right
+    return tree
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("seed", range(12))
+def test_sums_equal_walking_all_trees(seed: int, n_outputs: int) -> None:
+    rng = np.random.default_rng(seed)
+    n_codes = 4
+    groups = [[0], [1], [2, 3], [4]] if seed % 2 else [[0], [1, 4], [2], [3]]
+    trees = [draw_tree(rng, groups[rng.integers(4)], int(rng.integers(1, 4)), n_outputs, n_codes) for _ in range(40)]
+    encoding = TableEncoding(5, None, {0: tuple("abcd")})
+    total = sum_trees(trees, encoding, n_outputs=n_outputs, cure=CURE)
+    assert len(total.tables) <= 1
+    assert all(grid.features in ((2, 3), (1, 4)) for grid in total.grids)
+    classes = np.arange(max(n_outputs, 2))
+    reading = Reading(encoding, total.shapes, total.grids, total.tables, total.constant, classes, total.error)
+    model = reading.build()
+    rows = rng.normal(size=(200, 5)).round(1)
+    rows[:, 0] = rng.integers(-1, n_codes, size=200)
+    gaps = rng.random((200, 5)) < 0.1
+    gaps[:, 4] = False
+    rows[gaps] = np.nan
+    allowed = Fraction(model.score_error) / model.levels
+    shift = model.offsets if n_outputs > 1 else (-(model.threshold or 0),)
+    for row, scores in zip(rows, np.reshape(model.score(rows), (200, -1)).tolist(), strict=True):
+        leaves = [np.reshape(walk(tree, row, n_codes), -1).tolist() for tree in trees]
+        for output in range(n_outputs):
+            exact = sum(Fraction(leaf[output]) for leaf in leaves)
+            ours = Fraction(scores[output] + shift[output], model.levels)
+            assert abs(ours - exact) <= allowed
+    assert allowed < 1e-9
+
+
+def test_sums_do_not_lose_small_leaves_beside_large_ones() -> None:
+    """Leaves that cancel: a plain sum of doubles would keep nothing of the small one."""
+    trees = [Split(0, 1e17, -1e17, 0.0), Split(0, 1.0, 2.0, 0.0), Split(0, -1e17, 1e17, 0.0)]
+    total = sum_trees(trees, TableEncoding(1, None, {}), cure=CURE)
+    assert total.shapes[0].values.tolist() == [1.0, 2.0]
+    assert total.shapes[0].missing is None
+
+
+def test_trees_that_join_too_much_are_refused() -> None:
+    encoding = TableEncoding(6, tuple("abcdef"), {5: ("x", "y")})
+
+    def chain(columns: list[int]) -> Node:
+        tree: Node = 1.0
+        for column in columns:
+            tree = Split(column, 0.0, tree, 0.5)
+        return tree
+
+    with pytest.raises(ValueError, match=r"join 5 columns .* 32 joint cells.*: train with max_depth=1"):
+        sum_trees([chain([0, 1, 2]), chain([2, 3, 4])], encoding, cure=CURE)
+    many = [Split(0, 0.0, Split(1, 1.0, 2.0, float(k)), float(k)) for k in range(1200)]
+    with pytest.raises(ValueError, match=r"join 2 columns \('a', 'b'\) .* 1\.44e\+06 joint cells"):
+        sum_trees(many, encoding, cure=CURE)
+    mixed = Split(5, 0.0, Split(0, 1.0, 2.0), left_codes=frozenset([0]), missing_left=True)
+    with pytest.raises(ValueError, match=r"join the categories of column .* with other columns"):
+        sum_trees([mixed], encoding, cure=CURE)
+    with pytest.raises(ValueError, match="both as a number and as a category"):
+        sum_trees([Split(5, 0.0, 1.0)], encoding, cure=CURE)
+
+
+def test_errors_of_sums_in_single_precision_are_covered() -> None:
+    rng = np.random.default_rng(1)
+    for n in (1, 10, 1000):
+        leaves = rng.normal(size=n).astype(np.float32)
+        running = np.float32(0)
+        for leaf in leaves:
+            running = np.float32(running + leaf)
+        exact = sum(Fraction(float(leaf)) for leaf in leaves)
+        total = math.fsum(find_largest_leaf(float(leaf)) for leaf in leaves)
+        assert abs(Fraction(float(running)) - exact) <= Fraction(bound_sum_error(n, total, 2.0**-24))
+
+
+def test_levels_leave_room_for_large_scores() -> None:
+    encoding = TableEncoding(1, None, {})
+    for size in (1e-12, 1.0, 1e9, 1e14):
+        total = sum_trees([Split(0, -size, size, 0.0)], encoding, cure=CURE)
+        model = Reading(encoding, total.shapes, classes=np.arange(2)).build()
+        assert isinstance(model, AdditiveEnsemble)
+        assert np.sign(model.score([[-1.0], [1.0]]) - (model.threshold or 0)).tolist() == [-1, 1]
+        assert model.score_error / model.levels <= max(1e-9, 1e-9 * size)

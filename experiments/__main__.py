@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from derand.cli import clear_errors, make_app, run_app
+from derand.app.commands import clear_errors, make_app, run_app
 from experiments.commands import COMMANDS
 
 app = make_app("python -m experiments", "Benchmarks of derand, and the paper's tables and figures beside our numbers.")

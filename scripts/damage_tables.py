@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from derand.cli import app, run_app
+from derand.app.commands import app, run_app
 
 N_TABLES = 500
 N_ROWS = 60

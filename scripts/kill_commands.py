@@ -32,12 +32,12 @@ from typing import TypedDict
 
 import numpy as np
 
-from derand import cli
 from derand._core.files import fill_when_done, restore_folder
+from derand.app import commands
 
 N_SIGNALS = 50
 N_ROWS = 30_000
-MAIN = (sys.executable, "-c", "from derand.cli import main; main()")
+MAIN = (sys.executable, "-c", "from derand.app.commands import main; main()")
 ENVIRONMENT = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}  # so that two reports are the same bytes
 BEFORE = b"what stood there before"
 CONFIGURATION = """
@@ -260,7 +260,7 @@ def crash_everywhere(folder: Path, number: signal.Signals, *, is_first: bool) ->
 def crash_run(configuration: Path, place: int, number: signal.Signals) -> int:
     """Run a configuration in a process that gets a signal while it moves results; how it ended."""
     program = (
-        "import signal; from derand.cli import main; from scripts.kill_commands import CrashPoint; "
+        "import signal; from derand.app.commands import main; from scripts.kill_commands import CrashPoint; "
         f"CrashPoint().arm_later({place}, signal.{number.name}); main()"
     )
     command = [sys.executable, "-c", program, "run", os.path.abspath(configuration)]
@@ -299,7 +299,7 @@ def _fork(do: Callable[[], None]) -> int:
 
 def _fill_by_command(folder: Path, begin: Callable[[], None] = lambda: None) -> None:
     """Fill the folder of results as a command does, which ends orderly on SIGTERM."""
-    application = cli.make_app("fill", "Fills a folder.")
+    application = commands.make_app("fill", "Fills a folder.")
 
     @application.command()
     def fill() -> None:
@@ -309,7 +309,7 @@ def _fill_by_command(folder: Path, begin: Callable[[], None] = lambda: None) -> 
                 (draft / name).write_text("new")
 
     sys.argv = ["fill"]
-    cli.run_app(application)
+    commands.run_app(application)
 
 
 def _prepare_results(folder: Path, *, is_first: bool) -> dict[str, object]:

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NOBODY = 65534
 TESTS = (
     "tests/certificates/test_results.py",
-    "tests/jobs",
+    "tests/app/jobs",
     "tests/kernels/test_compiling.py",
     "tests/storage",
     "tests/core/test_files.py",

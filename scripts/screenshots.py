@@ -17,7 +17,7 @@ from typing import Any
 from PIL import Image
 from sample_reports import REPORTS
 
-from derand.demo import run_demo
+from derand.app.demo import run_demo
 from experiments._browser import open_browser
 
 COLOURS = 128

@@ -60,7 +60,7 @@ def write_tables(folder: Path) -> None:
 
 def run_command(command: str, folder: Path) -> list[str]:
     """Run one command of `derand`; returns its warnings, at most one (libraries may write lines of their own)."""
-    code = "from derand.cli import main; main()"
+    code = "from derand.app.commands import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, *command.split()], capture_output=True, text=True, cwd=folder, check=False
     )

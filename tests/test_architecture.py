@@ -32,9 +32,8 @@ ORDER = [
     {"estimators"},
     {"storage"},
     {"report"},
-    {"jobs", "demo", "warming"},
     {"distributed"},
-    {"cli"},
+    {"app"},
     {"__main__"},
 ]
 SCIKIT_LEARN_ROOMS = {"estimators", "datasets", "convert"}

@@ -14,8 +14,9 @@ from sklearn.datasets import load_diabetes
 from typer.testing import CliRunner
 
 import derand
-from derand import cli, plot
-from tests.jobs.tables import make_applications
+from derand import plot
+from derand.app import commands
+from tests.app.jobs.tables import make_applications
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -100,7 +101,7 @@ def test_the_commands_of_the_page_on_numbers_run(tmp_path: Path, monkeypatch: py
     lines = re.findall(r"^derand (.+)$", (DOCS / "regression.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert len(lines) == 5
     for line in lines:
-        result = CliRunner().invoke(cli.app, shlex.split(line))
+        result = CliRunner().invoke(commands.app, shlex.split(line))
         assert result.exit_code == 0, result.output
     assert {path.name for path in tmp_path.iterdir()} >= {"certified.csv", "wider.csv", "radii.csv", "report.html"}
 
@@ -115,7 +116,7 @@ def test_the_run_of_the_page_on_commands_runs(tmp_path: Path, monkeypatch: pytes
     lines = re.findall(r"^derand (.+)$", page, re.MULTILINE)
     assert [line.split()[0] for line in lines] == ["init", "run", "run"]
     for line in lines:
-        result = CliRunner().invoke(cli.app, shlex.split(line))
+        result = CliRunner().invoke(commands.app, shlex.split(line))
         assert result.exit_code == 0, result.output
         assert Path("derand.toml").read_text(encoding="utf-8") == shown
     assert Path("results/report.html").exists()

@@ -39,7 +39,7 @@ for name in ("SIGALRM", "SIGHUP", "SIGKILL", "SIGPIPE", "SIGQUIT", "SIGUSR1", "p
 """
 _WORK = """
 from pathlib import Path
-from derand.cli import main
+from derand.app.commands import main
 Path("table.csv").write_text("x,job,label\\n" + "".join(f"{row},{'ab'[row % 2]},{row // 20}\\n" for row in range(40)))
 Path("model.json").write_text("an older file, which is replaced")
 for arguments in (

@@ -120,7 +120,7 @@ def test_the_command_answers_without_heavy_imports(arguments: list[str]) -> None
     heavy = (*HEAVY, "numpy", "scipy")
     code = f"""
 import sys
-from derand.cli import main
+from derand.app.commands import main
 sys.argv = ["derand", *{arguments!r}]
 try:
     main()

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from derand.jobs import certify_file, train_file
+from derand.app.jobs import certify_file, train_file
 from experiments.bench._measure import Figures, measure_peak_memory, prefix, run_apart
 
 N_NUMBERS, JOBS = 10, ("clerk", "cook", "driver", "nurse")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from derand._core.progress import tell
+from derand.app.jobs import certify_file, report_file, train_file
 from derand.estimators import TRAINERS
-from derand.jobs import certify_file, report_file, train_file
 from experiments.bench._measure import Figures, measure_peak_memory, prefix, run_apart
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from derand.cli import AsJson, print_json, show_progress
+from derand.app.commands import AsJson, print_json, show_progress
 from experiments.attacks import ROWS, Line, compare_attacks
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from derand._core.files import require_folder
-from derand.cli import AsJson, make_console, print_facts, print_json, show_progress
+from derand.app.commands import AsJson, make_console, print_facts, print_json, show_progress
 from experiments.bench import BENCHES, run_bench, write_bench
 
 _NAMES = f"One of {', '.join(BENCHES)}."

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from derand.cli import AsJson, print_json
+from derand.app.commands import AsJson, print_json
 from experiments.classes import TABLES, WAYS, Line, check_floors, measure_classes
 from experiments.commands._tables import choose, collect, format_table, print_floors
 

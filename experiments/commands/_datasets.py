@@ -6,7 +6,7 @@ from typing import TypedDict
 
 import typer
 
-from derand.cli import AsJson, make_console, make_table, print_json
+from derand.app.commands import AsJson, make_console, make_table, print_json
 from experiments.datasets import CATALOG, ENVIRONMENT, is_available
 
 

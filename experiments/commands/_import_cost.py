@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import typer
 
-from derand.cli import AsJson, print_json
+from derand.app.commands import AsJson, print_json
 from experiments.commands._tables import format_table
 from experiments.importing import Cost, measure_cost
 

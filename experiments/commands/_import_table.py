@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from derand.cli import AsJson, print_json
+from derand.app.commands import AsJson, print_json
 from experiments.commands._tables import choose, collect, format_table
 from experiments.importing import IMPORT_DATASETS, RADII, Imported, compare_imported, list_models
 

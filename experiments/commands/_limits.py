@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import typer
 
-from derand.cli import AsJson, print_json, show_progress
+from derand.app.commands import AsJson, print_json, show_progress
 from experiments.limits import Line, compare_limits
 
 

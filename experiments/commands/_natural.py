@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from derand.cli import AsJson, print_json
+from derand.app.commands import AsJson, print_json
 from experiments.beyond import NATURAL_DATASETS, NO_PEER, Natural, check_floors, compare_naturally, has_peer
 from experiments.commands._tables import choose, collect, format_table, print_floors
 

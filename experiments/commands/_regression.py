@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from derand.cli import AsJson, print_json
+from derand.app.commands import AsJson, print_json
 from experiments.commands._tables import choose, collect, format_table
 from experiments.regression import ATTACKED_ROWS, DATASETS, RADII, Line, compare_regressors, plot_widths
 

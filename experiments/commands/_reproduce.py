@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from derand.cli import AsJson, make_console, make_table, print_facts, print_json, show_steps
+from derand.app.commands import AsJson, make_console, make_table, print_facts, print_json, show_steps
 from experiments.reproduce import (
     Report,
     choose_names,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from derand.cli import show_progress
+from derand.app.commands import show_progress
 from experiments.scale import measure_scale
 
 

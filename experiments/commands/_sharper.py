@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from derand.cli import AsJson, print_json, show_progress
+from derand.app.commands import AsJson, print_json, show_progress
 from experiments.sharper import ATTACKED_ROWS, TASKS, Line, compare_ways
 
 

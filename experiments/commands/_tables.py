@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import typer
 
-from derand.cli import require_choice, show_progress
+from derand.app.commands import require_choice, show_progress
 
 Line = TypeVar("Line")
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from derand import AdditiveClassifier, StumpClassifier, save
+from derand.app.jobs import certify_file
 from derand.distributed import certify_files, connect, fit
-from derand.jobs import certify_file
 from derand.storage import write_bytes
 from experiments.bench import measure_peak_memory
 

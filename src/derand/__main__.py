@@ -9,7 +9,7 @@ import sys
 def main() -> None:
     """Run the command line; Ctrl-C while it is being imported gives one line and exit code 130, too."""
     try:
-        from derand.cli import main as run
+        from derand.app.commands import main as run
 
         run()
     except KeyboardInterrupt:

@@ -13,7 +13,7 @@ import pytest
 
 from derand import AdditiveEnsemble, StumpClassifier, Threat, WeightedVote, certified_accuracy
 from derand.report import Report
-from tests.jobs.tables import make_loans
+from tests.app.jobs.tables import make_loans
 from tests.report.samples import LIMITS, report_under
 
 Visit = Callable[..., Any]

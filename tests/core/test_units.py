@@ -29,7 +29,7 @@ from derand import (
     save,
 )
 from derand._core.units import NamedUnits, look_up
-from derand.jobs import audit_file, certify_file
+from derand.app.jobs import audit_file, certify_file
 from derand.noise import as_noise
 
 RNG = np.random.default_rng(0)

@@ -15,8 +15,8 @@ import pytest
 
 import derand
 from derand import StumpClassifier, load, save
+from derand.app.jobs import CertifySettings, certify_file
 from derand.distributed import certify, certify_files, connect
-from derand.jobs import CertifySettings, certify_file
 
 dd = pytest.importorskip("dask.dataframe")
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from derand import StumpClassifier, save
-from derand.cli import app
-from tests.cli.running import MAIN, RUNNER, run
+from derand.app.commands import app
+from tests.app.commands.running import MAIN, RUNNER, run
 from tests.distributed.conftest import make_table
 
 

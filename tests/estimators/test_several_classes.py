@@ -23,7 +23,7 @@ from derand import (
     save,
     tune,
 )
-from derand.jobs import CertifySettings, audit_file, certify_file, train_file
+from derand.app.jobs import CertifySettings, audit_file, certify_file, train_file
 
 QUICK: dict[str, Any] = {"radius": 0.25, "regularization": 0.1, "n_cuts": 8, "random_state": 0}
 

@@ -25,7 +25,7 @@ import typer
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from derand.cli import app
+from derand.app.commands import app
 from tests.fuzz.drawing import Case, draw_any_case
 from tests.storage.models import compute_checksum
 

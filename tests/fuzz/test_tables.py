@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, note
 
 import derand
+from derand.app.jobs import certify_file, train_file
 from derand.estimators import TRAINERS
-from derand.jobs import certify_file, train_file
 from tests.fuzz.strategies import RANDOMS, draw_frame, draw_labels, share
 
 _RAISERS = (str(Path(derand.__file__).parent), "sklearn")

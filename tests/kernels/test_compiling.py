@@ -23,7 +23,7 @@ _IMPORT_ALL = """
 import warnings
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    import derand.cli._train, derand.demo, derand.jobs, derand.noise
+    import derand.app.commands._train, derand.app.demo, derand.app.jobs, derand.noise
     import derand.kernels.tails.numba_backend
     import experiments.baselines.knapsack, experiments.baselines.monte_carlo
     from derand.kernels.cells.interval import _subtract_up
@@ -32,7 +32,7 @@ print(*[warning.message for warning in caught if "Compiled" in str(warning.messa
 """
 _COMMAND = """
 import sys
-from derand.cli import make_app, run_app
+from derand.app.commands import make_app, run_app
 app = make_app("subtract", "Subtracts.")
 @app.command()
 def subtract() -> None:

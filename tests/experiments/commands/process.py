@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import pytest
 
-from derand.cli import run_app
+from derand.app.commands import run_app
 from experiments.__main__ import app
 
 ROOT = Path(__file__).resolve().parents[3]

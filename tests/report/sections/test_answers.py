@@ -12,7 +12,7 @@ import pytest
 from derand import AdditiveClassifier, StumpClassifier, Threat, measure_answers
 from derand.estimators import grade_rows
 from derand.report import Report
-from tests.jobs.tables import make_loans
+from tests.app.jobs.tables import make_loans
 from tests.report.pages import check_page
 from tests.report.samples import make_rows, make_vote, report_on_bare
 

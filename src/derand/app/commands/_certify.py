@@ -1,0 +1,283 @@
+"""`derand certify`: the label and the certified radius of every row of a table, or its number and an interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from derand.app.commands._answers import describe_answers, describe_radii, print_warnings, tabulate_confusion
+from derand.app.commands._app import (
+    AsJson,
+    add_command,
+    make_accuracy_table,
+    make_console,
+    print_facts,
+    print_json,
+    require_choice,
+    show_progress,
+)
+from derand.app.commands._many import ManyFiles, print_many
+from derand.app.commands._options import take_settings
+from derand.app.settings import CertifySettings, ThreatFlags, find_flag
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from derand.app.jobs import CertifyingSummary, FilesSummary, ThreatSummary
+
+
+@add_command
+@take_settings
+def certify(
+    model: Annotated[
+        Path, typer.Argument(help="A model that `derand train` or `derand import` saved.", show_default=False)
+    ],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="Table to certify, CSV or Parquet; - is standard input, CSV or Arrow's IPC stream. A folder of "
+            "Parquet files, or a pattern such as 'data/*.parquet', goes into a folder.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where to write row, label, failure, radius (with --norm none: verdict) and proof; for numbers row, "
+            "value, low and high (with --tolerance: radius). - is standard output, in the format of standard input.",
+            show_default=False,
+        ),
+    ],
+    settings: CertifySettings,
+    flags: ThreatFlags,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Of many files: the Dask scheduler whose workers certify them, such as tls://10.0.0.1:8786.",
+            show_default=False,
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Of many files: how many processes to start here instead.", show_default="one per core"
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Of many files: leave out those that an earlier run has certified.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Certify every row of a table: its label, and the radius within which no change can flip it.
+
+    A model of numbers gives each row its value, and an interval that no change within the radius takes it out of.
+
+    Columns are matched by name. What may change is what the model was trained for, but for the options that are given.
+    The file is read and written in batches, so it may be larger than memory.
+    """
+    if settings.threat is not None and flags.list_given():
+        given = ", ".join(flags.list_given())
+        raise ValueError(f"--threat says all of what may change: leave {given} out, or put it in {settings.threat}.")
+    with show_progress("certifying", unit="rows") as advance:
+        from derand.app.jobs import certify_file
+        from derand.certificates import RULES
+        from derand.storage import read_kind
+        from derand.tables import names_stream
+        from derand.threat_text import NORMS
+
+        require_choice("--proof", settings.proof, ("best", "paper"))
+        if settings.rule is not None:
+            require_choice("--rule", settings.rule, tuple(RULES))
+        if flags.norm is not None:
+            require_choice("--norm", flags.norm, tuple(NORMS))
+        asked = replace(settings, changes=flags.parse())
+        summary: CertifyingSummary | FilesSummary
+        many = ManyFiles(scheduler, workers, resume)
+        if as_json and names_stream(output):
+            raise ValueError("--json and --output - would both go to standard output: leave one out.")
+        if many.are_asked_for(data):
+            summary = many.certify(model, data, output, asked, advance)
+            show: Callable[[Any], None] = print_many
+        else:
+            is_number = read_kind(model) == "regressor"
+            if asked.radii is not None and asked.target is None and not is_number:
+                raise ValueError(
+                    "--radii says where certified accuracy is measured, which needs the true labels: name their column "
+                    "by --target, or leave --radii out."
+                )
+            spell = partial(find_flag, CertifySettings)
+            summary = certify_file(model, data, output, asked, spell=spell, advance=advance)
+            show = print_numbers if is_number else _print_summary
+    if as_json:
+        print_json(summary)
+    elif not names_stream(output):  # standard output holds the certificates then
+        show(summary)
+    if many.are_asked_for(data):
+        many.require_done(summary)
+
+
+def _print_summary(summary: CertifyingSummary) -> None:
+    from derand._core.text import format_percent
+
+    console = make_console()
+    print_warnings(console, summary["warnings"], summary["notes"])
+    _print_columns(console, summary)
+    facts = {
+        "rule": _RULES_IN_WORDS.get(summary["rule"], summary["rule"]),
+        "noise": "none, the model as deployed" if summary["noise"] == "none" else summary["noise"],
+        **describe_threat(summary["threat"]),
+        "rows": f"{summary['rows']:,}, of which {summary['certified_rows']:,} certified",
+        "proofs": _describe_proofs(summary["proofs"]),
+    }
+    if "verdicts" in summary:
+        verdicts = summary["verdicts"]
+        facts["result"] = (
+            f"{verdicts['flips']:,} of {summary['rows']:,} decisions can be flipped within these limits, "
+            f"{verdicts['undecided']:,} undecided"
+        )
+    if summary.get("rows_of_infinite_radius"):
+        facts["rows that no change of numbers can flip"] = f"{summary['rows_of_infinite_radius']:,}"
+    if "answers" in summary:
+        answers = summary["answers"]
+        table = tabulate_confusion(answers)
+        if table is not None:
+            console.print(table)
+        facts |= describe_answers(answers)
+    if "certified_accuracy" in summary:
+        constant = (answers["majority_label"], answers["majority_share"])
+        console.print(make_accuracy_table(summary["accuracy"], summary["certified_accuracy"], constant))
+        facts |= describe_radii(summary["certified_radii"])
+    elif "proven_accuracy" in summary:
+        facts["correct and proven to hold within the limits"] = format_percent(summary["proven_accuracy"])
+    facts["written"] = summary["output"]
+    if summary["witness"] is not None:
+        facts["witnesses written"] = summary["witness"]
+    print_facts(console, {**facts, "time": f"{summary['seconds']:.1f} s"})
+
+
+def print_numbers(summary: CertifyingSummary) -> None:
+    """The results of a model of numbers in short."""
+    from derand._core.text import format_exactly, format_percent, format_short, format_short_up
+
+    console, n_rows = make_console(), summary["rows"]
+    print_warnings(console, (), summary["notes"])
+    _print_columns(console, summary)
+    facts = {
+        "rule": _NUMBERS_IN_WORDS.get(summary["rule"], summary["rule"]),
+        "noise": "none, the model as deployed" if summary["noise"] == "none" else summary["noise"],
+        **describe_threat(summary["threat"]),
+        "rows": f"{n_rows:,}",
+    }
+    if summary["tolerance"] is None:
+        where = "" if summary["radius"] is None else f" at radius {format_exactly(summary['radius'])}"
+        facts[f"mean width of intervals{where}"] = format_short_up(summary["mean_width"])
+        facts["largest width"] = format_short_up(summary["largest_width"])
+        inside = "true values inside their interval"
+    else:
+        tolerance = f"+-{format_exactly(summary['tolerance'])}"
+        facts[f"rows with some radius within which the value moves by {tolerance} at most"] = (
+            f"{summary['certified_rows']:,}"
+        )
+        if summary["rows_of_infinite_radius"]:
+            facts["rows that no change of numbers moves farther"] = f"{summary['rows_of_infinite_radius']:,}"
+        inside = f"true values within {tolerance} of the value"
+    if "rmse" in summary:
+        facts["root of the mean square error"] = format_short(summary["rmse"])
+        facts[inside] = f"{summary['targets_inside']:,} ({format_percent(summary['targets_inside'] / n_rows)})"
+    print_facts(console, {**facts, "written": summary["output"], "time": f"{summary['seconds']:.1f} s"})
+
+
+def _print_columns(console: Console, summary: CertifyingSummary) -> None:
+    """Which columns were not used, and values that training did not see."""
+    if summary["columns_not_used"]:
+        print_facts(console, {"columns not used": ", ".join(summary["columns_not_used"])})
+    for name, count in summary["unseen_categories"].items():
+        print_facts(console, {f"values of {name!r} that training did not see": f"{count:,}"})
+    for name in summary["empty_columns"]:
+        print_facts(console, {f"values of {name!r}": "none in any row, which counts as one that training did not see"})
+
+
+_NUMBERS_IN_WORDS = {
+    "vote": "vote, the median of noisy copies of a row",
+    "mean": "mean, the expected score",
+}
+_RULES_IN_WORDS = {
+    "vote": "vote, the label that most noisy copies of a row get",
+    "mean": "mean, by the expected score",
+}
+_PROOFS_IN_WORDS = {
+    "paper": "by the paper's proof",
+    "dual": "by a price per distance (dual)",
+    "exact": "by the exact worst case",
+    "none": "not certified",
+}
+
+
+def _describe_proofs(counts: Mapping[str, int]) -> str:
+    """How many rows by which proof, those without any last."""
+    order = sorted(counts, key=lambda name: (name == "none", name))
+    return ", ".join(f"{counts[name]:,} {_PROOFS_IN_WORDS.get(name, name)}" for name in order)
+
+
+def describe_threat(threat: ThreatSummary) -> dict[str, str]:
+    """What may change, one fact per kind of it."""
+    norm, l0 = threat["norm"], threat["l0"]
+    changes = f", and at most {l0} categorical {'change' if l0 == 1 else 'changes'}" if l0 else ""
+    unseen = "" if threat["unseen"] or not l0 else ", to values that training saw"
+    ball = "limits alone, no ball" if norm is None else f"l{norm:g} balls"
+    if norm is None and not (threat["limits"] or threat["domain"] or l0 or threat["missing"]):
+        ball = "NOTHING MAY CHANGE: there is no ball and no limit, so that every decision holds; give --limit"
+    if norm == 0:
+        ball = "any so many numerical columns, to anything (norm 0)"
+    facts = {
+        "threat": f"{ball}{changes}{unseen}",
+        "missing": _describe_missing(threat["missing"]),
+        "limits": "; ".join(f"{_name(column)} {_write_limit(limit)}" for column, limit in threat["limits"].items()),
+        "domains": "; ".join(
+            f"{_name(column)} from {_write(low)} to {_write(high)}" for column, (low, high) in threat["domain"].items()
+        ),
+        "steps": "; ".join(f"{column} in steps of {_write(step)}" for column, step in threat["steps"].items()),
+        "whole numbers": f"{', '.join(threat['whole'])}: counts stay whole numbers" if threat["whole"] else "",
+        "may become": "; ".join(
+            f"{column} {', '.join(map(str, values))}" for column, values in threat["may_become"].items()
+        ),
+        "frozen columns": ", ".join(threat["frozen"]),
+    }
+    if norm is None:
+        fixed = [name for name in threat["fixed"] if name not in threat["frozen"]]
+        facts["numerical columns that stay fixed, without a limit"] = ", ".join(fixed)
+    return {name: text for name, text in facts.items() if text}
+
+
+def _describe_missing(budget: int) -> str:
+    if not budget:
+        return ""
+    numbers = "any one number" if budget == 1 else f"any {budget} numbers"
+    return f"{numbers} may go missing or, where missing, appear"
+
+
+def _name(column: str) -> str:
+    return "all other columns" if column == "*" else column
+
+
+def _write_limit(limit: str | float | Sequence[float]) -> str:
+    """A limit in words."""
+    if isinstance(limit, str):
+        return f"by up to {limit}"
+    if isinstance(limit, int | float):
+        return f"by up to {_write(limit)}"
+    return f"by up to {_write(limit[0])} down and {_write(limit[1])} up"
+
+
+def _write(number: float) -> str:
+    from derand._core.text import format_exactly
+
+    return format_exactly(number)

@@ -1,0 +1,55 @@
+"""`derand export`: the base score of a saved model as ONNX."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from derand.app.commands._app import AsJson, add_command, make_console, print_facts, print_json, show_progress
+
+if TYPE_CHECKING:
+    from derand.app.jobs import ExportingSummary
+
+_SHOWN_INPUTS = 12
+
+
+@add_command
+def export(
+    model: Annotated[Path, typer.Argument(help="A model that derand saved.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write it (.onnx).", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Write the score of a model, without smoothing, as ONNX, for those who serve it elsewhere.
+
+    Scores and labels equal the model's own to the last bit; where onnxruntime is installed, that is checked on every
+    edge before anything is written. Needs onnx, the extra "onnx".
+    """
+    with show_progress("exporting"):
+        from derand.app.jobs import export_file
+
+        summary = export_file(model, output)
+    if as_json:
+        print_json(summary)
+    else:
+        _print_summary(summary)
+
+
+def _print_summary(summary: ExportingSummary) -> None:
+    inputs = summary["inputs"]
+    more = f", ... ({len(inputs)} in all)" if len(inputs) > _SHOWN_INPUTS else ""
+    facts = {
+        "exported": f"{summary['kind']}, {summary['terms']:,} terms",
+        "inputs": ", ".join(inputs[:_SHOWN_INPUTS]) + more,
+        "outputs": ", ".join(summary["outputs"]),
+        "checked": f"onnxruntime gives the same on {summary['checked_rows']:,} rows, to the last bit"
+        if summary["checked_rows"]
+        else "no: onnxruntime is not installed",
+        "smoothing": ""
+        if summary["noise"] == "none"
+        else f"left out ({summary['noise']}): `derand certify --noise none --rule mean` speaks of what is written",
+        "written": f"{summary['output']} ({summary['bytes']:,} bytes)",
+        "time": f"{summary['seconds']:.1f} s",
+    }
+    print_facts(make_console(), {name: text for name, text in facts.items() if text})

@@ -1,0 +1,285 @@
+"""Certifying the rows of a file: labels by a classifier, numbers by a regressor.
+
+Owns the loop over batches and what is written of each. Must not know the command line, how files are read and written,
+nor how a threat is made of what the user asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._core.files import PathLike
+from derand._core.threads import count_threads
+from derand.app.jobs._classifiers import load_estimator, refuse_other_task
+from derand.app.jobs._copying import NUMBER_COLUMNS, RESULT_COLUMNS, Copies
+from derand.app.jobs._pipeline import run_pipeline
+from derand.app.jobs._recording import require_places, write_record
+from derand.app.jobs._request import Request, ThreatSummary, ValueRequest, note_other_answers
+from derand.app.jobs._tally import IntervalTally, Tally, TallySummary
+from derand.app.jobs._tasks import Spell, quote_parameter
+from derand.app.settings import CertifySettings
+from derand.certificates import Certificates, Intervals, ToleranceRadii, find_labels
+from derand.estimators import CertifiedRegressor, grade_rows
+from derand.noise import as_noise_or_none
+from derand.storage import find_record
+from derand.tables import match_file, write_batches
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RADII = (0.0, 0.25, 0.5, 1.0)
+"""Where certified accuracy is measured unless it is said."""
+
+
+class _Parts(NamedTuple):
+    """What is written of a batch."""
+
+    results: Mapping[str, Any]
+    flips: Mapping[str, Any] | None
+    n_rows: int
+
+
+class CertifyingSummary(TallySummary):
+    """What `certify_file` read and what it did not, what was asked for, and the results in short."""
+
+    output: str
+    record: str | None
+    """What the certificates are about, for `audit_file`; None of streams."""
+    columns_not_used: list[str]
+    columns_copied: list[str]
+    unseen_categories: dict[str, int]
+    empty_columns: list[str]
+    """Categorical ones without any value, which count like values that training did not see."""
+    rule: str
+    proof: str
+    """Which proofs were allowed."""
+    noise: str
+    norm: float | None
+    threat: ThreatSummary
+    seconds: float
+    witness: NotRequired[str | None]
+    """Of classes."""
+    l0: NotRequired[int]
+    """Of classes."""
+    radius: NotRequired[float | None]
+    """Of intervals; None within limits alone, and where a tolerance was given."""
+    tolerance: NotRequired[float | None]
+    """Of numbers."""
+
+
+def certify_file(
+    model: PathLike,
+    data: PathLike,
+    output: PathLike,
+    settings: CertifySettings | None = None,
+    *,
+    spell: Spell = quote_parameter,
+    advance: Callable[[int], None] = lambda rows: None,
+) -> CertifyingSummary:
+    """Certify every row of a CSV or Parquet file, batch by batch, and write what is certified of each.
+
+    Of a classifier that is row, label, failure, radius and proof; where limits alone say what may change (`norm=None`
+    of the threat), there is a verdict instead of a radius. Of a regressor it is row, value, low and high; with a
+    tolerance row, value and radius.
+
+    Parameters
+    ----------
+    model : path-like
+        A saved classifier or regressor.
+    data : path-like
+        Columns are matched by name (by position, where the model was trained without names); others are not read.
+    output : path-like
+        .csv or .parquet; rows count from 1. "-" is standard output, and standard input as `data`: CSV or Arrow's IPC
+        stream, read and written as it comes, without a record.
+    settings : CertifySettings or None
+        What is asked for; None is the model's own.
+    spell : callable
+        How a setting is named in errors.
+    advance : callable
+        Called with the number of rows of each batch that is written.
+
+    Returns
+    -------
+    CertifyingSummary
+        A dict: what was read, what was not, and the results in short.
+    """
+    start, asked = time.perf_counter(), settings or CertifySettings()
+    as_noise_or_none(asked.noise)  # refused before any file is looked at
+    threat_files = [asked.threat] if isinstance(asked.threat, str | os.PathLike) else []
+    _require_places(output, asked.witness, [model, data, *threat_files])
+    estimator = load_estimator(model)
+    refuse_other_task(asked, estimator, model, spell)
+    answers = (_Values if isinstance(estimator, CertifiedRegressor) else _Labels)(estimator, data, asked)
+    source, request, tally = answers.source, answers.request, answers.tally
+    with ExitStack() as files:
+        arrow = source.file.is_arrow_stream
+        write = files.enter_context(write_batches(output, safe_csv=asked.safe_csv, arrow=arrow))
+        write_flips = None
+        if asked.witness is not None:
+            write_flips = files.enter_context(write_batches(asked.witness, safe_csv=asked.safe_csv))
+
+        def write_parts(parts: _Parts) -> None:
+            write(parts.results)
+            if write_flips is not None and parts.flips is not None:
+                write_flips(parts.flips)
+
+        def tell(parts: _Parts) -> None:
+            advance(parts.n_rows)
+
+        threads = count_threads(estimator.n_jobs if asked.n_jobs is None else asked.n_jobs)
+        places: dict[str, Any] = {"data": data, "output": output, "n_threads": threads}
+        run_pipeline(source.read_batches(), answers.certify, write_parts, tell, **places)
+        source.file.require_rows(tally.n_rows)
+    record = write_record(
+        model,
+        data,
+        output,
+        n_rows=tally.n_rows,
+        rule=request.rule,
+        proof=asked.proof,
+        noise=request.noise,
+        threat=request.resolved,
+        numbers=request.numbers,
+    )
+    found: TallySummary = tally.summarize()
+    found["notes"] += note_other_answers(estimator, request.rule, request.noise)
+    summary: dict[str, Any] = {
+        "output": os.fspath(output),
+        "record": None if record is None else os.fspath(record),
+        "columns_not_used": source.not_used,
+        "columns_copied": list(answers.copies.names),
+        "unseen_categories": dict(tally.unseen),
+        "empty_columns": sorted(tally.empty or ()),
+        "rule": request.rule,
+        "proof": asked.proof,
+        "noise": "none" if request.noise is None else str(request.noise),
+        "norm": request.resolved.ball_norm,
+        **answers.list_asked(),
+        "threat": request.summarize(),
+        **found,
+        "seconds": time.perf_counter() - start,
+    }
+    return cast(CertifyingSummary, summary)
+
+
+class _Labels:
+    """The labels of a classifier: what is written and counted of a batch of rows."""
+
+    tally: Any
+    taken: tuple[str, ...] = RESULT_COLUMNS
+
+    def __init__(self, estimator: Any, data: PathLike, asked: CertifySettings) -> None:
+        self.estimator, self.asked = estimator, asked
+        self.copies = Copies.choose(asked.identity, asked.keep, self.taken)
+        classes = getattr(estimator, "classes_", None)
+        encoding, copied = estimator.encoding_, self.copies.names
+        self.source = match_file(data, encoding, target=asked.target, classes=classes, copied=copied)
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Read the request, and begin to count."""
+        self.request = Request(self.estimator, self.source, self.asked)
+        self.tally = Tally(RADII if self.asked.radii is None else self.asked.radii)
+        if self.asked.witness is not None and self.request.resolved.norm is not None:
+            raise ValueError(
+                "Witnesses are written only where limits alone say what may change (norm none), got norm "
+                f"{self.request.resolved.norm}."
+            )
+
+    def certify(self, batch: pa.Table) -> _Parts:
+        """Certify a batch, count it, and give what is written of it."""
+        first_row = self.tally.n_rows + 1
+        rows, truth = self.source.split(batch, first_row=first_row)
+        with self.source.name_gaps(batch, first_row=first_row):
+            found = self.request.certify(rows, batch, first_row)
+        flips = self.list_flips(batch, found, first_row)
+        self.count(found, rows, truth, batch)
+        return _Parts(self.copies.join(batch, _list_results(found, first_row)), flips, batch.num_rows)
+
+    def list_flips(self, batch: pa.Table, found: Certificates, first_row: int) -> Mapping[str, Any] | None:
+        """The rows of a batch that flip, changed so that they do, with both labels and what is copied of them."""
+        if self.asked.witness is None:
+            return None
+        import pyarrow as pa
+
+        assert found.flips is not None  # without a norm there are flips, and witnesses of them
+        assert found.witness is not None
+        at = np.flatnonzero(found.flips)
+        if not at.size and self.tally.n_rows:  # a file without witnesses has a header line
+            return None
+        changed, flipped = found.witness[at], batch.take(at)
+        codes = find_labels(self.estimator.ensemble_, changed, found.noise, rule=found.rule)
+        classes = self.estimator.classes_.tolist()
+        kind = pa.array(classes).type
+        own = {
+            "row": at + first_row,
+            "label": pa.array(found.label[at].tolist(), type=kind),
+            "new_label": pa.array([classes[code] for code in codes.tolist()], type=kind),
+        }
+        return self.copies.join_changed(flipped, own, self.source.decode(flipped, changed))
+
+    def count(self, found: Any, rows: Any, truth: Any, batch: pa.Table) -> None:
+        """Count a batch, with grades where the truth is known."""
+        grades = None if truth is None else grade_rows(self.estimator, rows, found)
+        self.tally.add(found, truth, grades, self.source, batch)
+
+    def list_asked(self) -> dict[str, Any]:
+        """What is told of a request of labels alone."""
+        witness = None if self.asked.witness is None else os.fspath(self.asked.witness)
+        return {"witness": witness, "l0": self.request.resolved.l0}
+
+
+class _Values(_Labels):
+    """The numbers of a regressor: what is written and counted of a batch of rows."""
+
+    taken = NUMBER_COLUMNS
+
+    def prepare(self) -> None:
+        """Read the request, and begin to count."""
+        self.request = ValueRequest(self.estimator, self.source, self.asked)
+        self.tally = IntervalTally()
+
+    def count(self, found: Any, rows: Any, truth: Any, batch: pa.Table) -> None:
+        """Count a batch."""
+        self.tally.add(found, truth, self.source, batch)
+
+    def list_asked(self) -> dict[str, Any]:
+        """What is told of a request of numbers alone."""
+        assert self.request.numbers is not None
+        return {"radius": self.request.numbers.radius, "tolerance": self.request.numbers.tolerance}
+
+
+def _require_places(output: PathLike, witness: PathLike | None, inputs: Sequence[PathLike]) -> None:
+    """Refuse files that cannot be written, that are read, or that two results would go to."""
+    require_places(output, inputs)
+    if witness is None:
+        return
+    require_places(witness, inputs, with_record=False)
+    for taken in (output, find_record(output)):
+        if os.path.realpath(witness) == os.path.realpath(taken):
+            raise ValueError(f"The witnesses cannot go to {os.fspath(taken)} as well: name another file.")
+
+
+def _list_results(found: Certificates | Intervals | ToleranceRadii, first_row: int) -> dict[str, NDArray[Any]]:
+    """What is written of a batch, by column."""
+    row = np.arange(first_row, first_row + len(found))
+    if isinstance(found, Intervals):
+        return {"row": row, "value": found.value, "low": found.low, "high": found.high}
+    if isinstance(found, ToleranceRadii):
+        return {"row": row, "value": found.value, "radius": found.radius}
+    several = found.runner_up is not None and found.classes.size > 2
+    return {
+        "row": row,
+        "label": found.label,
+        **({"runner_up": np.asarray(found.runner_up)} if several else {}),
+        "failure": found.failure,
+        **({"radius": found.radius} if found.verdict is None else {"verdict": found.verdict}),
+        "proof": found.proof,
+    }

@@ -1,0 +1,91 @@
+"""Classifiers as the jobs see them, and trainers by name.
+
+Owns the loading of a saved one, and how an estimator is made. Must not know files
+of data, nor which job asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from derand._core.files import PathLike
+from derand.app.jobs._tasks import Spell, list_trainers, quote_parameter, require_parameters
+from derand.app.settings import CLASSES, NUMBER, list_of_other_task
+from derand.estimators import TRAINERS, CertifiedClassifier, CertifiedRegressor
+from derand.model import is_model
+from derand.storage import load
+
+OWN = "auto"
+"""The scaling that a trainer has by itself: "standard" for those that count in raw numbers unless told otherwise."""
+
+
+def choose_model() -> str:
+    """The trainer to use where none is named: the finest that there is."""
+    return "additive" if "additive" in TRAINERS else "stumps"
+
+
+def find_trainer(name: str, task: str | None = CLASSES) -> type[Any]:
+    """The trainer of a name, for a task; where that is None, one of any."""
+    known = list_trainers(task)
+    if name not in known:
+        raise ValueError(f"`model` must be one of {', '.join(known)}, got {name!r}.")
+    return known[name]
+
+
+def make_estimator(
+    name: str,
+    options: Mapping[str, Any],
+    scaling: str | None = OWN,
+    *,
+    task: str = CLASSES,
+    spell: Spell = quote_parameter,
+) -> Any:
+    """An estimator that is not fitted yet, with what was asked for; what is None is left to the trainer."""
+    given = {parameter: value for parameter, value in options.items() if value is not None}
+    trainer = find_trainer(name, task)
+    require_parameters(name, {spell(parameter): parameter for parameter in given}, task)
+    estimator = trainer(**given)
+    if scaling != OWN:
+        estimator.set_params(scaling=scaling)
+    elif estimator.scaling is None:
+        estimator.set_params(scaling="standard")
+    return estimator
+
+
+def load_estimator(path: PathLike) -> CertifiedClassifier | CertifiedRegressor:
+    """A saved classifier or regressor."""
+    model: Any = load(path)
+    if is_model(model):
+        raise ValueError(
+            f"{path} holds a bare model ({type(model).__name__}), which knows no noise and no columns: "
+            "certify it with `derand.certify`, or use a model that `derand train` saved."
+        )
+    estimator: CertifiedClassifier | CertifiedRegressor = model
+    return estimator
+
+
+def refuse_other_task(
+    settings: object, estimator: CertifiedClassifier | CertifiedRegressor, path: PathLike, spell: Spell
+) -> None:
+    """Refuse settings that are for models of the other kind."""
+    task = NUMBER if isinstance(estimator, CertifiedRegressor) else CLASSES
+    for name in list_of_other_task(settings, task):
+        whom, what = ("classes", "predicts a number") if task == NUMBER else ("numbers", "tells classes apart")
+        raise ValueError(f"{spell(name)} is for models of {whom}, and {path} {what}: leave it out.")
+
+
+def load_classifier(path: PathLike, numbers: str) -> CertifiedClassifier:
+    """A saved classifier; a regressor is refused with what to do about its numbers."""
+    model = load_estimator(path)
+    if isinstance(model, CertifiedRegressor):
+        raise ValueError(f"{path} holds a regressor, {type(model).__name__}, whose answers are numbers: {numbers}.")
+    return model
+
+
+def load_regressor(path: PathLike) -> CertifiedRegressor:
+    """A saved regressor."""
+    model = load_estimator(path)
+    if not isinstance(model, CertifiedRegressor):
+        raise ValueError(f"{path} holds a classifier, {type(model).__name__}: use `certify_file`, or its `certify`.")
+    return model

@@ -1,0 +1,306 @@
+"""Importing a model file of another library.
+
+Owns the way from such a file to a saved estimator of ours, and what is told of it. Must not know any library
+(`derand.convert`), nor the command line.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+
+import numpy as np
+
+from derand._core.files import PathLike, require_writable
+from derand.app.jobs._tasks import Spell, quote_parameter
+from derand.app.jobs._training_table import as_doubles
+from derand.convert import (
+    PICKLES,
+    SKOPS,
+    Reading,
+    adopt_table,
+    compare_scores,
+    load_pickle,
+    load_skops,
+    probe_rows,
+    read_file,
+    read_model,
+)
+from derand.estimators import MOST_CLASSES, ImportedClassifier, ImportedRegressor, encode_rows, from_reading
+from derand.noise import Noise
+from derand.storage import read_kind, save
+from derand.tables import ColumnKind, Labels, MatchedFile, inspect_file, match_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_PROBES = 2_000
+
+
+class ImportingSummary(TypedDict):
+    """What `import_file` read, and what it saved."""
+
+    model: str
+    """Where it was saved."""
+    file: str
+    """Where it came from."""
+    source: str
+    """What was read, such as "xgboost.XGBClassifier"."""
+    task: str
+    """"classes" or "number"."""
+    classes: list[Any]
+    """Labels, in the order of the scores; none for a number."""
+    columns: list[str] | None
+    """Their names; None where nobody knows them."""
+    n_columns: int
+    terms: int
+    joint_terms: int
+    """Those of several columns."""
+    is_linear: bool
+    """Whether numbers are multiplied by slopes instead of being looked up in cells."""
+    cells: int
+    score_error: float
+    """How far raw scores may lie from the library's, on any row; certificates cover it. Of a linear model, what comes
+    beside a share of each row's numbers, which they cover as well."""
+    decision_threshold: float | None
+    """The probability from which on the answer is the second class; None where scores are no probabilities."""
+    largest_difference: float | None
+    """Between raw scores of both on edges, beside them and on the rows; None where the library is not there."""
+    noise: str
+    rule: str
+    scaling: str | None
+    rows: int
+    """Of the table; 0 without one."""
+    accuracy: NotRequired[float]
+    """On the rows, where they have a target."""
+    majority: NotRequired[float]
+    """Share of the largest class among them."""
+    rmse: NotRequired[float]
+    """Root of the mean square error, for numbers."""
+    next_command: str
+    seconds: float
+
+
+def import_file(
+    source: PathLike,
+    output: PathLike,
+    *,
+    trust_pickle: bool = False,
+    trusted: Collection[str] = (),
+    classes: Sequence[str] = (),
+    data: PathLike | None = None,
+    target: str | None = None,
+    scaling: str | None = None,
+    noise: Noise | str | float | None = None,
+    rule: str | None = None,
+    decision_threshold: float | None = None,
+    cost: Mapping[str, float] | None = None,
+    spell: Spell = quote_parameter,
+) -> ImportingSummary:
+    """Read a model file of another library and save it as a model of ours, which can be certified.
+
+    Parameters
+    ----------
+    source : path-like
+        A native file of XGBoost (.json, .ubj), LightGBM (.txt) or CatBoost (.cbm), a skops file (.skops), or a pickle
+        (.pkl, .pickle, .joblib).
+    output : path-like
+        Where the model is saved.
+    trust_pickle : bool
+        Whether a pickle may be opened, which runs whatever code it holds.
+    trusted : collection of str
+        Full names of types that a skops file may hold beside those that are known to be harmless.
+    classes : sequence of str
+        Labels in the order of the classes, where the file has none but 0, 1, ...
+    data : path-like or None
+        Rows such as those it was trained on, CSV or Parquet: names of columns where the file has none, units for
+        `scaling`, and more rows on which raw scores are compared.
+    target : str or None
+        Column of the rows with the true labels or numbers, to measure errors; it is no feature.
+    scaling : {"standard", "range", "robust"} or None
+        What counts as a change of 1 of each column, measured on the rows; None for 1 in its own units.
+    noise : Noise, str or None
+        What it is smoothed by; None or "none" for the model as deployed.
+    rule : {"mean", "vote"} or None
+        How it answers; None is "mean".
+    decision_threshold, cost
+        As for `derand.from_model`.
+    spell : callable
+        How errors name a parameter that does not fit.
+
+    Returns
+    -------
+    ImportingSummary
+    """
+    start = time.perf_counter()
+    for name, value in (("scaling", scaling), ("target", target)):
+        if value is not None and data is None:
+            raise ValueError(f"{spell(name)} is about rows: give {spell('data')}, such as the training rows.")
+    require_writable(output, source, *([] if data is None else [data]))
+    reading = _name_classes(_read(source, trust_pickle, trusted, spell), classes, spell)
+    found = None
+    if data is not None:
+        reading = _adopt_kinds(_adopt_names(reading, data), data, target)
+        found = match_file(data, reading.encoding, target=target, classes=reading.classes)
+    table = None if found is None else found.read_all()
+    noise = "none" if noise is None else noise
+    moved: dict[str, Any] = {"decision_threshold": decision_threshold, "cost": cost}
+    estimator = _build(reading, found, table, noise=noise, rule=rule, scaling=scaling, **moved)
+    measured = {} if found is None or table is None else _measure(estimator, found, table)
+    save(estimator, output)
+    ensemble = estimator.ensemble_
+    return {
+        "model": os.fspath(output),
+        "file": os.fspath(source),
+        "source": reading.source,
+        "task": "number" if reading.classes is None else "classes",
+        "classes": [] if reading.classes is None else reading.classes.tolist(),
+        "columns": None if estimator.encoding_.names is None else list(estimator.encoding_.names),
+        "n_columns": estimator.encoding_.n_features,
+        "terms": len(ensemble.terms),
+        "joint_terms": sum(len(term.features) > 1 for term in ensemble.terms),
+        "is_linear": ensemble.is_linear,
+        "cells": sum(term.n_cells for term in ensemble.terms),
+        "score_error": ensemble.score_error / ensemble.levels,
+        "decision_threshold": getattr(estimator, "decision_threshold_", None),
+        "largest_difference": _compare(reading, estimator, found, table),
+        "noise": "none" if estimator.noise_ is None else str(estimator.noise_),
+        "rule": estimator.rule,
+        "scaling": scaling,
+        "rows": 0 if table is None else table.num_rows,
+        **measured,  # type: ignore[typeddict-item]
+        "next_command": _suggest(output, data, target),
+        "seconds": time.perf_counter() - start,
+    }
+
+
+def _read(path: PathLike, trust_pickle: bool, trusted: Collection[str], spell: Spell) -> Reading:
+    """What a file holds, by how its name ends; errors say which file it is."""
+    suffix = Path(path).suffix.lower()
+    if suffix in PICKLES and not trust_pickle:
+        raise ValueError(
+            f"{os.fspath(path)} is a pickle, which runs whatever code it holds when it is opened. If you trust where "
+            f"it comes from, say so by {spell('trust_pickle')}; better, save the model in its library's own format "
+            "(.json, .ubj, .txt, .cbm) or by skops."
+        )
+    if suffix not in PICKLES and suffix != SKOPS:
+        return _read_native(path)
+    model = load_pickle(path) if suffix in PICKLES else load_skops(path, trusted)
+    try:
+        return read_model(model)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{os.fspath(path)} cannot be imported: {error}") from None
+
+
+def _read_native(path: PathLike) -> Reading:
+    """What a native file holds; what its library says of a file that it cannot read is one line."""
+    if Path(path).is_file() and _is_ours(path):
+        raise ValueError(f"{os.fspath(path)} is a model of derand already: it can be certified as it is.")
+    try:
+        return read_file(Path(path))
+    except (TypeError, ValueError) as error:
+        named = str(error).startswith(os.fspath(path))
+        raise ValueError(str(error) if named else f"{os.fspath(path)} cannot be imported: {error}") from None
+
+
+def _is_ours(path: PathLike) -> bool:
+    try:
+        read_kind(path)
+    except ValueError:
+        return False
+    return True
+
+
+def _name_classes(reading: Reading, labels: Sequence[str], spell: Spell) -> Reading:
+    """The same with labels as they were given, where the file has none of its own."""
+    if not labels:
+        return reading
+    if reading.classes is None:
+        raise ValueError(f"{spell('classes')} names classes, but {reading.source} predicts a number: leave it out.")
+    n_classes = len(reading.classes)
+    own = ", ".join(map(str, reading.classes.tolist()[:8]))
+    if not np.array_equal(reading.classes, np.arange(n_classes)):
+        raise ValueError(f"{spell('classes')} is for files without labels; this one has its own, {own}: leave it out.")
+    if len(labels) != n_classes or len(set(labels)) != n_classes:
+        raise ValueError(
+            f"{spell('classes')} must name {n_classes} different classes, in the order of {own}, got "
+            f"{', '.join(labels[:MOST_CLASSES])}."
+        )
+    return replace(reading, classes=_as_labels(labels))
+
+
+def _as_labels(labels: Sequence[str]) -> Labels:
+    """Whole numbers where all of them are, else text."""
+    try:
+        numbers = [int(label) for label in labels]
+    except ValueError:
+        return np.array([label.strip() for label in labels])
+    return np.array(numbers)
+
+
+def _adopt_names(reading: Reading, data: PathLike) -> Reading:
+    """The same with the names of a table, where a library wrote their spaces as underscores (LightGBM does)."""
+    encoding, file = reading.encoding, inspect_file(data)
+    if encoding.names is None or set(encoding.names) <= set(file.names):
+        return reading
+    known = {"_".join(name.split(" ")): name for name in file.names}
+    if len(known) < len(file.names) or not set(encoding.names) <= set(known):
+        return reading  # whoever matches them says what is missing
+    names = tuple(known[name] for name in encoding.names)
+    return replace(reading, encoding=replace(encoding, names=names))
+
+
+def _adopt_kinds(reading: Reading, data: PathLike, target: str | None) -> Reading:
+    """The same with categories of the kinds that a table holds: a library may keep their text alone, or their codes."""
+    if not reading.encoding.categories:
+        return reading
+    found = match_file(data, reading.encoding, target=target, classes=reading.classes)
+    kinds = {name: reading.encoding.kind(feature) for feature, name in enumerate(found.names)}
+    table = found.file.read(as_text=[name for name, kind in kinds.items() if kind is ColumnKind.TEXT])
+    return adopt_table(reading, as_doubles(table.select(list(found.names))))
+
+
+def _build(
+    reading: Reading, found: MatchedFile | None, table: pa.Table | None, *, rule: str | None, **options: Any
+) -> ImportedClassifier | ImportedRegressor:
+    given = {"rule": "mean" if rule is None else rule, "n_jobs": None, **options}
+    if found is None or table is None:
+        return from_reading(reading, None, **given)
+    found.require_finite(table)
+    with found.name_gaps(table, first_row=1):
+        return from_reading(reading, table.select(list(found.names)), **given)
+
+
+def _measure(estimator: Any, found: MatchedFile, table: pa.Table) -> dict[str, float]:
+    """How a model does on the rows, where they have a target."""
+    _, labels = found.split(table, first_row=1)
+    if labels is None:
+        return {}
+    answers = estimator.predict(table.select(list(found.names)))
+    if found.classes is None:
+        return {"rmse": float(np.sqrt(np.mean((answers - labels) ** 2)))}
+    counts = np.unique(labels, return_counts=True)[1]
+    return {"accuracy": float((answers == labels).mean()), "majority": float(counts.max() / counts.sum())}
+
+
+def _compare(reading: Reading, estimator: Any, found: MatchedFile | None, table: pa.Table | None) -> float | None:
+    """The largest difference of raw scores that was seen."""
+    if reading.raw_scores is None:
+        return None
+    ensemble = reading.build()  # as read, wherever the threshold was moved to
+    probes = [probe_rows(reading, ensemble, _PROBES)]
+    if found is not None and table is not None:
+        probes.append(encode_rows(estimator, table.select(list(found.names)).slice(0, _PROBES)))
+    return max(compare_scores(reading, ensemble, rows) for rows in probes)
+
+
+def _suggest(output: PathLike, data: PathLike | None, target: str | None) -> str:
+    """A command to go on with: what changes of 5 % of every number can do."""
+    words = ["derand", "certify", os.fspath(output), "rows.csv" if data is None else os.fspath(data)]
+    words += ["-o", "certified.csv", *([] if target is None else ["--target", target])]
+    return shlex.join([*words, "--norm", "none", "--limit", "*=5%"])

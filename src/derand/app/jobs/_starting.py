@@ -1,0 +1,306 @@
+"""The first `derand.toml` of a table: what was found in its columns, and every usual key with a word on what it does.
+
+Owns the text of the file. Must not know how it is read (`_run_config`) or run (`_running`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypedDict
+
+import numpy as np
+
+from derand import __version__
+from derand._core.files import PathLike, replace_when_done, require_writable
+from derand._core.text import format_percent, format_short, quote_short
+from derand.app.jobs._classifiers import choose_model
+from derand.app.jobs._copying import NUMBER_COLUMNS, RESULT_COLUMNS
+from derand.app.jobs._run_config import CONFIG, FOLDER
+from derand.app.jobs._tasks import list_trainers
+from derand.app.jobs._training_table import TrainingData, read_training_data
+from derand.app.settings import CLASSES
+from derand.tables import ColumnKind, ColumnUse, TableFile, inspect_file
+
+HOLDOUT = 0.25
+RARE = 0.2
+"""Below this share of rows a class is told to be rare."""
+_COMMENT = 34
+"""Where comments behind values begin."""
+_SHOWN = 12
+_NAMED_GROUPS = 5
+
+
+class StartSummary(TypedDict):
+    """What `init_file` found and wrote."""
+
+    output: str
+    rows: int
+    target: str
+    task: str
+    task_reason: str
+    classes: dict[str, int] | None
+    used: list[str]
+    """Columns to learn from."""
+    left_out: dict[str, str]
+    """Columns that are left out, with the reason."""
+    doubts: dict[str, list[str]]
+    """What is doubtful about columns that are used."""
+
+
+def init_file(
+    data: PathLike,
+    target: str | None = None,
+    output: PathLike = CONFIG,
+    *,
+    test: PathLike | None = None,
+    task: str | None = None,
+    categorical: Sequence[str] = (),
+    ignored: Sequence[str] = (),
+    force: bool = False,
+) -> StartSummary:
+    """Look at a table and write a commented `derand.toml` for it, which `run_file` runs.
+
+    Parameters
+    ----------
+    data : path-like
+        CSV or Parquet.
+    target : str or None
+        Column to be predicted; where it is None, the error lists the columns.
+    output : path-like
+        Where to write it.
+    test : path-like or None
+        Rows to certify; None holds a share of the table out.
+    task, categorical, ignored
+        As for `train_file`.
+    force : bool
+        Replace a file that exists.
+
+    Returns
+    -------
+    StartSummary
+        A dict: what was found in the table.
+    """
+    if Path(output).exists() and not force:
+        raise ValueError(f"{os.fspath(output)} exists: name another file, or replace it by --force (`force=True`).")
+    require_writable(output, data, *([] if test is None else [test]))
+    file = inspect_file(data)
+    if target is None:
+        raise ValueError(_ask_for_target(file))
+    read = read_training_data(data, target, categorical=categorical, ignored=ignored, task=task)
+    if test is not None:
+        inspect_file(test).require_columns(read.rows.column_names)
+    asked = {"task": task, "categorical": list(categorical), "ignored": list(ignored)}
+    places = [None if one is None else _find_relative(one, output) for one in (data, test)]
+    text = "\n".join(_write_sections(places, target, read, asked, _find_identity(file, read, target))) + "\n"
+    with replace_when_done(output) as draft:
+        draft.write_text(text, encoding="utf-8")
+    return {
+        "output": os.fspath(output),
+        "rows": len(read.labels),
+        "target": target,
+        "task": read.task.name,
+        "task_reason": read.task.reason,
+        "classes": _count_classes(read) if read.task.name == CLASSES else None,
+        "used": list(read.rows.column_names),
+        "left_out": _list_left_out(read),
+        "doubts": _list_doubts(read),
+    }
+
+
+def _ask_for_target(file: TableFile) -> str:
+    """What to do where no target is named: the columns, those of two values first."""
+    table = file.read()
+    two = [name for name in file.names if len(table.column(name).drop_null().unique()) == 2]
+    found = f"; of two values: {', '.join(map(quote_short, two[:_SHOWN]))}" if two else ""
+    more = ", ..." if len(file.names) > _SHOWN else ""
+    return (
+        f"Say which column is to be predicted, such as --target {quote_short((two or file.names)[-1])}: {file.label} "
+        f"has the columns {', '.join(map(quote_short, file.names[:_SHOWN]))}{more}{found}."
+    )
+
+
+def _find_identity(file: TableFile, read: TrainingData, target: str) -> str | None:
+    """The first column without use for training whose cells all differ: it says which row is which."""
+    left = [name for name in _list_left_out(read) if name not in (target, *RESULT_COLUMNS, *NUMBER_COLUMNS)]
+    if not left:
+        return None
+    table = file.read()
+    return next((name for name in left if len(table.column(name).drop_null().unique()) == table.num_rows), None)
+
+
+def _find_relative(path: PathLike, output: PathLike) -> str:
+    """A path from the folder of the configuration, with slashes, which every system reads."""
+    try:
+        return Path(os.path.relpath(path, Path(output).parent)).as_posix()
+    except ValueError:  # another drive of Windows
+        return Path(path).absolute().as_posix()
+
+
+def _count_classes(read: TrainingData) -> dict[str, int]:
+    names, counts = np.unique(read.labels, return_counts=True)
+    return dict(zip(map(str, names.tolist()), counts.tolist(), strict=True))
+
+
+def _list_left_out(read: TrainingData) -> dict[str, str]:
+    return {str(one.name): one.reason or "" for one in read.checks if one.use is ColumnUse.IGNORED}
+
+
+def _list_doubts(read: TrainingData) -> dict[str, list[str]]:
+    used = [one for one in read.checks if one.use is not ColumnUse.IGNORED]
+    return {str(one.name): list(one.doubts) for one in used if one.doubts}
+
+
+def _write_sections(
+    places: Sequence[str | None], target: str, read: TrainingData, asked: dict[str, Any], identity: str | None
+) -> Iterable[str]:
+    """The lines of the file."""
+    yield f"# What `derand run` does: train, certify, audit, report. Begun by `derand init` of derand {__version__}."
+    yield "# A line that begins with # does nothing: take the # away where you want it. Paths count from this file."
+    yield from _write_data(places, target, read, asked)
+    yield from _write_model(read)
+    yield from _write_threat(read)
+    yield from _write_steps(read, target, identity)
+
+
+def _write_data(places: Sequence[str | None], target: str, read: TrainingData, asked: dict[str, Any]) -> Iterable[str]:
+    train, test = places
+    yield "\n[data]"
+    yield _write("train", train, f"{len(read.labels):,} rows to learn from, CSV or Parquet")
+    yield _write("target", target, f"the column to be predicted: {_describe_target(read)}")
+    if test is None:
+        yield _write("holdout", HOLDOUT, "share of the rows that is not trained on: these are certified")
+        yield _write("seed", 0, "which rows: the same number, the same rows")
+        yield _write_off("test", "new.csv", "rows to certify, instead of holdout and seed")
+    else:
+        yield _write("test", test, "rows to certify; with the target, errors are measured as well")
+    if asked["task"] is not None or read.task.other is not None:
+        name, other = read.task.name, "" if read.task.other is None else f', or "{read.task.other}"'
+        yield _write("task", name, f"what the target holds{other}: {read.task.reason}")
+    yield _write("ignored", asked["ignored"], "columns to leave out")
+    yield _write("categorical", asked["categorical"], "columns of numbers that are categories")
+    dates = [str(one.name) for one in read.checks if one.kind is ColumnKind.DATE]
+    if dates:
+        yield _write_off("dates", dates, "dates to learn from, as days since 1970-01-01")
+    for name, reason in _list_left_out(read).items():
+        if name not in asked["ignored"]:
+            yield f"# left out by itself: {_quote(name)}, {' '.join(reason.split())}"
+    gaps = [f"{_quote(str(one.name))} ({one.missing:,})" for one in read.checks if one.missing]
+    for name, doubts in _list_doubts(read).items():
+        yield from (f"# look at {_quote(name)}: it {' '.join(doubt.split())}" for doubt in doubts)
+    if gaps:
+        yield f"# missing numbers, which are a value of their own: {', '.join(gaps[:_SHOWN])}"
+
+
+def _describe_target(read: TrainingData) -> str:
+    if read.task.name != CLASSES:
+        return f"a number from {format_short(read.labels.min())} to {format_short(read.labels.max())}"
+    counts = [f"{' '.join(name.split())} ({count:,})" for name, count in _count_classes(read).items()]
+    return ", ".join(counts[:_SHOWN]) + (", ..." if len(counts) > _SHOWN else "")
+
+
+def _write_model(read: TrainingData) -> Iterable[str]:
+    others = ", ".join(one for one in list_trainers(read.task.name) if one != choose_model())
+    yield "\n[model]"
+    yield _write("trainer", choose_model(), f"or {others}")
+    yield _write("radius", 0.25, "how large a change to train against, in interquartile ranges; 0: none")
+    if read.task.name == CLASSES:
+        counts = _count_classes(read)
+        rarest = min(counts, key=lambda name: counts[name])
+        share = counts[rarest] / len(read.labels)
+        if share < RARE:
+            rare = " ".join(rarest.split())
+            yield f"# {format_percent(share)} of the rows are {rare}: where they must be found, use this:"
+        yield _write_off("class_weight", "balanced", "all classes count the same")
+        if len(counts) == 2:
+            is_positive, positive = list(counts)[1] == rarest, " ".join(list(counts)[1].split())
+            costs = {"false_negative": 5 if is_positive else 1, "false_positive": 1 if is_positive else 5}
+            yield _write_off("cost", costs, f"what mistakes cost; “{positive}” is the positive answer")
+    yield _write_off("regularization", "cv", "how smooth its functions are: a number, or by cross-validation")
+    numbers = [str(one.name) for one in read.checks if one.use is ColumnUse.NUMERICAL]
+    if numbers:
+        yield _write_off("monotone", {numbers[0]: "increasing"}, "functions that only rise, or fall (decreasing)")
+    yield _write_off("file", "model.json", "a model of `derand train` or `derand import`, in place of all these keys")
+
+
+def _write_threat(read: TrainingData) -> Iterable[str]:
+    categories = any(one.use is ColumnUse.CATEGORICAL for one in read.checks)
+    numbers = [str(one.name) for one in read.checks if one.use is ColumnUse.NUMERICAL]
+    yield "\n[threat]   # what may change, in training and in certificates; see docs/threats.md"
+    yield _write("norm", 2, 'how changes of all numbers are added up: 1, 2, "inf"; "none": limits alone')
+    if categories:
+        yield _write("l0", 0, "how many categorical columns may change as well")
+    yield _write_off("frozen", [str(one) for one in read.rows.column_names[:1]], "columns that nobody can change")
+    if numbers:
+        yield _write_off("limits", {numbers[0]: "5%"}, 'by how much a number may change: "5%", 500 or "0:30" (down:up)')
+
+
+def _write_steps(read: TrainingData, target: str, identity: str | None) -> Iterable[str]:
+    is_classes, can_audit = read.task.name == CLASSES, find_spec("flint") is not None
+    yield "\n[certify]"
+    yield _write("output", "certified.csv", "one line per row: .csv or .parquet")
+    write = _write_off if identity is None else _write
+    yield write("id", identity or "...", "column that says which row is which, copied beside the results")
+    yield _write_off("keep", [target], "further columns to copy")
+    if is_classes:
+        yield _write("radii", [0, 0.25, 0.5, 1], "where certified accuracy is measured")
+    else:
+        yield _write_off("radius", 0.25, "of the intervals; else what the model was trained for")
+    write, mark = (_write, "") if can_audit else (_write_off, "# ")
+    yield f"\n{mark}[audit]   # certificates proven again by other code" + (
+        "" if can_audit else "; needs derand[audit]"
+    )
+    yield write("rows", 200, "how many, drawn at random; 0: all")
+    yield write("seed", 0, "which ones")
+    yield "\n[report]"
+    yield _write("output", "report.html", ".html, .md, .tex or .json")
+    yield _write_off("title", "...", "above the report")
+    if is_classes:
+        yield _write_off("radius", 0.25, "that the text speaks of; 0.25 unless stated")
+        groups = [str(one.name) for one in read.checks if one.use is ColumnUse.CATEGORICAL]
+        write = _write if groups else _write_off
+        yield write("groups", groups[:1] or ["..."], f"columns whose groups are compared{_name_more(groups[1:])}")
+        yield _write("compare", True, "with a model that is not trained to be robust")
+    yield "\n[output]"
+    yield _write("folder", FOLDER, "all results go there, with the record run.json")
+
+
+def _name_more(columns: list[str]) -> str:
+    """Further columns that a key could name, in a comment."""
+    if not columns:
+        return ""
+    more = ", ..." if len(columns) > _NAMED_GROUPS else ""
+    return f"; there are also {', '.join(_write_value(name) for name in columns[:_NAMED_GROUPS])}{more}"
+
+
+def _write(key: str, value: Any, comment: str) -> str:
+    """A key, its value, and a word on it."""
+    return f"{f'{key} = {_write_value(value)}':<{_COMMENT - 1}} # {comment}"
+
+
+def _write_off(key: str, value: Any, comment: str) -> str:
+    """The same as a comment, to be used by taking the sign away."""
+    return f"{f'# {key} = {_write_value(value)}':<{_COMMENT - 1}} # {comment}"
+
+
+def _write_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_write_value, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_write_key(key)} = {_write_value(one)}' for key, one in value.items())}}}"
+    return _quote(value) if isinstance(value, str) else repr(value)
+
+
+def _write_key(name: str) -> str:
+    """A name of a column as a key of TOML: bare where that is allowed."""
+    return name if name.isascii() and name.replace("_", "").replace("-", "").isalnum() else _quote(name)
+
+
+def _quote(text: str) -> str:
+    """Text in quotes, as TOML has it: what JSON has, but for one sign."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,323 @@
+"""Training on a file.
+
+Owns the way from a table in a file to a saved classifier or regressor, and what is told of every column. Must not know
+the command line, nor how a table is read.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NotRequired, TypedDict
+
+import numpy as np
+
+from derand._core.files import PathLike, require_writable
+from derand._core.text import format_percent
+from derand.app.jobs._classifiers import OWN, choose_model, find_trainer, make_estimator
+from derand.app.jobs._tasks import Spell, quote_parameter, require_parameters, require_task, require_trainer
+from derand.app.jobs._training_table import TrainingData, read_training_data
+from derand.app.settings import CLASSES
+from derand.estimators import (
+    CertifiedClassifier,
+    CertifiedEstimator,
+    CertifiedRegressor,
+    certify_encoded,
+    encode_rows,
+    fit_checked,
+)
+from derand.metrics import certified_accuracy
+from derand.noise import Noise, as_noise_or_none
+from derand.storage import save
+from derand.tables import ColumnCheck, ColumnUse, ColumnWarning, TableEncoding, format_days, tell_doubts
+from derand.threat import Threat
+from derand.threat_text import read_threat
+
+_SHOWN_EDGES = 8
+_MANY_CATEGORIES = 20
+_LITTLE_USE = 0.2
+"""The share of the average importance of a column below which many categories are said to hardly count."""
+
+
+class ColumnSummary(TypedDict):
+    """What became of a column of a training table."""
+
+    name: str
+    use: str
+    """"numerical", "categorical" or "ignored"."""
+    detail: str
+
+
+class _Measured(TypedDict):
+    """How a model does on its own rows: a classifier with `classes`, a regressor with `target_range`."""
+
+    norm: float | None
+    """What it is certified in unless told otherwise; None where limits alone say what may change."""
+    classes: NotRequired[dict[str, int]]
+    training_accuracy: NotRequired[float]
+    training_certified_accuracy: NotRequired[float]
+    """Right, and certified for some radius above 0."""
+    training_certified_at_radius: NotRequired[float | None]
+    """Right, and certified at the training radius; None where there is none."""
+    decision_threshold: NotRequired[float | None]
+    """The probability from which on the answer is the second class; None where scores are no probabilities."""
+    target_range: NotRequired[tuple[float, float]]
+    training_rmse: NotRequired[float]
+    """Root of the mean square of what is missed, in units of the target."""
+    training_mean_width: NotRequired[float | None]
+    """Of the intervals at the training radius, or within the limits; None where there is none."""
+
+
+class TrainingSummary(_Measured):
+    """What `train_file` did with every column, and how the model does on the training rows."""
+
+    model: str
+    """Where it was saved."""
+    trainer: str
+    rows: int
+    target: str
+    task: str
+    """"classes" or "number"."""
+    task_reason: str
+    """"as asked", or what was found in the target."""
+    other_task: str | None
+    """What to ask for where the guess is wrong; None where there is nothing else."""
+    noise: str
+    radius: float | None
+    """What it was trained for; None for trainers without a radius."""
+    regularization: float | None
+    """As given or as chosen; None for trainers without one."""
+    scaling: str | None
+    rule: str
+    columns: list[ColumnSummary]
+    warnings: list[str]
+    seconds: float
+
+
+def train_file(
+    data: PathLike,
+    target: str,
+    output: PathLike,
+    *,
+    task: str | None = None,
+    model: str | None = None,
+    noise: Noise | str | float | None = None,
+    scaling: str | None = OWN,
+    class_weight: str | None = None,
+    decision_threshold: float | None = None,
+    cost: Mapping[str, float] | None = None,
+    rule: str | None = None,
+    radius: float | None = None,
+    norm: float | None = None,
+    l0: int | None = None,
+    frozen: Sequence[str] = (),
+    monotone: Mapping[str, str] | None = None,
+    groups: Sequence[Sequence[str]] | str | None = None,
+    threat: Threat | PathLike | None = None,
+    regularization: float | None = None,
+    min_rows_per_category: int | None = None,
+    categorical: Collection[str] = (),
+    ignored: Collection[str] = (),
+    numerical: Collection[str] = (),
+    dates: Collection[str] = (),
+    spell: Spell = quote_parameter,
+) -> TrainingSummary:
+    """Train a classifier or a regressor on a CSV or Parquet file and save it.
+
+    Number columns become numerical features, text columns categorical ones. Columns that are empty, constant, dates, or
+    text of which nearly every cell is another are left out: see `derand.tables.check_columns`.
+
+    Parameters
+    ----------
+    data : path-like
+    target : str
+        Name of the column with the labels, or with the numbers to be predicted.
+    output : path-like
+        Where the model is saved.
+    task : {"classes", "number"} or None
+        What the target holds. None guesses: text and up to 20 different whole numbers are classes, other numbers are to
+        be predicted.
+    model : str or None
+        A trainer of `derand.estimators.TRAINERS`: "additive" (None), "stumps", "tree-boost" or "ada-boost"; for a
+        number one of `REGRESSORS`: "additive" or "stumps".
+    noise, class_weight, decision_threshold, cost, rule, radius, norm, l0, frozen, monotone, groups, regularization
+        As for the estimators; what is not given is the trainer's own, what it does not have is refused.
+    min_rows_per_category
+        As for the estimators; what is not given is the trainer's own, what it does not have is refused.
+    scaling : str or None
+        "auto" is the trainer's own, and "standard" for those that have none.
+    threat : Threat, path-like or None
+        What may change, instead of `norm`, `l0` and `frozen`, with columns by their names in the file; or a TOML file
+        that says it.
+    categorical : collection of str
+        Columns to be taken as categorical though they hold numbers.
+    ignored : collection of str
+        Columns to be left out.
+    numerical : collection of str
+        Columns of numbers to be used though they look like an identifier.
+    dates : collection of str
+        Columns of dates, which become days since 1970-01-01; the model remembers that and reads them so in later files.
+    spell : callable
+        How errors name a parameter that does not fit.
+
+    Returns
+    -------
+    TrainingSummary
+        A dict: what was done with every column, and how the model does on the training rows.
+    """
+    start = time.perf_counter()
+    name = choose_model() if model is None else model
+    options: dict[str, Any] = {
+        "noise": noise,
+        "class_weight": class_weight,
+        "decision_threshold": decision_threshold,
+        "cost": cost or None,
+        "rule": rule,
+        "radius": radius,
+        "norm": norm,
+        "l0": l0,
+        "frozen": tuple(frozen) or None,
+        "monotone": monotone or None,
+        "groups": groups or None,
+        "threat": threat,
+        "regularization": regularization,
+        "min_rows_per_category": min_rows_per_category,
+    }
+    require_task(task, spell)
+    find_trainer(name, None)  # refused before any file is looked at, as far as the task need not be known
+    require_parameters(name, {spell(key): key for key, value in options.items() if value is not None}, task)
+    if noise != "auto":
+        as_noise_or_none(noise)
+    path = None if isinstance(threat, Threat) else threat
+    require_writable(output, data, *([] if path is None else [path]))
+    read = read_training_data(
+        data, target, categorical=categorical, ignored=ignored, numerical=numerical, dates=dates, task=task
+    )
+    require_trainer(name, read.task, target, len(set(read.labels.tolist())), spell)
+    estimator = make_estimator(name, options, scaling, task=read.task.name, spell=spell)
+    if path is not None:
+        estimator.set_params(threat=_read_threat(path, read.rows.column_names))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit_checked(estimator, read.rows, read.labels)
+        estimator.encoding_ = estimator.encoding_.with_dates(dates)
+        measure = _measure_labels if read.task.name == CLASSES else _measure_numbers
+        measured = measure(estimator, read)
+    save(estimator, output)
+    return {
+        "model": os.fspath(output),
+        "trainer": name,
+        "rows": len(read.labels),
+        "target": target,
+        "task": read.task.name,
+        "task_reason": read.task.reason,
+        "other_task": read.task.other,
+        **measured,
+        "noise": "none" if estimator.noise_ is None else str(estimator.noise_),
+        "radius": _find_radius(estimator),
+        "regularization": getattr(estimator, "regularization_", None),
+        "scaling": estimator.scaling,
+        "rule": estimator.rule,
+        "columns": summarize_columns(read.checks, estimator),
+        "warnings": [*list_doubts(read), *_list_warnings(caught)],
+        "seconds": time.perf_counter() - start,
+    }
+
+
+def list_doubts(read: TrainingData) -> list[str]:
+    """What is doubtful about columns that were used: of those that were left out the table of columns tells."""
+    doubts = tell_doubts(check for check in read.checks if check.use is not ColumnUse.IGNORED)
+    return [] if doubts is None else [doubts]
+
+
+def _list_warnings(caught: Iterable[warnings.WarningMessage]) -> list[str]:
+    """What training warned of, less of columns: it does not know which of them were asked for."""
+    return [str(one.message) for one in caught if not issubclass(one.category, ColumnWarning)]
+
+
+def _find_radius(estimator: Any) -> float | None:
+    """What an estimator was trained for; None where its trainer has no radius."""
+    radius = estimator.get_params(deep=False).get("radius")
+    return None if radius is None else float(radius)
+
+
+def _measure_labels(classifier: CertifiedClassifier, read: TrainingData) -> _Measured:
+    """How a classifier does on its own rows."""
+    rows, radius = encode_rows(classifier, read.rows), _find_radius(classifier)
+    (certificates,) = certify_encoded(classifier, rows, [classifier.default_threat])  # without what `certify` warns of
+    held = None if radius is None else float(certified_accuracy(read.labels, certificates, [radius])[0])
+    return {
+        "classes": {str(name): int((read.labels == name).sum()) for name in classifier.classes_.tolist()},
+        "decision_threshold": getattr(classifier, "decision_threshold_", None),
+        "norm": certificates.norm,
+        "training_accuracy": float((certificates.label == read.labels).mean()),
+        "training_certified_accuracy": float(certified_accuracy(read.labels, certificates, [0.0])[0]),
+        "training_certified_at_radius": held,
+    }
+
+
+def _measure_numbers(regressor: CertifiedRegressor, read: TrainingData) -> _Measured:
+    """How a regressor does on its own rows; their intervals where it was trained for a radius, or within limits."""
+    threat, radius, width = regressor.default_threat, _find_radius(regressor), None
+    asked = None if threat.norm is None else radius or 0.0
+    found = regressor.certify_interval(read.rows, asked)
+    if asked != 0:
+        width = float(found.width.mean())
+    return {
+        "target_range": (float(read.labels.min()), float(read.labels.max())),
+        "norm": found.threat.ball_norm,
+        "training_rmse": float(np.sqrt(np.mean((found.value - read.labels) ** 2))),
+        "training_mean_width": width,
+    }
+
+
+def _read_threat(path: PathLike, names: Sequence[str]) -> Threat:
+    """The threat of a file, to be trained against: its units must not depend on those that training finds."""
+    threat, other = (read_threat(path, names, [unit] * len(names)) for unit in (1.0, 2.0))
+    if threat != other:
+        raise ValueError(f"{path}: `units` must name every column to train against it, or none: name the others, too.")
+    return threat
+
+
+def summarize_columns(checks: Iterable[ColumnCheck], estimator: CertifiedEstimator) -> list[ColumnSummary]:
+    """What became of every column: left out by the check or by training, or how the model reads it."""
+    left_out: Mapping[str | int, str] = getattr(estimator, "ignored_features_", {})
+    features = {estimator.encoding_.name(feature): feature for feature in range(estimator.encoding_.n_features)}
+    edges: dict[int, set[float]] = {feature: set() for feature in features.values()}
+    for term in estimator.ensemble_.member_terms:
+        for axis in term.axes:
+            edges[axis.feature].update(axis.edges.tolist())
+    summaries: list[ColumnSummary] = []
+    for check in checks:
+        reason = check.reason or left_out.get(check.name)
+        use, detail = "ignored", reason or ""
+        if not reason:
+            feature = features[check.name]
+            use, detail = _describe_feature(estimator.encoding_, feature, sorted(edges[feature]))
+            detail += _note_little_use(estimator, feature)
+        summaries.append({"name": str(check.name), "use": use, "detail": detail})
+    return summaries
+
+
+def _note_little_use(estimator: CertifiedEstimator, feature: int) -> str:
+    """What to add of a column of many categories that training drew so near to each other that they hardly count."""
+    importances, categories = getattr(estimator, "feature_importances_", None), estimator.encoding_.categories
+    if importances is None or len(categories.get(feature, ())) < _MANY_CATEGORIES:
+        return ""
+    share = float(importances[feature])
+    if share >= _LITTLE_USE * float(importances.mean()):
+        return ""
+    return f", which hardly differ to the model ({format_percent(share)} of all importance)"
+
+
+def _describe_feature(encoding: TableEncoding, feature: int, edges: Sequence[float]) -> tuple[str, str]:
+    """How the model reads a feature: as what, and in which cells."""
+    if feature in encoding.categories:
+        return "categorical", f"{len(encoding.categories[feature])} categories"
+    if not edges:
+        return "ignored", "the model does not split it"
+    more = f" and {len(edges) - _SHOWN_EDGES} more" if len(edges) > _SHOWN_EDGES else ""
+    write = format_days if feature in encoding.dates else "{:.6g}".format
+    return "numerical", "split at " + ", ".join(write(edge) for edge in edges[:_SHOWN_EDGES]) + more

@@ -24,7 +24,7 @@ from derand import (
     load,
     save,
 )
-from derand.train import boosting
+from derand.train.paper import boosting
 from experiments.baselines.plain_boosting import weigh_member_plainly
 from tests.paper_data import load_paper_data
 

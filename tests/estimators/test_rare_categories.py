@@ -21,8 +21,8 @@ from derand import (
 )
 from derand.estimators import encode_rows
 from derand.train import TrainingTable
-from derand.train._shrinking import shrink_categories
 from derand.train.bins import bin_table
+from derand.train.selection.shrinking import shrink_categories
 
 
 def make_mixed(n_rows: int, seed: int, *, number: bool = False) -> tuple[pd.DataFrame, np.ndarray]:

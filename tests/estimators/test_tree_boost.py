@@ -23,7 +23,7 @@ from derand import (
     load,
     save,
 )
-from derand.train._residual_splits import ResidualSearch
+from derand.train.paper.residual_splits import ResidualSearch
 from experiments.baselines.plain_boosting import BoostedStump, add_stump_plainly
 from experiments.baselines.published_tree_boost import PublishedRobTreeBoostClassifier
 from tests.paper_data import load_paper_data

@@ -8,10 +8,10 @@ import pytest
 from derand import Gaussian, Laplace, Threat, Uniform, certify_interval
 from derand.certificates import find_answers
 from derand.train import RegressionTable, bin_table, train_additive_regressor, train_stump_regressor
-from derand.train._design import design_model
-from derand.train._end_loss import EndLoss
-from derand.train._groups import group_columns
-from derand.train._squares import add_functions, choose_penalty, sum_squares
+from derand.train.design.columns import design_model
+from derand.train.design.groups import group_columns
+from derand.train.losses.ends import EndLoss
+from derand.train.losses.squares import add_functions, choose_penalty, sum_squares
 from derand.train.regression import _design_columns
 
 

@@ -14,10 +14,16 @@ from derand.noise import Gaussian
 from derand.storage import write_bytes
 from derand.threat import Threat
 from derand.train import AdditiveOptions, AdditiveTraining, TrainingTable, train_additive
-from derand.train._screening import WIDE_COLUMNS, choose_columns, find_outstanding, measure_strengths, say_nothing
 from derand.train._shared import CodedRows, PartsInMemory, SharedTable
 from derand.train.additive import LARGE, Trainer, bin_rows
 from derand.train.bins import BinnedTable, code_rows
+from derand.train.selection.screening import (
+    WIDE_COLUMNS,
+    choose_columns,
+    find_outstanding,
+    measure_strengths,
+    say_nothing,
+)
 
 NOISE, THREAT = Gaussian(0.125), Threat(norm=2)
 CHOOSING = AdditiveOptions(radius=0.25, wide_columns=100)

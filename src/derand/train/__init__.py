@@ -7,22 +7,23 @@ warned of stands in their results.
 
 from __future__ import annotations
 
-from derand.train._groups import MOST_COLUMNS
-from derand.train._margin_loops import hash_rows
 from derand.train._moments import Moments
-from derand.train._penalties import SelectionPath
 from derand.train._shared import CodedRows, PartsInMemory, SharedTable
 from derand.train.additive import AdditiveOptions, AdditiveTraining, train_additive
 from derand.train.bins import BinnedTable, NumberBins, bin_table, code_rows
-from derand.train.boosting import TreeBoosting, VoteBoosting, boost_stumps, boost_vote
 from derand.train.counts import CountedTable, CountingPlan, PartCounts, add_counts, count_part
+from derand.train.design.groups import MOST_COLUMNS
 from derand.train.histogram import Histogram, cut_into_blocks, merge_histograms, tabulate
+from derand.train.losses.margin_loops import hash_rows
+from derand.train.paper.boosting import TreeBoosting, VoteBoosting, boost_stumps, boost_vote
+from derand.train.paper.stumps import CategoryLeaves, Stumps, StumpTraining, find_first_step, join_tables, train_stumps
 from derand.train.regression import (
     RegressionTable,
     RegressionTraining,
     train_additive_regressor,
     train_stump_regressor,
 )
+from derand.train.selection.penalties import SelectionPath
 from derand.train.splits import (
     SplitGrid,
     Splits,
@@ -33,7 +34,6 @@ from derand.train.splits import (
     search_grid,
     search_minimum,
 )
-from derand.train.stumps import CategoryLeaves, Stumps, StumpTraining, find_first_step, join_tables, train_stumps
 from derand.train.table import SCALINGS, Spread, TrainingTable, measure_units
 
 __all__ = [

@@ -18,15 +18,6 @@ from derand._core.arrays import FloatArray, IntArray
 from derand.noise import Noise
 from derand.perturbation import Perturbation
 from derand.threat import Threat
-from derand.train._batches import fit_by_batches
-from derand.train._building import build_class_model, read_functions
-from derand.train._design import Design, design_model, leave_in_place
-from derand.train._folds import draw_third, share_codes, spread_rows
-from derand.train._groups import group_columns
-from derand.train._importance import measure_importances
-from derand.train._margin import Stage, WeightFit
-from derand.train._penalties import Ladder, Trial, search_penalty
-from derand.train._softmax import ClassPrecondition, DuelLoss, SoftmaxLoss, Steepness
 from derand.train.additive import (
     AdditiveOptions,
     AdditiveTraining,
@@ -39,6 +30,15 @@ from derand.train.additive import (
     warn_of_idle_numbers,
 )
 from derand.train.bins import BinnedTable
+from derand.train.design.columns import Design, design_model, leave_in_place
+from derand.train.design.groups import group_columns
+from derand.train.design.shapes import build_class_model, read_functions
+from derand.train.losses.margin import Stage, WeightFit
+from derand.train.losses.softmax import ClassPrecondition, DuelLoss, SoftmaxLoss, Steepness
+from derand.train.optimisers.batches import fit_by_batches
+from derand.train.selection.folds import draw_third, share_codes, spread_rows
+from derand.train.selection.importance import measure_importances
+from derand.train.selection.penalties import Ladder, Trial, search_penalty
 from derand.train.table import TrainingTable
 
 _MANY_COLUMNS = 16  # numerical ones: moving each a little is then what costs a margin most

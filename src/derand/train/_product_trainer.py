@@ -19,14 +19,7 @@ from derand._core.arrays import FloatArray
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
 from derand.threat import Threat
-from derand.train._batches import Schedule, fit_by_batches
-from derand.train._building import build_class_model, build_lead_model
 from derand.train._class_trainer import ClassTrainer
-from derand.train._folds import draw_third, spread_rows
-from derand.train._importance import measure_importances
-from derand.train._penalties import Ladder
-from derand.train._product_loss import ProductLoss
-from derand.train._products import ProductDesign, design_products
 from derand.train.additive import (
     AdditiveOptions,
     AdditiveTraining,
@@ -37,6 +30,13 @@ from derand.train.additive import (
     warn_of_idle_numbers,
 )
 from derand.train.bins import BinnedTable
+from derand.train.design.products import ProductDesign, design_products
+from derand.train.design.shapes import build_class_model, build_lead_model
+from derand.train.losses.products import ProductLoss
+from derand.train.optimisers.batches import Schedule, fit_by_batches
+from derand.train.selection.folds import draw_third, spread_rows
+from derand.train.selection.importance import measure_importances
+from derand.train.selection.penalties import Ladder
 from derand.train.table import TrainingTable
 
 _MANY_COLUMNS = 16  # in groups: moving each a little is then what costs a margin most

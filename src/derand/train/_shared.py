@@ -18,12 +18,12 @@ from derand._core.arrays import FloatArray, IntArray
 from derand._core.progress import tell
 from derand.noise import Noise
 from derand.threat import Threat
-from derand.train._design import Design
-from derand.train._folds import share_codes
-from derand.train._margin import MarginLoss, Precondition, Tables, WeightFit
-from derand.train._margin_loops import LOSS_STEPS, add_rows, choose_groups
 from derand.train.additive import LARGE, AdditiveOptions, Trainer
 from derand.train.bins import BinnedTable
+from derand.train.design.columns import Design
+from derand.train.losses.margin import MarginLoss, Precondition, Tables, WeightFit
+from derand.train.losses.margin_loops import LOSS_STEPS, add_rows, choose_groups
+from derand.train.selection.folds import share_codes
 from derand.train.table import TrainingTable
 
 _CHUNK = 2**20  # rows whose sums are exact as doubles

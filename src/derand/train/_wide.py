@@ -12,12 +12,12 @@ import numpy as np
 from scipy.special import expit
 
 from derand._core.arrays import FloatArray, IntArray
-from derand.train._design import Design, keep_numbers, leave_in_place
-from derand.train._folds import spread_rows
-from derand.train._margin import Stage
-from derand.train._screening import choose_columns, say_nothing
 from derand.train.additive import Trainer
 from derand.train.bins import BinnedTable
+from derand.train.design.columns import Design, keep_numbers, leave_in_place
+from derand.train.losses.margin import Stage
+from derand.train.selection.folds import spread_rows
+from derand.train.selection.screening import choose_columns, say_nothing
 
 _MOST_ROWS = 20_000  # that columns are chosen on
 _REGULARIZATION = 1.0

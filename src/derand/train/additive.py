@@ -22,17 +22,17 @@ from derand._core.threads import run_blocks
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
 from derand.threat import Threat
-from derand.train._building import build_model
-from derand.train._design import Design, NumberColumn, design_model, leave_in_place
-from derand.train._folds import FEW_ROWS, draw_folds, share_codes, spread_rows
-from derand.train._groups import GroupBins, design_group, group_columns
-from derand.train._importance import measure_importances
-from derand.train._interactions import find_pairs
-from derand.train._margin import MarginLoss, Precondition, Stage, WeightFit
-from derand.train._penalties import Ladder, SelectionPath, Trial, search_penalty
-from derand.train._screening import WIDE_COLUMNS
-from derand.train._shrinking import shrink_categories
 from derand.train.bins import MAX_BINS, BinnedTable, NumberBins, bin_table
+from derand.train.design.columns import Design, NumberColumn, design_model, leave_in_place
+from derand.train.design.groups import GroupBins, design_group, group_columns
+from derand.train.design.shapes import build_model
+from derand.train.losses.margin import MarginLoss, Precondition, Stage, WeightFit
+from derand.train.selection.folds import FEW_ROWS, draw_folds, share_codes, spread_rows
+from derand.train.selection.importance import measure_importances
+from derand.train.selection.interactions import find_pairs
+from derand.train.selection.penalties import Ladder, SelectionPath, Trial, search_penalty
+from derand.train.selection.screening import WIDE_COLUMNS
+from derand.train.selection.shrinking import shrink_categories
 from derand.train.table import TrainingTable
 
 LADDER = Ladder((10.0, 1.0, 0.1, 0.01, 0.001), refines=True, ramps=True)

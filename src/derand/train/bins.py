@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.threads import run_blocks
-from derand.train._margin_loops import find_codes, hash_rows, index_edges
+from derand.train.losses.margin_loops import find_codes, hash_rows, index_edges
 from derand.train.table import TrainingTable
 
 MAX_BINS = 254

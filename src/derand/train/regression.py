@@ -20,18 +20,18 @@ from derand._core.progress import tell
 from derand.model import MAX_SCORE, AdditiveEnsemble, CategoryShape, Shape
 from derand.noise import Noise
 from derand.threat import Threat
-from derand.train._building import measure_spans, read_lead
-from derand.train._design import Design, NumberColumn, design_model, leave_in_place
-from derand.train._end_loss import EndLoss
-from derand.train._folds import share_codes, spread_rows
-from derand.train._groups import GroupBins, design_group, group_columns
-from derand.train._importance import measure_importances
-from derand.train._interactions import find_pairs
-from derand.train._margin import Precondition, Stage, WeightFit
-from derand.train._penalties import SelectionPath
-from derand.train._shrinking import shrink_by
-from derand.train._squares import add_functions, choose_penalty, sum_squares
 from derand.train.bins import MAX_BINS, BinnedTable, NumberBins, bin_table
+from derand.train.design.columns import Design, NumberColumn, design_model, leave_in_place
+from derand.train.design.groups import GroupBins, design_group, group_columns
+from derand.train.design.shapes import measure_spans, read_lead
+from derand.train.losses.ends import EndLoss
+from derand.train.losses.margin import Precondition, Stage, WeightFit
+from derand.train.losses.squares import add_functions, choose_penalty, sum_squares
+from derand.train.selection.folds import share_codes, spread_rows
+from derand.train.selection.importance import measure_importances
+from derand.train.selection.interactions import find_pairs
+from derand.train.selection.penalties import SelectionPath
+from derand.train.selection.shrinking import shrink_by
 from derand.train.table import TrainingTable
 
 _FEW_BINS = 96  # of columns that are moved

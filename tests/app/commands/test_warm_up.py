@@ -38,7 +38,7 @@ _ALL = """
 from derand.kernels import compiling
 from derand.app.warm_up import run_warm_up
 run_warm_up()
-import derand.train._product_loops, derand.train._softmax_loops
+import derand.train.losses.product_loops, derand.train.losses.softmax_loops
 print(*[loop.__name__ for loop in compiling.LOOPS if not {"entry", "_part"} & set(vars(loop))])
 """
 _README = """

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
-from derand.train._margin_loops import add_leftovers
 from derand.train.bins import BinnedTable
+from derand.train.losses.margin_loops import add_leftovers
 
 WIDE_COLUMNS = 1_000
 """Numerical columns from which on a table is wide: those of fewer are all fitted, whatever they say."""

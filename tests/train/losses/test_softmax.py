@@ -11,10 +11,10 @@ import pytest
 from derand._core.arrays import FloatArray
 from derand.noise import Gaussian
 from derand.threat import Threat
-from derand.train._design import Design, design_model
-from derand.train._margin import MarginLoss
-from derand.train._softmax import ClassPrecondition, DuelLoss, SoftmaxLoss, Steepness
 from derand.train.bins import BinnedTable, bin_table
+from derand.train.design.columns import Design, design_model
+from derand.train.losses.margin import MarginLoss
+from derand.train.losses.softmax import ClassPrecondition, DuelLoss, SoftmaxLoss, Steepness
 from derand.train.table import TrainingTable
 
 CLASSES = 3

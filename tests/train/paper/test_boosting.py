@@ -10,7 +10,7 @@ import pytest
 
 from derand import Gaussian, RobAdaBoostClassifier, RobTreeBoostClassifier
 from derand.train import TrainingTable, boost_stumps, boost_vote
-from derand.train._residual_splits import ResidualSearch
+from derand.train.paper.residual_splits import ResidualSearch
 from derand.train.splits import SplitGrid
 from experiments.baselines.published_tree_boost import choose_leaf_edge_as_published
 

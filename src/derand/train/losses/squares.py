@@ -12,10 +12,10 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from derand._core.arrays import FloatArray
-from derand.train._design import Design
-from derand.train._folds import draw_folds
-from derand.train._penalties import Ladder, SelectionPath, Trial, search_penalty
 from derand.train.bins import BinnedTable
+from derand.train.design.columns import Design
+from derand.train.selection.folds import draw_folds
+from derand.train.selection.penalties import Ladder, SelectionPath, Trial, search_penalty
 
 _LADDER = Ladder((1000.0, 100.0, 10.0, 1.0, 0.1, 0.01, 0.001), stops=False, refines=True)
 _BLOCK_ROWS = 2**12

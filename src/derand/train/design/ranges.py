@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from derand._core.arrays import FloatArray
-from derand.train._design import Design
-from derand.train._groups import GroupColumn
+from derand.train.design.columns import Design
+from derand.train.design.groups import GroupColumn
 
 _POWER = 24.0  # of the mean that stands for the maximum
 

@@ -20,11 +20,11 @@ from derand.model import GridShape, Shape
 from derand.noise import Noise
 from derand.perturbation import Perturbation
 from derand.threat import Threat
-from derand.train._building import Functions, read_functions, read_lead
-from derand.train._design import Design, NumberColumn, design_model, look_at
-from derand.train._product_loops import Blocks
-from derand.train._softmax import DUAL_POWERS, measure_steepness
 from derand.train.bins import MAX_BINS, BinnedTable, NumberBins
+from derand.train.design.columns import Design, NumberColumn, design_model, look_at
+from derand.train.design.shapes import Functions, read_functions, read_lead
+from derand.train.losses.product_loops import Blocks
+from derand.train.losses.softmax import DUAL_POWERS, measure_steepness
 
 _CUTS = {2: 3, 3: 2, 4: 1}
 """Cuts of each column, by the size of the group: some 16 to 27 boxes each."""

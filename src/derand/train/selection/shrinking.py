@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from derand._core.arrays import FloatArray, IntArray
-from derand.train._design import RARE_PENALTY
 from derand.train.bins import BinnedTable
+from derand.train.design.columns import RARE_PENALTY
 from derand.train.table import TrainingTable
 
 _LEAST_PENALTY, _MOST_PENALTY = 1.0, 100.0

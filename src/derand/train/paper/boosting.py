@@ -16,10 +16,10 @@ from derand._core.arrays import TINY, FloatArray, freeze
 from derand.certificates import certify
 from derand.model import AdditiveEnsemble, StepFunction, WeightedVote
 from derand.noise import Noise
-from derand.train._laws import ScoreLaws
-from derand.train._residual_splits import Candidate, ResidualSearch
+from derand.train.paper.pmfs import ScoreLaws
+from derand.train.paper.residual_splits import Candidate, ResidualSearch
+from derand.train.paper.stumps import Stumps, find_majority, find_stumps, train_stumps
 from derand.train.splits import SplitGrid
-from derand.train.stumps import Stumps, find_majority, find_stumps, train_stumps
 from derand.train.table import TrainingTable
 
 LeafEdge = Callable[[Sequence[float]], float]

@@ -6,8 +6,8 @@ import numpy as np
 
 from derand._core.arrays import FloatArray
 from derand.model import AdditiveEnsemble, CategoryShape, GridShape, Shape
-from derand.train._design import Design
-from derand.train._groups import GroupColumn
+from derand.train.design.columns import Design
+from derand.train.design.groups import GroupColumn
 
 _SUPPORT = 2**16  # whole scores between the lowest and the highest sum
 _DUEL_SUPPORT = 2**13  # the same of a duel of several classes: there are many laws to add up

@@ -8,8 +8,8 @@ import pytest
 from derand import AdditiveClassifier, Gaussian
 from derand.threat import Threat
 from derand.train import NumberBins, TrainingTable, bin_table
-from derand.train._product_loss import ProductLoss
-from derand.train._products import ProductDesign, choose_smoothed_cuts, design_products
+from derand.train.design.products import ProductDesign, choose_smoothed_cuts, design_products
+from derand.train.losses.products import ProductLoss
 
 
 def design_some(norm: float) -> tuple[ProductDesign, ProductLoss, np.ndarray]:

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from derand._core.arrays import FloatArray, IntArray
-from derand.train._margin import Change
+from derand.train.losses.margin import Change
 
 _FIRST, _SECOND = 0.9, 0.99  # how much of the mean and of the mean square of slopes is kept
 

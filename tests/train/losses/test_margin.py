@@ -12,9 +12,9 @@ import pytest
 from derand._core.arrays import FloatArray
 from derand.noise import Gaussian, Laplace, Noise, Uniform
 from derand.threat import Threat
-from derand.train._design import Design, design_model
-from derand.train._margin import MarginLoss, Precondition
 from derand.train.bins import BinnedTable, bin_table
+from derand.train.design.columns import Design, design_model
+from derand.train.losses.margin import MarginLoss, Precondition
 from derand.train.table import TrainingTable
 
 

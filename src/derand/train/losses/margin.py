@@ -17,8 +17,10 @@ from scipy.optimize import minimize
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand._core.threads import run_blocks
-from derand.train._design import CategoryColumn, Design
-from derand.train._margin_loops import (
+from derand.train.bins import BinnedTable
+from derand.train.design.columns import CategoryColumn, Design
+from derand.train.design.ranges import Deduction
+from derand.train.losses.margin_loops import (
     Columns,
     add_rows,
     choose_groups,
@@ -27,8 +29,6 @@ from derand.train._margin_loops import (
     solve_blocks,
     spread_columns,
 )
-from derand.train._ranges import Deduction
-from derand.train.bins import BinnedTable
 
 _FEW_ROWS = 10_000  # not worth a thread of their own
 _BLOCK_ROWS = 2**13

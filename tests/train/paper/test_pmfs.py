@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from derand import AdditiveEnsemble, Gaussian, Laplace, Noise, StepFunction, Uniform, distribution
-from derand.train import _laws
-from derand.train._laws import ScoreLaws
+from derand.train.paper import pmfs as _laws
+from derand.train.paper.pmfs import ScoreLaws
 
 NOISES = [Gaussian(0.5), Uniform(1.0), Laplace(0.3), Gaussian(0.2, units=(1.0, 2.0, 0.5, 1.0))]
 

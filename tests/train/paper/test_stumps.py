@@ -10,7 +10,7 @@ import pytest
 
 from derand import CategoryTable, Gaussian, StumpClassifier
 from derand.train import Stumps, TrainingTable, join_tables, train_stumps
-from derand.train.stumps import find_majority
+from derand.train.paper.stumps import find_majority
 
 
 def make_table(n_rows: int = 120) -> TrainingTable:

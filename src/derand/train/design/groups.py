@@ -18,8 +18,8 @@ from derand.model import GridShape
 from derand.noise import Noise
 from derand.perturbation import Perturbation
 from derand.threat import Threat
-from derand.train._design import NumberColumn, find_boxes
 from derand.train.bins import BinnedTable, NumberBins
+from derand.train.design.columns import NumberColumn, find_boxes
 
 MOST_COLUMNS = 4
 """Of a group."""

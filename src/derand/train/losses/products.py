@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.threads import run_blocks
-from derand.train._product_loops import add_products, lose_products, spread_products
-from derand.train._products import ProductDesign
-from derand.train._softmax import LEAST_SLOPE
 from derand.train.bins import BinnedTable
+from derand.train.design.products import ProductDesign
+from derand.train.losses.product_loops import add_products, lose_products, spread_products
+from derand.train.losses.softmax import LEAST_SLOPE
 
 _LANES = 8  # numbers that a machine adds at once
 _TILE = 32  # rows whose slopes are at hand together

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from derand._core.arrays import FloatArray, IntArray
-from derand.train._design import Design
 from derand.train.bins import BinnedTable
+from derand.train.design.columns import Design
 
 FEW_ROWS = 5_000
 """Up to so many there are more folds."""

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.threads import run_blocks
 from derand.noise import Noise
-from derand.train._design import Design, look_at
-from derand.train._margin import MarginLoss, Precondition, Tables
-from derand.train._margin_loops import Columns
-from derand.train._ranges import Deduction
-from derand.train._softmax_loops import (
+from derand.train.bins import BinnedTable
+from derand.train.design.columns import Design, look_at
+from derand.train.design.ranges import Deduction
+from derand.train.losses.margin import MarginLoss, Precondition, Tables
+from derand.train.losses.margin_loops import Columns
+from derand.train.losses.softmax_loops import (
     add_leads,
     add_up,
     fill_rivals,
@@ -32,7 +33,6 @@ from derand.train._softmax_loops import (
     scatter_leads,
     spread_rivals,
 )
-from derand.train.bins import BinnedTable
 
 _FEW_ROWS = 2_000  # not worth threads
 _LANES = 8  # numbers that a machine adds at once

@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from derand._core.arrays import FloatArray
-from derand.train._design import Design
-from derand.train._margin import MarginLoss, Tables
 from derand.train.bins import BinnedTable
+from derand.train.design.columns import Design
+from derand.train.losses.margin import MarginLoss, Tables
 
 
 class EndLoss(MarginLoss):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, FloatArray
 from derand.convert._reading import Reading
-from derand.convert._trees import Node, bound_sum_error, find_largest_leaf, sum_trees
+from derand.convert._trees import Node, bound_leaves, bound_sum_error, find_largest_leaf, sum_trees
 from derand.tables import TableEncoding
 
 SINGLE = 2.0**-24
@@ -60,14 +60,15 @@ def measure_total(trees: Sequence[Node], base: float) -> float:
     return abs(base) + math.fsum(map(find_largest_leaf, trees))
 
 
-def bound_additions(trees: Sequence[Sequence[Node]], base: FloatArray, unit: float) -> float:
-    """How far any output may lie from the exact sum, where each is a base and trees added up one by one.
+def bound_additions(trees: Sequence[Node], base: FloatArray, n_roundings: int, unit: float) -> float:
+    """How far any output may lie from the exact sum of its base and its leaves, added up one by one.
 
-    `trees` has one sequence per output, `base` one number; `unit` is `SINGLE` or `DOUBLE`.
+    `n_roundings` is how often the library rounds for one output, at most; `unit` is `SINGLE` or `DOUBLE`.
     """
+    largest = np.array([bound_leaves(tree, base.size) for tree in trees]).reshape(-1, base.size)
     return max(
-        bound_sum_error(len(own) + 4, measure_total(own, float(start)), unit)
-        for own, start in zip(trees, base, strict=True)
+        bound_sum_error(n_roundings, abs(start) + math.fsum(own), unit)
+        for own, start in zip(largest.T.tolist(), base.tolist(), strict=True)
     )
 
 

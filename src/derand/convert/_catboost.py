@@ -57,7 +57,7 @@ def read(model: Any) -> Reading:
         base,
         encoding,
         classes=classes,
-        arithmetic_error=bound_additions([trees] * base.size, base, DOUBLE),
+        arithmetic_error=bound_additions(trees, base, len(trees) + 4, DOUBLE),
         link="logit" if loss in LOGITS else "none",
         raw_scores=raw_scores,
         source=source,

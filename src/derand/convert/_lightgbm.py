@@ -130,7 +130,7 @@ def _read_text(text: str, source: str, classes: NDArray[Any] | None, booster: An
         base,
         encoding,
         classes=classes,
-        arithmetic_error=bound_additions(by_output, base, DOUBLE) + slack,
+        arithmetic_error=bound_additions(trees, base, len(trees) // n_outputs + 4, DOUBLE) + slack,
         link="logit" if objective in ("binary", "multiclass") else "none",
         raw_scores=None if booster is None else raw_scores,
         source=source,

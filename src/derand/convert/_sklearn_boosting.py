@@ -5,17 +5,17 @@ Owns what these models mean. Must not know how sums become shapes (`_trees`).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from derand._core.arrays import FloatArray
+from derand.convert._additions import DOUBLE, bound_additions, read_sum
 from derand.convert._columns import decode_rows, read_encoding
 from derand.convert._reading import Reading
 from derand.convert._sklearn_trees import CURE, grow
-from derand.convert._trees import Node, bound_sum_error, find_largest_leaf, sum_trees
+from derand.convert._trees import Node
 from derand.tables import TableEncoding
 
 
@@ -58,24 +58,21 @@ def add_up(
     library rounds.
     """
     classes = getattr(model, "classes_", None)
-    total = sum_trees(trees, encoding, n_outputs=base.size, cure=cure)
-    magnitude = float(np.abs(base).max()) + math.fsum(map(find_largest_leaf, trees))
 
     def raw_scores(rows: FloatArray) -> FloatArray:
         table = decode_rows(encoding, rows)
         return np.asarray(model.predict(table) if classes is None else model.decision_function(table))
 
-    return Reading(
+    return read_sum(
+        trees,
+        base,
         encoding,
-        total.shapes,
-        total.grids,
-        total.tables,
-        total.constant + (base if base.size > 1 else float(base[0])),
-        classes,
-        total.error + bound_sum_error(n_additions, magnitude, 2.0**-53),
-        link,
-        raw_scores,
-        f"sklearn.{type(model).__name__}",
+        classes=classes,
+        arithmetic_error=bound_additions(trees, base, n_additions, DOUBLE),
+        link=link,
+        raw_scores=raw_scores,
+        source=f"sklearn.{type(model).__name__}",
+        cure=cure,
     )
 
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from derand._core.arrays import FloatArray
+from derand.convert._additions import DOUBLE, bound_additions, read_sum
 from derand.convert._columns import decode_rows, read_encoding, refuse_odd_outputs
 from derand.convert._edges import after_single
 from derand.convert._reading import Reading
-from derand.convert._trees import Node, Split, bound_sum_error, find_largest_leaf, sum_trees
+from derand.convert._trees import Node, Split
 
 CURE = "train it with max_depth=1, or keep columns that may interact to few"
-_UNIT = 2.0**-53
 
 
 def read(model: Any) -> Reading:
@@ -66,8 +66,7 @@ def _read_forest(model: Any, members: list[Any]) -> Reading:
 
     takes_missing = bool(model.__sklearn_tags__().input_tags.allow_nan)
     trees = [grow(member.tree_, make_leaf, takes_missing) for member in members]
-    total = sum_trees(trees, encoding, n_outputs=n_outputs, cure=CURE)
-    magnitude = sum(map(find_largest_leaf, trees))
+    base = np.array([-0.5]) if classes is not None and n_outputs == 1 else np.zeros(n_outputs)
 
     def raw_scores(rows: FloatArray) -> FloatArray:
         if classes is None:
@@ -75,21 +74,16 @@ def _read_forest(model: Any, members: list[Any]) -> Reading:
         shares = np.asarray(model.predict_proba(decode_rows(encoding, rows)))
         return shares if n_outputs > 1 else shares[:, -1] - 0.5
 
-    if classes is None:
-        intercept: float | FloatArray = total.constant
-    else:
-        intercept = total.constant if n_outputs > 1 else total.constant - 0.5
-    return Reading(
+    return read_sum(
+        trees,
+        base,
         encoding,
-        total.shapes,
-        total.grids,
-        total.tables,
-        intercept,
-        classes,
-        total.error + bound_sum_error(2 * count + 4, magnitude + 0.5, _UNIT),
-        "none" if classes is None else "share",
-        raw_scores,
-        f"sklearn.{type(model).__name__}",
+        classes=classes,
+        arithmetic_error=bound_additions(trees, base, 2 * count + 4, DOUBLE),
+        link="none" if classes is None else "share",
+        raw_scores=raw_scores,
+        source=f"sklearn.{type(model).__name__}",
+        cure=CURE,
     )
 
 
@@ -113,22 +107,21 @@ def _read_ada_boost(model: Any) -> Reading:
                 "out, which is a tree of depth 1."
             )
         trees.append(grow(member.tree_, _vote(member.classes_, classes, weight / whole)))
-    total = sum_trees(trees, encoding, n_outputs=n_outputs, cure=CURE)
+    base = np.zeros(n_outputs)
 
     def raw_scores(rows: FloatArray) -> FloatArray:
         return np.asarray(model.decision_function(decode_rows(encoding, rows)))
 
-    return Reading(
+    return read_sum(
+        trees,
+        base,
         encoding,
-        total.shapes,
-        total.grids,
-        total.tables,
-        total.constant,
-        classes,
-        total.error + bound_sum_error(2 * len(trees) + 8, 2 * sum(map(find_largest_leaf, trees)), _UNIT),
-        "logit" if n_outputs == 1 else "none",
-        raw_scores,
-        f"sklearn.{type(model).__name__}",
+        classes=classes,
+        arithmetic_error=bound_additions(trees, base, 4 * len(trees) + 16, DOUBLE),
+        link="logit" if n_outputs == 1 else "none",
+        raw_scores=raw_scores,
+        source=f"sklearn.{type(model).__name__}",
+        cure=CURE,
     )
 
 

@@ -108,6 +108,13 @@ def find_largest_leaf(tree: Node) -> float:
     return float(np.abs(tree).max())
 
 
+def bound_leaves(tree: Node, n_outputs: int) -> FloatArray:
+    """The largest magnitude of a leaf of a tree, by output."""
+    if isinstance(tree, Split):
+        return np.maximum(bound_leaves(tree.left, n_outputs), bound_leaves(tree.right, n_outputs))
+    return np.abs(np.reshape(tree, n_outputs))
+
+
 def _find_features(tree: Node) -> set[int]:
     if not isinstance(tree, Split):
         return set()

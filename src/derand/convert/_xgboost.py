@@ -196,9 +196,7 @@ class _Model:
 
     def _bound_arithmetic(self, trees: Sequence[Node], base: FloatArray) -> float:
         """What additions in single precision may lose; DART multiplies by weights, and may take the base off again."""
-        outputs = self._body["tree_info"]
-        own = [[tree for tree, k in zip(trees, outputs, strict=False) if k == output] for output in range(base.size)]
-        error = bound_additions(own, base, SINGLE)
+        error = bound_additions(trees, base, len(trees) // base.size + 4, SINGLE)
         if self._weights is not None:
             largest = max([1.0, *map(abs, self._weights)])
             start = float(np.abs(base).max())

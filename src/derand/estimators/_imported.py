@@ -23,11 +23,11 @@ from derand.convert import (
     adopt_table,
     compare_scores,
     decode_rows,
-    find_wrapped,
     is_explained,
     probe_rows,
     read_model,
     truncates_categories,
+    unwrap_threshold,
 )
 from derand.estimators._base import CertifiedEstimator, Columns, Training
 from derand.estimators._classifier import CertifiedClassifier
@@ -334,7 +334,7 @@ def from_model(
     asked: dict[str, Any] = {"decision_threshold": decision_threshold, "cost": cost}
     if isinstance(model, CertifiedEstimator):
         return _cut_own(_give_back(model, noise, rule, scaling), asked)
-    wrapped = find_wrapped(model)
+    wrapped = unwrap_threshold(model)
     if wrapped is not None and isinstance(wrapped.inner, CertifiedClassifier):
         moved = wrapped.inner._cut_as_wrapped(wrapped, type(model).__name__)
         return _cut_own(_give_back(moved, noise, rule, scaling), asked)
